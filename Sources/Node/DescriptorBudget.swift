@@ -82,10 +82,12 @@ extension Configuration {
     /// Connections with peers that may be open: dialled ones and accepted ones.
     fileprivate var peersMax: Int { cluster.secretFile == nil ? 0 : 2 * Ring.membersMax }
 
-    /// Files that the disk cache may have open.
+    /// Files that the disk cache may have open: a directory may be cut as if there were no large
+    /// objects, because it was before.
     fileprivate var segmentsMax: Int {
         guard cacheDirectory != nil, diskBytesMax > 0,
-            let plan = try? DiskPlan(limitBytes: diskBytesMax, formerSegmentBytes: nil)
+            let plan = try? DiskPlan(
+                limitBytes: diskBytesMax, objectBytesMax: 0, formerSegmentBytes: nil)
         else { return 0 }
         return plan.segments
     }

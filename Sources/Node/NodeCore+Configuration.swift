@@ -134,6 +134,7 @@ extension DiskTier.Settings {
         let ageLimit = configuration.ageLimit ?? Interval.seconds(.max)
         self.init(
             root: directory, limitBytes: configuration.diskBytesMax,
+            objectBytesMax: UInt64(configuration.objectBytesMax),
             journal: JournalRoom(limitBytes: configuration.diskBytesMax), ageLimit: ageLimit,
             queueBytesMax: configuration.diskQueueBytesMax,
             // A kill must not make an image look idle that is not.

@@ -206,9 +206,25 @@ final class NodeCore: Sendable {
     /// Makes an answer findable in memory, and sooner or later on disk, if this node owns it.
     func keep(_ resident: Resident) {
         store.insert(resident)
-        // One that owns a URL keeps all its variants: their names have one place on the ring.
-        if let name = resident.name, let hub, !hub.owns(name) { return }
+        guard keepsOnDisk(resident.name) else { return }
         disk?.keep(resident, now: SystemClock.now())
+    }
+
+    /// True if an answer of this name that is fetched is for this node's disk, too.
+    ///
+    /// One that owns a URL keeps all its variants: their names have one place on the ring.
+    func keepsOnDisk(_ name: EntryName?) -> Bool {
+        guard let name, disk?.view != nil else { return false }
+        return hub?.owns(name) ?? true
+    }
+
+    /// The hash by which an answer that is fetched is held against the entries that would have to
+    /// go for it; nil if it is taken in whatever goes.
+    ///
+    /// What is for the disk has to be in memory first. What the disk then finds too large stays
+    /// there, or it would be fetched for every request.
+    func judgedHash(of name: EntryName?, at hash: UInt64) -> UInt64? {
+        keepsOnDisk(name) ? nil : hash
     }
 
     /// Notes that what another node keeps was wanted here; how often it was of late.

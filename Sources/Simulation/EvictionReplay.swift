@@ -1,3 +1,5 @@
+internal import Tiers
+
 /// A cache that only keeps the books: it is told of each request and says whether it was a hit.
 ///
 /// A miss is admitted at once; an object larger than the whole cache never is.
@@ -11,9 +13,10 @@ package enum EvictionKind: String, CaseIterable, Sendable {
     case fifo, lru
     /// S3-FIFO as its paper gives it.
     case s3fifo
-    /// ``MemoryTier``, in as many shards as asked for.
+    /// ``MemoryTier`` and ``MemoryAdmission``, in as many shards as asked for.
     case nuthatch
-    /// ``SegmentLedger`` and ``ReclaimRule``, in as many segments as asked for.
+    /// ``SegmentLedger`` and ``ReclaimRule``, in segments as ``DiskPlan`` cuts them, or in as many
+    /// as asked for.
     case nuthatchDisk = "nuthatch-disk"
     /// The disk with a memory of a tenth of its capacity, on top of it, in front.
     case nuthatchBoth = "nuthatch-both"
@@ -28,6 +31,8 @@ package struct EvictionFigures: Hashable, Sendable {
     package var misses = 0
     package var requestedBytes = 0
     package var missedBytes = 0
+    /// Of two tiers, misses of the first.
+    package var memoryMisses = 0
     /// Bytes of what a log took in; 0 without one.
     package var admittedBytes = 0
     /// Bytes that a log wrote, re-inserted ones too.
@@ -44,57 +49,65 @@ package struct EvictionFigures: Hashable, Sendable {
 }
 
 extension EvictionTrace {
-    /// Replays the trace through a cache of `capacityBytes`.
+    /// Replays the trace through a cache of `capacityBytes` that stores no object larger than
+    /// `objectBytesMax`.
     ///
-    /// `shards` is heeded by `.nuthatch` and `.nuthatchBoth` only, `segments` by those with a log.
+    /// `shards` is heeded by `.nuthatch` and `.nuthatchBoth` only, `segments` by those with a log:
+    /// the least number that it is cut into, nil to cut it as a node does.
     package func replay(
-        _ kind: EvictionKind, capacityBytes: Int, shards: Int = 1, segments: Int = 64
+        _ kind: EvictionKind, capacityBytes: Int, objectBytesMax: Int = .max, shards: Int = 1,
+        segments: Int? = nil
     ) -> EvictionFigures {
         let keys = sizes.count
-        func memory(_ bytes: Int) -> EvictionShards {
-            EvictionShards(capacityBytes: bytes, shards: shards)
+        func disk() -> EvictionSegments {
+            EvictionSegments(
+                capacityBytes: capacityBytes, keys: keys,
+                segmentBytes: segments.map { max(1, capacityBytes / $0) }
+                    ?? DiskPlan.segmentBytes(
+                        limitBytes: UInt64(capacityBytes),
+                        recordBytesMax: UInt64(min(objectBytesMax, sizes.max() ?? 0)),
+                        least: 1, unit: 1))
         }
         switch kind {
         case .fifo:
             var policy = EvictionQueue(capacityBytes: capacityBytes, keys: keys, promotes: false)
-            return replay(through: &policy)
+            return replay(through: &policy, objectBytesMax)
         case .lru:
             var policy = EvictionQueue(capacityBytes: capacityBytes, keys: keys, promotes: true)
-            return replay(through: &policy)
+            return replay(through: &policy, objectBytesMax)
         case .s3fifo:
             var policy = EvictionS3FIFO(capacityBytes: capacityBytes, keys: keys)
-            return replay(through: &policy)
+            return replay(through: &policy, objectBytesMax)
         case .nuthatch:
-            var policy = memory(capacityBytes)
-            return replay(through: &policy)
+            var policy = EvictionShards(capacityBytes: capacityBytes, shards: shards)
+            return replay(through: &policy, objectBytesMax)
         case .nuthatchDisk:
-            var policy = EvictionSegments(
-                capacityBytes: capacityBytes, keys: keys, segments: segments)
-            var figures = replay(through: &policy)
+            var policy = disk()
+            var figures = replay(through: &policy, objectBytesMax)
             figures.admittedBytes = policy.admittedBytes
             figures.writtenBytes = policy.writtenBytes
             return figures
         case .nuthatchBoth:
             var policy = EvictionTiers(
-                memory: memory(capacityBytes / 10),
-                disk: EvictionSegments(
-                    capacityBytes: capacityBytes, keys: keys, segments: segments))
-            var figures = replay(through: &policy)
+                memory: EvictionShards(capacityBytes: capacityBytes / 10, shards: shards),
+                disk: disk())
+            var figures = replay(through: &policy, objectBytesMax)
             figures.admittedBytes = policy.disk.admittedBytes
             figures.writtenBytes = policy.disk.writtenBytes
+            figures.memoryMisses = policy.memoryMisses
             return figures
         }
     }
 
     private func replay(
-        through policy: inout some EvictionPolicy & ~Copyable
+        through policy: inout some EvictionPolicy & ~Copyable, _ objectBytesMax: Int
     ) -> EvictionFigures {
         var figures = EvictionFigures()
         for key in requests {
             let size = sizes[Int(key)]
             figures.requests += 1
             figures.requestedBytes += size
-            if policy.request(key, size: size) { continue }
+            if size <= objectBytesMax, policy.request(key, size: size) { continue }
             figures.misses += 1
             figures.missedBytes += size
         }

@@ -24,10 +24,8 @@ package struct EvictionSegments: EvictionPolicy, ~Copyable {
         var isKept = false
     }
 
-    /// `segments` is the least number; small capacities are cut into some more, so that the cap is
-    /// made use of.
-    package init(capacityBytes: Int, keys: Int, segments: Int) {
-        let segmentBytes = max(1, capacityBytes / segments)
+    /// An empty disk; of segments there are as many as the capacity has room for.
+    package init(capacityBytes: Int, keys: Int, segmentBytes: Int) {
         let settings = SegmentLedger.Settings(
             segments: max(SegmentLedger.Settings.segmentsMin, capacityBytes / segmentBytes),
             segmentBytes: segmentBytes)
@@ -111,11 +109,15 @@ package struct EvictionSegments: EvictionPolicy, ~Copyable {
 
 /// A node that owns every key: memory in front of the disk.
 ///
-/// What is fetched is stored in both; a hit in memory is a touch of the disk's entry, and a hit on
-/// disk is promoted.
+/// What is fetched is stored in both: the way to the disk leads through memory. A hit in memory is
+/// a touch of the disk's entry; a hit on disk is promoted, if it is worth what would go for it.
+/// Other than in a node, an object may be larger than the memory: at one per cent of a small trace
+/// many of its bytes are in such objects.
 package struct EvictionTiers: EvictionPolicy, ~Copyable {
     private var memory: EvictionShards
     package private(set) var disk: EvictionSegments
+    /// Requests that went to the disk or beyond.
+    package private(set) var memoryMisses = 0
 
     package init(memory: EvictionShards, disk: consuming EvictionSegments) {
         self.memory = memory
@@ -123,8 +125,13 @@ package struct EvictionTiers: EvictionPolicy, ~Copyable {
     }
 
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
-        guard memory.request(key, size: size) else { return disk.request(key, size: size) }
-        _ = disk.touch(key)
-        return true
+        if memory.hits(key) {
+            _ = disk.touch(key)
+            return true
+        }
+        memoryMisses += 1
+        let isOnDisk = disk.request(key, size: size)
+        memory.admit(key, size: size, isJudged: isOnDisk)
+        return isOnDisk
     }
 }

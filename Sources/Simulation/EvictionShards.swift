@@ -1,11 +1,12 @@
 internal import Ground
 internal import Tiers
 
-/// The memory tier's own policy, in shards by hash under one limit in bytes, as a node runs it.
+/// The memory tier's own policy, in shards by hash under one limit in bytes: ``MemoryTier`` and
+/// ``MemoryAdmission``, as a node runs them.
 package struct EvictionShards: EvictionPolicy {
     private let capacityBytes: Int
     private var shards: [EvictionShard]
-    private var bytes: UInt64 = 0
+    private var bytes = 0
 
     package init(capacityBytes: Int, shards: Int) {
         self.capacityBytes = capacityBytes
@@ -13,24 +14,43 @@ package struct EvictionShards: EvictionPolicy {
     }
 
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
-        var dice = Dice(seed: UInt64(key))
-        let hash = dice.next()
-        let home = MemoryTier.shard(of: hash, among: shards.count)
-        if shards[home].hits(key, hash) { return true }
-        guard size <= capacityBytes else { return false }
-        while bytes + UInt64(size) > UInt64(capacityBytes) { evict(home) }
-        shards[home].admit(key, hash, UInt32(size))
-        bytes += UInt64(size)
+        if hits(key) { return true }
+        admit(key, size: size, isJudged: true)
         return false
     }
 
-    /// The shard whose ``MemoryTier/inflation`` is the least gives up an entry.
-    private mutating func evict(_ home: Int) {
-        var victim = home
-        for other in shards.indices where !shards[other].isEmpty {
-            if shards[victim].isEmpty || shards[other].isBehind(shards[victim]) { victim = other }
+    /// True if the object is there; that is noted.
+    mutating func hits(_ key: UInt32) -> Bool {
+        let hash = Self.hash(key)
+        return shards[MemoryTier.shard(of: hash, among: shards.count)].hits(key, hash)
+    }
+
+    /// Takes in an object that is not there, if there can be room for it; if `isJudged` and it is
+    /// large, only if it is worth what would go for it.
+    mutating func admit(_ key: UInt32, size: Int, isJudged: Bool) {
+        guard size <= capacityBytes else { return }
+        let hash = Self.hash(key)
+        let home = shards[MemoryTier.shard(of: hash, among: shards.count)]
+        var worth = UInt64.max
+        if isJudged, MemoryAdmission.judges(size, limitBytes: capacityBytes) {
+            worth = home.gain(hash, UInt32(size))
         }
-        bytes -= shards[victim].evict()
+        while bytes + size > capacityBytes {
+            let giver = MemoryAdmission.giver(among: shards.count, bytes: bytes) {
+                (shards[$0].bytes, shards[$0].inflation)
+            }
+            guard let giver, let freed = shards[giver].evict(worth: worth) else {
+                return home.refused(hash)
+            }
+            bytes -= freed
+        }
+        home.admit(key, hash, UInt32(size))
+        bytes += size
+    }
+
+    private static func hash(_ key: UInt32) -> UInt64 {
+        var dice = Dice(seed: UInt64(key))
+        return dice.next()
     }
 }
 
@@ -39,11 +59,12 @@ private final class EvictionShard {
     private var tier = MemoryTier(expectedEntries: 1024)
     private var keys: [UInt32] = []
 
-    var isEmpty: Bool { tier.count == 0 }
+    var bytes: Int { Int(tier.bytes) }
+    var inflation: UInt64 { tier.inflation }
 
-    func isBehind(_ other: EvictionShard) -> Bool {
-        MemoryTier.isBehind(tier.inflation, other.tier.inflation)
-    }
+    func gain(_ hash: UInt64, _ cost: UInt32) -> UInt64 { tier.gain(hash: hash, cost: cost) }
+
+    func refused(_ hash: UInt64) { tier.refused(hash: hash) }
 
     func hits(_ key: UInt32, _ hash: UInt64) -> Bool {
         var candidate = tier.first(hash)
@@ -63,8 +84,10 @@ private final class EvictionShard {
         keys[Int(id.index)] = key
     }
 
-    /// The cost of the evicted entry in bytes; 0 if there was none.
-    func evict() -> UInt64 {
-        UInt64(tier.evict()?.cost ?? 0)
+    /// The cost of the evicted entry in bytes; nil if all are worth more.
+    func evict(worth: UInt64) -> Int? {
+        guard let victim = tier.nextVictim(for: worth) else { return nil }
+        tier.evict(victim)
+        return Int(victim.cost)
     }
 }

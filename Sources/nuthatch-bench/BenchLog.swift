@@ -20,7 +20,8 @@ final class BenchLog {
         let directory = try NodeDirectory(
             below: root, newID: { _ in NodeID(low: 1, high: 2) }, wall: Self.now()
         ) { former in
-            let made = try? DiskPlan(limitBytes: limitBytes, formerSegmentBytes: former)
+            let made = try? DiskPlan(
+                limitBytes: limitBytes, objectBytesMax: 64 << 20, formerSegmentBytes: former)
             plan = made
             return UInt64(made?.segmentBytes ?? 0)
         }

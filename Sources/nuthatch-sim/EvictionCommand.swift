@@ -7,22 +7,49 @@ struct EvictionCommand: ParsableCommand {
         commandName: "eviction",
         abstract: "Prints object and byte miss ratios of eviction policies on request traces.")
 
-    @Argument(help: "Trace files: timestamp,key,size a line; .gz is read through gzip.")
+    @Argument(
+        help: """
+            Trace files: timestamp,key,size a line; .gz is read through gzip. Or the name of a \
+            synthetic trace: \(EvictionMix.allCases.map(\.rawValue).joined(separator: ", ")).
+            """)
     var traces: [String]
 
     @Option(help: "Cache sizes in per cent of the footprint, separated by commas.")
     var percent: String = "1,5,10"
 
+    @Option(help: "Cache sizes in MiB, separated by commas, in place of per cent.")
+    var mib: String?
+
     @Option(help: "Shards that nuthatch splits the cache into by hash.")
     var shards: Int = 1
 
-    @Option(help: "Least numbers of segments that a disk is cut into, separated by commas.")
-    var segments: String = "16,64"
+    @Option(
+        help: """
+            Least numbers of segments that a disk is cut into, separated by commas; "plan" for \
+            what a node does.
+            """)
+    var segments: String = "plan"
+
+    @Option(name: .customLong("object-limit"), help: "Bytes of the largest object that is stored.")
+    var objectBytesMax: Int = 64 << 20
 
     @Flag(help: "One JSON object a line instead of tables.")
     var json = false
 
-    /// One row of the table; `segments` is nil where there is no log.
+    /// A cache size: per cent of the footprint, or MiB.
+    private enum Size {
+        case percent(Double)
+        case mib(Int)
+
+        func bytes(of trace: EvictionTrace) -> Int {
+            switch self {
+            case .percent(let percent): trace.capacityBytes(percent: percent)
+            case .mib(let mib): mib << 20
+            }
+        }
+    }
+
+    /// One row of the table; `segments` is nil where there is no log, or where it is cut by plan.
     private struct Row {
         let kind: EvictionKind
         let segments: Int?
@@ -32,8 +59,11 @@ struct EvictionCommand: ParsableCommand {
         guard 1...4096 ~= shards else {
             throw ValidationError("--shards must be 1 to 4096, not \(shards)")
         }
-        _ = try percents()
+        _ = try sizes()
         _ = try segmentCounts()
+        guard objectBytesMax > 0 else {
+            throw ValidationError("--object-limit must be above 0, not \(objectBytesMax)")
+        }
     }
 
     func run() throws {
@@ -43,47 +73,54 @@ struct EvictionCommand: ParsableCommand {
                 : [Row(kind: kind, segments: nil)]
         }
         for path in traces {
-            let trace = try TraceReader.read(path)
-            let percents = try percents()
-            if !json { print(header(trace, percents)) }
+            let trace = try EvictionMix(rawValue: path)?.trace ?? TraceReader.read(path)
+            let sizes = try sizes()
+            if !json { print(header(trace, sizes)) }
             for row in rows {
-                let figures = percents.map { percent in
+                let figures = sizes.map { size in
                     trace.replay(
-                        row.kind, capacityBytes: trace.capacityBytes(percent: percent),
-                        shards: shards, segments: row.segments ?? 0)
+                        row.kind, capacityBytes: size.bytes(of: trace),
+                        objectBytesMax: objectBytesMax, shards: shards, segments: row.segments)
                 }
-                print(json ? lines(trace, row, percents, figures) : tableRow(row, figures))
+                print(json ? lines(trace, row, sizes, figures) : tableRow(row, figures))
             }
         }
     }
 
-    private func segmentCounts() throws -> [Int] {
-        try numbers(segments, of: "--segments", in: 4...65_536)
+    private func segmentCounts() throws -> [Int?] {
+        try segments.split(separator: ",").map { word in
+            word == "plan"
+                ? nil : try numbers(String(word), of: "--segments", in: 4...65_536).first
+        }
     }
 
-    private func percents() throws -> [Double] {
-        try percent.split(separator: ",").map { text in
+    private func sizes() throws -> [Size] {
+        if let mib {
+            return try numbers(mib, of: "--mib", in: 1...1 << 30).map { .mib($0) }
+        }
+        return try percent.split(separator: ",").map { text in
             guard let value = Double(text), value > 0, value <= 100 else {
                 throw ValidationError("--percent must hold numbers above 0 up to 100, not \(text)")
             }
-            return value
+            return .percent(value)
         }
     }
 
-    private func header(_ trace: EvictionTrace, _ percents: [Double]) -> String {
+    private func header(_ trace: EvictionTrace, _ sizes: [Size]) -> String {
         let requests = trace.requests.count
         return """
             \(trace.name): \(requests) requests, \(trace.sizes.count) keys, \
             \(trace.footprintBytes) bytes \
             (object / byte miss ratio; for a disk × bytes written per byte admitted)
             \(padded("policy", to: 18))\
-            \(percents.map { padded("\(short($0)) %", to: 26) }.joined())
+            \(sizes.map { padded(text($0), to: 26) }.joined())
             """
     }
 
     private func tableRow(_ row: Row, _ figures: [EvictionFigures]) -> String {
         let cells = figures.map { figures in
-            let written = row.segments == nil ? "" : " × \(ratio(figures.writeAmplification))"
+            let written =
+                row.kind.isSegmented ? " × \(ratio(figures.writeAmplification))" : ""
             return padded(
                 "\(ratio(figures.objectMissRatio)) / \(ratio(figures.byteMissRatio))\(written)",
                 to: 26)
@@ -93,15 +130,16 @@ struct EvictionCommand: ParsableCommand {
     }
 
     private func lines(
-        _ trace: EvictionTrace, _ row: Row, _ percents: [Double], _ figures: [EvictionFigures]
+        _ trace: EvictionTrace, _ row: Row, _ sizes: [Size], _ figures: [EvictionFigures]
     ) -> String {
-        zip(percents, figures).map { percent, figures in
+        zip(sizes, figures).map { size, figures in
             """
-            {"trace":"\(trace.name)","policy":"\(row.kind.rawValue)","percent":\(short(percent)),\
+            {"trace":"\(trace.name)","policy":"\(row.kind.rawValue)",\
+            "size":"\(text(size))","capacity_bytes":\(size.bytes(of: trace)),\
             "shards":\(row.kind == .nuthatch || row.kind == .nuthatchBoth ? shards : 1),\
             "segments":\(row.segments ?? 0),"requests":\(figures.requests),\
             "misses":\(figures.misses),"requested_bytes":\(figures.requestedBytes),\
-            "missed_bytes":\(figures.missedBytes),\
+            "missed_bytes":\(figures.missedBytes),"memory_misses":\(figures.memoryMisses),\
             "admitted_bytes":\(figures.admittedBytes),"written_bytes":\(figures.writtenBytes),\
             "object_miss_ratio":\(ratio(figures.objectMissRatio)),\
             "byte_miss_ratio":\(ratio(figures.byteMissRatio))}
@@ -116,8 +154,12 @@ struct EvictionCommand: ParsableCommand {
         return "\(scaled / 10_000)." + String(repeating: "0", count: 4 - digits.count) + digits
     }
 
-    private func short(_ percent: Double) -> String {
-        percent == percent.rounded() ? String(Int(percent)) : String(percent)
+    private func text(_ size: Size) -> String {
+        switch size {
+        case .percent(let percent):
+            percent == percent.rounded() ? "\(Int(percent)) %" : "\(percent) %"
+        case .mib(let mib): "\(mib) MiB"
+        }
     }
 
     private func padded(_ text: String, to width: Int) -> String {

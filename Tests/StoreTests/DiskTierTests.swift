@@ -15,8 +15,8 @@ struct DiskTierTests {
     private func tier(below path: String, marks: MarkBook = MarkBook()) -> DiskTier {
         DiskTier(
             .init(
-                root: path, limitBytes: 16 << 20, ageLimit: .seconds(1_000),
-                queueBytesMax: 1 << 20, checkpointInterval: .seconds(1)),
+                root: path, limitBytes: 16 << 20, objectBytesMax: 1 << 20,
+                ageLimit: .seconds(1_000), queueBytesMax: 1 << 20, checkpointInterval: .seconds(1)),
             marks: marks,
             clock: DiskClock(instant: .zero, wall: 1_800_000_000_000), readers: readers
         ) { _ in }

@@ -17,16 +17,17 @@ struct Entries {
 
     static func key(_ name: String) -> [UInt8] { Array("http://origin/\(name)".utf8) }
 
-    /// Stores an entry as a fetch does; nil if there is no room.
+    /// Stores an entry as a fetch does; nil if there is no room, or if it `isJudged` and worth less
+    /// than what would go.
     @discardableResult
     func put(
         _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
         flags: EntryFlags = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
-        stamp: Stamp? = nil
+        stamp: Stamp? = nil, isJudged: Bool = false
     ) -> Resident? {
         let made = make(
             path, bytes: bytes, name: name, marker: marker, flags: flags, share: share,
-            tags: tags, stamp: stamp)
+            tags: tags, stamp: stamp, isJudged: isJudged)
         return made.flatMap { store.insert($0) ? $0 : nil }
     }
 
@@ -34,14 +35,16 @@ struct Entries {
     func make(
         _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
         flags: EntryFlags = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
-        stamp: Stamp? = nil
+        stamp: Stamp? = nil, isJudged: Bool = false
     ) -> Resident? {
         let key = Self.key(path)
+        let hash = store.hash(key.span, 0..<key.count)
         let capacity = BodyLayout.capacity(UInt64(bytes))
         let overhead = Resident.overhead(
             keyBytes: key.count, headBytes: 0, tagBytes: Resident.bytes(of: tags),
             bodyBytes: UInt64(bytes))
         let reservation = FillReservation(store)
+        reservation.judgedHash = isJudged ? hash : nil
         guard reservation.grow(by: capacity + overhead) else { return nil }
         var body = GrowingBody(isKept: true)
         body.append(ByteBuffer(repeating: marker, count: bytes))
@@ -51,7 +54,7 @@ struct Entries {
             size: UInt64(bytes), bornAt: .zero, freshUntil: .distantFuture, flags: flags,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
         return Resident(
-            key: key, hash: store.hash(key.span, 0..<key.count), name: name, facts: facts,
+            key: key, hash: hash, name: name, facts: facts,
             head: [],
             layout: HeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),

@@ -49,7 +49,8 @@ final class LogRig {
         let perSegment = UInt64(1 << 20 + 8 << 10)
         let extra = UInt64(segments - SegmentLedger.Settings.segmentsMin) * perSegment
         return try DiskPlan(
-            limitBytes: DiskPlan.limitBytesMin + extra, formerSegmentBytes: 1 << 20)
+            limitBytes: DiskPlan.limitBytesMin + extra, objectBytesMax: 0,
+            formerSegmentBytes: 1 << 20)
     }
 
     /// What the files may take at most.

@@ -28,7 +28,8 @@ struct ManyMarksTests {
     @Test("100,000 URLs are purged: 10,000 entries not among them are hits, the others are not")
     func story() throws {
         let rig = try LogRig(segments: 4, seed: 9)
-        rig.plan = try DiskPlan(limitBytes: 1 << 30, formerSegmentBytes: nil)
+        rig.plan = try DiskPlan(
+            limitBytes: 1 << 30, objectBytesMax: 64 << 20, formerSegmentBytes: nil)
         for number in 0..<10_100 { try rig.store(Answer(number, version: 1, bytes: 100)) }
         try rig.restart()
         for number in 10_000..<110_000 { try rig.delete([number]) }

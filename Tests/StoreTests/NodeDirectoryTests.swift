@@ -46,6 +46,26 @@ struct NodeDirectoryTests {
         }
     }
 
+    @Test("segments that are there keep their size; where there are none it is chosen anew")
+    func segmentSize() throws {
+        var told: [UInt64?] = []
+        let open = { [root, first] (wanted: UInt64) in
+            try NodeDirectory(below: root.path, newID: { _ in first }, wall: 1_000) { former in
+                told.append(former)
+                return former ?? wanted
+            }
+        }
+        #expect(try open(1 << 20).identity.segmentBytes == 1 << 20)
+        // Emptied, or never written to.
+        #expect(try open(2 << 20).identity.segmentBytes == 2 << 20)
+        let segment = root.path + "/node-0/" + SegmentFiles.name(3)
+        try #require(FileManager.default.createFile(atPath: segment, contents: nil))
+        #expect(try open(4 << 20).identity.segmentBytes == 2 << 20)
+        try FileManager.default.removeItem(atPath: segment)
+        #expect(try open(4 << 20).identity.segmentBytes == 4 << 20)
+        #expect(told == [nil, nil, 2 << 20, nil])
+    }
+
     @Test("an identity that cannot be read is replaced by a new one, and said to be damaged")
     func damaged() throws {
         var directory: NodeDirectory? = try open(first)

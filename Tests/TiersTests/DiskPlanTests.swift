@@ -6,26 +6,32 @@ import Tiers
 struct DiskPlanTests {
     private static let overhead = 8192
 
+    private func plan(
+        _ limit: UInt64, object: UInt64 = 64 << 20, former: UInt64? = nil
+    ) throws(DiskPlan.TooSmall) -> DiskPlan {
+        try DiskPlan(limitBytes: limit, objectBytesMax: object, formerSegmentBytes: former)
+    }
+
     @Test("a limit that is too small is refused, with the least that is enough")
     func tooSmall() throws {
         for limit in [0, 1, DiskPlan.limitBytesMin - 1] {
-            let refusal = #expect(throws: DiskPlan.TooSmall.self) {
-                try DiskPlan(limitBytes: limit, formerSegmentBytes: nil)
-            }
+            let refusal = #expect(throws: DiskPlan.TooSmall.self) { try plan(limit) }
             #expect(refusal?.neededBytes == DiskPlan.limitBytesMin)
         }
-        let least = try DiskPlan(limitBytes: DiskPlan.limitBytesMin, formerSegmentBytes: nil)
+        let least = try plan(DiskPlan.limitBytesMin)
         #expect(least.segments == 4 && least.segmentBytes == 1 << 20)
     }
 
-    @Test("from the least limit to 100 TiB, all files together stay below it and use most of it")
-    func withinLimit() throws {
+    @Test(
+        "from the least limit to 100 TiB, all files together stay below it and use most of it",
+        arguments: [0, 64 << 20, 1 << 40] as [UInt64])
+    func withinLimit(object: UInt64) throws {
         var dice = Dice(seed: 1)
         var limit = DiskPlan.limitBytesMin
         while limit <= 100 << 40 {
-            let plan = try DiskPlan(limitBytes: limit, formerSegmentBytes: nil)
+            let plan = try plan(limit, object: object)
             let used = try check(plan, limit)
-            #expect(plan.segmentBytes & (plan.segmentBytes - 1) == 0)
+            #expect(plan.segmentBytes % (64 << 10) == 0 && plan.segmentBytes >= 1 << 20)
             #expect(plan.segmentBytes <= 1 << 30 && plan.segments <= 65_000)
             // One segment's room is lost at most, and up to 64 TiB all can be named.
             let isNearlyAll = limit - used < UInt64(2 * plan.segmentBytes) + 1 << 20
@@ -34,29 +40,58 @@ struct DiskPlanTests {
         }
     }
 
+    @Test(
+        "a segment holds the largest object with its head, or there are no more than some 22",
+        arguments: [0, 1 << 20, 5_000_000, 64 << 20, 512 << 20] as [UInt64])
+    func holdsTheLargest(object: UInt64) throws {
+        var limit: UInt64 = 32 << 20
+        while limit <= 1 << 40 {
+            let plan = try plan(limit, object: object)
+            let holdsIt = UInt64(plan.segmentBytes) >= object + 100_000
+            #expect(plan.segments >= 21)
+            #expect(holdsIt || plan.segments <= 32, "\(plan) of \(limit)")
+            limit += limit / 7
+        }
+    }
+
+    @Test(
+        "what segments come to with the usual largest object",
+        arguments: [
+            (16 << 20, 1 << 20), (64 << 20, 46 << 16), (256 << 20, 186 << 16),
+            (1 << 30, 744 << 16), (4 << 30, 1026 << 16), (10 << 30, 128 << 20),
+            (1 << 40, 128 << 20),
+        ] as [(UInt64, Int)])
+    func usualSizes(limit: UInt64, segment: Int) throws {
+        #expect(try plan(limit).segmentBytes == segment)
+    }
+
     @Test("segments keep their size from limit to limit as long as there are enough of them")
     func formerSize() throws {
-        let first = try DiskPlan(limitBytes: 10 << 30, formerSegmentBytes: nil)
+        let first = try plan(10 << 30)
         #expect(first.segmentBytes == 128 << 20 || first.segments >= 64)
         for limit in [2 << 30, 10 << 30, 100 << 30, 1 << 40] as [UInt64] {
-            let former = UInt64(first.segmentBytes)
-            let plan = try DiskPlan(limitBytes: limit, formerSegmentBytes: former)
+            let plan = try plan(limit, former: UInt64(first.segmentBytes))
             #expect(plan.segmentBytes == first.segmentBytes)
             _ = try check(plan, limit)
         }
-        let few = try DiskPlan(limitBytes: 256 << 20, formerSegmentBytes: 128 << 20)
+        let few = try plan(256 << 20, former: 128 << 20)
         #expect(few.segmentBytes < 128 << 20)
-        let many = try DiskPlan(limitBytes: 1 << 40, formerSegmentBytes: 1 << 20)
+        let many = try plan(1 << 40, former: 1 << 20)
         #expect(many.segmentBytes > 1 << 20)
+    }
+
+    @Test("segments that are smaller than the largest object by now stay as they are")
+    func formerIsSmall() throws {
+        for former in [8 << 20, 16 << 20, 17 << 16] as [UInt64] {
+            #expect(try plan(1_900_000_000, former: former).segmentBytes == Int(former))
+        }
     }
 
     @Test(
         "a former size that no log has is not kept",
-        arguments: [0, 1, 3 << 20, 1 << 19, 1 << 31, 1 << 63, .max, (1 << 20) + 1] as [UInt64])
+        arguments: [0, 1, 1 << 19, 1 << 31, 1 << 63, .max, (1 << 20) + 1] as [UInt64])
     func strangeSizes(former: UInt64) throws {
-        let plan = try DiskPlan(limitBytes: 100 << 30, formerSegmentBytes: former)
-        let fresh = try DiskPlan(limitBytes: 100 << 30, formerSegmentBytes: nil)
-        #expect(plan == fresh)
+        #expect(try plan(100 << 30, former: former) == plan(100 << 30))
     }
 
     /// What the plan's files take, with what the file system adds.

@@ -196,6 +196,55 @@ private func hash(_ number: Int) -> UInt64 {
         #expect(evicted?.id == admitted[1024])
     }
 
+    @Test("A newcomer for which more would have to go than it is worth is refused, at no cost")
+    func refusal() {
+        var tier = MemoryTier(expectedEntries: 16)
+        for key in 0..<10 { tier.touched(tier.admit(hash: hash(key), cost: 100)) }
+        let large = tier.gain(hash: hash(10), cost: 10_000)
+        let before = (tier.count, tier.bytes)
+        let victim = tier.nextVictim(for: large)
+        let after = (tier.count, tier.bytes)
+        #expect(victim == nil)
+        #expect(before == after)
+        // One that is asked for as often, and not larger, is worth it.
+        let other = tier.gain(hash: hash(11), cost: 20)
+        let gone = tier.nextVictim(for: other)
+        #expect(gone?.hash == hash(0))
+    }
+
+    @Test("What was refused is worth more when it returns, and is no more than remembered")
+    func refusedReturns() {
+        var tier = MemoryTier(expectedEntries: 16)
+        for key in 0..<10 { _ = tier.admit(hash: hash(key), cost: 100) }
+        let first = tier.gain(hash: hash(10), cost: 200)
+        tier.refused(hash: hash(10))
+        let second = tier.gain(hash: hash(10), cost: 200)
+        tier.refused(hash: hash(10))
+        let third = tier.gain(hash: hash(10), cost: 200)
+        #expect(first < second && second < third)
+        let count = tier.count
+        #expect(count == 10)
+        let frequency = tier.frequency(of: tier.admit(hash: hash(10), cost: 200))
+        #expect(frequency == 4)
+    }
+
+    @Test("What is refused again and again wears out what nobody asks for any more")
+    func refusalsAge() {
+        var tier = MemoryTier(expectedEntries: 16)
+        let idle = tier.admit(hash: hash(0), cost: 100)
+        for _ in 0..<4 { tier.touched(idle) }
+        var refusals = 0
+        while refusals < 1000 {
+            let gain = tier.gain(hash: hash(1 + refusals), cost: 100)
+            let victim = tier.nextVictim(for: gain)
+            if victim?.id == idle { break }
+            tier.refused(hash: hash(1 + refusals))
+            refusals += 1
+        }
+        // Asked for four times, it is worth 20 newcomers of its size.
+        #expect(15...25 ~= refusals)
+    }
+
     @Test("Values that wrap around keep their order")
     func wraps() {
         var tier = MemoryTier(expectedEntries: 16)

@@ -241,7 +241,8 @@ final class DiskSource: AnswerSource {
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: facts.size)
         let isKept =
             facts.size <= run.query.plan.objectBytesMax
-            && run.reserve(overhead + BodyLayout.capacity(facts.size))
+            && run.reserve(
+                overhead + BodyLayout.capacity(facts.size), judgedAs: found?.place.hash ?? run.hash)
         // What is read of a body that is on disk follows its readers, chunk by chunk, so that it
         // goes on with the smallest window even if that is not to be had.
         if !isKept { _ = run.openWindow() }

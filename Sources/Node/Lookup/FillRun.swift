@@ -144,8 +144,14 @@ final class FillRun: Sendable {
     // MARK: The fetch
 
     /// Reserves memory for a body; false if there is no room for it.
-    func reserve(_ bytes: Int) -> Bool {
-        state.withLock { $0.reservation.grow(by: bytes) }
+    ///
+    /// With a hash, that of its entry's key, it has to be worth what would go for it, now and as
+    /// it grows.
+    func reserve(_ bytes: Int, judgedAs hash: UInt64? = nil) -> Bool {
+        state.withLock { state in
+            state.reservation.judgedHash = hash
+            return state.reservation.grow(by: bytes)
+        }
     }
 
     /// Reserves the window of a body that is not kept, a small one if memory has no room for more;

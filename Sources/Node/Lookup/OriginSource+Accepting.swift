@@ -175,9 +175,9 @@ extension OriginSource {
         let overhead = Resident.overhead(
             keyBytes: place?.key.count ?? query.key.count, headBytes: head.bytes.count,
             bodyBytes: length ?? 0)
-        guard let length else {
-            return run.reserve(overhead + FillAnswer.reservedBytes(growingTo: 0))
-        }
-        return run.reserve(overhead + BodyLayout.capacity(length))
+        let body = length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0)
+        return run.reserve(
+            overhead + body,
+            judgedAs: hall.node.judgedHash(of: name(at: place), at: place?.hash ?? run.hash))
     }
 }

@@ -321,8 +321,10 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         if let length, length > query.plan.objectBytesMax { return false }
         let overhead = Resident.overhead(
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
+        let body = length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0)
         return run.reserve(
-            overhead + (length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0)))
+            overhead + body,
+            judgedAs: hall.node.judgedHash(of: name, at: variant?.place.hash ?? run.hash))
     }
 
     /// What this node does not own stays in memory while there is room that nothing needs, and

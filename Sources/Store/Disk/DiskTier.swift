@@ -21,6 +21,8 @@ package final class DiskTier: Sendable {
         package var nodeName: String?
         /// What everything in the node's directory takes at most.
         package var limitBytes: UInt64
+        /// The largest body that may be stored.
+        package var objectBytesMax: UInt64
         /// The part of it that the invalidation log has.
         package var journal: JournalRoom
         package var ageLimit: Interval
@@ -34,9 +36,11 @@ package final class DiskTier: Sendable {
         package var marks: MarksReader = { _, _, _ in RecoveredMarks(table: MarkTable()) }
 
         package init(
-            root: String, limitBytes: UInt64, journal: JournalRoom = .none, ageLimit: Interval,
-            queueBytesMax: Int, checkpointInterval: Interval
+            root: String, limitBytes: UInt64, objectBytesMax: UInt64,
+            journal: JournalRoom = .none, ageLimit: Interval, queueBytesMax: Int,
+            checkpointInterval: Interval
         ) {
+            self.objectBytesMax = objectBytesMax
             self.journal = journal
             self.root = root
             self.limitBytes = limitBytes

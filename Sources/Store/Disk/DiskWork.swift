@@ -61,7 +61,8 @@ struct DiskWork: ~Copyable {
         ) { former in
             // A limit that is too small was refused when the configuration was read.
             let made = try? DiskPlan(
-                limitBytes: limit, otherBytes: settings.journal.bytes, formerSegmentBytes: former)
+                limitBytes: limit, otherBytes: settings.journal.bytes,
+                objectBytesMax: settings.objectBytesMax, formerSegmentBytes: former)
             guard let made else {
                 preconditionFailure("a disk limit of \(limit)")
             }

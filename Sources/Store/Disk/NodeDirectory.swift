@@ -37,9 +37,9 @@ package final class NodeDirectory: Sendable {
 
     /// Takes a directory below `root`, which is made if it is missing, and begins a boot epoch.
     ///
-    /// `plan` is told the size of segments so far, or nil, and says the one from now on. `newID` is
-    /// for a directory that has no identity yet; the boot epoch is greater than `formerEpoch`.
-    /// `wall` is the wall time in milliseconds since 1970.
+    /// `plan` is told the size of the segments that are there, or nil, and says the one from now
+    /// on. `newID` is for a directory that has no identity yet; the boot epoch is greater than
+    /// `formerEpoch`. `wall` is the wall time in milliseconds since 1970.
     package init(
         below root: String, newID: (_ path: String) -> NodeID, formerEpoch: UInt64 = 0, wall: Int64,
         plan: (UInt64?) -> UInt64
@@ -56,10 +56,13 @@ package final class NodeDirectory: Sendable {
             let (last, damage) = try Self.lastIdentity(in: claimed.path)
             identityDamage = damage
             formerWall = last?.newestWall ?? wall
+            let hasSegments = try Self.names(in: claimed.path).contains {
+                SegmentFiles.number($0) != nil
+            }
             let identity = NodeIdentity(
                 nodeID: last?.nodeID ?? newID(claimed.path),
                 bootEpoch: max(last?.bootEpoch ?? 0, formerEpoch) + 1,
-                segmentBytes: plan(last?.segmentBytes),
+                segmentBytes: plan(hasSegments ? last?.segmentBytes : nil),
                 newestWall: max(last?.newestWall ?? wall, wall))
             try Self.replace(identity, in: claimed.path)
             self.identity = identity
@@ -131,7 +134,9 @@ package final class NodeDirectory: Sendable {
     }
 
     /// The names of all files, without the directory itself and its parent.
-    package func names() throws(DiskFile.Failure) -> [String] {
+    package func names() throws(DiskFile.Failure) -> [String] { try Self.names(in: path) }
+
+    private static func names(in path: String) throws(DiskFile.Failure) -> [String] {
         guard let folder = unsafe opendir(path) else {
             throw DiskFile.Failure("read directory", path)
         }

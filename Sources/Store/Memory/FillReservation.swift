@@ -3,6 +3,8 @@
 /// Not thread-safe; whatever it still holds at its end goes back.
 package final class FillReservation {
     private let store: MemoryStore
+    /// The keyed hash of the key whose entry it is for; nil if room is made whatever goes for it.
+    package var judgedHash: UInt64?
     /// Bytes reserved and neither handed over nor given back.
     package private(set) var heldBytes = 0
     /// Of windows opened.
@@ -18,9 +20,12 @@ package final class FillReservation {
     }
 
     /// Reserves `bytes` more, evicting for them; false, with nothing changed, if there can be no
-    /// room.
+    /// room, or if what is held so far, and these, are worth less than what would have to go.
     package func grow(by bytes: Int) -> Bool {
-        guard store.reserve(bytes) else { return false }
+        let newcomer = judgedHash.map {
+            MemoryStore.Newcomer(hash: $0, bytes: heldBytes + bytes)
+        }
+        guard store.reserve(bytes, for: newcomer) else { return false }
         store.account.countFilling(bytes)
         heldBytes += bytes
         return true
@@ -34,6 +39,7 @@ package final class FillReservation {
     /// where every byte is taken; of those not more than an eighth of the limit, which is all that
     /// may be held beyond it.
     package func openWindow(large: Int, small: Int) -> Int? {
+        judgedHash = nil
         let account = store.account
         if account.takeWindow(large, max: account.limitBytes / 4) {
             windowBytes += large

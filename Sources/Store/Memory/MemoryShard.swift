@@ -92,12 +92,24 @@ struct MemoryShard: ~Copyable {
         removeAll(hash: resident.hash, into: &removed) { $0 === resident }
     }
 
-    /// Removes the entry that the policy can best do without.
+    /// What an entry is worth that is to come, of so many bytes.
+    func gain(_ hash: UInt64, bytes: Int) -> UInt64 {
+        tier.gain(hash: hash, cost: UInt32(clamping: bytes))
+    }
+
+    /// An entry was worth less than what would have had to go for it.
+    mutating func refused(_ hash: UInt64) {
+        tier.refused(hash: hash)
+    }
+
+    /// Removes the entry that the policy can best do without, if it is worth no more than `worth`.
     ///
     /// If `sparesReaders`, an entry that someone is reading is put back, because removing it frees
     /// nothing.
-    mutating func evict(sparesReaders: Bool) -> Eviction {
-        guard let victim = tier.nextVictim() else { return .empty }
+    mutating func evict(sparesReaders: Bool, worth: UInt64) -> Eviction {
+        guard let victim = tier.nextVictim(for: worth) else {
+            return tier.count == 0 ? .empty : .dearer
+        }
         let place = Int(victim.id.index)
         if sparesReaders, residents[place] != nil, !isKnownUniquelyReferenced(&residents[place]) {
             tier.putBack(victim)
@@ -145,6 +157,8 @@ struct MemoryShard: ~Copyable {
     enum Eviction {
         case evicted(Resident)
         case spared
+        /// All entries are worth more.
+        case dearer
         case empty
     }
 

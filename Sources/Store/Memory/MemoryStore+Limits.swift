@@ -73,7 +73,7 @@ extension MemoryStore {
         for _ in 0..<Self.sparedMax {
             switch evictOne(for: reason, sparesReaders: true) {
             case .evicted: return true
-            case .empty: return false
+            case .empty, .dearer: return false
             case .spared: continue
             }
         }

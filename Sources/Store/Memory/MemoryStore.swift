@@ -35,13 +35,13 @@ package final class MemoryStore: Sendable {
     let limits: Mutex<Limits>
     /// The limit on bytes that ``limits`` names, for those who may not wait.
     let configured: Atomic<Int>
-    private let shards: [Shard]
+    let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
     package let evictions = EvictionFigures()
     /// The names of all entries.
     let names = NameCounts()
 
-    private final class Shard: Sendable {
+    final class Shard: Sendable {
         let state: Mutex<MemoryShard>
         /// Bytes of the entries in it.
         let bytes = Atomic<Int>(0)
@@ -52,13 +52,6 @@ package final class MemoryStore: Sendable {
             state = Mutex(shard)
         }
     }
-
-    /// Of entries that are being read, at most a quarter of the limit may be outside the index
-    /// (DESIGN.md §6).
-    private var pinnedBytesMax: Int { account.limitBytes / 4 }
-    /// Entries put back because of their readers before one is evicted anyway, or it is admitted
-    /// that there is no room.
-    static let sparedMax = 64
 
     /// An empty store; `hashing` is keyed by secrets of this process.
     package init(_ settings: Settings, hashing: KeyedHash, marks: MarkBook = MarkBook()) {
@@ -208,30 +201,6 @@ package final class MemoryStore: Sendable {
         return (least, next == 0 ? nil : next)
     }
 
-    /// True while an eighth of the limits, or more, is taken by nothing.
-    package var hasSpareRoom: Bool {
-        let most = entriesMax.load(ordering: .relaxed)
-        return (most == 0 || count < most - most / 8 - 1)
-            && account.usedBytes < account.limitBytes - account.limitBytes / 8
-    }
-
-    /// Reserves `bytes`, evicting as much as that takes; false, with nothing taken, if there can be
-    /// no room.
-    ///
-    /// The caller owns the reservation and hands it on to a `Body` or `Resident`, or releases it.
-    package func reserve(_ bytes: Int) -> Bool {
-        guard bytes <= account.limitBytes else { return false }
-        var spared = 0
-        while !account.reserve(bytes) {
-            switch evictOne(for: .room, sparesReaders: account.pinnedBytes > pinnedBytesMax) {
-            case .evicted: continue
-            case .spared where spared < Self.sparedMax: spared += 1
-            case .spared, .empty: return false
-            }
-        }
-        return true
-    }
-
     /// Counts an entry that is to come, evicting for it; false, with nothing counted, if there can
     /// be no place.
     private func takePlace() -> Bool {
@@ -276,49 +245,6 @@ package final class MemoryStore: Sendable {
         return outcome
     }
 
-    enum Outcome { case evicted, spared, empty }
-
-    /// Removes the entry that the tier can best do without.
-    func evictOne(for reason: EvictionFigures.Reason, sparesReaders: Bool) -> Outcome {
-        guard let shard = nextToGive() else { return .empty }
-        let eviction = shard.state.withLock { state in
-            let eviction = state.evict(sparesReaders: sparesReaders)
-            shard.inflation.store(state.inflation, ordering: .relaxed)
-            return eviction
-        }
-        switch eviction {
-        case .evicted(let resident):
-            uncount([resident])
-            evictions.add(reason)
-            return .evicted
-        case .spared: return .spared
-        case .empty: return .empty
-        }
-    }
-
-    /// The shard to evict from: the one whose inflation is behind the others', so that all of them
-    /// act like one.
-    ///
-    /// Not one that holds less than half of its share: what little it holds may be hot, and nothing
-    /// in it could go instead.
-    private func nextToGive() -> Shard? {
-        let halfShare = account.indexedBytes / shards.count / 2
-        var chosen: Shard?
-        for shard in shards {
-            let bytes = shard.bytes.load(ordering: .relaxed)
-            guard bytes > 0, bytes >= halfShare else { continue }
-            guard let other = chosen else {
-                chosen = shard
-                continue
-            }
-            let mine = shard.inflation.load(ordering: .relaxed)
-            if MemoryTier.isBehind(mine, other.inflation.load(ordering: .relaxed)) {
-                chosen = shard
-            }
-        }
-        return chosen
-    }
-
     /// Looks at an entry of a site that has to give one up.
     func turn(of place: MemoryShare.Place, mayStay: Bool) -> MemoryShard.Turn {
         shard(place.hash).state.withLock { $0.turn(of: place, mayStay: mayStay) }
@@ -335,7 +261,7 @@ package final class MemoryStore: Sendable {
         evictions.add(.share)
     }
 
-    private func uncount(_ gone: [Resident]) {
+    func uncount(_ gone: [Resident]) {
         for resident in gone {
             count(bytesOf: resident, sign: -1)
             resident.share?.left(bytes: resident.indexedBytes)
@@ -352,7 +278,7 @@ package final class MemoryStore: Sendable {
     }
 
     @inline(__always)
-    private func shard(_ hash: UInt64) -> Shard {
+    func shard(_ hash: UInt64) -> Shard {
         shards[MemoryTier.shard(of: hash, among: shards.count)]
     }
 }

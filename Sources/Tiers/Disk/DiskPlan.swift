@@ -1,6 +1,6 @@
 /// How a node's disk limit is divided: segments of one size, and what the file system takes beside.
 package struct DiskPlan: Hashable, Sendable {
-    /// A power of two.
+    /// A multiple of ``segmentUnitBytes``.
     package let segmentBytes: Int
     /// The most segments there may be, the free one included.
     package let segments: Int
@@ -14,56 +14,69 @@ package struct DiskPlan: Hashable, Sendable {
     /// The least limit there can be.
     package static let limitBytesMin =
         fixedBytes
-        + UInt64(SegmentLedger.Settings.segmentsMin * (segmentBytesMin + fileOverheadBytes))
+        + UInt64(SegmentLedger.Settings.segmentsMin)
+        * (segmentBytesMin + UInt64(fileOverheadBytes))
 
-    static let segmentBytesMin = 1 << 20
-    /// Most images are smaller.
-    private static let segmentBytesCommon = 8 << 20
+    /// Segments are whole multiples of it.
+    package static let segmentUnitBytes: UInt64 = 64 << 10
+    /// No segment is smaller.
+    package static let segmentBytesMin: UInt64 = 1 << 20
     /// What a kill costs at the next start is a scan of two open segments.
-    static let segmentBytesUsual = 128 << 20
+    private static let segmentBytesUsual: UInt64 = 128 << 20
     /// Offsets are 24 bits of units.
-    static let segmentBytesMax = 1 << 30
+    private static let segmentBytesMax: UInt64 = 1 << 30
     private static let segmentsMax = 65_000
+    /// Segments below which none is made larger for the sake of large objects.
+    private static let segmentsWanted: UInt64 = 22
+    /// What a record and its segment have beside the body.
+    private static let headRoomBytes: UInt64 = 128 << 10
     /// Blocks that a file system adds to a file's own, for where its parts lie.
     static let fileOverheadBytes = 8 << 10
     /// The directory, the lock, the identity and its successor.
     private static let fixedBytes: UInt64 = 64 << 10
 
-    /// A plan for `limitBytes`, of a limit that has `otherBytes` more for other things.
+    /// A plan for `limitBytes`, of a limit that has `otherBytes` more for other things; the largest
+    /// body that may be stored has `objectBytesMax`.
     ///
     /// Segments keep their `formerSegmentBytes` as long as that makes sense, because with another
     /// size everything stored is lost.
     package init(
-        limitBytes: UInt64, otherBytes: UInt64 = 0, formerSegmentBytes: UInt64?
+        limitBytes: UInt64, otherBytes: UInt64 = 0, objectBytesMax: UInt64,
+        formerSegmentBytes: UInt64?
     ) throws(TooSmall) {
         guard limitBytes >= Self.limitBytesMin else {
             throw TooSmall(neededBytes: Self.limitBytesMin)
         }
         let room = limitBytes - Self.fixedBytes
         let bytes =
-            Self.kept(formerSegmentBytes, room: room) ?? Self.chosen(limitBytes + otherBytes)
+            Self.kept(formerSegmentBytes, room: room)
+            ?? Self.segmentBytes(
+                limitBytes: limitBytes + otherBytes,
+                recordBytesMax: min(objectBytesMax, Self.segmentBytesMax) + Self.headRoomBytes)
         segmentBytes = bytes
         segments = min(Self.segmentsMax, Self.count(room, bytes))
     }
 
-    /// Between a 64th and a 128th of the limit: with fewer, larger segments the free one and the
-    /// two that are open would be too much of it.
+    /// The size of segments, a multiple of `unit`: a 64th of the limit, but `least` to 128 MiB.
     ///
-    /// Below 512 MiB up to a 16th, because what is larger than a segment is not kept, and images of
-    /// some megabytes are common.
-    private static func chosen(_ limitBytes: UInt64) -> Int {
-        var bytes = segmentBytesMin
-        while bytes < segmentBytesCommon, UInt64(bytes) * 32 <= limitBytes { bytes *= 2 }
-        while bytes < segmentBytesUsual, UInt64(bytes) * 128 <= limitBytes { bytes *= 2 }
-        while bytes < segmentBytesMax, UInt64(bytes) * UInt64(segmentsMax) < limitBytes {
-            bytes *= 2
-        }
-        return bytes
+    /// Or as large as the longest record, as long as that leaves ``segmentsWanted``, because what
+    /// is larger than a segment is not kept. With fewer the free one and the two that are open
+    /// would be too much of the limit.
+    package static func segmentBytes(
+        limitBytes: UInt64, recordBytesMax: UInt64, least: UInt64 = segmentBytesMin,
+        unit: UInt64 = segmentUnitBytes
+    ) -> Int {
+        let units = { (bytes: UInt64) in (bytes + unit - 1) / unit }
+        let common = units(min(limitBytes / 64, segmentBytesUsual))
+        let large = min(
+            units(min(recordBytesMax, segmentBytesMax)), limitBytes / (segmentsWanted * unit))
+        let nameable = units(limitBytes / UInt64(segmentsMax))
+        return Int(min(max(least / unit, common, large, nameable) * unit, segmentBytesMax))
     }
 
     private static func kept(_ former: UInt64?, room: UInt64) -> Int? {
-        guard let former, former & (former &- 1) == 0, former >= UInt64(segmentBytesMin),
-            former <= UInt64(segmentBytesMax)
+        guard let former, former % segmentUnitBytes == 0, former >= segmentBytesMin,
+            former <= segmentBytesMax
         else { return nil }
         let count = count(room, Int(former))
         return count >= 2 * SegmentLedger.Settings.segmentsMin && count <= segmentsMax

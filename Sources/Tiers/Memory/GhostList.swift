@@ -43,19 +43,21 @@ struct GhostList {
             | evictedBytes & Self.stampMask
     }
 
-    /// The frequency of an entry evicted within the last `horizonBytes`; it is then forgotten.
+    /// The frequency of an entry evicted within the last `horizonBytes`.
+    func frequency(_ hash: UInt64, evictedBytes: UInt64, horizonBytes: UInt64) -> UInt8? {
+        guard let position = position(of: hash) else { return nil }
+        let slot = slots[position]
+        guard Self.age(slot, evictedBytes) <= horizonBytes else { return nil }
+        return UInt8(truncatingIfNeeded: slot >> 40 & 0xF)
+    }
+
+    /// The same; it is then forgotten.
     mutating func recall(
         _ hash: UInt64, evictedBytes: UInt64, horizonBytes: UInt64
     ) -> UInt8? {
-        let start = firstSlot(hash)
-        for position in start..<start + Self.ways {
-            let slot = slots[position]
-            guard slot != 0, Self.agrees(slot, hash) else { continue }
-            slots[position] = 0
-            guard Self.age(slot, evictedBytes) <= horizonBytes else { return nil }
-            return UInt8(truncatingIfNeeded: slot >> 40 & 0xF)
-        }
-        return nil
+        let found = frequency(hash, evictedBytes: evictedBytes, horizonBytes: horizonBytes)
+        if let position = position(of: hash) { slots[position] = 0 }
+        return found
     }
 
     /// Doubles the room.
@@ -64,6 +66,13 @@ struct GhostList {
     mutating func grow() {
         slots += slots
         bucketMask = slots.count / Self.ways - 1
+    }
+
+    private func position(of hash: UInt64) -> Int? {
+        let start = firstSlot(hash)
+        return (start..<start + Self.ways).first {
+            slots[$0] != 0 && Self.agrees(slots[$0], hash)
+        }
     }
 
     private func firstSlot(_ hash: UInt64) -> Int {

@@ -4,7 +4,8 @@ package import Ground
 ///
 /// The caller keeps its objects in an array indexed by ``EntryID/index``, and calls under the
 /// shard's lock. Limits hold for the node, over all shards, so they are the caller's too: before it
-/// admits, it calls ``evict()``, here or on another shard, until there is room.
+/// admits, it evicts, here or on another shard, until there is room. ``MemoryAdmission`` says for
+/// which newcomers, and from which shard.
 ///
 /// **What is maximised.** A miss in memory costs one disk read whatever its size, so the policy
 /// maximises hits per byte kept: an entry asked for *f* times is worth *f* / cost. That is GDSF
@@ -29,7 +30,7 @@ package import Ground
 ///
 /// | trace | this | best other | S3-FIFO |
 /// |---|---|---|---|
-/// | adaptsize_web | .6681 .5999 .5778 | .6758 .6040 .5809 | .7211 .6463 .6225 |
+/// | adaptsize_web | .6611 .5998 .5777 | .6758 .6040 .5809 | .7211 .6463 .6225 |
 /// | cloudphysics_io | .8199 .7909 .7441 | .8218 .8031a .7418s | .8232 .8051 .7418 |
 /// | cache2k_web12_unit | .5732 .3402 .2706 | .5665 .3515 .2775s | .5900 .3519 .2775 |
 ///
@@ -127,13 +128,25 @@ package struct MemoryTier: ~Copyable {
         min(Self.frequencyMax, frequencies[Int(id.index)])
     }
 
+    /// What an entry that comes now would be worth above the inflation, by its `cost` in bytes and
+    /// by how often it is remembered to have been asked for.
+    package func gain(hash: UInt64, cost: UInt32) -> UInt64 {
+        ValueQueues.gain(cost: cost, frequency: newcomersFrequency(hash))
+    }
+
+    /// Remembers how often a newcomer was asked for that was worth less than what would have had to
+    /// go.
+    package mutating func refused(hash: UInt64) {
+        ghosts.remember(
+            hash, frequency: newcomersFrequency(hash), evictedBytes: evictedBytes)
+    }
+
     /// Takes in an entry of `cost` bytes, overhead included; the caller has made room for it.
     ///
     /// Others of the same hash stay. The id is free again once the entry is evicted or removed.
     package mutating func admit(hash: UInt64, cost: UInt32) -> EntryID {
-        let remembered = ghosts.recall(
-            hash, evictedBytes: evictedBytes, horizonBytes: bytes &* 2)
-        let frequency = remembered.map { min(Self.frequencyMax, $0 + Self.returnBonus) } ?? 0
+        let frequency = Self.frequency(
+            returning: ghosts.recall(hash, evictedBytes: evictedBytes, horizonBytes: bytes &* 2))
         let id = freshID()
         queues.entries[Int(id.index)] = QueuedEntry(hash: hash, cost: cost)
         queue(id, frequency)
@@ -149,24 +162,35 @@ package struct MemoryTier: ~Copyable {
         return victim
     }
 
-    /// Chooses one victim and takes it out of its queue; nil if the shard is empty.
+    /// Chooses one victim and takes it out of its queue; nil if the shard is empty, or if every
+    /// entry is worth more than `gain`, by which the shard's inflation has then risen.
     ///
-    /// Before anything else, the caller either evicts it or puts it back.
-    package mutating func nextVictim() -> Victim? {
+    /// `gain` is that of the newcomer for which room is made. Before anything else, the caller
+    /// either evicts the victim or puts it back.
+    package mutating func nextVictim(for gain: UInt64 = .max) -> Victim? {
         var requeued = 0
-        while let entry = queues.popLeast() {
+        while let (queue, distance) = queues.least() {
+            let entry = queues.head(of: queue)
             let id = EntryID(index: entry)
             let facts = queues.entries[Int(entry)]
-            guard frequencies[Int(entry)] > facts.frequency, requeued < Self.requeuedMax else {
-                return Victim(id: id, hash: facts.hash, cost: facts.cost)
+            let isTouched = frequencies[Int(entry)] > facts.frequency
+            if isTouched, requeued < Self.requeuedMax {
+                queues.popHead(of: queue)
+                self.queue(id, frequency(of: id))
+                requeued += 1
+                continue
             }
-            queue(id, frequency(of: id))
-            requeued += 1
+            guard distance <= gain else {
+                queues.inflate(by: gain)
+                return nil
+            }
+            queues.popHead(of: queue)
+            return Victim(id: id, hash: facts.hash, cost: facts.cost)
         }
         return nil
     }
 
-    /// Forgets the victim of ``nextVictim()``, all but its frequency; its id is free again.
+    /// Forgets the victim of ``nextVictim(for:)``, all but its frequency; its id is free again.
     package mutating func evict(_ victim: Victim) {
         evictedBytes &+= UInt64(victim.cost)
         ghosts.remember(
@@ -175,8 +199,8 @@ package struct MemoryTier: ~Copyable {
         free(victim.id)
     }
 
-    /// Queues the victim of ``nextVictim()`` again, as if it had been asked for as often as it was
-    /// and no more: it stays, and nothing was evicted.
+    /// Queues the victim of ``nextVictim(for:)`` again, as if it had been asked for as often as it
+    /// was and no more: it stays, and nothing was evicted.
     package mutating func putBack(_ victim: Victim) {
         queue(victim.id, frequency(of: victim.id))
     }
@@ -207,6 +231,17 @@ package struct MemoryTier: ~Copyable {
         queues.unlink(id.index)
         queue(id, frequency / 2)
         return frequency / 2
+    }
+
+    private func newcomersFrequency(_ hash: UInt64) -> UInt8 {
+        Self.frequency(
+            returning: ghosts.frequency(
+                hash, evictedBytes: evictedBytes, horizonBytes: bytes &* 2))
+    }
+
+    /// What an entry begins with that is remembered with this frequency, or not at all.
+    private static func frequency(returning remembered: UInt8?) -> UInt8 {
+        remembered.map { min(frequencyMax, $0 + returnBonus) } ?? 0
     }
 
     private mutating func queue(_ id: EntryID, _ frequency: UInt8) {
@@ -244,7 +279,7 @@ extension MemoryTier {
         let position: UInt32
     }
 
-    /// What ``nextVictim()`` has chosen.
+    /// What ``nextVictim(for:)`` has chosen.
     package struct Victim: Hashable, Sendable {
         package let id: EntryID
         /// As given to ``admit(hash:cost:)``.

@@ -13,7 +13,7 @@ struct ValueQueues {
 
     /// By id; those of no entry keep their place.
     var entries: [QueuedEntry] = []
-    /// The value of the entry popped last.
+    /// The value of the entry popped last, and the gains of those refused since.
     private(set) var inflation: UInt64 = 0
 
     private var heads: [UInt32]
@@ -67,8 +67,9 @@ struct ValueQueues {
         }
     }
 
-    /// Takes out the entry of the least value, which becomes the inflation.
-    mutating func popLeast() -> UInt32? {
+    /// The queue whose head has the least value, and how far that lies ahead of ``inflation``; nil
+    /// if there is no entry.
+    func least() -> (queue: Int, distance: UInt64)? {
         var least: Int?
         var leastDistance = UInt64.max
         for word in 0..<3 {
@@ -82,11 +83,28 @@ struct ValueQueues {
                 leastDistance = distance
             }
         }
-        guard let least else { return nil }
-        inflation = dues[least]
-        let entry = heads[least]
-        unlink(entry)
-        return entry
+        return least.map { ($0, leastDistance) }
+    }
+
+    /// The entry at the head of a queue that is not empty.
+    func head(of queue: Int) -> UInt32 { heads[queue] }
+
+    /// Takes the head out of the queue that ``least()`` has named; its value becomes the inflation.
+    mutating func popHead(of queue: Int) {
+        inflation = dues[queue]
+        unlink(heads[queue])
+    }
+
+    /// Raises the inflation.
+    ///
+    /// - Precondition: by less than the distance of the ``least()``.
+    mutating func inflate(by gain: UInt64) {
+        inflation &+= gain
+    }
+
+    /// What an entry of this cost and frequency is worth above the inflation.
+    static func gain(cost: UInt32, frequency: UInt8) -> UInt64 {
+        gain(of: queue(cost: cost, frequency: frequency))
     }
 
     private mutating func setHead(of queue: Int, to entry: UInt32) {

@@ -24,8 +24,8 @@ struct KillWorld {
     /// Segments of a MiB, so that there are reclaims all the time.
     var settings: DiskTier.Settings {
         DiskTier.Settings(
-            root: directory, limitBytes: UInt64(Self.limitBytes), ageLimit: .seconds(100_000),
-            queueBytesMax: 4 << 20, checkpointInterval: .seconds(1))
+            root: directory, limitBytes: UInt64(Self.limitBytes), objectBytesMax: 64 << 10,
+            ageLimit: .seconds(100_000), queueBytesMax: 4 << 20, checkpointInterval: .seconds(1))
     }
 
     /// The instant at which the run begins.

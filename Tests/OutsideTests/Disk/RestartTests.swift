@@ -134,7 +134,7 @@ extension Outside {
 
         @Test("What is stale on disk is revalidated, and its body is not fetched again")
         func stale() throws {
-            let stage = try DiskStage("--disk-limit", "64MiB")
+            let stage = try DiskStage("--disk-limit", "128MiB")
             for bytes in [5_000, 3_000_000] {
                 let image = TestImage.generated(.png, byteCount: bytes, seed: UInt64(bytes))
                 let path = stage.origin.serve(

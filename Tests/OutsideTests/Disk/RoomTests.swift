@@ -78,6 +78,31 @@ extension Outside {
             #expect(again.brings(image) && again.detail == "origin", "\(again)")
         }
 
+        @Test("A large image on disk is read from there, and flushes nothing from memory")
+        func largeOnDisk() throws {
+            let stage = try DiskStage("--disk-limit", "512MiB", "--memory-limit", "16MiB")
+            let large = TestImage.generated(.bmp, byteCount: 8_000_000, seed: 7)
+            let path = stage.origin.serve(large, fields: [lasting])
+            #expect(try stage.get(path, expecting: large).brings(large))
+            try stage.settle()
+            let small = (0..<200).map {
+                TestImage.generated(.jpeg, byteCount: 60_000 + $0, seed: UInt64(20 + $0))
+            }
+            for image in small { stage.origin.serve(image, fields: [lasting]) }
+            for _ in 0..<3 {
+                for image in small { _ = try stage.get("/" + image.name, expecting: image) }
+            }
+            for _ in 0..<2 {
+                let answer = try stage.get(path, expecting: large)
+                #expect(answer.brings(large) && answer.detail == "disk", "\(answer)")
+            }
+            #expect(stage.fetches(path) == 1)
+            for image in small {
+                let answer = try stage.get("/" + image.name, expecting: image)
+                #expect(answer.brings(image) && answer.detail == "memory", "\(answer)")
+            }
+        }
+
         @Test("An image larger than the queue is kept when nothing else waits")
         func largerThanQueue() throws {
             let stage = try DiskStage("--disk-limit", "256MiB", "--disk-queue-limit", "1MiB")

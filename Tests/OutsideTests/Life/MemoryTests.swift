@@ -18,6 +18,26 @@ extension Outside {
                 "\(most >> 20) MiB of \(Self.residentBytesMax >> 20)", sourceLocation: location)
         }
 
+        @Test("A large image flushes nothing that is worth more, and is given whole all the same")
+        func largeNewcomer() throws {
+            let stage = try Stage("--memory-limit", "16MiB")
+            let small = (0..<200).map {
+                TestImage.generated(.jpeg, byteCount: 60_000 + $0, seed: UInt64(900 + $0))
+            }
+            for image in small { stage.origin.serve(image, fields: [lasting]) }
+            for _ in 0..<3 {
+                for image in small { _ = try stage.get("/" + image.name, expecting: image) }
+            }
+            let large = TestImage.generated(.bmp, byteCount: 8_000_000, seed: 899)
+            let path = stage.origin.serve(large, fields: [lasting])
+            for _ in 0..<2 { #expect(try stage.get(path, expecting: large).brings(large)) }
+            #expect(stage.fetches(path) == 2)
+            for image in small {
+                let answer = try stage.get("/" + image.name, expecting: image)
+                #expect(answer.brings(image) && answer.detail == "memory", "\(answer)")
+            }
+        }
+
         @Test("A thousand stalled readers of large images")
         func stalledReaders() throws {
             let stage = try Stage("--memory-limit", "\(Self.limitMiB)MiB")

@@ -151,10 +151,11 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
             + Resident.overhead(
                 keyBytes: place.place.key.count, headBytes: head.bytes.count,
                 tagBytes: Resident.bytes(of: entry.tags), bodyBytes: size)
+        let ownName = place.variant == nil ? name : EntryName(ofKey: place.place.key)
+        reservation.judgedHash = hall.node.judgedHash(of: ownName, at: place.place.hash)
         guard reservation.grow(by: bytes) else { return end(.failed) }
         arriving = Arriving(
-            entry: entry, facts: facts,
-            name: place.variant == nil ? name : EntryName(ofKey: place.place.key), place: place,
+            entry: entry, facts: facts, name: ownName, place: place,
             head: head, reservation: reservation, reservedBytes: bytes)
     }
 

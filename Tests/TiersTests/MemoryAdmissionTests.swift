@@ -1,0 +1,42 @@
+import Ground
+import Testing
+import Tiers
+
+@Suite("How room is made in memory, over all shards")
+struct MemoryAdmissionTests {
+    @Test("only what takes more than a 16th of the memory has to be worth it")
+    func judged() {
+        #expect(!MemoryAdmission.judges(1 << 20, limitBytes: 16 << 20))
+        #expect(MemoryAdmission.judges((1 << 20) + 1, limitBytes: 16 << 20))
+        #expect(!MemoryAdmission.judges(0, limitBytes: 0))
+    }
+
+    @Test(
+        "the shard gives that is behind and holds half of its share; one does while any entry is",
+        arguments: UInt64(1)...20)
+    func giver(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        for _ in 0..<500 {
+            let count = Int.random(in: 1...16, using: &dice)
+            // Inflation wraps around: some are about to, some have.
+            let base = UInt64.max - 500
+            let shards = (0..<count).map { _ in
+                (
+                    bytes: Bool.random(using: &dice) ? 0 : Int.random(in: 1...1000, using: &dice),
+                    inflation: base &+ UInt64.random(in: 0...1000, using: &dice)
+                )
+            }
+            let bytes = shards.reduce(0) { $0 + $1.bytes }
+            let giver = MemoryAdmission.giver(among: count, bytes: bytes) { shards[$0] }
+            guard let giver else {
+                #expect(bytes == 0)
+                continue
+            }
+            let halfShare = bytes / count / 2
+            #expect(shards[giver].bytes > 0 && shards[giver].bytes >= halfShare)
+            for shard in shards where shard.bytes > 0 && shard.bytes >= halfShare {
+                #expect(!MemoryTier.isBehind(shard.inflation, shards[giver].inflation))
+            }
+        }
+    }
+}
