@@ -40,6 +40,9 @@ package struct EntryName: Hashable, Sendable {
 
     /// Appends the bytes.
     package func append(to bytes: inout [UInt8]) {
-        for word in [digest.first, digest.second, third, fourth] { bytes.appendLittle(word) }
+        bytes.appendLittle(digest.first)
+        bytes.appendLittle(digest.second)
+        bytes.appendLittle(third)
+        bytes.appendLittle(fourth)
     }
 }

@@ -11,10 +11,10 @@ package enum URLName {
     /// The name in an entry's key: `http://…` or `https://…` of an image, `//…` of a site's answer,
     /// with `#https` behind it if that was asked for encrypted; of a variant a line feed follows,
     /// and what selects it.
-    package static func name(ofKey key: [UInt8]) -> ArraySlice<UInt8> {
-        var start = 0
+    package static func name(ofKey key: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var start = key.startIndex
         var slashes = 0
-        for (index, byte) in key.enumerated() where byte == UInt8(ascii: "/") {
+        for (index, byte) in zip(key.indices, key) where byte == UInt8(ascii: "/") {
             slashes += 1
             guard slashes == 2 else { continue }
             start = index + 1
@@ -24,6 +24,9 @@ package enum URLName {
         let end = key[start...].firstIndex { $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "\n") }
         return key[start..<(end ?? key.endIndex)]
     }
+
+    /// The same of a key that stands alone.
+    package static func name(ofKey key: [UInt8]) -> ArraySlice<UInt8> { name(ofKey: key[...]) }
 
     /// The keys that have `name` and are those of no variant: an image's and a site's answer's, for
     /// http and https.

@@ -68,6 +68,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private(set) var isStopped = false
     /// Doors and peers that were told to wait, by the fetch that will wake them.
     private var waiting: [ObjectIdentifier: [any FillReader]] = [:]
+    /// Fetches whose readers are told when what goes on now is done.
+    private var woken: [FillRun] = []
     private var fetches: [ObjectIdentifier: LookupDriver] = [:]
     private var touches: TouchTable?
     private var touchesTakenAt: Instant
@@ -241,11 +243,26 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     /// `reader` is to be told when `run` has something for it.
     func await(_ run: FillRun, for reader: any FillReader) {
-        waiting[ObjectIdentifier(run), default: []].append(reader)
+        if let place = waiting.index(forKey: ObjectIdentifier(run)) {
+            waiting.values[place].append(reader)
+        } else {
+            waiting[ObjectIdentifier(run)] = [reader]
+        }
     }
 
-    /// Tells those who wait for `run`, on the loop.
-    func wakeReaders(of run: FillRun) {
+    /// Tells those who wait here for `run`, soon; from any loop.
+    ///
+    /// Of what one turn of this loop brings, all are told in one task.
+    func wakeSoon(_ run: FillRun) {
+        guard loop.inEventLoop else { return loop.execute { [self] in wakeReaders(of: run) } }
+        woken.append(run)
+        guard woken.count == 1 else { return }
+        loop.assumeIsolated().execute { [self] in
+            for run in woken.takeAll() { wakeReaders(of: run) }
+        }
+    }
+
+    private func wakeReaders(of run: FillRun) {
         guard let woken = waiting.removeValue(forKey: ObjectIdentifier(run)) else { return }
         for reader in woken { reader.woken(by: run) }
     }

@@ -160,12 +160,10 @@ extension PeerLink {
     private mutating func receivedAnswer(
         _ stream: UInt32, _ answer: PeerAnswer, _ kind: PeerFrameKind
     ) throws(PeerFault) -> PeerEvent {
-        guard let isInPlace = asked[stream]?.answered(answer) else {
-            throw .streamNotOpen(stream)
-        }
-        guard isInPlace else { throw .outOfPlace(kind) }
-        let isCancelled = asked[stream]?.isCancelled ?? false
-        if answer.isFinal { asked[stream] = nil }
+        guard let place = asked.index(forKey: stream) else { throw .streamNotOpen(stream) }
+        guard asked.values[place].answered(answer) else { throw .outOfPlace(kind) }
+        let isCancelled = asked.values[place].isCancelled
+        if answer.isFinal { asked.remove(at: place) }
         return isCancelled ? .nothing : .answered(stream: stream, answer)
     }
 
@@ -184,9 +182,10 @@ extension PeerLink {
         _ stream: UInt32, _ payload: Span<UInt8>
     ) throws(PeerFault) -> PeerEvent {
         let end = try StreamEnd(payload: payload)
-        guard let question = asked[stream] else { throw .streamNotOpen(stream) }
+        guard let place = asked.index(forKey: stream) else { throw .streamNotOpen(stream) }
+        let question = asked.values[place]
         try question.ended(end, on: stream)
-        asked[stream] = nil
+        asked.remove(at: place)
         return question.isCancelled ? .nothing : .ended(stream: stream, end)
     }
 

@@ -118,8 +118,8 @@ extension PeerLink {
         _ answer: PeerAnswer, on stream: UInt32
     ) throws(SendRefusal) {
         guard isOpen else { throw .notOpen }
-        guard let question = answering[stream] else { throw .streamClosed }
-        guard question.state == .owed else { throw .outOfPlace }
+        guard let place = answering.index(forKey: stream) else { throw .streamClosed }
+        guard answering.values[place].state == .owed else { throw .outOfPlace }
         switch answer {
         case .fetching where queuedBytes > Self.queueBytesBusy: return
         case .interim where queuedBytes > Self.queueBytesBusy: return
@@ -128,8 +128,8 @@ extension PeerLink {
         default: break
         }
         let frame = try answer.frame(stream: stream)
-        if case .held(let entry) = answer { answering[stream]?.held(entry) }
-        if answer.isFinal { answering[stream] = nil }
+        if case .held(let entry) = answer { answering.values[place].held(entry) }
+        if answer.isFinal { answering.remove(at: place) }
         enqueue(frame)
     }
 

@@ -66,10 +66,7 @@ extension Span<UInt8> {
 
     /// The bytes in `range`, as a value that may be kept.
     func kept(_ range: Range<Int>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(range.count)
-        for index in range { bytes.append(self[index]) }
-        return bytes
+        copy(range)
     }
 
     /// The text in `range`, at most ``PeerProtocol/textBytesMax`` of it; what is not UTF-8 is

@@ -7,9 +7,14 @@ package struct StructureWriter {
     /// A field was longer than can be written.
     private var isTooLong = false
 
+    private static let usualBytes = 224
+
     /// Begins a structure after `head` bytes of zeros; its size is put in by ``endFixedPart()``.
     init(behind head: Int = 0) {
-        bytes = Array(repeating: 0, count: head + 2)
+        bytes = []
+        // Most are no longer, and do not grow.
+        bytes.reserveCapacity(Self.usualBytes)
+        for _ in 0..<head + 2 { bytes.append(0) }
         start = head
     }
 

@@ -7,6 +7,8 @@ enum WrittenHead {
         let span = bytes.span
         var lines: [FieldLine] = []
         guard var index = lineEnd(span, from: 0) else { return [] }
+        // Most heads have no more.
+        lines.reserveCapacity(16)
         index += 2
         while let line = line(span, at: index) {
             lines.append(line)

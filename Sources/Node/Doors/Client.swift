@@ -5,6 +5,8 @@ import NIOCore
 final class Client {
     /// Nil if it is the node itself.
     private let channel: (any Channel)?
+    /// Of the connection, once somebody has asked; reading it of the channel makes a text of it.
+    private var connected: IPAddress?
     /// As whom the connection counts among those of its port.
     var holder: ConnectionPlaces.Holder
     let openedAt = SystemClock.now()
@@ -36,7 +38,10 @@ final class Client {
 
     /// Where requests come from.
     var address: IPAddress? {
-        proxied ?? channel?.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        if connected == nil {
+            connected = channel?.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        }
+        return proxied ?? connected
     }
 
     /// Keeps the address, which is not known any more when the last line of the log is written.

@@ -224,7 +224,7 @@ extension Door {
         dropRun(waiting)
         self.waiting = nil
         let isHead = waiting.facts.contains(.head)
-        if isCut, resident.status == 200 {
+        if isCut, waiting.facts.isSelective, resident.status == 200 {
             let selection = select(
                 waiting.request, waiting.facts, of: resident.facts, RenderedHead(resident))
             send(selection, of: resident, note: note, isHead: isHead, now: SystemClock.now())

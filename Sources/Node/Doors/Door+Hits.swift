@@ -171,9 +171,9 @@ extension Door {
     func addStatusLine(_ note: CacheNote, _ facts: EntryFacts, now: Instant) {
         guard var status = note.status(facts, key: waitingKey, now: now) else { return }
         status.isFenced = !hall.fence.isOpen(at: now)
-        extraLines += Array("Cache-Status: ".utf8)
+        extraLines += "Cache-Status: ".utf8
         status.append(to: &extraLines)
-        extraLines += Array("\r\n".utf8)
+        extraLines += "\r\n".utf8
     }
 
     @inline(__always)

@@ -111,12 +111,12 @@ extension Door {
         var wish = Lookup.Wish()
         wish.isAlone = alone
         wish.skipsPeers = waiting.skipsPeers
-        let begin = { [self] in
+        func begin() -> FillRun {
             FillRun(
                 query, stale: stale, on: hall, cause: cause(waiting.request), client: shareHolder,
                 expected: expected, wish: wish)
         }
-        let lookUp = { () -> Resident? in
+        func lookUp() -> Resident? {
             switch query.find(in: node.store, now: SystemClock.now()) {
             case .answer(let found, .fresh): return found
             case .answer(let found, .stale):

@@ -136,11 +136,13 @@ struct PendingRequest {
     /// A copy of the head that lies in `range` of `bytes`, where the parser has read it.
     init(copying parser: borrowing RequestParser, _ bytes: Span<UInt8>, _ range: Range<Int>) {
         head = bytes.copy(range)
-        lines = parser.fields.copy().map { line in
-            FieldLine(
+        var lines = parser.fields.copy()
+        for (index, line) in lines.enumerated() where range.lowerBound > 0 {
+            lines[index] = FieldLine(
                 id: line.id, name: line.name.moved(down: range.lowerBound),
                 value: line.value.moved(down: range.lowerBound))
         }
+        self.lines = lines
         isHTTP10 = parser.isHTTP10
     }
 }

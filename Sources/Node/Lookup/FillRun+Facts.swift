@@ -30,6 +30,8 @@ extension FillRun {
     var stale: Resident? { state.withLock { $0.known.stale } }
     /// The origin is asked, and the answer is not whole.
     var isAskingOrigin: Bool { state.withLock { $0.lookup.isAskingOrigin } }
+    /// How many have waited for it, or do.
+    var readersEver: Int { state.withLock { $0.lookup.fill.readersEver } }
     var isPaused: Bool { state.withLock { $0.lookup.fill.isPaused } }
     var phase: Fill.Phase { state.withLock { $0.lookup.fill.phase } }
     /// Its body is larger than what is kept.

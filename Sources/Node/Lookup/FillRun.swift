@@ -226,6 +226,18 @@ final class FillRun: Sendable {
         return resident
     }
 
+    /// The entry that a body is which has come in one piece; nil if there is no room for it.
+    func makeWhole(
+        _ body: [ByteBuffer], _ name: EntryName?, tags: [[UInt8]], place: EntryPlace?,
+        _ facts: EntryFacts, _ head: RenderedHead
+    ) -> Resident? {
+        state.withLock { state in
+            state.body = GrowingBody(isKept: true)
+            for piece in body { state.body.append(piece) }
+            return state.makeResident(self, name, tags, place, facts, head)
+        }
+    }
+
     /// The stored answer is still good, and is now `resident`, which stays stored or not.
     func confirmed(
         _ resident: Resident, isShared: Bool, isStored: Bool, isValidated: Bool = false,
@@ -312,7 +324,7 @@ final class FillRun: Sendable {
 
     // MARK: Effects
 
-    /// Does what the effects ask of the body and its readers; gives those that are for its driver.
+    /// Does what the effects ask of the body and its readers; the others are for its driver.
     @discardableResult
     func change(_ step: (inout State, inout [LookupEffect]) -> Void) -> [LookupEffect] {
         var effects: [LookupEffect] = []
@@ -321,15 +333,14 @@ final class FillRun: Sendable {
             return state.settle(effects)
         }
         if hungryLoops != 0 { wake(hungryLoops) }
-        return effects.filter { effect in
+        for effect in effects {
             switch effect {
             case .pace: hall.tell(self) { $0.pace() }
             case .breakOff: hall.tell(self) { $0.cancel() }
-            case .wakeReaders, .dropHead, .stopKeeping: break
-            default: return true
+            default: break
             }
-            return false
         }
+        return effects
     }
 
     private func wake(_ loops: UInt64) {
@@ -340,8 +351,7 @@ final class FillRun: Sendable {
             left &= left - 1
             // At the end of the node there are none.
             guard index < halls.count else { return }
-            let hall = halls[index]
-            hall.loop.execute { hall.wakeReaders(of: self) }
+            halls[index].wakeSoon(self)
         }
     }
 }

@@ -49,7 +49,8 @@ final class FillTable: Sendable {
     }
 
     private final class Shard: Sendable {
-        let runs = Mutex<[[UInt8]: [FillRun]]>([:])
+        /// By the keyed hashes of their keys.
+        let runs = Mutex<[UInt64: [FillRun]]>([:])
     }
 
     /// An empty table with the `fillsMax` and the shares of `settings`.
@@ -121,12 +122,12 @@ final class FillTable: Sendable {
         _ query: SiteRequest, lookUp: () -> Resident?, begin: () -> FillRun
     ) -> Admission {
         shard(query.hash).runs.withLock { runs in
-            for run in joinable(runs[query.key]) {
+            for run in joinable(runs[query.hash], query) {
                 if let reader = run.join(query) { return .joined(run, reader) }
             }
             if let resident = lookUp() { return .stored(resident) }
             let (run, reader) = Self.begin(query, begin)
-            runs[query.key, default: []].append(run)
+            Self.add(run, to: &runs)
             return .begun(run, reader)
         }
     }
@@ -136,17 +137,27 @@ final class FillTable: Sendable {
         _ query: SiteRequest, where isMeant: (FillRun) -> Bool
     ) -> (FillRun, Fill.ReaderID)? {
         shard(query.hash).runs.withLock { runs in
-            for run in joinable(runs[query.key]) where isMeant(run) {
+            for run in joinable(runs[query.hash], query) where isMeant(run) {
                 if let reader = run.join(query) { return (run, reader) }
             }
             return nil
         }
     }
 
-    private func joinable(_ runs: [FillRun]?) -> [FillRun] {
+    private func joinable(_ runs: [FillRun]?, _ query: SiteRequest) -> [FillRun] {
         guard let runs, !runs.isEmpty else { return [] }
         let stamp = marks.stamp
-        return runs.filter { $0.stamp == stamp || !$0.isOvertaken }
+        return runs.filter {
+            $0.key == query.key && ($0.stamp == stamp || !$0.isOvertaken)
+        }
+    }
+
+    private static func add(_ run: FillRun, to runs: inout [UInt64: [FillRun]]) {
+        if let place = runs.index(forKey: run.hash) {
+            runs.values[place].append(run)
+        } else {
+            runs[run.hash] = [run]
+        }
     }
 
     /// Begins a fetch that nobody else will join.
@@ -155,7 +166,7 @@ final class FillTable: Sendable {
     ) -> (FillRun, Fill.ReaderID) {
         shard(query.hash).runs.withLock { runs in
             let (run, reader) = Self.begin(query, begin)
-            runs[query.key, default: []].append(run)
+            Self.add(run, to: &runs)
             return (run, reader)
         }
     }
@@ -174,8 +185,9 @@ final class FillTable: Sendable {
     func remove(_ run: FillRun) {
         run.lease.end()
         shard(run.hash).runs.withLock { runs in
-            runs[run.key]?.removeAll { $0 === run }
-            if runs[run.key]?.isEmpty == true { runs[run.key] = nil }
+            guard let place = runs.index(forKey: run.hash) else { return }
+            runs.values[place].removeAll { $0 === run }
+            if runs.values[place].isEmpty { runs.remove(at: place) }
         }
     }
 

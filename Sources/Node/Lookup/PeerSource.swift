@@ -14,22 +14,22 @@ import Wire
 ///
 /// Confined to its loop.
 final class PeerSource: AnswerSource, PeerAskDelegate {
-    private let driver: LookupDriver
-    private let run: FillRun
-    private unowned let hall: Hall
-    private let hub: PeerHub
+    let driver: LookupDriver
+    let run: FillRun
+    unowned let hall: Hall
+    let hub: PeerHub
     /// What the answer to the URL is called, variants apart.
-    private let name: EntryName
-    private var query: SiteRequest { run.query }
-    private var asks: [NodeID: PeerAsk] = [:]
-    /// What a peer has said last that may be taken.
-    private var said: [NodeID: Said] = [:]
+    let name: EntryName
+    var query: SiteRequest { run.query }
+    private var asks: [PeerAsk] = []
+    /// What a peer has said last that may be taken, which is taken at once or never.
+    private var said: (node: NodeID, what: Said)?
     /// What gives the answer.
-    private var taken: Taken?
+    var taken: Taken?
     /// Where it stands here, if that is not the key, and the index that says so.
-    private var variant: (place: EntryPlace, index: VariantIndex)?
+    var variant: (place: EntryPlace, index: VariantIndex)?
     /// How often it was wanted here of late.
-    private let frequency: UInt8
+    let frequency: UInt8
     /// Interim heads that peers have passed on.
     private var interim = (count: 0, bytes: 0)
 
@@ -40,9 +40,9 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     }
 
     /// An answer that is being given by a peer.
-    private struct Taken {
+    struct Taken {
         let ask: PeerAsk
-        let entry: HeldEntry
+        var answer: GivenAnswer
         let head: RenderedHead
         /// What is stored here is what the peer holds; no body follows.
         let isConfirmation: Bool
@@ -51,6 +51,9 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         /// Handed on, and not yet said to be out of the way.
         var owedBytes = 0
 
+        var entry: HeldEntry { answer.entry }
+        /// All of the body has come with the head, and nothing behind it.
+        var isWhole: Bool { answer.end?.trailers.isEmpty == true && entry.facts.size != nil }
         var facts: EntryFacts { entry.facts.facts(at: receivedAt, asked: ask.madeAt) }
     }
 
@@ -65,7 +68,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
 
     /// What others keep stays in memory, too, if it is wanted so often, also where others have to
     /// go for it.
-    private static let popularFrom: UInt8 = 2
+    static let popularFrom: UInt8 = 2
 
     /// What the readers were told of the answer that is taken.
     var begun: ResumedSource.Begun? {
@@ -86,13 +89,19 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     }
 
     func cancel() {
-        for ask in asks.values { ask.cancel() }
+        for ask in asks { ask.cancel() }
         taken?.ask.cancel()
     }
 
     /// What the peer still says is not wanted.
     func cancel(_ node: NodeID) {
-        asks.removeValue(forKey: node)?.cancel()
+        forget(node)?.cancel()
+    }
+
+    /// Nothing more is heard of what a peer was asked.
+    @discardableResult
+    private func forget(_ node: NodeID) -> PeerAsk? {
+        asks.firstIndex { $0.node == node }.map { asks.remove(at: $0) }
     }
 
     // MARK: What peers say
@@ -100,13 +109,16 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     func heard(_ event: PeerAsk.Event, of ask: PeerAsk) {
         switch event {
         case .answered(let answer): answered(answer, ask)
+        case .held(let answer):
+            let reply = hears(answer, of: ask, isConfirmation: false)
+            driver.tell { $0.replied(ask.node, reply, SystemClock.now(), effects: &$1) }
         case .data(let bytes): if taken?.ask === ask { received(bytes) }
         case .ended(let end): if taken?.ask === ask { ended(end) }
         case .refused:
-            asks[ask.node] = nil
+            forget(ask.node)
             driver.tell { $0.replied(ask.node, .fetchYourself, SystemClock.now(), effects: &$1) }
         case .lost:
-            asks[ask.node] = nil
+            forget(ask.node)
             if taken?.ask === ask { return lose() }
             driver.tell { $0.lost(ask.node, SystemClock.now(), effects: &$1) }
         }
@@ -116,14 +128,14 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         let node = ask.node
         var reply = OwnerSearch.Reply(answer)
         switch answer {
-        case .held(let entry):
-            if !hears(entry, of: ask, isConfirmation: false) { reply = .fetchYourself }
         case .notModified(let entry):
             // It may confirm what it was not asked about.
-            let isMeant = run.stale != nil && hears(entry, of: ask, isConfirmation: true)
-            if !isMeant { reply = .fetchYourself }
+            reply =
+                run.stale == nil
+                ? .fetchYourself
+                : hears(GivenAnswer(entry: entry), of: ask, isConfirmation: true)
         case .originFailed(let failure) where failure.status >= 400 && ask.question.kind == .get:
-            said[node] = .refused(failure.status)
+            said = (node, .refused(failure.status))
             // Of a site the answer is this client's to have, and the owner has not kept it.
             reply = query.isImage ? .originRefused : .fetchYourself
         case .interim(let head):
@@ -131,7 +143,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         case .fetchYourself(.otherPolicy): hub.differs(from: node, on: query.plan.name)
         default: break
         }
-        if answer.isFinal { asks[node] = nil }
+        if answer.isFinal { forget(node) }
         driver.tell { $0.replied(node, reply, SystemClock.now(), effects: &$1) }
     }
 
@@ -146,18 +158,24 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         driver.relay(interim: head)
     }
 
-    /// Hears what a peer would give; false if its head is none: then that peer has nothing.
-    private func hears(_ entry: HeldEntry, of ask: PeerAsk, isConfirmation: Bool) -> Bool {
+    /// Hears what a peer would give; if its head is none, that peer has nothing.
+    private func hears(
+        _ answer: GivenAnswer, of ask: PeerAsk, isConfirmation: Bool
+    ) -> OwnerSearch.Reply {
         do throws(StoredHeadFault) {
-            said[ask.node] = .held(
-                Taken(
-                    ask: ask, entry: entry, head: try RenderedHead(entry),
-                    isConfirmation: isConfirmation, receivedAt: SystemClock.now()))
-            return true
+            let head = try RenderedHead(answer.entry)
+            said = (
+                ask.node,
+                .held(
+                    Taken(
+                        ask: ask, answer: answer, head: head, isConfirmation: isConfirmation,
+                        receivedAt: SystemClock.now()))
+            )
+            return .held
         } catch {
             hub.refused(ask.node, error)
             cancel(ask.node)
-            return false
+            return .fetchYourself
         }
     }
 
@@ -176,7 +194,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             request: driver.relay)
         told.cause = PeerQuestion.Cause(run.cause, span: .newSpan())
         let ask = PeerAsk(node, told, on: connection, for: self, of: hall)
-        asks[node] = ask
+        asks.append(ask)
         hall.counters.add(question == .get ? .peerGetsSent : .peerProbesSent)
         connection.ask(ask)
     }
@@ -185,10 +203,14 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
 
     /// What this peer has said is the answer.
     func deliver(from node: NodeID) {
-        guard case .held(let taken) = said[node] else {
-            if case .refused(let status) = said[node] { return refuse(status) }
-            return driver.unfit()
+        guard let said = said.take(), said.node == node else { return driver.unfit() }
+        switch said.what {
+        case .refused(let status): refuse(status)
+        case .held(let taken): take(taken)
         }
+    }
+
+    private func take(_ taken: Taken) {
         self.taken = taken
         if taken.entry.terms.limits.contains(.standsIn), !standsIn(taken) { return }
         if taken.isConfirmation { return confirm(taken) }
@@ -220,6 +242,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         if limits.contains(.isHitForMiss), !query.isImage {
             hall.node.notePasses(query, now: SystemClock.now())
         }
+        if taken.isWhole, isKept, limits.isEmpty, store(taken, nominated) { return }
         run.answered(
             FillAnswer(
                 facts: facts, head: head, sizeBytes: length, isKept: isKept, tags: entry.tags,
@@ -228,6 +251,9 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             nominated: nominated, isHitForMiss: limits.contains(.isHitForMiss),
             isOwn: limits.contains(.isOwn),
             stoodIn: limits.contains(.standsIn) ? .init(status: entry.terms.failedStatus) : nil)
+        self.taken?.answer.body = []
+        for piece in taken.answer.body { received(piece) }
+        if let end = taken.answer.end { ended(end) }
     }
 
     /// What was stored here before is not to be used any more, as where the origin was asked.
@@ -315,71 +341,5 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         }
         // Which of them it depended on the peer does not say.
         driver.fail(.originStatus(status), nominated: VaryNames.imageFields)
-    }
-
-    private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {
-        if let length, length > query.plan.objectBytesMax { return false }
-        let overhead = Resident.overhead(
-            keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
-        let body = length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0)
-        return run.reserve(
-            overhead + body,
-            judgedAs: hall.node.judgedHash(of: name, at: variant?.place.hash ?? run.hash))
-    }
-
-    /// What this node does not own stays in memory while there is room that nothing needs, and
-    /// beyond that if it is popular.
-    private var isWorthKeeping: Bool {
-        frequency >= Self.popularFrom || run.view.readersEver > 1 || hub.owns(name)
-            || hall.store.hasSpareRoom
-    }
-
-    private func received(_ bytes: ByteBuffer) {
-        guard let ask = taken?.ask else { return }
-        taken?.receivedBytes += UInt64(bytes.readableBytes)
-        hall.counters.add(.peerReceivedBytes, bytes.readableBytes)
-        run.received(bytes)
-        guard !run.isPaused else {
-            taken?.owedBytes += bytes.readableBytes
-            return
-        }
-        ask.connection.take(bytes.readableBytes, of: ask)
-    }
-
-    private func ended(_ end: StreamEnd) {
-        guard let taken else { return }
-        guard taken.receivedBytes == end.size else { return lose() }
-        if FieldSection.isWhole(end.trailers) { run.trailed(by: end.trailers) }
-        let facts = taken.facts
-        let name = variant.map { EntryName(ofKey: $0.place.key) } ?? name
-        // Without a length only the format can say that an image was whole.
-        let isWhole = taken.entry.facts.size != nil || !query.isImage || run.ending == .whole
-        let resident = run.ended(
-            name: name, tags: taken.entry.tags, place: variant?.place
-        ) { size in
-            guard isWhole else { return nil }
-            var head = taken.head
-            // The peer had begun to give it before its length was known.
-            if taken.entry.facts.size == nil { head = head.framed(size: size) }
-            var facts = facts
-            facts.size = size
-            facts.entityTag = head.entityTag
-            return (facts, head)
-        }
-        if let resident, isWorthKeeping { keep(resident) }
-        driver.finish()
-    }
-
-    private func keep(_ resident: Resident) {
-        hall.node.keep(resident)
-        guard let variant else { return }
-        hall.node.keep(
-            variant.index, query.nominated(of: resident), at: variant.place, of: query.base,
-            stamp: run.stamp, now: SystemClock.now())
-    }
-
-    /// The rest does not come from here.
-    private func lose() {
-        driver.lost(canBeResumed: begun?.identity.canBeResumed ?? false)
     }
 }

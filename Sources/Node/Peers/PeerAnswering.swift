@@ -21,7 +21,7 @@ final class PeerAnswering: FillReader {
     var result = Result()
     private(set) var stage = Stage.beginning
     /// Bytes of the body that were announced and are not sent.
-    private var slices: CircularBuffer<ByteBuffer> = []
+    private var slices: [ByteBuffer] = []
     private var timer: Scheduled<Void>?
     private var restarts = 0
     /// What it stands for; nil before it is looked into, and of what was offered.
@@ -325,16 +325,16 @@ final class PeerAnswering: FillReader {
         case .disk: result.part = .disk
         default: break
         }
+        let head = RenderedHead(resident)
         var entry = HeldEntry(
-            resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
+            resident.facts, size: resident.facts.size, head, tags: resident.tags,
             from: source, stamp: resident.stamp, selection: selection,
             key: question.key.isEmpty ? resident.key : [])
         entry.terms = terms
         if question.key.isEmpty {
             entry.policy = hall.settings.sharedPlan(ofKey: entry.key)?.digest ?? 0
         }
-        let entityTag = RenderedHead(resident).text(resident.facts.entityTag)
-        if !entityTag.isEmpty, question.entityTag == entityTag {
+        if !question.entityTag.isEmpty, question.entityTag == head.text(head.entityTag) {
             return answer(.notModified(entry))
         }
         guard hold(entry) else { return }
@@ -359,14 +359,13 @@ final class PeerAnswering: FillReader {
             if offset + UInt64(count) == resident.facts.size { finishGiving() }
         case .following(let run, let reader, let lent):
             var left = count
-            while left > 0, var slice = slices.popFirst() {
-                if slice.readableBytes > left, let part = slice.readSlice(length: left) {
+            while left > 0, let slice = slices.first {
+                if slice.readableBytes > left, let part = slices[0].readSlice(length: left) {
                     frames.append(part)
-                    slices.prepend(slice)
                     left = 0
                 } else {
                     left -= slice.readableBytes
-                    frames.append(slice)
+                    frames.append(slices.removeFirst())
                 }
             }
             guard slices.isEmpty else { return }

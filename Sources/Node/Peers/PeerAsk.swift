@@ -3,6 +3,15 @@ import Ground
 import NIOCore
 import Telemetry
 
+/// An answer that a peer holds: its head, and what came of its body in the same turn of the loop,
+/// which of small ones is all.
+struct GivenAnswer {
+    let entry: HeldEntry
+    var body: [ByteBuffer] = []
+    /// Nil if more is to come.
+    var end: StreamEnd?
+}
+
 /// Who has put a question to a peer; it is told what comes of it on the loop of its hall.
 protocol PeerAskDelegate: AnyObject {
     func heard(_ event: PeerAsk.Event, of ask: PeerAsk)
@@ -12,7 +21,10 @@ protocol PeerAskDelegate: AnyObject {
 final class PeerAsk: @unchecked Sendable {
     /// What comes of it, in this order.
     enum Event {
+        /// Any answer but one that the peer holds.
         case answered(PeerAnswer)
+        case held(GivenAnswer)
+        /// What comes of its body later.
         case data(ByteBuffer)
         /// The body was whole.
         case ended(StreamEnd)
@@ -34,6 +46,8 @@ final class PeerAsk: @unchecked Sendable {
     var stream: UInt32?
     /// On the connection's loop: the peer holds it, and its body is on the way.
     var hasHead = false
+    /// On the connection's loop: what has come of it in this turn, before the fetch is told.
+    var arriving: GivenAnswer?
     /// On the connection's loop: when it was put.
     var askedAt = Instant.zero
 
@@ -58,6 +72,11 @@ final class PeerAsk: @unchecked Sendable {
         guard let fetch else { return }
         if case .lost = event { hall.counters.add(.peerQuestionsLost) }
         fetch.heard(event, of: self)
+    }
+
+    /// Tells what has come of the answer so far; what comes then is told of as it comes.
+    func tellArrived() {
+        if let answer = arriving.take() { tell(.held(answer)) }
     }
 
     /// Nothing more of it is wanted; on the fetch's loop.

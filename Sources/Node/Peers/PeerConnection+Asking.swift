@@ -136,6 +136,7 @@ extension PeerConnection {
             guard let stream = ask.stream else { return }
             connection.noteSilence(after: ask)
             ask.stream = nil
+            ask.arriving = nil
             connection.asks[stream] = nil
             connection.link.cancel(stream)
             connection.flushSoon()

@@ -30,7 +30,7 @@ extension PeerConnection {
             guard count > 0, let piece = input.readSlice(length: count) else { return false }
             data = (arrival, left - count)
             if case .deliver(let stream, _) = arrival, let ask = asks[stream] {
-                ask.tell(.data(piece))
+                if ask.arriving?.body.append(piece) == nil { ask.tell(.data(piece)) }
             }
             return true
         }
@@ -86,12 +86,14 @@ extension PeerConnection {
         case .cancelled(let stream): answerings.removeValue(forKey: stream)?.cancelled()
         case .answered(let stream, let answer):
             guard let ask = asks[stream] else { return }
-            if case .held = answer { ask.hasHead = true }
+            if case .held(let entry) = answer { return held(entry, by: ask) }
             guard answer.isFinal else { return ask.tell(.answered(answer)) }
             end(ask, .answered(answer))
         case .ended(let stream, let whole):
             guard let ask = asks[stream] else { return }
-            end(ask, .ended(whole))
+            let isArriving = ask.arriving != nil
+            ask.arriving?.end = whole
+            end(ask, isArriving ? nil : .ended(whole))
         case .broken(let stream, _), .lost(let stream, _):
             if let ask = asks[stream] { end(ask, .lost) }
         case .heard(let message):
@@ -120,10 +122,25 @@ extension PeerConnection {
         }
     }
 
-    /// The last that is told of a question.
-    func end(_ ask: PeerAsk, _ event: PeerAsk.Event) {
+    /// Waits for what else of the answer comes in this turn: a body that comes in one piece is
+    /// told of with its head and its end, and costs the fetch one step.
+    private func held(_ entry: HeldEntry, by ask: PeerAsk) {
+        ask.hasHead = true
+        ask.arriving = GivenAnswer(entry: entry)
+        arriving.append(ask)
+    }
+
+    /// Tells of the answers that have begun in this turn and have not ended.
+    func tellArrived() {
+        for ask in arriving { ask.tellArrived() }
+        arriving.removeAll(keepingCapacity: true)
+    }
+
+    /// The last that is told of a question, behind what came before.
+    func end(_ ask: PeerAsk, _ event: PeerAsk.Event?) {
         if let stream = ask.stream { asks[stream] = nil }
         ask.stream = nil
-        ask.tell(event)
+        ask.tellArrived()
+        if let event { ask.tell(event) }
     }
 }

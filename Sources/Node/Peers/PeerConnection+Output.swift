@@ -26,18 +26,19 @@ extension PeerConnection {
         defer { isFlushing = false }
         var isLast = false
         while context.channel.isWritable || link.state == .leaving {
-            var frames: [ByteBuffer] = []
             var (count, framesCount) = (0, 0)
             framing: while count < Self.bufferedBytesMax {
                 switch link.next() {
                 case .control(let frame):
-                    frames.append(context.channel.allocator.buffer(bytes: frame))
+                    gathered.append(frame)
                     count += frame.count
                 case .data(let head):
-                    frames.append(context.channel.allocator.buffer(head))
+                    gathered.append(head.bytes)
                     // Nobody has announced it: the frame cannot be made.
                     guard let answering = answerings[head.stream] else { return close() }
-                    answering.takeBody(head.payloadBytes, into: &frames)
+                    answering.takeBody(head.payloadBytes, into: &pieces)
+                    for piece in pieces { gathered.append(piece) }
+                    pieces.removeAll(keepingCapacity: true)
                     count += PeerFrameHead.bytesCount + head.payloadBytes
                 case .nothing: break framing
                 case .close:
@@ -46,10 +47,10 @@ extension PeerConnection {
                 }
                 framesCount += 1
             }
-            guard !frames.isEmpty else { break }
+            guard count > 0 else { break }
             hub.counters.add(.peerFramesSent, framesCount)
             hub.counters.add(.peerSentBytes, count)
-            session.write(frames, now: SystemClock.now())
+            gathered.write(to: session, now: SystemClock.now())
             sendOutput()
         }
         if isLast { finish() }
@@ -71,16 +72,8 @@ extension PeerConnection {
 
     func sendOutput() {
         guard let context, let output = session.takeOutput() else { return }
-        context.writeAndFlush(wrapOutboundOut(output), promise: nil)
-    }
-}
-
-extension ByteBufferAllocator {
-    /// The head of a frame.
-    fileprivate func buffer(_ head: PeerFrameHead) -> ByteBuffer {
-        var buffer = self.buffer(capacity: PeerFrameHead.bytesCount)
-        let bytes = head.bytes
-        for index in bytes.indices { buffer.writeInteger(bytes[index]) }
-        return buffer
+        writer.append(output)
+        // What the socket does not take waits in the channel, which tells when that is too much.
+        _ = writer.flush(context)
     }
 }

@@ -35,6 +35,8 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     var link: PeerLink
     /// Questions of this node, by stream.
     var asks: [UInt32: PeerAsk] = [:]
+    /// Those of them whose answers have begun in this turn of the loop.
+    var arriving: [PeerAsk] = []
     /// Questions of the peer, by stream.
     var answerings: [UInt32: PeerAnswering] = [:]
     var isReading = false
@@ -51,6 +53,11 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     /// What the peer said last.
     var goodbye: Goodbye?
     var isFlushing = false
+    /// Frames on their way into the session.
+    var gathered = GatheredBytes()
+    /// Room for the pieces of a body.
+    var pieces: [ByteBuffer] = []
+    let writer = SocketWriter()
     /// It is to be flushed when this turn of the loop is over.
     var isFlushDue = false
     /// When something came last.
@@ -118,12 +125,19 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
             guard phase == .opening else { return }
             fail("it does not say who it is within \(Self.openingTime.seconds) s")
         }
+        writer.open(context)
         session.start()
         sendOutput()
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        writer.close()
+        context.fireChannelInactive()
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) {
         deadline?.cancel()
+        writer.close()
         let wasOpening = phase == .opening
         phase = .closed
         self.context = nil
@@ -162,6 +176,7 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
+        tellArrived()
         isReading = false
         flush()
         context.fireChannelReadComplete()

@@ -2,11 +2,11 @@ import Cluster
 import HTTPRules
 
 extension PeerQuestion.Cause {
-    /// What a peer is told of a request; `span` is what the question is called in its trace, and
-    /// not zero.
-    init(_ cause: RequestCause, span: UInt64) {
+    /// What a peer is told of a request; `span` is what the question is called in its trace, if it
+    /// has one, and not zero.
+    init(_ cause: RequestCause, span: @autoclosure () -> UInt64) {
         self.init(
-            requestID: cause.id.text, traceParent: cause.trace?.parent(span: span) ?? [],
+            requestID: cause.id.text, traceParent: cause.trace?.parent(span: span()) ?? [],
             traceState: cause.trace?.state ?? [])
     }
 }

@@ -88,7 +88,7 @@ final class SiteRequest: Sendable {
         self.init(
             plan, key: key, hash: hash, lines: plan.told(negotiation), method: .get,
             asked: ForwardedRequest(
-                method: Array("GET".utf8), target: [], host: [], client: nil, peer: nil),
+                method: ForwardedRequest.get, target: [], host: [], client: nil, peer: nil),
             control: .none, hasAuthorization: false, hasCookie: false, body: .none, mode: .whole,
             counters: nil, share: hall.share(of: plan), fence: hall.fence,
             negotiation: negotiation)
@@ -102,7 +102,7 @@ final class SiteRequest: Sendable {
         self.init(
             plan, key: key, hash: hash, lines: told, method: .get,
             asked: ForwardedRequest(
-                method: Array("GET".utf8), target: [], host: [], client: nil, peer: nil,
+                method: ForwardedRequest.get, target: [], host: [], client: nil, peer: nil,
                 isSecure: relayed.flags.contains(.isSecure)),
             control: .none, hasAuthorization: relayed.flags.contains(.hasAuthorization),
             hasCookie: relayed.flags.contains(.hasCookie), body: .none, mode: .whole,
@@ -258,9 +258,11 @@ final class SiteRequest: Sendable {
 }
 
 extension ForwardedRequest {
+    fileprivate static let get = Array("GET".utf8)
+
     fileprivate var asGet: ForwardedRequest {
         var request = self
-        request.method = Array("GET".utf8)
+        request.method = Self.get
         return request
     }
 }

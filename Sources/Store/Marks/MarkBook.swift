@@ -119,10 +119,14 @@ package final class MarkBook: Sendable {
     }
 
     /// What the marks make of an entry whose request began at `stamp`; nil if nothing covers it.
-    package func effect(on key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Mark.Effect? {
+    ///
+    /// The key is not looked at where nothing came later.
+    package func effect(
+        on key: @autoclosure () -> [UInt8], tags: [[UInt8]], stamp: Stamp
+    ) -> Mark.Effect? {
         state.withLock { state in
             guard stamp < state.stamp else { return nil }
-            return state.table.effect(on: key, tags: tags, stamp: stamp)
+            return state.table.effect(on: key(), tags: tags, stamp: stamp)
         }
     }
 

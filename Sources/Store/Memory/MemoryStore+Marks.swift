@@ -45,11 +45,11 @@ extension MemoryStore {
     /// it has become.
     package func form(of resident: Resident) -> Resident? {
         let number = marks.number(isPlain: resident.isPlain)
-        let (key, tags, stamp) = (resident.key, resident.tags, resident.stamp)
-        switch marks.effect(on: key, tags: tags, stamp: stamp) {
+        let (tags, stamp) = (resident.tags, resident.stamp)
+        switch marks.effect(on: resident.key, tags: tags, stamp: stamp) {
         case .dead: return nil
         case .stale:
-            let since = marks.staleSince(key, tags: tags, stamp: stamp)
+            let since = marks.staleSince(resident.key, tags: tags, stamp: stamp)
             guard resident.facts.freshUntil <= since else {
                 return stale(resident, since: since, number)
             }

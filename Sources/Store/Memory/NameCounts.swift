@@ -18,13 +18,13 @@ final class NameCounts: Sendable {
     }
 
     func add(_ resident: Resident) {
-        for name in resident.nameFingerprints {
+        resident.forEachName { name in
             stripe(name).counts.withLock { $0[name, default: 0] += 1 }
         }
     }
 
     func remove(_ resident: Resident) {
-        for name in resident.nameFingerprints {
+        resident.forEachName { name in
             stripe(name).counts.withLock { counts in
                 let count = counts[name] ?? 0
                 counts[name] = count > 1 ? count - 1 : nil
@@ -34,7 +34,11 @@ final class NameCounts: Sendable {
 }
 
 extension Resident {
-    fileprivate var nameFingerprints: [UInt32] {
-        URLName.fingerprints(ofKey: key, tags: tags)
+    /// Tells the fingerprints of its names.
+    fileprivate func forEachName(_ body: (UInt32) -> Void) {
+        body(URLName.fingerprint(URLName.name(ofKey: text[..<headStart])))
+        for tag in tags {
+            if let name = URLName.name(inTag: tag) { body(URLName.fingerprint(name)) }
+        }
     }
 }

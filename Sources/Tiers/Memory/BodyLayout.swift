@@ -19,27 +19,34 @@ package enum BodyLayout {
     ///
     /// - Precondition: `tailBytes` is less than ``chunkBytes``.
     package static func tail(_ tailBytes: Int) -> [Int] {
+        let cut = cut(tailBytes)
+        return (0..<cut.count).map { cut.capacities[$0] }
+    }
+
+    private static func cut(
+        _ tailBytes: Int
+    ) -> (capacities: InlineArray<3, Int>, count: Int) {
         precondition((0..<chunkBytes).contains(tailBytes), "no tail: \(tailBytes) bytes")
-        var pieces: [Int] = []
-        var rest = tailBytes
-        while rest > 0 {
+        var capacities = InlineArray<3, Int>(repeating: 0)
+        var (count, sum) = (0, 0)
+        while sum < tailBytes {
+            let rest = tailBytes - sum
             let whole = max(pieceBytesMin, roundedUp(rest))
             let isWorthCutting = whole - rest > max(256, rest / 16)
-            if pieces.count == tailPiecesMax - 1 || !isWorthCutting {
-                pieces.append(whole)
-                break
-            }
-            pieces.append(whole / 2)
-            rest -= whole / 2
+            capacities[count] = isWorthCutting && count < tailPiecesMax - 1 ? whole / 2 : whole
+            sum += capacities[count]
+            count += 1
         }
-        return pieces.reduce(0, +) >= roundedUp(tailBytes) && tailBytes > 0
-            ? [max(pieceBytesMin, roundedUp(tailBytes))] : pieces
+        let whole = max(pieceBytesMin, roundedUp(tailBytes))
+        return count > 1 && sum >= whole ? ([whole, 0, 0], 1) : (capacities, count)
     }
 
     /// Bytes of memory that the chunks of a body take; of any length that an origin may claim.
     package static func capacity(_ bodyBytes: UInt64) -> Int {
         let bytes = Int(min(bodyBytes, bodyBytesMax))
-        return bytes / chunkBytes * chunkBytes + tail(bytes % chunkBytes).reduce(0, +)
+        let (chunks, tailBytes) = bytes.quotientAndRemainder(dividingBy: chunkBytes)
+        let capacities = cut(tailBytes).capacities
+        return chunks * chunkBytes + capacities[0] + capacities[1] + capacities[2]
     }
 
     /// The least power of two that is not less than `bytes`.

@@ -100,7 +100,10 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         guard done != nil else { return }
         lastEvent = SystemClock.now()
         switch event {
-        case .answered(.held(let entry)): begin(entry, of: ask)
+        case .held(let answer):
+            begin(answer.entry, of: ask)
+            for bytes in answer.body { heard(.data(bytes), of: ask) }
+            if let end = answer.end { heard(.ended(end), of: ask) }
         case .answered(.fetching), .answered(.interim): break
         case .answered(.absent): end(.gone)
         case .answered(.fetchYourself(.tooLarge)), .answered(.fetchYourself(.notUnderstood)):
