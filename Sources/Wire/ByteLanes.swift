@@ -29,10 +29,10 @@ enum ByteLanes {
         return (low | hash | high) & highs
     }
 
-    /// Commas; the lowest set bit is exact.
+    /// Bytes that are `byte`; the lowest set bit is exact.
     @inline(__always)
-    static func commas(_ word: UInt64) -> UInt64 {
-        let apart = word ^ (ones &* 0x2C)
+    static func bytes(_ word: UInt64, equalTo byte: UInt8) -> UInt64 {
+        let apart = word ^ (ones &* UInt64(byte))
         return (apart &- ones) & ~apart & highs
     }
 

@@ -102,7 +102,8 @@ struct ListElement {
     static func next(_ bytes: Span<UInt8>, from start: Int, end: Int) -> ListElement {
         var comma = start
         while true {
-            let commas = ByteLanes.commas(bytes.word(at: comma, end: end))
+            let commas = ByteLanes.bytes(
+                bytes.word(at: comma, end: end), equalTo: UInt8(ascii: ","))
             if commas != 0 {
                 comma &+= ByteLanes.firstIndex(commas)
                 break

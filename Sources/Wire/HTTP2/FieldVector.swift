@@ -1,5 +1,4 @@
 import CNgHTTP2
-import Glibc
 import Ground
 
 /// The fields of a head as nghttp2 takes them, pointing into the head's own text.
@@ -123,10 +122,18 @@ extension Slice<UnsafeRawBufferPointer> {
     /// Where `byte` first stands; nil if it does not.
     @inline(__always)
     fileprivate func index(of byte: UInt8) -> Int? {
-        guard unsafe count > 0, let start = unsafe base.baseAddress,
-            let found = unsafe memchr(start + startIndex, CInt(byte), count)
-        else { return nil }
-        return unsafe UnsafeRawPointer(found) - start
+        var index = unsafe startIndex
+        while unsafe index + 8 <= endIndex {
+            let word = unsafe base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let found = ByteLanes.bytes(word.littleEndian, equalTo: byte)
+            if found != 0 { return index + ByteLanes.firstIndex(found) }
+            index += 8
+        }
+        while unsafe index < endIndex {
+            if unsafe base[index] == byte { return index }
+            index += 1
+        }
+        return nil
     }
 }
 
