@@ -22,7 +22,7 @@ struct TurnBudget {
     ///
     /// Each takes some 50 µs with what it brings about; with more, 256 clients get fewer answers a
     /// second (13,900 without a limit, 16,000 with this one), and with fewer, 16 clients do.
-    static let startsMax = 16
+    static let startsMax = 4
     /// Between two turns; the loop does all that is due before it looks for what has arrived.
     static let pause = Interval(nanoseconds: 20_000)
 }
