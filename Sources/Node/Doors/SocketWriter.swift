@@ -42,9 +42,10 @@ package final class SocketWriter {
         pieces.append(piece)
     }
 
-    /// Hands on everything; true if the socket has taken it, false if the channel tells later that
-    /// it did, by becoming writable.
+    /// Hands on everything; true if the socket has taken it, false if there was nothing, or if the
+    /// channel tells later that it did, by becoming writable.
     package func flush(_ context: ChannelHandlerContext) -> Bool {
+        guard !pieces.isEmpty else { return false }
         if isBehind { isBehind = context.channel.queuedBytes > 0 }
         if !isBehind, let socket {
             while !pieces.isEmpty {

@@ -148,7 +148,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     /// Hands what is encrypted to the socket, and tells who wrote it if that has taken it.
     private func send(_ context: ChannelHandlerContext) {
-        guard !writer.pieces.isEmpty, writer.flush(context) else { return }
+        guard writer.flush(context) else { return }
         context.fireChannelWritabilityChanged()
     }
 
