@@ -16,9 +16,11 @@ COPY Package.swift ./
 RUN swift package resolve
 COPY Sources Sources
 COPY Tests Tests
-RUN build="swift build -c release --product nuthatch --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked" \
-    && $build \
-    && strip -o /nuthatch "$($build --show-bin-path)/nuthatch"
+COPY deploy/setup deploy/setup
+RUN bash -c '. deploy/setup \
+    && build=(swift build "${served[@]}") \
+    && "${build[@]}" \
+    && strip -o /nuthatch "$("${build[@]}" --show-bin-path)/nuthatch"'
 
 FROM debian:bookworm-slim
 RUN apt-get update \

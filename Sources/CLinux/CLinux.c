@@ -2,7 +2,18 @@
 #include "CLinux.h"
 
 #include <fcntl.h>
+#include <stdint.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+#ifndef FALLOC_FL_ZERO_RANGE
+#define FALLOC_FL_ZERO_RANGE 0x10
+#endif
 
 ssize_t clinux_pread_nowait(int descriptor, void *buffer, size_t bytes, off_t offset) {
     struct iovec part = {buffer, bytes};
@@ -10,3 +21,17 @@ ssize_t clinux_pread_nowait(int descriptor, void *buffer, size_t bytes, off_t of
 }
 
 int clinux_allocate(int descriptor, off_t bytes) { return fallocate(descriptor, 0, 0, bytes); }
+
+int clinux_zero(int descriptor, off_t bytes) {
+    return fallocate(descriptor, FALLOC_FL_ZERO_RANGE, 0, bytes);
+}
+
+ssize_t clinux_send_file(int socket, int descriptor, off_t offset, size_t bytes) {
+    return sendfile(socket, descriptor, &offset, bytes);
+}
+
+long clinux_cached_pages(int descriptor, off_t offset, size_t bytes) {
+    struct { uint64_t offset, bytes; } part = {(uint64_t)offset, bytes};
+    struct { uint64_t cached, dirty, writeback, evicted, recentlyEvicted; } pages;
+    return syscall(SYS_cachestat, descriptor, &part, &pages, 0) == 0 ? (long)pages.cached : -1;
+}

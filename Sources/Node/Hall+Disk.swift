@@ -37,13 +37,14 @@ extension Hall {
         guard let disk = node.disk, let view = disk.view else { return .off }
         let name = EntryName(ofKey: query.key)
         guard !disk.isWaiting(name) else { return .later(name) }
-        guard view.shards.find(name.digest) != nil else { return .absent(name) }
+        let now = SystemClock.now()
         switch view.readAtOnce(name, key: query.key, room: &diskRoom) {
         case .absent: return .absent(name)
         case .later: return .later(name)
         case .whole(let reading, let chunks):
+            checkedRecords.add(reading, now: now)
             let facts = reading.facts(disk.clock)
-            guard facts.flags.isAnswer, query.reuse(facts, now: SystemClock.now()) == .fresh,
+            guard facts.flags.isAnswer, query.reuse(facts, now: now) == .fresh,
                 let resident = store.promote(
                     reading, chunks, hash: query.hash, clock: disk.clock, share: query.share)
             else { return .later(name) }

@@ -41,7 +41,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// The part of memory that each of them has; nil for one that may take all.
     private var siteShares: [MemoryShare?]
     /// That of images.
-    private var imageShare: MemoryShare?
+    private(set) var imageShare: MemoryShare?
     /// Of the node, here too, so that a hit finds them without another object.
     private(set) var settings: NodeSettings
     let store: MemoryStore
@@ -58,6 +58,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     var waitingOperators = WaitingRoom()
     /// What records are read into; empty without a disk tier.
     var diskRoom: [UInt8] = []
+    /// What was read of the disk of late.
+    var checkedRecords = CheckedRecords(isEmpty: true)
     private(set) var dateLine = DateLine(SystemClock.wallTime())
     let origin: OriginClient
     private(set) var connections: [any ClientConnection] = []
@@ -111,7 +113,10 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         lastTick = SystemClock.now()
         hotAgedAt = lastTick
         touchesTakenAt = lastTick
-        if node.disk != nil { diskRoom = Array(repeating: 0, count: DiskView.roomBytes) }
+        if node.disk != nil {
+            diskRoom = Array(repeating: 0, count: DiskView.roomBytes)
+            checkedRecords = CheckedRecords()
+        }
         if node.disk != nil || node.isInCluster, settings.touchInterval != nil {
             touches = TouchTable(keysMax: TouchQueue.batchKeys)
         }
@@ -263,8 +268,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     }
 
     private func wakeReaders(of run: FillRun) {
-        guard let woken = waiting.removeValue(forKey: ObjectIdentifier(run)) else { return }
-        for reader in woken { reader.woken(by: run) }
+        guard let readers = waiting.removeValue(forKey: ObjectIdentifier(run)) else { return }
+        for reader in readers { reader.woken(by: run) }
     }
 
     private func ticked(_ now: Instant) {
@@ -314,9 +319,15 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Notes that an entry was used.
     @inline(__always)
     func touch(_ resident: Resident, now: Instant) {
+        touch(resident.name, hash: resident.hash, now: now)
+    }
+
+    /// The same of one that need not be in memory.
+    @inline(__always)
+    func touch(_ name: EntryName?, hash: UInt64, now: Instant) {
         hitNumber &+= 1
-        if hitNumber & hotMask == 0 { hot.add(resident.hash, times: hotMask &+ 1) }
-        guard touches != nil, let name = resident.name else { return }
+        if hitNumber & hotMask == 0 { hot.add(hash, times: hotMask &+ 1) }
+        guard touches != nil, let name else { return }
         note(name.digest, at: node.clock.second(now))
     }
 

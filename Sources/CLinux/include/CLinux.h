@@ -11,4 +11,14 @@ ssize_t clinux_pread_nowait(int descriptor, void *buffer, size_t bytes, off_t of
 /// fallocate(2) with mode 0: allocates the blocks of the file's first bytes and sets its size.
 int clinux_allocate(int descriptor, off_t bytes);
 
+/// fallocate(2) with FALLOC_FL_ZERO_RANGE: the file's first bytes are zeros, in blocks that it has.
+int clinux_zero(int descriptor, off_t bytes);
+
+/// sendfile(2): from `offset` of the file to a socket.
+ssize_t clinux_send_file(int socket, int descriptor, off_t offset, size_t bytes);
+
+/// cachestat(2), of Linux 6.5: how many pages of this part of the file are in the page cache; -1 if
+/// the system does not tell.
+long clinux_cached_pages(int descriptor, off_t offset, size_t bytes);
+
 #endif

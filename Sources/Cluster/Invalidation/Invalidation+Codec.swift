@@ -72,7 +72,7 @@ extension Invalidation {
         } catch {
             isUnderstood = false
         }
-        if !isUnderstood { action = .foreign(content.kept(0..<content.count)) }
+        if !isUnderstood { action = .foreign(content.copy(0..<content.count)) }
     }
 
     /// The client's id in `content`; empty if there is none.
@@ -84,7 +84,7 @@ extension Invalidation {
         else { return [] }
         while let field = try? structure.next(content) {
             guard field.tag == Tag.id, field.range.count <= idBytesMax else { continue }
-            found = content.kept(field.range)
+            found = content.copy(field.range)
         }
         return found
     }
@@ -103,7 +103,7 @@ extension Invalidation {
                 count = try .read(content.extracting(field.range), in: .invalidations)
             case Tag.id where kind != .count:
                 // A longer one is not a client's to name.
-                if field.range.count <= Self.idBytesMax { id = content.kept(field.range) }
+                if field.range.count <= Self.idBytesMax { id = content.copy(field.range) }
             case Tag.target:
                 if let target = PurgeTarget(content, field.range) {
                     targets.append(target)
@@ -159,14 +159,14 @@ extension PurgeTarget {
         switch (kind, name.isEmpty) {
         case (.everything, _): self = .everything
         case (_, true): return nil
-        case (.url, _): self = .url(content.kept(name))
-        case (.tag, _): self = .tag(content.kept(name))
+        case (.url, _): self = .url(content.copy(name))
+        case (.tag, _): self = .tag(content.copy(name))
         case (.prefix, _):
             let start = name.lowerBound + 1
             let end = start + Int(content[name.lowerBound])
             guard end > start, end <= name.upperBound else { return nil }
             self = .prefix(
-                host: content.kept(start..<end), path: content.kept(end..<name.upperBound))
+                host: content.copy(start..<end), path: content.copy(end..<name.upperBound))
         }
     }
 }

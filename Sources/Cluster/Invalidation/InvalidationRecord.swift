@@ -71,7 +71,7 @@ extension InvalidationRecord {
         var content: [UInt8]?
         do throws(PeerFault) {
             while let field = try structure.next(bytes) {
-                if field.tag == Tag.content { content = bytes.kept(field.range) }
+                if field.tag == Tag.content { content = bytes.copy(field.range) }
             }
         } catch {
             return nil

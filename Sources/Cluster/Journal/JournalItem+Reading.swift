@@ -25,7 +25,7 @@ extension JournalItem {
             return .local(purge, count: content.little64(at: 0))
         case .marks:
             guard content.count >= 16 else { throw .malformed(.invalidations) }
-            return .marks(content.kept(16..<content.count), upTo: content.stamp(at: 0))
+            return .marks(content.copy(16..<content.count), upTo: content.stamp(at: 0))
         case .dropped: return .dropped(try elements(content))
         case .retired: return .retired(try elements(content))
         case .forgotten: return .forgotten(try elements(content))

@@ -130,9 +130,9 @@ package struct HeldEntry: Hashable, Sendable {
         if payload.little16(at: 6) != 0 { terms.failedStatus = payload.little16(at: 6) }
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.head: head = payload.kept(field.range)
-            case Tag.tag: tags.append(payload.kept(field.range))
-            case Tag.key: key = payload.kept(field.range)
+            case Tag.head: head = payload.copy(field.range)
+            case Tag.tag: tags.append(payload.copy(field.range))
+            case Tag.key: key = payload.copy(field.range)
             case Tag.places: places = try structure.fixed(payload, field)
             case Tag.policy: policy = try structure.fixed(payload, field)
             default: continue

@@ -80,7 +80,7 @@ package enum PeerAnswer: Hashable, Sendable {
             var structure = try PeerStructure(payload, fixedBytes: 2, in: kind)
             var head: [UInt8]?
             while let field = try structure.next(payload) {
-                if field.tag == interimTag { head = payload.kept(field.range) }
+                if field.tag == interimTag { head = payload.copy(field.range) }
             }
             return head.map { .interim($0) } ?? .fetching
         case .absent, .behind:

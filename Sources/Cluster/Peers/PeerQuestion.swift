@@ -131,14 +131,14 @@ extension PeerQuestion {
             negotiation: Negotiation(rawValue: payload[3]))
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.key: question.key = payload.kept(field.range)
-            case Tag.request: question.request = payload.kept(field.range)
-            case Tag.entityTag: question.entityTag = payload.kept(field.range)
+            case Tag.key: question.key = payload.copy(field.range)
+            case Tag.request: question.request = payload.copy(field.range)
+            case Tag.entityTag: question.entityTag = payload.copy(field.range)
             case Tag.position: question.knowledge.append(try structure.fixed(payload, field))
-            case Tag.invalidation: question.invalidations.append(payload.kept(field.range))
-            case Tag.requestID: question.cause.requestID = payload.kept(field.range)
-            case Tag.traceParent: question.cause.traceParent = payload.kept(field.range)
-            case Tag.traceState: question.cause.traceState = payload.kept(field.range)
+            case Tag.invalidation: question.invalidations.append(payload.copy(field.range))
+            case Tag.requestID: question.cause.requestID = payload.copy(field.range)
+            case Tag.traceParent: question.cause.traceParent = payload.copy(field.range)
+            case Tag.traceState: question.cause.traceState = payload.copy(field.range)
             default: continue
             }
         }

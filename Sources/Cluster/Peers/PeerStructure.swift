@@ -64,15 +64,10 @@ extension Span<UInt8> {
         ProcessID(high: little64(at: offset + 8), low: little64(at: offset))
     }
 
-    /// The bytes in `range`, as a value that may be kept.
-    func kept(_ range: Range<Int>) -> [UInt8] {
-        copy(range)
-    }
-
     /// The text in `range`, at most ``PeerProtocol/textBytesMax`` of it; what is not UTF-8 is
     /// replaced.
     func text(_ range: Range<Int>) -> String {
         let end = Swift.min(range.upperBound, range.lowerBound + PeerProtocol.textBytesMax)
-        return String(decoding: kept(range.lowerBound..<end), as: UTF8.self)
+        return String(decoding: copy(range.lowerBound..<end), as: UTF8.self)
     }
 }

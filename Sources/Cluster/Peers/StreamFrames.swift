@@ -39,7 +39,7 @@ package struct StreamEnd: Hashable, Sendable {
         while let field = try structure.next(payload) {
             guard field.tag == Self.trailersTag else { continue }
             guard field.range.count <= Self.trailersBytesMax else { throw .tooLong(.payload) }
-            trailers = payload.kept(field.range)
+            trailers = payload.copy(field.range)
         }
     }
 }

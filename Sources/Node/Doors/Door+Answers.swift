@@ -130,7 +130,7 @@ extension Door {
     private static let partialLine = Array("HTTP/1.1 206 Partial Content\r\n".utf8)
 
     /// Writes the first line, the fields of `head` from `start`, and what `more` adds.
-    private func sendHead(
+    func sendHead(
         _ firstLine: [UInt8], status: UInt16, _ head: RenderedHead, from start: Int,
         more: (inout HeadWriter) -> Void
     ) {

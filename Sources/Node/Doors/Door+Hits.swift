@@ -80,10 +80,12 @@ extension Door {
     func answerImage(
         _ bytes: Span<UInt8>, key: Span<UInt8>, _ range: Range<Int>, now: Instant
     ) {
-        let facts = requestFacts
+        let facts = RequestFacts(parser)
         let store = hall.store
         let hash = store.hash(key, range)
         guard var resident = store.find(key, range, hash: hash) else {
+            let record = hall.recordToSend(key.copy(range), hash, facts, outlet, now)
+            if let record { return give(record, now: now) }
             return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
         if !resident.facts.flags.isAnswer {
@@ -120,18 +122,8 @@ extension Door {
             image: key, hash: hash,
             NegotiationRules(pending.lines, in: pending.head.span).negotiation,
             on: hall)
-        answer(query, pending, requestFacts, query.find(in: hall.store, now: now), now: now)
+        answer(query, pending, RequestFacts(parser), query.find(in: hall.store, now: now), now: now)
     }
-
-    @inline(__always)
-    var requestFacts: RequestFacts {
-        let present = parser.fields.present
-        return RequestFacts(
-            isHead: isHeadRequest, isConditional: !present.isDisjoint(with: Self.preconditions),
-            isRanged: present.contains(.range))
-    }
-
-    private static let preconditions = Preconditions.fields
 
     var connectionNote: ConnectionNote {
         guard carriage == .http1 else { return .none }
@@ -164,6 +156,21 @@ extension Door {
         outlet.send(head: head, body: resident)
         answeredBytes = size
         finishAnswer()
+    }
+
+    /// Gives the whole of a record from where it lies; what the socket does not take at once is
+    /// read and checked again, and waits in memory.
+    func give(_ record: RecordToSend, now: Instant) {
+        part = .disk
+        hall.touch(record.name, hash: record.hash, now: now)
+        sendHead([], status: record.head.status, record.head, from: 0) {
+            appendTail(record.facts, .hit(.disk), to: &$0, now: now)
+        }
+        answeredBytes = record.send(through: outlet)
+        guard answeredBytes < record.facts.size else { return finishAnswer() }
+        guard let resident = hall.entry(of: record) else { return breakOff() }
+        stream(resident, [.body(from: answeredBytes, count: record.facts.size - answeredBytes)])
+        proceed()
     }
 
     /// Adds the line of Cache-Status of an answer that the origin was asked for; that of a hit is
@@ -203,4 +210,18 @@ extension Door {
         isAnswering = false
         outlet?.answerEnded()
     }
+}
+
+extension RequestFacts {
+    /// Of the request that the parser has read.
+    @inline(__always)
+    init(_ parser: borrowing RequestParser) {
+        let present = parser.fields.present
+        self.init(
+            isHead: parser.method == .head,
+            isConditional: !present.isDisjoint(with: Self.preconditions),
+            isRanged: present.contains(.range))
+    }
+
+    private static let preconditions = Preconditions.fields
 }

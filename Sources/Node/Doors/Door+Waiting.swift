@@ -36,6 +36,8 @@ extension Door {
             }
             pass(query.passing, pending, facts, .miss, now: now)
         case .absent(let expected):
+            let record = hall.recordToSend(query, facts, outlet, now)
+            if let record { return give(record, now: now) }
             let glance = hall.glanceAtDisk(query)
             if case .found(let resident) = glance {
                 part = .disk

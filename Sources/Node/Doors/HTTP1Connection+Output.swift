@@ -19,6 +19,15 @@ extension HTTP1Connection: Outlet {
         write(body)
     }
 
+    var hasSocket: Bool { writer.hasSocket }
+
+    func sendPast(_ send: (CInt) -> Int) -> Int {
+        guard let context else { return 0 }
+        let taken = writer.sendPast(context, send)
+        if side == .data { hall.counters.add(.sentBytes, taken) }
+        return taken
+    }
+
     func beginChunk(bytes: UInt64) {
         write(ByteBuffer(string: String(bytes, radix: 16) + "\r\n"))
     }

@@ -23,6 +23,11 @@ protocol Outlet: AnyObject {
     func send(interim: ByteBuffer)
     /// Takes a piece of the body, by reference.
     func send(body: ByteBuffer)
+    /// True if ``sendPast(_:)`` may lead to something.
+    var hasSocket: Bool { get }
+    /// Lets `send` write to the socket itself, if that has everything that was sent before; how
+    /// many bytes it says that the socket has taken.
+    func sendPast(_ send: (CInt) -> Int) -> Int
     /// So many bytes of a body of unknown length follow.
     func beginChunk(bytes: UInt64)
     func endChunk()
@@ -51,4 +56,10 @@ extension Outlet {
         lend(resident)
         for index in resident.chunks.indices { send(body: resident.chunks[index]) }
     }
+}
+
+/// What most have: no socket of their own.
+extension Outlet {
+    var hasSocket: Bool { false }
+    func sendPast(_ send: (CInt) -> Int) -> Int { 0 }
 }

@@ -1,7 +1,7 @@
 import Glibc
 package import NIOCore
 
-/// The bytes on their way to a client's socket.
+/// The bytes on their way to a connection's socket, of clients and of peers.
 ///
 /// What the socket takes at once goes to it in one call, past the pipeline; the channel sends the
 /// rest when the socket is ready for it. Without a socket of its own, as behind TLS, it all goes
@@ -16,6 +16,8 @@ package final class SocketWriter {
     private var socket: NIOBSDSocket.Handle?
     /// The channel has bytes that must go first.
     private var isBehind = false
+    /// The socket has taken something past ``flush(_:)``, which has yet to say so.
+    private var hasSentPast = false
 
     /// Buffers handed to the socket in one call.
     private static let piecesMax = 64
@@ -37,6 +39,26 @@ package final class SocketWriter {
         pieces.removeAll()
     }
 
+    /// False behind TLS, where nothing can go past the pipeline.
+    var hasSocket: Bool { socket != nil }
+
+    /// Lets `send` write to the socket, behind everything that was written here; what it gives, or
+    /// 0 if the socket does not take as much.
+    func sendPast(_ context: ChannelHandlerContext, _ send: (CInt) -> Int) -> Int {
+        guard let socket = readySocket(context) else { return 0 }
+        hasSentPast = true
+        while !pieces.isEmpty {
+            guard self.send(to: socket, moreFollows: true) else { return 0 }
+        }
+        return send(socket)
+    }
+
+    /// The socket if it has everything that went through the pipeline.
+    private func readySocket(_ context: ChannelHandlerContext) -> NIOBSDSocket.Handle? {
+        if isBehind { isBehind = context.channel.queuedBytes > 0 }
+        return isBehind ? nil : socket
+    }
+
     @inline(__always)
     package func append(_ piece: ByteBuffer) {
         pieces.append(piece)
@@ -45,21 +67,25 @@ package final class SocketWriter {
     /// Hands on everything; true if the socket has taken it, false if there was nothing, or if the
     /// channel tells later that it did, by becoming writable.
     package func flush(_ context: ChannelHandlerContext) -> Bool {
-        guard !pieces.isEmpty else { return false }
-        if isBehind { isBehind = context.channel.queuedBytes > 0 }
-        if !isBehind, let socket {
+        guard !pieces.isEmpty || hasSentPast else { return false }
+        hasSentPast = false
+        if let socket = readySocket(context) {
             while !pieces.isEmpty {
-                guard send(to: socket) else { break }
+                guard send(to: socket, moreFollows: false) else { break }
             }
             if pieces.isEmpty { return true }
             isBehind = true
         }
         var count = 0
-        for index in pieces.indices {
-            count += pieces[index].readableBytes
-            context.write(NIOAny(pieces[index]), promise: nil)
+        // Taken out and put back, with its room: a write may fail, which closes this writer.
+        var rest = pieces
+        pieces = []
+        for piece in rest {
+            count += piece.readableBytes
+            context.write(NIOAny(piece), promise: nil)
         }
-        pieces.removeAll(keepingCapacity: true)
+        rest.removeAll(keepingCapacity: true)
+        if pieces.isEmpty { pieces = rest }
         context.flush()
         // One byte alone does not pass the mark, which cannot be lower: the channel would never
         // become writable.
@@ -69,7 +95,8 @@ package final class SocketWriter {
     /// Sends the first pieces; false if the socket does not take more.
     ///
     /// An error is left for the channel to find, which knows what to do then.
-    private func send(to socket: NIOBSDSocket.Handle) -> Bool {
+    private func send(to socket: NIOBSDSocket.Handle, moreFollows: Bool) -> Bool {
+        let flags = MSG_NOSIGNAL | (moreFollows ? MSG_MORE : 0)
         let count = min(pieces.count, Self.piecesMax)
         var bytes = 0
         let taken = unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) {
@@ -88,7 +115,7 @@ package final class SocketWriter {
             unsafe message.msg_iov = vector.baseAddress
             unsafe message.msg_iovlen = count
             while true {
-                let taken = unsafe sendmsg(socket, &message, CInt(MSG_NOSIGNAL))
+                let taken = unsafe sendmsg(socket, &message, CInt(flags))
                 if taken >= 0 || errno != EINTR { return taken }
             }
         }

@@ -137,10 +137,12 @@ struct PendingRequest {
     init(copying parser: borrowing RequestParser, _ bytes: Span<UInt8>, _ range: Range<Int>) {
         head = bytes.copy(range)
         var lines = parser.fields.copy()
-        for (index, line) in lines.enumerated() where range.lowerBound > 0 {
-            lines[index] = FieldLine(
-                id: line.id, name: line.name.moved(down: range.lowerBound),
-                value: line.value.moved(down: range.lowerBound))
+        if range.lowerBound > 0 {
+            for (index, line) in lines.enumerated() {
+                lines[index] = FieldLine(
+                    id: line.id, name: line.name.moved(down: range.lowerBound),
+                    value: line.value.moved(down: range.lowerBound))
+            }
         }
         self.lines = lines
         isHTTP10 = parser.isHTTP10

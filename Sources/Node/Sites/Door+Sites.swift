@@ -75,17 +75,17 @@ extension Door {
         let store = hall.store
         let range = 0..<key.count
         let hash = store.hash(key, range)
+        let facts = RequestFacts(parser)
         guard !tellsDecision, parser.fields.present.isDisjoint(with: Self.deciding),
             var resident = store.find(key, range, hash: hash),
-            hall.fence.judge(resident.facts, for: requestFacts, now: now) != .revalidate
+            hall.fence.judge(resident.facts, for: facts, now: now) != .revalidate
         else {
             return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
         }
         if !resident.facts.flags.isAnswer {
             guard
                 let found = hall.variant(
-                    of: resident, by: plan, parser, bytes, headRange, key: key, requestFacts,
-                    now: now)
+                    of: resident, by: plan, parser, bytes, headRange, key: key, facts, now: now)
             else {
                 return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
             }
@@ -93,7 +93,6 @@ extension Door {
         }
         part = .hit
         hall.touch(resident, now: now)
-        let facts = requestFacts
         guard facts.isSelective, resident.status == 200 else {
             return sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
         }
@@ -118,10 +117,9 @@ extension Door {
         let pending = PendingRequest(copying: parser, bytes, headRange)
         let query = siteRequest(plan, key, hash, pending, bytes, mode: .whole)
         if query.hasComeBack(to: hall.node) { return refuseSite(.loop) }
-        let facts = requestFacts
         let finding = query.find(in: hall.store, now: now)
         if tellsDecision { tellDecision(of: query, finding, now: now) }
-        answer(query, pending, facts, finding, now: now)
+        answer(query, pending, RequestFacts(parser), finding, now: now)
     }
 
     // MARK: What passes by the cache
@@ -154,7 +152,7 @@ extension Door {
         let query = siteRequest(
             plan, key, hash, pending, bytes, upgrade: upgrade, mode: .verbatim)
         if query.hasComeBack(to: hall.node) { return refuseSite(.loop) }
-        pass(query, pending, requestFacts, isRead ? .request : .method, now: now)
+        pass(query, pending, RequestFacts(parser), isRead ? .request : .method, now: now)
     }
 
     /// Refuses the request that the parser holds, whose body nobody reads.

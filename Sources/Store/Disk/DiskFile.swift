@@ -55,6 +55,19 @@ package final class DiskFile: Sendable {
         }
     }
 
+    /// Gives the file other pages, all zeros: what a socket has yet to send of the former ones is
+    /// not written over.
+    ///
+    /// The file has `bytes`, and their blocks, before and afterwards.
+    package func renew(_ bytes: UInt64) throws(Failure) {
+        while clinux_zero(descriptor, off_t(bytes)) != 0 {
+            if errno == EINTR { continue }
+            guard errno == EOPNOTSUPP else { throw Failure("renew", path) }
+            try truncate(to: 0)
+            return try allocate(bytes)
+        }
+    }
+
     package func truncate(to bytes: UInt64) throws(Failure) {
         guard ftruncate(descriptor, off_t(bytes)) == 0 else { throw Failure("truncate", path) }
     }
@@ -102,6 +115,28 @@ package final class DiskFile: Sendable {
         }
         return false
     }
+
+    package func isCached(_ count: Int, at offset: UInt64) -> Bool {
+        let page = UInt64(sysconf(Int32(_SC_PAGESIZE)))
+        let pages = (offset + UInt64(count) - 1) / page - offset / page + 1
+        return clinux_cached_pages(descriptor, off_t(offset), count) == Int(pages)
+    }
+
+    package func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int {
+        var sent = 0
+        while sent < count {
+            let part = min(count - sent, Self.sentAtOnceMax)
+            let taken = clinux_send_file(socket, descriptor, off_t(offset) + off_t(sent), part)
+            if taken < 0, errno == EINTR { continue }
+            sent += max(0, taken)
+            guard taken == part else { break }
+        }
+        return sent
+    }
+
+    /// Less than the system moves through its pipe in one go: 100 KB in one call cost two and a
+    /// half times as much as in pieces (loopback, Linux 6.18).
+    private static let sentAtOnceMax = 56 << 10
 
     package func sync() throws(Failure) {
         while fdatasync(descriptor) != 0 {

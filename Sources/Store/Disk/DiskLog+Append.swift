@@ -213,6 +213,7 @@ extension DiskLog {
             salt: dice.next(), openedAt: marks.keptStamp, openedWall: now, queue: queue.rawValue)
         do {
             let file = try file(of: id)
+            try file.renew(segmentBytes)
             try write(header.bytes.span, to: file, at: 0)
             try file.sync()
             leastOnDisk[Int(id.index)] = nil
@@ -236,17 +237,12 @@ extension DiskLog {
     }
 
     private func file(of id: SegmentID) throws(DiskFile.Failure) -> any VolumeFile {
-        let name = SegmentFiles.name(Int(id.index))
-        let file: any VolumeFile
-        if let known = files[Int(id.index)] {
-            file = known
-        } else {
-            file = try volume.open(name, creates: true)
-            if try file.size() > segmentBytes { try file.truncate(to: segmentBytes) }
-            try file.allocate(segmentBytes)
-            try volume.sync()
-            files[Int(id.index)] = file
-        }
+        if let known = files[Int(id.index)] { return known }
+        let file = try volume.open(SegmentFiles.name(Int(id.index)), creates: true)
+        if try file.size() > segmentBytes { try file.truncate(to: segmentBytes) }
+        try file.allocate(segmentBytes)
+        try volume.sync()
+        files[Int(id.index)] = file
         return file
     }
 

@@ -38,6 +38,8 @@ package protocol VolumeFile: AnyObject, Sendable {
     /// Allocates the blocks of the first `bytes`.
     func allocate(_ bytes: UInt64) throws(DiskFile.Failure)
     func truncate(to bytes: UInt64) throws(DiskFile.Failure)
+    /// Makes zeros of the file's `bytes`, so that what was sent of it before stays what it was.
+    func renew(_ bytes: UInt64) throws(DiskFile.Failure)
     /// Writes all of `bytes` at `offset`.
     func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(DiskFile.Failure)
     /// Up to `count` bytes; fewer only at the file's end.
@@ -46,6 +48,13 @@ package protocol VolumeFile: AnyObject, Sendable {
     @unsafe func readAtOnce(
         at offset: UInt64, into room: UnsafeMutableRawBufferPointer
     ) throws(DiskFile.Failure) -> Bool
+    /// True if all of these bytes are in the page cache; false, too, where the system does not
+    /// tell.
+    func isCached(_ count: Int, at offset: UInt64) -> Bool
+    /// Sends bytes to a socket without a copy; how many of them it has taken.
+    ///
+    /// Waits for a disk if they are not in the page cache.
+    func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int
     /// These bytes will be read soon: the disk may begin to fetch them. Waits for nothing.
     func expectRead(_ count: Int, at offset: UInt64)
     /// Returns when what was written is on the disk.
@@ -67,6 +76,12 @@ extension VolumeFile {
         }
         return try result.get()
     }
+
+    package func renew(_ bytes: UInt64) throws(DiskFile.Failure) {}
+
+    package func isCached(_ count: Int, at offset: UInt64) -> Bool { false }
+
+    package func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int { 0 }
 
     package func expectRead(_ count: Int, at offset: UInt64) {}
 }

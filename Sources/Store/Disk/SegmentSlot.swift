@@ -1,10 +1,12 @@
+import Glibc
 import Synchronization
 
 /// What readers know of one segment: its file and the use that it is put to.
 ///
 /// A reader takes the use, reads, and looks whether it is still the same: if so, nothing was
-/// overwritten meanwhile, because the writer ends the use before it writes over it. So nobody ever
-/// waits for a reader.
+/// overwritten meanwhile, because the writer ends the use before it writes over it. So nobody waits
+/// for a reader, except that the writer does for one that is handing the file's pages to a socket:
+/// those cannot be taken back.
 package final class SegmentSlot: Sendable {
     /// A segment from one opening to the next.
     package struct Use: Sendable {
@@ -14,23 +16,43 @@ package final class SegmentSlot: Sendable {
         package let sequence: UInt64
     }
 
-    private let use = Mutex<Use?>(nil)
+    private struct State {
+        var use: Use?
+        /// Those who are sending from the file; they wait for nothing.
+        var senders = 0
+    }
+
+    private let state = Mutex(State())
 
     init() {}
 
     /// The present use; nil if there is nothing to be read.
-    package var current: Use? { use.withLock { $0 } }
+    package var current: Use? { state.withLock { $0.use } }
 
     func begin(_ new: Use) {
-        use.withLock { $0 = new }
+        state.withLock { $0.use = new }
     }
 
+    /// Returns when nobody is sending from the file any more.
     func end() {
-        use.withLock { $0 = nil }
+        state.withLock { $0.use = nil }
+        while state.withLock({ $0.senders > 0 }) { sched_yield() }
     }
 
     /// True if the segment is still put to this use.
     func isStill(_ former: Use) -> Bool {
-        use.withLock { $0?.sequence == former.sequence }
+        state.withLock { $0.use?.sequence == former.sequence }
+    }
+
+    /// What `send` gives, during which the use does not end; nil if it has ended.
+    func whileStill(_ former: Use, _ send: () -> Int) -> Int? {
+        let isStill = state.withLock { state in
+            guard state.use?.sequence == former.sequence else { return false }
+            state.senders += 1
+            return true
+        }
+        guard isStill else { return nil }
+        defer { state.withLock { $0.senders -= 1 } }
+        return send()
     }
 }

@@ -156,10 +156,13 @@ struct MemoryShard: ~Copyable {
     /// What came of asking a shard for a victim.
     enum Eviction {
         case evicted(Resident)
+        /// Its reader was spared.
         case spared
-        /// All entries are worth more.
+        /// All entries are worth more than what they would go for.
         case dearer
         case empty
+
+        var isEvicted: Bool { if case .evicted = self { true } else { false } }
     }
 
     /// What came of looking at an entry of a site that has to give one up.

@@ -62,7 +62,7 @@ extension MemoryStore {
         while hasMore, target > 0, count > target {
             entriesMax.store(max(target, count - Self.stepEntries), ordering: .relaxed)
             while hasMore, count > entriesMax.load(ordering: .relaxed) {
-                hasMore = evictOne(for: .limit, sparesReaders: false) == .evicted
+                hasMore = evictOne(for: .limit, sparesReaders: false).isEvicted
             }
         }
         entriesMax.store(target, ordering: .relaxed)
@@ -77,6 +77,6 @@ extension MemoryStore {
             case .spared: continue
             }
         }
-        return evictOne(for: reason, sparesReaders: false) == .evicted
+        return evictOne(for: reason, sparesReaders: false).isEvicted
     }
 }

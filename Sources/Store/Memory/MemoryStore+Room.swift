@@ -68,20 +68,10 @@ extension MemoryStore {
         }
     }
 
-    /// What came of looking for an entry to evict.
-    enum Outcome {
-        case evicted
-        /// Its reader was spared.
-        case spared
-        /// All are worth more than what they would go for.
-        case dearer
-        case empty
-    }
-
     /// Removes the entry that the tier can best do without, if it is worth no more than `worth`.
     func evictOne(
         for reason: EvictionFigures.Reason, sparesReaders: Bool, worth: UInt64 = .max
-    ) -> Outcome {
+    ) -> MemoryShard.Eviction {
         let giver = MemoryAdmission.giver(among: shards.count, bytes: account.indexedBytes) {
             let shard = shards[$0]
             return (
@@ -94,14 +84,10 @@ extension MemoryStore {
             shard.inflation.store(state.inflation, ordering: .relaxed)
             return eviction
         }
-        switch eviction {
-        case .evicted(let resident):
+        if case .evicted(let resident) = eviction {
             uncount([resident])
             evictions.add(reason)
-            return .evicted
-        case .spared: return .spared
-        case .dearer: return .dearer
-        case .empty: return .empty
         }
+        return eviction
     }
 }

@@ -208,7 +208,7 @@ package final class MemoryStore: Sendable {
         while true {
             let entriesMax = entriesMax.load(ordering: .relaxed)
             guard entriesMax == 0 || current < entriesMax else {
-                guard evictOne(for: .place, sparesReaders: false) == .evicted else {
+                guard evictOne(for: .place, sparesReaders: false).isEvicted else {
                     return false
                 }
                 current = count

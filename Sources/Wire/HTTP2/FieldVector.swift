@@ -48,7 +48,8 @@ struct FieldVector: ~Copyable {
     /// Appends the field lines of `text` from the offset `position` up to an empty line or the end,
     /// without those that belong to a connection of HTTP/1.1 (RFC 9113 §8.2.2).
     ///
-    /// Of a request neither Host, which is `:authority`, nor TE with more than `trailers`.
+    /// Of a request neither Host, which is `:authority`, nor TE with more than `trailers`. The text
+    /// was parsed before it came here, or made by the node itself: lines are only found.
     mutating func appendLines(
         _ text: Span<UInt8>, from position: Int, isRequest: Bool = false
     ) {

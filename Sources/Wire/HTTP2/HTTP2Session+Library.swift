@@ -142,7 +142,7 @@ extension HTTP2Session {
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
             _, id, code, user in
             unsafe HTTP2Session.of(user) { session in
-                session.end(id, HTTP2ErrorCode(rawValue: code))
+                session.streamClosed(id, HTTP2ErrorCode(rawValue: code))
                 return 0
             }
         }

@@ -214,16 +214,16 @@ package class HTTP2Session {
         return unsafe Unmanaged<HTTP2Stream>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Takes note that nghttp2 has closed a stream.
-    func end(_ id: Int32, _ code: HTTP2ErrorCode) {
-        if let index = told(id, code) { forget(at: index) }
+    /// nghttp2 has closed a stream.
+    func streamClosed(_ id: Int32, _ code: HTTP2ErrorCode) {
+        if let index = reportClosed(id, code) { forget(at: index) }
     }
 
-    /// Tells the delegate that a stream is closed; where it is kept.
+    /// Tells the delegate that a stream is closed; the stream's index.
     ///
     /// A function of its own, so that it holds the stream no more when that is forgotten.
     @inline(never)
-    private func told(_ id: Int32, _ code: HTTP2ErrorCode) -> Int? {
+    private func reportClosed(_ id: Int32, _ code: HTTP2ErrorCode) -> Int? {
         guard let stream = stream(id) else { return nil }
         closed(stream, stream.fault ?? code)
         return stream.index

@@ -1,0 +1,66 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What memory does not keep goes from the disk's files to the client")
+    struct SentFileTests {
+        private let images = [
+            TestImage.generated(.bmp, byteCount: 250_000, seed: 330),
+            TestImage.generated(.png, byteCount: 12_000, seed: 331),
+            TestImage.generated(.bmp, byteCount: 90_000, seed: 332),
+        ]
+
+        /// A node whose memory holds one image, with all of them on disk.
+        private func stage() throws -> (DiskStage, paths: [String]) {
+            let stage = try DiskStage("--loops", "1", "--memory-entries", "1")
+            let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
+            for (image, path) in zip(images, paths) { #expect(try stage.get(path).brings(image)) }
+            try stage.settle()
+            return (stage, paths)
+        }
+
+        @Test("Whole, in parts and for HEAD, again and again")
+        func alike() throws {
+            let (stage, paths) = try stage()
+            for _ in 0..<5 {
+                for (image, path) in zip(images, paths) {
+                    let answer = try stage.get(path, expecting: image)
+                    #expect(answer.brings(image) && answer.detail == "disk", "\(answer)")
+                    let target = ImageTarget.of(stage.origin.url(path))
+                    let part = try stage.node.get(target, fields: ["Range: bytes=5000-6999"])
+                    #expect(part.status == 206 && part.body == image.bytes(5_000..<7_000))
+                    #expect(try stage.node.get(target, method: "HEAD").bodyByteCount == 0)
+                }
+            }
+            #expect(paths.allSatisfy { stage.fetches($0) == 1 })
+        }
+
+        @Test("A slow client gets all of them, one behind the other")
+        func slow() throws {
+            let (stage, paths) = try stage()
+            for path in paths { _ = try stage.get(path) }
+            let connection = try stage.node.connect(receiveBufferBytes: 4_096)
+            let requests = paths.map {
+                HTTPConnection.request(ImageTarget.of(stage.origin.url($0)))
+            }
+            for _ in 0..<20 { for request in requests { try connection.socket.send(request) } }
+            #expect(connection.socket.waitForInput(seconds: 20))
+            for number in 0..<20 {
+                for image in images {
+                    let response = connection.readResponse(expecting: image, seconds: 20)
+                    #expect(response.brings(image), "\(number): \(response)")
+                    guard response.looksWhole else { return }
+                }
+            }
+        }
+
+        @Test("A purge takes it from the next request on")
+        func purged() throws {
+            let (stage, paths) = try stage()
+            for path in paths + paths { _ = try stage.get(path) }
+            #expect(try stage.get(paths[0]).detail == "disk")
+            _ = try stage.node.purge("{\"url\":\"\(stage.origin.url(paths[0]))\"}")
+            #expect(try stage.get(paths[0], expecting: images[0]).detail == "origin")
+        }
+    }
+}

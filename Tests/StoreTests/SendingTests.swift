@@ -1,0 +1,145 @@
+import Foundation
+import Ground
+import NIOCore
+import Store
+import Testing
+import Tiers
+
+/// Whether the system tells what is in its page cache: otherwise nothing is sent from a file.
+private let isTold: Bool = {
+    let root = TemporaryDirectory()
+    try? FileManager.default.createDirectory(
+        atPath: root.path, withIntermediateDirectories: true)
+    guard let file = try? DiskFile(root.path + "/file", creates: true),
+        (try? file.write([1, 2, 3].span, at: 0)) != nil
+    else { return false }
+    return file.isCached(3, at: 0)
+}()
+
+@Suite("A record that is sent from where it lies", .enabled(if: isTold))
+struct SendingTests {
+    private let root = TemporaryDirectory()
+    private let log: DiskLog
+    private let ends: Ends
+    private let now: Int64 = 1_795_000_000_000
+    private let answer = Answer(1, version: 1, bytes: 90_000)
+    private var checked = CheckedRecords()
+
+    /// A socket whose send buffer has room for a record, and what is at its other end.
+    private struct Ends {
+        let near: CInt
+        let far: CInt
+
+        init() {
+            var ends: [CInt] = [0, 0]
+            let made = unsafe socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends)
+            precondition(made == 0, "no sockets")
+            (near, far) = (ends[0], ends[1])
+            var bytes: CInt = 1 << 20
+            unsafe setsockopt(
+                near, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<CInt>.size))
+        }
+
+        func receive(_ count: Int) -> [UInt8] {
+            unsafe [UInt8](unsafeUninitializedCapacity: count) { room, done in
+                while done < count, let base = room.baseAddress {
+                    let got = unsafe read(far, base + done, count - done)
+                    guard got > 0 else { return }
+                    done += got
+                }
+            }
+        }
+
+        func close() {
+            Glibc.close(near)
+            Glibc.close(far)
+        }
+    }
+
+    init() throws {
+        let plan = try LogRig.plan(segments: 6)
+        let directory = try NodeDirectory(
+            below: root.path, newID: { _ in NodeID(low: 1, high: 2) }, wall: now
+        ) { _ in UInt64(plan.segmentBytes) }
+        log = try DiskLog.open(
+            directory,
+            .init(plan: plan, ageLimit: .seconds(1_000_000), keys: (3, 4), dice: Dice(seed: 5)),
+            directory.identity, figures: DiskFigures(), formerWall: 0, now: now
+        ) { _ in }
+        ends = Ends()
+        try store(answer)
+        var room = [UInt8](repeating: 0, count: DiskView.roomBytes)
+        let found = log.view.readAtOnce(Answer.name(1), key: Answer.key(1), room: &room)
+        guard case .whole(let reading, _) = found else { throw DiskDamage.truncated }
+        checked.add(reading, now: .zero)
+    }
+
+    private func store(_ answer: Answer) throws {
+        _ = try log.store(
+            answer.record(stamp: log.view.stamp, now: now), body: answer.pieces, now: now)
+    }
+
+    private func head(of number: Int = 1, at now: Instant = .zero) -> DiskReading? {
+        var room = [UInt8](repeating: 0, count: DiskView.roomBytes)
+        return log.view.readHead(
+            Answer.name(number), key: Answer.key(number), checked: checked, room: &room, now: now)
+    }
+
+    @Test("what was checked of late is sent as it is, until the check is old")
+    func sent() throws {
+        defer { ends.close() }
+        try store(Answer(2, version: 1, bytes: 5_000))
+        let reading = try #require(head())
+        #expect(reading.record.head == answer.head)
+        #expect(log.view.send(reading, to: ends.near) == answer.body.count)
+        let isWhole = ends.receive(answer.body.count) == answer.body
+        #expect(isWhole)
+        let last = Instant.zero + CheckedRecords.trust
+        #expect(head(at: last - Interval.milliseconds(1)) != nil)
+        #expect(head(at: last) == nil)
+        #expect(head(of: 2) == nil, "it was never read")
+    }
+
+    @Test("a later answer and a purge are seen")
+    func replaced() throws {
+        defer { ends.close() }
+        try store(Answer(1, version: 2, bytes: 90_000))
+        #expect(head() == nil)
+        _ = log.marks.apply([Answer.target(1)], isSoft: false, now: .zero)
+        #expect(head() == nil)
+    }
+
+    @Test("what a socket has yet to send is not written over when its segment is used again")
+    func reused() throws {
+        defer { ends.close() }
+        let reading = try #require(head())
+        #expect(log.view.send(reading, to: ends.near) == answer.body.count)
+        for number in 100..<130 where log.view.isStill(reading) {
+            try store(Answer(number, version: 1, bytes: 300_000))
+        }
+        for number in 200..<220 { try store(Answer(number, version: 1, bytes: 300_000)) }
+        #expect(!log.view.isStill(reading))
+        let isWhole = ends.receive(answer.body.count) == answer.body
+        #expect(isWhole)
+        #expect(log.view.send(reading, to: ends.near) == 0)
+    }
+
+    @Test("a socket that takes no more, or is closed, has what it has taken")
+    func refused() throws {
+        let reading = try #require(head())
+        _ = fcntl(ends.near, F_SETFL, O_NONBLOCK)
+        var taken = log.view.send(reading, to: ends.near)
+        var last = taken
+        while last == answer.body.count {
+            last = log.view.send(reading, to: ends.near)
+            taken += last
+        }
+        let bytes = ends.receive(taken)
+        let isRight = zip(bytes.indices, bytes).allSatisfy {
+            $1 == answer.body[$0 % answer.body.count]
+        }
+        #expect(isRight)
+        ends.close()
+        #expect(log.view.send(reading, to: ends.near) == 0)
+    }
+}
