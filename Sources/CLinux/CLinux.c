@@ -2,8 +2,10 @@
 #include "CLinux.h"
 
 #include <fcntl.h>
+#include <linux/sock_diag.h>
 #include <stdint.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -24,6 +26,13 @@ int clinux_allocate(int descriptor, off_t bytes) { return fallocate(descriptor, 
 
 int clinux_zero(int descriptor, off_t bytes) {
     return fallocate(descriptor, FALLOC_FL_ZERO_RANGE, 0, bytes);
+}
+
+long clinux_socket_room(int socket) {
+    uint32_t figures[SK_MEMINFO_VARS] = {0};
+    socklen_t bytes = sizeof figures;
+    if (getsockopt(socket, SOL_SOCKET, SO_MEMINFO, figures, &bytes) != 0) return 0;
+    return (long)figures[SK_MEMINFO_SNDBUF] - (long)figures[SK_MEMINFO_WMEM_QUEUED];
 }
 
 ssize_t clinux_send_file(int socket, int descriptor, off_t offset, size_t bytes) {

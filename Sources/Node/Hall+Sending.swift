@@ -49,24 +49,26 @@ extension Hall {
         _ key: [UInt8], _ hash: UInt64, _ share: MemoryShare?, _ request: RequestFacts,
         _ outlet: (any Outlet)?, _ now: Instant, if mayGive: (EntryFacts) -> Bool
     ) -> RecordToSend? {
-        guard !request.isSelective, !request.isHead, outlet?.hasSocket == true,
-            let disk = node.disk, let view = disk.view
+        guard !request.isSelective, !request.isHead, let disk = node.disk, let view = disk.view
         else { return nil }
         let name = EntryName(ofKey: key)
-        guard
+        guard !disk.isWaiting(name),
             let reading = view.readHead(
-                name, key: key, checked: checkedRecords, room: &diskRoom, now: now),
-            !disk.isWaiting(name), reading.record.bodyBytes > 0, store.hasRoom(for: reading)
+                name, key: key, checked: checkedRecords, room: &diskRoom, now: now)
         else { return nil }
-        let facts = reading.facts(disk.clock)
-        guard facts.flags.isAnswer, mayGive(facts) else { return nil }
+        let (record, facts) = (reading.record, reading.facts(disk.clock))
+        // What the socket does not take now would have to wait in memory.
+        guard record.bodyBytes > 0, facts.flags.isAnswer, mayGive(facts),
+            record.bodyBytes + UInt64(record.head.count + HeadWriter.linesBytesMax)
+                <= outlet?.socketRoom ?? 0
+        else { return nil }
         return RecordToSend(
             reading: reading, view: view, clock: disk.clock, share: share,
             head: RenderedHead(reading), facts: facts, hash: hash)
     }
 
-    /// The entry that a record makes of which a socket has taken only a part, findable by nobody;
-    /// nil if it cannot be read any more.
+    /// The entry that a record makes of which a socket has taken only a part, against what it said;
+    /// nil if it cannot be read any more, or has no room.
     func entry(of record: RecordToSend) -> Resident? {
         let former = record.reading
         guard
@@ -74,7 +76,9 @@ extension Hall {
                 former.record.name, key: former.record.key, room: &diskRoom),
             reading.isSameAnswer(as: former)
         else { return nil }
-        return store.promote(
+        let resident = store.promote(
             reading, chunks, hash: record.hash, clock: record.clock, share: record.share)
+        if let resident { store.insert(resident) { record.view.isStill(reading) } }
+        return resident
     }
 }

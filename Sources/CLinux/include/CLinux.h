@@ -14,6 +14,9 @@ int clinux_allocate(int descriptor, off_t bytes);
 /// fallocate(2) with FALLOC_FL_ZERO_RANGE: the file's first bytes are zeros, in blocks that it has.
 int clinux_zero(int descriptor, off_t bytes);
 
+/// How many bytes a socket's send buffer has room for; 0 if the system does not tell.
+long clinux_socket_room(int socket);
+
 /// sendfile(2): from `offset` of the file to a socket.
 ssize_t clinux_send_file(int socket, int descriptor, off_t offset, size_t bytes);
 

@@ -158,8 +158,8 @@ extension Door {
         finishAnswer()
     }
 
-    /// Gives the whole of a record from where it lies; what the socket does not take at once is
-    /// read and checked again, and waits in memory.
+    /// Gives the whole of a record from where it lies; should the socket not take what it had room
+    /// for, the rest is read and checked again, and waits in memory.
     func give(_ record: RecordToSend, now: Instant) {
         part = .disk
         hall.touch(record.name, hash: record.hash, now: now)

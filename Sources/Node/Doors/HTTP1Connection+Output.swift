@@ -19,7 +19,7 @@ extension HTTP1Connection: Outlet {
         write(body)
     }
 
-    var hasSocket: Bool { writer.hasSocket }
+    var socketRoom: Int { context.map(writer.room) ?? 0 }
 
     func sendPast(_ send: (CInt) -> Int) -> Int {
         guard let context else { return 0 }

@@ -142,9 +142,11 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     /// What comes now waits: an answer is in progress, or the origin takes no more of a body.
     private var holdsInput: Bool { door.isAnswering && !door.takesUpload }
 
-    /// The water marks are one byte: writable means that the socket has taken everything.
+    /// The water marks are one byte: writable means that the socket has taken what was flushed.
+    ///
+    /// Of what was not, the next flush tells.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        guard context.channel.isWritable else { return }
+        guard context.channel.isWritable, !hasUnflushed else { return }
         socketTookEverything()
     }
 

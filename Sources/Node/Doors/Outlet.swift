@@ -23,8 +23,9 @@ protocol Outlet: AnyObject {
     func send(interim: ByteBuffer)
     /// Takes a piece of the body, by reference.
     func send(body: ByteBuffer)
-    /// True if ``sendPast(_:)`` may lead to something.
-    var hasSocket: Bool { get }
+    /// How many bytes the socket would take at once behind all that was sent before; 0 if
+    /// ``sendPast(_:)`` leads to nothing.
+    var socketRoom: Int { get }
     /// Lets `send` write to the socket itself, if that has everything that was sent before; how
     /// many bytes it says that the socket has taken.
     func sendPast(_ send: (CInt) -> Int) -> Int
@@ -60,6 +61,6 @@ extension Outlet {
 
 /// What most have: no socket of their own.
 extension Outlet {
-    var hasSocket: Bool { false }
+    var socketRoom: Int { 0 }
     func sendPast(_ send: (CInt) -> Int) -> Int { 0 }
 }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 package import NIOCore
 
@@ -39,8 +40,12 @@ package final class SocketWriter {
         pieces.removeAll()
     }
 
-    /// False behind TLS, where nothing can go past the pipeline.
-    var hasSocket: Bool { socket != nil }
+    /// How many bytes the socket would take at once behind what was written here; 0 behind TLS,
+    /// where nothing can go past the pipeline.
+    func room(_ context: ChannelHandlerContext) -> Int {
+        guard let socket = readySocket(context) else { return 0 }
+        return pieces.reduce(Int(clinux_socket_room(socket))) { $0 - $1.readableBytes }
+    }
 
     /// Lets `send` write to the socket, behind everything that was written here; what it gives, or
     /// 0 if the socket does not take as much.
@@ -89,7 +94,7 @@ package final class SocketWriter {
         context.flush()
         // One byte alone does not pass the mark, which cannot be lower: the channel would never
         // become writable.
-        return count == 1
+        return count == 1 && context.channel.isWritable
     }
 
     /// Sends the first pieces; false if the socket does not take more.

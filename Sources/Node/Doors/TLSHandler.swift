@@ -154,7 +154,6 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     /// What the session itself has to say.
     private func sendOutput(_ context: ChannelHandlerContext) {
-        // What was written before goes before it, or the writer would take it for sent.
         encrypt(context)
         if let output = session.takeOutput() { writer.append(output) }
         send(context)

@@ -109,6 +109,8 @@ extension FillRun.State {
             keyBytes: place.key.count, headBytes: head.bytes.count,
             tagBytes: Resident.bytes(of: tags), bodyBytes: size)
         let missing = capacity + overhead - reservation.heldBytes
+        // All of it has come, and was found worth its room.
+        reservation.judgedHash = nil
         guard missing <= 0 || reservation.grow(by: missing), let chunks = body.finish() else {
             return nil
         }

@@ -58,7 +58,9 @@ package final class DiskFile: Sendable {
     /// Gives the file other pages, all zeros: what a socket has yet to send of the former ones is
     /// not written over.
     ///
-    /// The file has `bytes`, and their blocks, before and afterwards.
+    /// The file has `bytes`, and their blocks, before and afterwards. On a file system that frees
+    /// them first (XFS, and where the call is not known) another program may take them meanwhile,
+    /// if the disk is full: then it fails, and the segment cannot be used.
     package func renew(_ bytes: UInt64) throws(Failure) {
         while clinux_zero(descriptor, off_t(bytes)) != 0 {
             if errno == EINTR { continue }

@@ -138,11 +138,12 @@ extension DiskLog {
     /// The footer of the open segment will name a record that was written.
     func noted(_ record: DiskRecord, in queue: SegmentQueue, at offset: Int) -> DiskLocation {
         let entry = SegmentFooter.Entry(record, at: UInt64(offset))
-        guard let id = open[Int(queue.rawValue)]?.id else {
+        guard let segment = open[Int(queue.rawValue)] else {
             preconditionFailure("\(queue) is not open")
         }
-        open[Int(queue.rawValue)]?.entries.append(entry)
-        open[Int(queue.rawValue)]?.recordsEnd = UInt64(offset + record.extent.recordBytes)
+        let id = segment.id
+        segment.entries.append(entry)
+        segment.recordsEnd = UInt64(offset + record.extent.recordBytes)
         let least = leastOnDisk[Int(id.index)]
         leastOnDisk[Int(id.index)] = min(least ?? record.stamp, record.stamp)
         let names = record.names

@@ -31,16 +31,6 @@ package final class DiskLog {
         }
     }
 
-    /// A segment that takes records.
-    struct OpenSegment {
-        let id: SegmentID
-        let header: SegmentHeader
-        let file: any VolumeFile
-        /// In the order in which they were written.
-        var entries: [SegmentFooter.Entry] = []
-        var recordsEnd = UInt64(DiskFormat.headerBytes)
-    }
-
     package let view: DiskView
     let volume: any DiskVolume
     let settings: Settings

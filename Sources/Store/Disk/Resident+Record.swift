@@ -88,12 +88,6 @@ extension MemoryStore {
         return resident(reading, chunks, hash, clock, share)
     }
 
-    /// True if there is room for the entry, or can be: nothing is taken.
-    package func hasRoom(for reading: DiskReading) -> Bool {
-        let taken = account.pinnedBytes + account.fillingBytes
-        return Self.bytes(of: reading) <= account.limitBytes - taken
-    }
-
     /// What the entry will take.
     private static func bytes(of reading: DiskReading) -> Int {
         let record = reading.record

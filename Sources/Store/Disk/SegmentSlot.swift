@@ -18,7 +18,7 @@ package final class SegmentSlot: Sendable {
 
     private struct State {
         var use: Use?
-        /// Those who are sending from the file; they wait for nothing.
+        /// Those who are sending from the file, of which the page cache had all a moment ago.
         var senders = 0
     }
 

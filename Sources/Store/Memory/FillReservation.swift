@@ -19,7 +19,7 @@ package final class FillReservation {
         giveBack(heldBytes)
     }
 
-    /// Reserves `bytes` more, evicting for them; false, with nothing changed, if there can be no
+    /// Reserves `bytes` more, evicting for them; false, with nothing reserved, if there can be no
     /// room, or if what is held so far, and these, are worth less than what would have to go.
     package func grow(by bytes: Int) -> Bool {
         let newcomer = judgedHash.map {

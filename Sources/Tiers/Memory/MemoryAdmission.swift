@@ -9,7 +9,8 @@
 ///
 /// A newcomer of up to a 16th of the limit is not judged: it displaces little, and what is refused
 /// is not shared by those who ask while it is fetched. Nor is what is fetched for the disk of the
-/// node, because the way there leads through memory; it is judged when it comes back from there.
+/// node, because the way there leads through memory; a large one is judged when it comes back from
+/// there.
 ///
 /// **Figures.** Object miss ratio of memory alone, before and with it, for 16, 64 and 256 MiB
 /// (`nuthatch-sim eviction web-mix large-newcomers --mib 16,64,256`); it costs no time that could

@@ -11,8 +11,9 @@ extension Outside {
         ]
 
         /// A node whose memory holds one image, with all of them on disk.
-        private func stage() throws -> (DiskStage, paths: [String]) {
-            let stage = try DiskStage("--loops", "1", "--memory-entries", "1")
+        private func stage(memory: String = "512MiB") throws -> (DiskStage, paths: [String]) {
+            let stage = try DiskStage(
+                "--loops", "1", "--memory-entries", "1", "--memory-limit", memory)
             let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
             for (image, path) in zip(images, paths) { #expect(try stage.get(path).brings(image)) }
             try stage.settle()
@@ -51,6 +52,24 @@ extension Outside {
                     #expect(response.brings(image), "\(number): \(response)")
                     guard response.looksWhole else { return }
                 }
+            }
+        }
+
+        @Test("What slow clients have yet to get waits in memory once, not once for each of them")
+        func shared() throws {
+            let (stage, paths) = try stage(memory: "16MiB")
+            for path in paths { _ = try stage.get(path) }
+            let clients = try (0..<40).map { _ in
+                let connection = try stage.node.connect(receiveBufferBytes: 4_096)
+                let request = HTTPConnection.request(ImageTarget.of(stage.origin.url(paths[0])))
+                for _ in 0..<12 { try connection.socket.send(request) }
+                #expect(connection.socket.waitForInput(seconds: 20))
+                return connection
+            }
+            let used = try #require(stage.node.figure("nuthatch_memory_used_bytes"))
+            #expect(used < 4 * Double(images[0].byteCount), "\(clients.count) clients")
+            for client in clients {
+                #expect(client.readResponse(expecting: images[0], seconds: 20).brings(images[0]))
             }
         }
 
