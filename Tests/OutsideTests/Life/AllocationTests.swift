@@ -61,9 +61,9 @@ extension Outside {
         @Test(
             "Hits over HTTP/2 and TLS",
             arguments: [
-                Carriage(scheme: "http", isHTTP1: false, allocationsMax: 10),
-                Carriage(scheme: "https", isHTTP1: false, allocationsMax: 16),
-                Carriage(scheme: "https", isHTTP1: true, allocationsMax: 9),
+                Carriage(scheme: "http", isHTTP1: false, allocationsMax: 7),
+                Carriage(scheme: "https", isHTTP1: false, allocationsMax: 14),
+                Carriage(scheme: "https", isHTTP1: true, allocationsMax: 8),
             ])
         func carried(over carriage: Carriage) throws {
             let counter = try AllocationCounter()
@@ -96,7 +96,7 @@ extension Outside {
                 ["--memory-pressure", "off", "--memory-entries", "1", "--cache-dir", folder.path],
                 environment: counter.environment)
             try expect(
-                atMost: 60, per: 5_000, of: numbered(origin, as: node), isHTTP1: true, counter)
+                atMost: 12, per: 5_000, of: numbered(origin, as: node), isHTTP1: true, counter)
             let answered = node.figure("nuthatch_requests_total{cache=\"disk\"}")
             #expect(try #require(answered) > 6_000)
         }
@@ -110,7 +110,7 @@ extension Outside {
             stage.origin.serveNumberedImages()
             // Half of them are node 1's own, which has room for them.
             try expect(
-                atMost: 120, per: 5_000, of: numbered(stage.origin, as: stage.nodes[0]),
+                atMost: 90, per: 5_000, of: numbered(stage.origin, as: stage.nodes[0]),
                 isHTTP1: true, counter)
             let answered = stage.nodes[0].figure("nuthatch_requests_total{cache=\"peer\"}")
             #expect(try #require(answered) > 2_000)
