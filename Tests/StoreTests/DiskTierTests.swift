@@ -71,6 +71,29 @@ struct DiskTierTests {
         #expect(tier.waiting(name) == nil && tier.queued == 0)
     }
 
+    @Test("what was forgotten is found no more, also while the writer waits for its disk")
+    func forgotten() async throws {
+        let tier = tier(below: root.path)
+        await tier.start(now: .zero)
+        let gate = DispatchSemaphore(value: 0)
+        let entries = Entries(limitBytes: 1 << 20, marks: tier.marks)
+        let entry = try #require(entries.put("one", bytes: 100, name: name))
+        let isHeld = Atomic<Bool>(false)
+        tier.takeOver(entry, idle: .zero, touches: 0, now: .zero) { _ in
+            isHeld.store(true, ordering: .releasing)
+            gate.wait()
+        }
+        while !isHeld.load(ordering: .acquiring) { await Task.yield() }
+        let view = try #require(tier.view)
+        #expect(view.holds(name.digest))
+        tier.keep(entry, now: .zero)
+        tier.forget(name)
+        #expect(!view.holds(name.digest) && tier.waiting(name) == nil)
+        gate.signal()
+        await tier.close()
+        #expect(tier.figures[.admittedRecords] == 1, "what waited was not written")
+    }
+
     @Test("a purge of what was taken out of the queue is remembered until it is where it is to be")
     func leased() async throws {
         let tier = tier(below: root.path, marks: MarkBook(isJournaled: true))

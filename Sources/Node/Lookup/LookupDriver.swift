@@ -16,8 +16,9 @@ final class LookupDriver {
     /// What the answer is called on disk and on the ring, variants apart; nil if it has no name
     /// there.
     private(set) var name: EntryName?
-    /// The door whose request causes the fetch.
-    private(set) weak var door: Door?
+    /// The door whose request causes the fetch; not weak, or each of its later answers would cost
+    /// more.
+    let door: Door?
     /// A peer's question that causes it, in the stead of a door's request.
     weak var asker: PeerAnswering?
     private var source: (any AnswerSource)?

@@ -26,9 +26,9 @@ extension DiskLog {
         }
     }
 
-    /// Forgets what readers have found damaged; gives a note for each.
+    /// Forgets what readers have taken out of the index; gives a note for each that was damaged.
     package func takeLost() -> [DiskNote] {
-        view.takeLost().map { lost in
+        view.takeLost().compactMap { lost in
             let segment = Int(lost.entry.location.segment)
             // The segment may have been reclaimed since.
             if ledger.segments[segment].sequence == lost.sequence {
@@ -36,9 +36,10 @@ extension DiskLog {
                 // then.
                 forgotten(lost.digest, lost.entry)
             }
-            return .lost(
-                file: SegmentFiles.name(segment),
-                offset: Int(lost.entry.offset), why: lost.why)
+            return lost.why.map {
+                .lost(
+                    file: SegmentFiles.name(segment), offset: Int(lost.entry.offset), why: $0)
+            }
         }
     }
 

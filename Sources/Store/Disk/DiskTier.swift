@@ -133,9 +133,13 @@ package final class DiskTier: Sendable {
         let lease = marks.lease(of: resident.stamp)
         marks.whenKept(resident.stamp) { [self] isKept in
             submit { [self] work in
-                let isStored = isKept && work.store(record, resident.body.chunks, now: wall)
-                if !isStored { work.forget(name) }
-                waiting.withLock { if $0[name] === resident { $0[name] = nil } }
+                // Not what was forgotten or replaced in the meantime, or is written by now.
+                if waiting.withLock({ $0[name] === resident }) {
+                    let isStored =
+                        isKept && work.store(record, resident.body.chunks, now: wall)
+                    if !isStored { work.forget(name) }
+                    waiting.withLock { if $0[name] === resident { $0[name] = nil } }
+                }
                 lease.end()
                 giveBackRoom(of: resident)
             }
@@ -210,10 +214,12 @@ package final class DiskTier: Sendable {
 
     /// Forgets an entry that must not be used any more, though it is no secret: after a kill or a
     /// power failure it may be there again.
+    ///
+    /// From now on nobody finds it, wherever the writer is.
     package func forget(_ name: EntryName) {
-        // Not only what is found now: the record may stand in the queue.
-        guard view != nil else { return }
+        guard let view else { return }
         waiting.withLock { $0[name] = nil }
+        view.forget(name.digest)
         // Behind what was to be kept before.
         marks.whenKept(.zero) { [self] _ in submit { $0.forget(name) } }
     }

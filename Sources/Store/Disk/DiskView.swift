@@ -23,7 +23,8 @@ package final class DiskView: Sendable {
         let entry: DiskEntry
         /// The use that its segment was put to.
         let sequence: UInt64
-        let why: String
+        /// Nil of one that is good, and was only not to be used any more.
+        let why: String?
     }
 
     init(
@@ -71,6 +72,16 @@ package final class DiskView: Sendable {
         figures.add(.lostRecords)
         lostRecords.withLock {
             $0.append(Lost(digest: digest, entry: entry, sequence: use.sequence, why: why))
+        }
+    }
+
+    /// Takes an entry out of the index that must not be used any more, ahead of the writer.
+    func forget(_ digest: EntryDigest) {
+        guard let (entry, use) = find(digest), shards.remove(digest, ifAt: entry.location) else {
+            return
+        }
+        lostRecords.withLock {
+            $0.append(Lost(digest: digest, entry: entry, sequence: use.sequence, why: nil))
         }
     }
 

@@ -132,6 +132,7 @@ struct DiskWork: ~Copyable {
     }
 
     mutating func forget(_ name: EntryName) {
+        for lost in log?.takeLost() ?? [] { note(lost) }
         log?.forget(name)
     }
 
