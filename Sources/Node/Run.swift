@@ -21,6 +21,8 @@ package enum Ending: Hashable, Sendable {
 package func prepareProcess() {
     Allocator.bound(arenasFor: System.coreCount)
     OpenSSLLibrary.keepUntilTheEnd()
+    // A client that is gone is found by what a write gives; sendfile knows no flag that says so.
+    _ = signal(SIGPIPE, SIG_IGN)
 }
 
 /// Keeps a SIGHUP from ending the process until ``run(_:from:)`` listens for it.

@@ -124,8 +124,9 @@ struct SendingTests {
         #expect(log.view.send(reading, to: ends.near) == 0)
     }
 
-    @Test("a socket that takes no more, or is closed, has what it has taken")
+    @Test("a socket that takes no more has what it has taken")
     func refused() throws {
+        defer { ends.close() }
         let reading = try #require(head())
         _ = fcntl(ends.near, F_SETFL, O_NONBLOCK)
         var taken = log.view.send(reading, to: ends.near)
@@ -139,7 +140,5 @@ struct SendingTests {
             $1 == answer.body[$0 % answer.body.count]
         }
         #expect(isRight)
-        ends.close()
-        #expect(log.view.send(reading, to: ends.near) == 0)
     }
 }

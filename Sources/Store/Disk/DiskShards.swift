@@ -4,7 +4,7 @@ package import Tiers
 
 /// The index of the disk's log in shards, each under a lock of its own.
 ///
-/// The writer inserts and moves; readers look up, and take out what they have found damaged.
+/// The writer inserts and moves; readers look up, and take out what is damaged or forgotten.
 package final class DiskShards: Sendable {
     private let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
