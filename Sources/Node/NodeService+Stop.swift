@@ -132,10 +132,10 @@ extension NodeService {
             }
             for hall in node.halls { try? await hall.loop.submit { hall.stop() }.get() }
             await node.pressure.stop()
-            await node.deskIfOpen?.stop()
         }
         if !hasStopped { cut("an event loop does not answer; what it does is broken off", [:]) }
         let isWritten = await finish(within: timeLeft(until: deadline), threads) {
+            await node.deskIfOpen?.stop()
             await node.disk?.close()
             // What it has read is told to the loops, which must be there.
             try? await threads.diskReaders.shutdownGracefully()

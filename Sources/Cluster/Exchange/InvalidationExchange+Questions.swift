@@ -18,6 +18,8 @@ extension InvalidationExchange {
 
     /// The count of invalidations applied since the start: of the stamp of a request that begins.
     package var appliedCount: UInt64 { log.appliedCount }
+    /// Bytes of what was invalidated that are not on disk yet; 0 if all is.
+    package var unsyncedBytes: Int { log.unsyncedBytes }
 
     /// What is synced here without a gap: for gossip.
     package var positions: [StreamPosition] { log.positions }

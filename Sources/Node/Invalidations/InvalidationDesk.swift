@@ -22,6 +22,7 @@ final class InvalidationDesk: Sendable {
     let id: NodeID
     let process: ProcessID
     typealias Waiters = ReceiptWaiters<@Sendable () -> Void>
+    typealias Condition = @Sendable (borrowing State) -> Bool
 
     private unowned let node: NodeCore
     private let loop: any EventLoop
@@ -45,10 +46,8 @@ final class InvalidationDesk: Sendable {
         /// Of this node's records up to these numbers all are synced here, and none is pending.
         var issuedUpTo: UInt64 = 0
         var settledUpTo: UInt64 = 0
-        /// Those that wait until the node is counted no longer.
-        var leavers: [@Sendable () -> Void] = []
-        /// Those that wait until the fence is open.
-        var openers: [@Sendable () -> Void] = []
+        /// Who waits for something that a step may bring about.
+        var waiting: [(isOver: Condition, done: @Sendable () -> Void)] = []
         /// With whom this node speaks, and on which connection.
         var lines: [NodeID: PeerConnection] = [:]
         var wakesAt: Instant?
@@ -99,14 +98,15 @@ final class InvalidationDesk: Sendable {
         change { $0.exchange.started(now: $1, using: &$0.dice, effects: &$2) }
     }
 
-    /// Does what was begun; nothing is done any more when it returns.
+    /// Does what was begun, and has on disk what was invalidated, unless that fails now; nothing is
+    /// done any more when it returns.
     func stop() async {
-        let waiters = state.withLock { state in
+        await wait { [journal] in $0.exchange.unsyncedBytes == 0 || journal.isFailing }
+        let waiting = state.withLock { state in
             state.isStopped = true
-            defer { (state.leavers, state.openers) = ([], []) }
-            return state.leavers + state.openers
+            return state.waiting.takeAll()
         }
-        for done in waiters { done() }
+        for waiter in waiting { waiter.done() }
         await journal.close()
     }
 
@@ -210,26 +210,26 @@ final class InvalidationDesk: Sendable {
     /// Returns when the node, which was told that it goes, is counted no longer, or will not be
     /// forgotten.
     func left() async {
-        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            let hasLeft = state.withLock { state in
-                if state.exchange.isLeaveOver || state.isStopped { return true }
-                state.leavers.append { done.resume() }
-                return false
-            }
-            if hasLeft { done.resume() }
-        }
+        await wait { $0.exchange.isLeaveOver }
         outbox.finish()
     }
 
     /// Returns when the node is counted, and proven to know what was invalidated.
     func opened() async {
+        await wait { [fence] in
+            $0.exchange.isCounted && fence.isOpen(at: SystemClock.now())
+        }
+    }
+
+    /// Returns after the step that brings it about, or when nothing is done any more.
+    private func wait(until isOver: @escaping Condition) async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            let isOpen = state.withLock { state in
-                if isProven(state) || state.isStopped { return true }
-                state.openers.append { done.resume() }
+            let isOverNow = state.withLock { state in
+                if state.isStopped || isOver(state) { return true }
+                state.waiting.append((isOver, { done.resume() }))
                 return false
             }
-            if isOpen { done.resume() }
+            if isOverNow { done.resume() }
         }
     }
 
@@ -253,10 +253,6 @@ final class InvalidationDesk: Sendable {
                 state.exchange.handle(event, now: now, using: &state.dice, effects: &effects)
             }
         }
-    }
-
-    private func isProven(_ state: borrowing State) -> Bool {
-        state.exchange.isCounted && fence.isOpen(at: SystemClock.now())
     }
 
     // MARK: Steps
@@ -285,9 +281,10 @@ final class InvalidationDesk: Sendable {
             applied.store(state.exchange.appliedCount, ordering: .releasing)
             for effect in effects { run(effect, &state) }
             woken = wake(&state, wakes || !events.isEmpty)
-            if !state.openers.isEmpty, isProven(state) {
-                woken += state.openers
-                state.openers = []
+            if !state.waiting.isEmpty {
+                let over = state.waiting.map { $0.isOver(state) }
+                woken += zip(state.waiting, over).filter(\.1).map(\.0.done)
+                state.waiting = zip(state.waiting, over).filter { !$0.1 }.map(\.0)
             }
             schedule(&state)
             return result
@@ -319,10 +316,6 @@ final class InvalidationDesk: Sendable {
         if !state.lagging.isEmpty {
             woken += state.lagging.filter { !state.exchange.isBehind($0.asker) }.map(\.done)
             state.lagging = state.lagging.filter { state.exchange.isBehind($0.asker) }
-        }
-        if !state.leavers.isEmpty, state.exchange.isLeaveOver {
-            woken += state.leavers
-            state.leavers = []
         }
         return woken
     }

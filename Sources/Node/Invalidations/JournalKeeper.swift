@@ -16,13 +16,13 @@ final class JournalKeeper: Sendable {
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state: Mutex<State>
     private let knownEpoch: Atomic<UInt64>
+    private let hasFailed = Atomic<Bool>(false)
 
     private struct State: ~Copyable {
         /// Nil without a directory.
         var journal: Journal?
         var files: JournalFiles?
         var dice: Dice
-        var hasFailed = false
         /// That of the directory in which the files are; 0 for none.
         var epoch: UInt64
         /// The next start can tell that there should be a journal of this one.
@@ -58,6 +58,9 @@ final class JournalKeeper: Sendable {
             knownEpoch.store(0, ordering: .relaxed)
         }
     }
+
+    /// What was to be written last could not be.
+    var isFailing: Bool { hasFailed.load(ordering: .relaxed) }
 
     /// What the journal has promised is not in it: the next start finds it lost.
     func abandon() {
@@ -95,12 +98,11 @@ final class JournalKeeper: Sendable {
                 return try attempt(writes, &state)
             } catch {
                 // It is tried again every second; one line is enough until it is well.
-                if !state.hasFailed {
+                if !hasFailed.exchange(true, ordering: .relaxed) {
                     logger.error(
                         "invalidations are not on disk, and are not confirmed until they are",
                         metadata: ["why": "\(error)"])
                 }
-                state.hasFailed = true
                 return .writeFailed
             }
         }
@@ -139,8 +141,7 @@ final class JournalKeeper: Sendable {
         }
         state.journal?.synced()
         marks.keeps(upTo: state.journal?.reached ?? .zero)
-        if state.hasFailed {
-            state.hasFailed = false
+        if hasFailed.exchange(false, ordering: .relaxed) {
             logger.notice("invalidations are written to disk again")
         }
         return .synced
