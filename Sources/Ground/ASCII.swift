@@ -1,22 +1,23 @@
 /// Byte-level helpers for protocols whose syntax is ASCII; nothing here looks at Unicode.
-package enum ASCII {
+@usableFromInline package enum ASCII {
     /// `A`–`Z` become `a`–`z`; every other byte is unchanged.
-    @inline(__always)
+    @inlinable @inline(__always)
     package static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     package static func isDigit(_ byte: UInt8) -> Bool {
         byte &- 0x30 < 10
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     package static func isLetter(_ byte: UInt8) -> Bool {
         (byte | 0x20) &- 0x61 < 26
     }
 
     /// True for a byte of a token (RFC 9110 §5.6.2).
+    @inlinable
     package static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
@@ -25,7 +26,7 @@ package enum ASCII {
     }
 
     /// The value of a hexadecimal digit of either case, or nil.
-    @inline(__always)
+    @inlinable @inline(__always)
     package static func hexValue(_ byte: UInt8) -> UInt8? {
         if byte &- 0x30 < 10 { return byte &- 0x30 }
         let letter = (byte | 0x20) &- 0x61
@@ -33,7 +34,7 @@ package enum ASCII {
     }
 
     /// The lower-case hexadecimal digit of `value`, which is below 16.
-    @inline(__always)
+    @inlinable @inline(__always)
     package static func hexDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? 0x30 + value : 0x57 + value
     }
@@ -47,6 +48,7 @@ package enum ASCII {
 
 extension Span<UInt8> {
     /// True if the bytes in `range` are exactly those of `literal`.
+    @inlinable
     package func holds(_ literal: String, at range: Range<Int>) -> Bool {
         let expected = literal.utf8Span.span
         guard expected.count == range.count else { return false }
@@ -58,6 +60,7 @@ extension Span<UInt8> {
 
     /// True if the bytes in `range` are those of `literal`, which is lower case, without regard to
     /// ASCII case.
+    @inlinable
     package func holdsIgnoringCase(_ literal: String, at range: Range<Int>) -> Bool {
         let expected = literal.utf8Span.span
         guard expected.count == range.count else { return false }
@@ -69,6 +72,7 @@ extension Span<UInt8> {
     }
 
     /// True if both spans hold the same bytes.
+    @inlinable
     package func equals(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         for index in 0..<count where self[index] != other[index] { return false }
@@ -76,6 +80,7 @@ extension Span<UInt8> {
     }
 
     /// The bytes in `range`, copied.
+    @inlinable
     package func copy(_ range: Range<Int>) -> [UInt8] {
         let part = extracting(range)
         // Made first and filled then: appending byte by byte takes four times as long.
@@ -86,6 +91,7 @@ extension Span<UInt8> {
 
     /// The whole range as decimal digits; nil if empty, if any byte is no digit, or past
     /// `UInt64.max`.
+    @inlinable
     package func decimal(at range: Range<Int>) -> UInt64? {
         if range.isEmpty { return nil }
         var value: UInt64 = 0

@@ -1,13 +1,13 @@
 /// Where some bytes lie in a buffer that is named elsewhere: an offset and a count, 8 bytes in all.
 ///
 /// A parser hands out extents instead of copies; an extent means nothing without its buffer.
-package struct Extent: Hashable, Sendable {
+@usableFromInline package struct Extent: Hashable, Sendable {
     /// Offset of the first byte.
-    package var start: UInt32
+    @usableFromInline package var start: UInt32
     /// Number of bytes; 0 for an empty value.
-    package var count: UInt32
+    @usableFromInline package var count: UInt32
 
-    package init(start: Int, count: Int) {
+    @inlinable package init(start: Int, count: Int) {
         self.start = UInt32(truncatingIfNeeded: start)
         self.count = UInt32(truncatingIfNeeded: count)
     }
@@ -16,7 +16,7 @@ package struct Extent: Hashable, Sendable {
     package static let empty = Extent(start: 0, count: 0)
 
     /// Offset one past the last byte.
-    package var end: Int { Int(start) + Int(count) }
-    package var range: Range<Int> { Int(start)..<end }
-    package var isEmpty: Bool { count == 0 }
+    @inlinable package var end: Int { Int(start) + Int(count) }
+    @inlinable package var range: Range<Int> { Int(start)..<end }
+    @inlinable package var isEmpty: Bool { count == 0 }
 }

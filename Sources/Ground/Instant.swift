@@ -3,11 +3,11 @@
 ///
 /// All ages, deadlines and freshness are counted on this clock, which no operator and no NTP daemon
 /// sets back.
-package struct Instant: Hashable, Comparable, Sendable {
+@usableFromInline package struct Instant: Hashable, Comparable, Sendable {
     /// Nanoseconds since the machine started.
-    package var nanoseconds: Int64
+    @usableFromInline package var nanoseconds: Int64
 
-    package init(nanoseconds: Int64) {
+    @inlinable package init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
@@ -18,26 +18,26 @@ package struct Instant: Hashable, Comparable, Sendable {
     /// The machine's start; no instant that a clock gives is earlier.
     package static let zero = Instant(nanoseconds: 0)
 
-    package static func < (left: Instant, right: Instant) -> Bool {
+    @inlinable package static func < (left: Instant, right: Instant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
 
     /// Saturates at ``distantFuture`` instead of overflowing.
-    package static func + (left: Instant, right: Interval) -> Instant {
+    @inlinable package static func + (left: Instant, right: Interval) -> Instant {
         let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
         return Instant(nanoseconds: overflow ? (right.nanoseconds < 0 ? .min : .max) : sum)
     }
 
     /// May be negative or before the machine's start: an answer can be older than this machine's
     /// uptime.
-    package static func - (left: Instant, right: Interval) -> Instant {
+    @inlinable package static func - (left: Instant, right: Interval) -> Instant {
         let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(
             right.nanoseconds)
         return Instant(nanoseconds: overflow ? (right.nanoseconds < 0 ? .max : .min) : difference)
     }
 
     /// The time from `right` to `left`, saturating.
-    package static func - (left: Instant, right: Instant) -> Interval {
+    @inlinable package static func - (left: Instant, right: Instant) -> Interval {
         let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(
             right.nanoseconds)
         return Interval(nanoseconds: overflow ? (right.nanoseconds < 0 ? .max : .min) : difference)
@@ -45,10 +45,10 @@ package struct Instant: Hashable, Comparable, Sendable {
 }
 
 /// A length of time in nanoseconds; may be negative.
-package struct Interval: Hashable, Comparable, Sendable {
-    package var nanoseconds: Int64
+@usableFromInline package struct Interval: Hashable, Comparable, Sendable {
+    @usableFromInline package var nanoseconds: Int64
 
-    package init(nanoseconds: Int64) {
+    @inlinable package init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
@@ -65,16 +65,16 @@ package struct Interval: Hashable, Comparable, Sendable {
     package static let zero = Interval(nanoseconds: 0)
 
     /// Whole seconds, rounded towards zero.
-    package var seconds: Int64 { nanoseconds / 1_000_000_000 }
+    @inlinable package var seconds: Int64 { nanoseconds / 1_000_000_000 }
     /// Whole milliseconds, rounded towards zero.
-    package var milliseconds: Int64 { nanoseconds / 1_000_000 }
+    @inlinable package var milliseconds: Int64 { nanoseconds / 1_000_000 }
 
-    package static func < (left: Interval, right: Interval) -> Bool {
+    @inlinable package static func < (left: Interval, right: Interval) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
 
     /// The sum, saturating.
-    package static func + (left: Interval, right: Interval) -> Interval {
+    @inlinable package static func + (left: Interval, right: Interval) -> Interval {
         let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
         return Interval(nanoseconds: overflow ? (right.nanoseconds < 0 ? .min : .max) : sum)
     }
@@ -92,17 +92,17 @@ package struct Interval: Hashable, Comparable, Sendable {
 package struct WallTime: Hashable, Comparable, Sendable {
     package var seconds: Int64
 
-    package init(seconds: Int64) {
+    @inlinable package init(seconds: Int64) {
         self.seconds = seconds
     }
 
     /// The nearest time that HTTP can write, of the years 0 to 9999: what another process says is
     /// not taken at its word.
-    package init(clamping seconds: Int64) {
+    @inlinable package init(clamping seconds: Int64) {
         self.init(seconds: max(-62_167_219_200, min(253_402_300_799, seconds)))
     }
 
-    package static func < (left: WallTime, right: WallTime) -> Bool {
+    @inlinable package static func < (left: WallTime, right: WallTime) -> Bool {
         left.seconds < right.seconds
     }
 }

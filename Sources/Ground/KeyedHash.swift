@@ -86,6 +86,7 @@ package struct KeyedHashStream: Sendable {
 
 /// The eight bytes from `index` as a little-endian number; `index + 8` must not pass the end.
 @inline(__always)
+@inlinable
 package func littleEndianWord(_ bytes: Span<UInt8>, at index: Int) -> UInt64 {
     var word = UInt64(bytes[index])
     word |= UInt64(bytes[index + 1]) << 8

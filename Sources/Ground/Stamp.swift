@@ -1,12 +1,12 @@
 /// When, in the order of a node's invalidations, something was asked for or invalidated: the boot
 /// epoch and how many invalidations had been applied in it (DESIGN.md §7).
-package struct Stamp: Hashable, Comparable, Sendable {
+@usableFromInline package struct Stamp: Hashable, Comparable, Sendable {
     /// 1 at the node's first start, one more at each further one.
-    package var epoch: UInt64
+    @usableFromInline package var epoch: UInt64
     /// Invalidations applied since the start.
-    package var count: UInt64
+    @usableFromInline package var count: UInt64
 
-    package init(epoch: UInt64, count: UInt64) {
+    @inlinable package init(epoch: UInt64, count: UInt64) {
         self.epoch = epoch
         self.count = count
     }
@@ -16,7 +16,7 @@ package struct Stamp: Hashable, Comparable, Sendable {
     /// After everything.
     package static let last = Stamp(epoch: .max, count: .max)
 
-    package static func < (left: Stamp, right: Stamp) -> Bool {
+    @inlinable package static func < (left: Stamp, right: Stamp) -> Bool {
         left.epoch == right.epoch ? left.count < right.count : left.epoch < right.epoch
     }
 }

@@ -123,7 +123,7 @@ extension CacheControl {
         guard !name.isEmpty else { return }
         let argument = Self.argument(bytes, at: rest)
         guard rest.isEmpty || argument != nil else { return }
-        let letters = bytes.copy(name).map(Byte.lowercased)
+        let letters = bytes.copy(name).map(ASCII.lowercased)
         unknown.append(UnknownDirective(name: letters, argument: argument))
     }
 

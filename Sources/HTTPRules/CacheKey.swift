@@ -78,8 +78,8 @@ package enum CacheKey {
                     index &+= 1
                     continue
                 }
-                guard index + 2 < value.count, let high = Byte.hexValue(value[index + 1]),
-                    let low = Byte.hexValue(value[index + 2])
+                guard index + 2 < value.count, let high = ASCII.hexValue(value[index + 1]),
+                    let low = ASCII.hexValue(value[index + 2])
                 else {
                     bad = index
                     return

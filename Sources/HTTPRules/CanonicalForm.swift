@@ -57,7 +57,7 @@ enum CanonicalForm {
             index - range.lowerBound <= HostName.bytesMax
         else { return nil }
         // Only a last label that begins with a digit can be a number.
-        if Byte.isDigit(bytes[label]) {
+        if ASCII.isDigit(bytes[label]) {
             guard HostName.isNameOrIPv4(bytes, at: range.lowerBound..<index, lastLabel: label)
             else { return nil }
         }
@@ -85,7 +85,7 @@ enum CanonicalForm {
         guard bytes[first] == UInt8(ascii: ":") else { return nil }
         var index = first + 1
         var number = 0
-        while index < range.upperBound, index < first + 7, Byte.isDigit(bytes[index]) {
+        while index < range.upperBound, index < first + 7, ASCII.isDigit(bytes[index]) {
             number = number * 10 + Int(bytes[index] &- 0x30)
             index &+= 1
         }
@@ -147,6 +147,6 @@ enum CanonicalForm {
 
     @inline(__always)
     private static func upperHexValue(_ byte: UInt8) -> UInt8? {
-        byte &- 0x61 < 26 ? nil : Byte.hexValue(byte)
+        byte &- 0x61 < 26 ? nil : ASCII.hexValue(byte)
     }
 }

@@ -50,8 +50,8 @@ package struct ContentTypes: Hashable, Sendable {
     ) -> Bool {
         guard left.count == right.count else { return false }
         for offset in 0..<left.count
-        where Byte.lowercased(bytes[left.lowerBound + offset])
-            != Byte.lowercased(bytes[right.lowerBound + offset])
+        where ASCII.lowercased(bytes[left.lowerBound + offset])
+            != ASCII.lowercased(bytes[right.lowerBound + offset])
         {
             return false
         }
@@ -62,7 +62,7 @@ package struct ContentTypes: Hashable, Sendable {
         guard type.utf8.count == range.count else { return false }
         var index = range.lowerBound
         for byte in type.utf8 {
-            guard Byte.lowercased(bytes[index]) == byte else { return false }
+            guard ASCII.lowercased(bytes[index]) == byte else { return false }
             index += 1
         }
         return true

@@ -69,7 +69,7 @@ struct DateReader {
         guard end - index >= count else { return nil }
         var number = 0
         for place in index..<index + count {
-            guard Byte.isDigit(bytes[place]) else { return nil }
+            guard ASCII.isDigit(bytes[place]) else { return nil }
             number = number * 10 + Int(bytes[place] &- 0x30)
         }
         index += count
@@ -120,7 +120,7 @@ struct DateReader {
     private mutating func name(_ bytes: Span<UInt8>, _ expected: InlineArray<3, UInt8>) -> Bool {
         guard end - index >= 3 else { return false }
         for offset in 0..<3
-        where Byte.lowercased(bytes[index + offset]) != Byte.lowercased(expected[offset]) {
+        where ASCII.lowercased(bytes[index + offset]) != ASCII.lowercased(expected[offset]) {
             return false
         }
         index += 3

@@ -10,7 +10,7 @@ package enum DeltaSeconds {
         if range.isEmpty { return nil }
         var seconds: Int64 = 0
         for index in range {
-            guard Byte.isDigit(bytes[index]) else { return nil }
+            guard ASCII.isDigit(bytes[index]) else { return nil }
             seconds = min(max, seconds * 10 + Int64(bytes[index] &- 0x30))
         }
         return .seconds(seconds)

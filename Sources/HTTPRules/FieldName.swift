@@ -106,18 +106,24 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
             self = .other
             return
         }
-        var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
-        var shift: UInt64 = 0
-        for index in range {
-            let letter = UInt64(ASCII.lowercased(bytes[index])) << (shift & 63)
-            switch shift >> 6 {
-            case 0: words.0 |= letter
-            case 1: words.1 |= letter
-            default: words.2 |= letter
-            }
-            shift += 8
+        let start = range.lowerBound
+        self.init(
+            first: Self.word(bytes, start, min(8, range.count)),
+            second: Self.word(bytes, start + 8, min(8, range.count - 8)),
+            third: Self.word(bytes, start + 16, range.count - 16))
+    }
+
+    /// The `count` bytes from `start` in lower case, the first in the lowest bits; 0 if there are
+    /// none.
+    @inline(__always)
+    private static func word(_ bytes: Span<UInt8>, _ start: Int, _ count: Int) -> UInt64 {
+        var word: UInt64 = 0
+        var offset = 0
+        while offset < count {
+            word |= UInt64(ASCII.lowercased(bytes[start + offset])) << UInt64(8 * offset)
+            offset += 1
         }
-        self.init(first: words.0, second: words.1, third: words.2)
+        return word
     }
 
     /// The name whose bytes in lower case are these words, padded with zeros; no name has more than

@@ -1,3 +1,5 @@
+import Ground
+
 /// The few pieces that field values are built of (RFC 9110 §5.6).
 package enum FieldSyntax {
     /// Space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
@@ -10,7 +12,7 @@ package enum FieldSyntax {
     static func isName(_ name: [UInt8], _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         guard name.count == range.count else { return false }
         for offset in name.indices
-        where Byte.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
+        where ASCII.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
             return false
         }
         return true

@@ -26,12 +26,12 @@ package enum HostName {
             bytes[range.lowerBound + 1] | 0x20 == UInt8(ascii: "x")
         {
             for index in range.lowerBound + 2..<range.upperBound
-            where Byte.hexValue(bytes[index]) == nil {
+            where ASCII.hexValue(bytes[index]) == nil {
                 return false
             }
             return true
         }
-        for index in range where !Byte.isDigit(bytes[index]) { return false }
+        for index in range where !ASCII.isDigit(bytes[index]) { return false }
         return true
     }
 }

@@ -107,7 +107,7 @@ package enum RangeSet: Hashable, Sendable {
         /// they are none.
         private static func number(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt64? {
             if range.isEmpty { return nil }
-            for index in range where !Byte.isDigit(bytes[index]) { return nil }
+            for index in range where !ASCII.isDigit(bytes[index]) { return nil }
             return bytes.decimal(at: range) ?? .max
         }
 

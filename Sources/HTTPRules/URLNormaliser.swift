@@ -75,7 +75,7 @@ struct URLNormaliser {
         let start = index
         let written = bytes.count
         while index < end, bytes[index] != UInt8(ascii: ":") {
-            let byte = Byte.lowercased(bytes[index])
+            let byte = ASCII.lowercased(bytes[index])
             if Self.isControl(byte) { throw .control(offset: index, byte: byte) }
             if byte >= 0x80 { throw .hostNotASCII(offset: index) }
             guard ByteSet.host.contains(byte) else { throw .hostByte(offset: index, byte: byte) }
@@ -131,7 +131,7 @@ struct URLNormaliser {
         guard start < end else { return }
         var number: UInt64 = 0
         for place in start..<end {
-            guard Byte.isDigit(bytes[place]), number <= 65_535 else { throw .port(offset: start) }
+            guard ASCII.isDigit(bytes[place]), number <= 65_535 else { throw .port(offset: start) }
             number = number * 10 + UInt64(bytes[place] &- 0x30)
         }
         guard 1...65_535 ~= number else { throw .port(offset: start) }
@@ -203,8 +203,8 @@ struct URLNormaliser {
             index += 1
             return
         }
-        guard index + 2 < sourceEnd, let high = Byte.hexValue(bytes[index + 1]),
-            let low = Byte.hexValue(bytes[index + 2])
+        guard index + 2 < sourceEnd, let high = ASCII.hexValue(bytes[index + 1]),
+            let low = ASCII.hexValue(bytes[index + 2])
         else { throw .escape(offset: index) }
         let meant = high << 4 | low
         if ByteSet.unreserved.contains(meant) {

@@ -21,7 +21,7 @@ struct OriginalBase: Hashable, Sendable {
     /// The base that an operator wrote; nil if it is no URL of http, or one with a query or a
     /// fragment.
     init?(_ written: ArraySlice<UInt8>) {
-        let lower = written.prefix(9).map(Byte.lowercased)
+        let lower = written.prefix(9).map(ASCII.lowercased)
         if lower == Self.http.text || lower == Self.https.text {
             text = lower
             return

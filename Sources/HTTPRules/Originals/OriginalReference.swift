@@ -1,3 +1,5 @@
+import Ground
+
 /// What a transformed URL says of its original, with its escapes undone: a URL, or a name without a
 /// scheme.
 struct OriginalReference: Hashable {
@@ -35,7 +37,7 @@ struct OriginalReference: Hashable {
 
     /// True if `text` begins with `http:` or `https:`.
     static func isURL(_ text: [UInt8]) -> Bool {
-        let start = text.prefix(6).map(Byte.lowercased)
+        let start = text.prefix(6).map(ASCII.lowercased)
         return start.starts(with: "http:".utf8) || start.starts(with: "https:".utf8)
     }
 }

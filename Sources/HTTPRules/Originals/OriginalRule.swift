@@ -54,7 +54,7 @@ package struct OriginalRule: Hashable, Sendable {
                 }
                 guard Self.isMount(word) else { throw OriginalRuleFault(.path, at: start) }
                 mount = Array(word)
-            } else if word.prefix(4).map(Byte.lowercased).elementsEqual("http".utf8) {
+            } else if word.prefix(4).map(ASCII.lowercased).elementsEqual("http".utf8) {
                 guard base == nil else { throw OriginalRuleFault(.baseDoubled, at: start) }
                 base = OriginalBase(word)
                 guard base != nil else { throw OriginalRuleFault(.base, at: start) }

@@ -1,3 +1,5 @@
+import Ground
+
 /// Bytes written with percent escapes (RFC 3986 §2.1).
 package enum PercentText {
     /// What `text` means, each escape undone once; nil if a `%` stands without two hexadecimal
@@ -29,8 +31,8 @@ package enum PercentText {
     /// The byte that the escape at the start of `text` stands for; nil if that is none.
     private static func escape(_ text: ArraySlice<UInt8>) -> UInt8? {
         let digits = text.dropFirst().prefix(2)
-        guard digits.count == 2, let high = digits.first.flatMap(Byte.hexValue),
-            let low = digits.last.flatMap(Byte.hexValue)
+        guard digits.count == 2, let high = digits.first.flatMap(ASCII.hexValue),
+            let low = digits.last.flatMap(ASCII.hexValue)
         else { return nil }
         return high << 4 | low
     }
@@ -38,7 +40,7 @@ package enum PercentText {
     /// True if `text` begins with `http:` or `https:` whose colon is escaped, as in a URL that was
     /// escaped as a whole.
     static func isEscapedURL(_ text: ArraySlice<UInt8>) -> Bool {
-        let start = text.prefix(8).map(Byte.lowercased)
+        let start = text.prefix(8).map(ASCII.lowercased)
         return start.starts(with: "http%3a".utf8) || start.starts(with: "https%3a".utf8)
     }
 }

@@ -1,3 +1,5 @@
+import Ground
+
 /// The URLs of thumbor ("Usage", section "Image Endpoint"):
 /// `/SIGNATURE/…/IMAGE`, or `/unsafe/…/IMAGE`.
 ///
@@ -103,7 +105,7 @@ enum ThumborTarget {
     }
 
     private static func isNumber(_ text: ArraySlice<UInt8>) -> Bool {
-        !text.isEmpty && text.allSatisfy(Byte.isDigit)
+        !text.isEmpty && text.allSatisfy(ASCII.isDigit)
     }
 
     /// What stands behind `filters:…)/`; the same if there are none.

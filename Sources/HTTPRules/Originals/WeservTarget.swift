@@ -1,3 +1,5 @@
+import Ground
+
 /// The URLs of wsrv.nl, once images.weserv.nl ("Quick reference"): `/?url=URL&w=…`.
 enum WeservTarget {
     /// The value of the first `url`; without a scheme it is of http, behind `ssl:` or two slashes
@@ -8,7 +10,7 @@ enum WeservTarget {
             let url = PercentText.decoded(parameter.value)
         else { return nil }
         for start in ["ssl:", "//"] {
-            guard url.prefix(start.utf8.count).map(Byte.lowercased).elementsEqual(start.utf8)
+            guard url.prefix(start.utf8.count).map(ASCII.lowercased).elementsEqual(start.utf8)
             else { continue }
             let name = url.dropFirst(start.utf8.count)
             return OriginalBase.https.joined(with: Array(name)).map {
@@ -20,6 +22,6 @@ enum WeservTarget {
 
     /// The service finds its parameters without regard to case.
     private static func isURL(_ parameter: TargetParts.Parameter) -> Bool {
-        parameter.name.map(Byte.lowercased).elementsEqual("url".utf8)
+        parameter.name.map(ASCII.lowercased).elementsEqual("url".utf8)
     }
 }

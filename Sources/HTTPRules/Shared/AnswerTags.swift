@@ -62,7 +62,7 @@ package struct TagField: Hashable, Sendable {
     /// in xkey and any other field between both.
     package init?(_ name: String) {
         guard !name.isEmpty, name.utf8.allSatisfy(ByteSet.token.contains) else { return nil }
-        self.init(lowercase: name.utf8.map(Byte.lowercased))
+        self.init(lowercase: name.utf8.map(ASCII.lowercased))
     }
 
     private init(lowercase name: [UInt8]) {

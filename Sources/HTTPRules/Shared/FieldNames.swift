@@ -1,3 +1,5 @@
+import Ground
+
 /// A set of field names of any kind, in lower case and in the order of their bytes (RFC 9110 §5.1).
 ///
 /// What lists of names come to: Vary, Connection, `no-cache="…"`, `private="…"`. For the few names
@@ -28,7 +30,7 @@ package struct FieldNames: Hashable, Sendable {
     package mutating func insert(_ bytes: Span<UInt8>, at range: Range<Int>) {
         var name: [UInt8] = []
         name.reserveCapacity(range.count)
-        for index in range { name.append(Byte.lowercased(bytes[index])) }
+        for index in range { name.append(ASCII.lowercased(bytes[index])) }
         insert(name)
     }
 
@@ -48,7 +50,7 @@ package struct FieldNames: Hashable, Sendable {
         names.contains { name in
             guard name.count == range.count else { return false }
             for offset in name.indices
-            where Byte.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
+            where ASCII.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
                 return false
             }
             return true

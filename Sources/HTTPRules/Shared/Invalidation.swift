@@ -45,7 +45,7 @@ package enum Invalidation {
             var rest = reference.prefix { $0 != UInt8(ascii: "#") }
             if RedirectTarget.hasScheme(reference) {
                 let scheme = isSecure ? "https:" : "http:"
-                let written = rest.prefix(scheme.utf8.count).map(Byte.lowercased)
+                let written = rest.prefix(scheme.utf8.count).map(ASCII.lowercased)
                 guard written == Array(scheme.utf8) else { return nil }
                 rest = rest.dropFirst(written.count)
                 guard rest.starts(with: "//".utf8) else { return nil }

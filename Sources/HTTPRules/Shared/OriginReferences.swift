@@ -17,7 +17,7 @@ package struct OriginReferences: Hashable, Sendable {
             guard let parts = SiteAuthority(bytes, at: 0..<text.count, isSecure: isSecure),
                 !parts.host.isEmpty
             else { return nil }
-            host = text[parts.host].map(Byte.lowercased)
+            host = text[parts.host].map(ASCII.lowercased)
             port = parts.port
         }
     }

@@ -7,7 +7,7 @@ enum Refresh {
     static func url(_ bytes: Span<UInt8>, at value: Range<Int>) -> Range<Int>? {
         var rest = FieldSyntax.trimmed(bytes, at: value)
         let start = rest.lowerBound
-        rest = skip(bytes, rest) { Byte.isDigit($0) || $0 == UInt8(ascii: ".") }
+        rest = skip(bytes, rest) { ASCII.isDigit($0) || $0 == UInt8(ascii: ".") }
         guard rest.lowerBound > start else { return nil }
         let time = rest.lowerBound
         rest = FieldSyntax.trimmed(bytes, at: rest)

@@ -91,6 +91,6 @@ package enum Upgrade: Hashable, Sendable {
     /// The name of a protocol without its version, in lower case.
     private static func name(_ bytes: Span<UInt8>, at element: Range<Int>) -> String {
         let name = bytes.copy(element).prefix { $0 != UInt8(ascii: "/") }
-        return String(decoding: name.map(Byte.lowercased), as: UTF8.self)
+        return String(decoding: name.map(ASCII.lowercased), as: UTF8.self)
     }
 }

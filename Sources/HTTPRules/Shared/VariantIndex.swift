@@ -46,7 +46,7 @@ package struct VariantIndex: Hashable, Sendable {
         guard 1...nameBytesMax ~= range.count else { return false }
         for index in range {
             let byte = bytes[index]
-            guard ByteSet.token.contains(byte), Byte.lowercased(byte) == byte else { return false }
+            guard ByteSet.token.contains(byte), ASCII.lowercased(byte) == byte else { return false }
         }
         return true
     }

@@ -99,7 +99,7 @@ struct VariantValue {
             key.append(addingCapacity: part.count) { output in
                 var folds = true
                 for index in part {
-                    output.append(folds ? Byte.lowercased(bytes[index]) : bytes[index])
+                    output.append(folds ? ASCII.lowercased(bytes[index]) : bytes[index])
                     if hasValue, bytes[index] == UInt8(ascii: "=") { folds = false }
                 }
             }

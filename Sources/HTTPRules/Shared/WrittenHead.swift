@@ -89,8 +89,8 @@ extension Span<UInt8> {
     func holdsName(at range: Range<Int>, of other: Span<UInt8>, at place: Range<Int>) -> Bool {
         guard range.count == place.count else { return false }
         for offset in 0..<range.count
-        where Byte.lowercased(self[range.lowerBound + offset])
-            != Byte.lowercased(other[place.lowerBound + offset])
+        where ASCII.lowercased(self[range.lowerBound + offset])
+            != ASCII.lowercased(other[place.lowerBound + offset])
         {
             return false
         }

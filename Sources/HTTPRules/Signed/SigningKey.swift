@@ -1,3 +1,5 @@
+import Ground
+
 /// A secret that URLs are signed with.
 package struct SigningKey: Hashable, Sendable {
     /// For people to tell keys apart; empty if it has none.
@@ -95,6 +97,6 @@ extension SigningKey {
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
-        ByteSet.host.contains(Byte.lowercased(byte))
+        ByteSet.host.contains(ASCII.lowercased(byte))
     }
 }

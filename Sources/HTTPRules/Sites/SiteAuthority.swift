@@ -1,3 +1,5 @@
+import Ground
+
 /// An authority of a request taken apart, as far as sites tell hosts apart.
 struct SiteAuthority: Hashable {
     /// Without a final dot, an IPv6 address with its brackets; empty if the authority is.
@@ -13,7 +15,7 @@ struct SiteAuthority: Hashable {
             end += 1
             while end < range.upperBound, bytes[end] != UInt8(ascii: "]") {
                 guard
-                    Byte.hexValue(bytes[end]) != nil || bytes[end] == UInt8(ascii: ":")
+                    ASCII.hexValue(bytes[end]) != nil || bytes[end] == UInt8(ascii: ":")
                         || bytes[end] == UInt8(ascii: ".")
                 else { return nil }
                 end += 1
@@ -21,10 +23,20 @@ struct SiteAuthority: Hashable {
             guard end < range.upperBound else { return nil }
             end += 1
         } else {
-            while end < range.upperBound, ByteSet.host.contains(Byte.lowercased(bytes[end])) {
+            // Labels of 1 to 63 characters, 253 together, and perhaps a dot behind them (RFC 1035
+            // §2.3.4); or nothing.
+            var label = end
+            while end < range.upperBound, ByteSet.host.contains(ASCII.lowercased(bytes[end])) {
+                if bytes[end] == UInt8(ascii: ".") {
+                    guard 1...63 ~= end - label else { return nil }
+                    label = end + 1
+                }
                 end += 1
             }
-            guard Self.isName(bytes, at: range.lowerBound..<end) else { return nil }
+            let isEnded = label == end
+            guard end - label <= 63, end - range.lowerBound - (isEnded ? 1 : 0) <= 253 else {
+                return nil
+            }
         }
         host = range.lowerBound..<end
         if host.count > 1, bytes[end - 1] == UInt8(ascii: ".") {
@@ -36,22 +48,10 @@ struct SiteAuthority: Hashable {
         guard end + 1 < range.upperBound else { return }
         var number = 0
         for index in end + 1..<range.upperBound {
-            guard Byte.isDigit(bytes[index]), number <= 65_535 else { return nil }
+            guard ASCII.isDigit(bytes[index]), number <= 65_535 else { return nil }
             number = number * 10 + Int(bytes[index] &- 0x30)
         }
         guard let port = UInt16(exactly: number), port > 0 else { return nil }
         self.port = port
-    }
-
-    /// Labels of 1 to 63 characters, 253 together, and perhaps a dot behind them (RFC 1035 §2.3.4);
-    /// or nothing.
-    private static func isName(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
-        var labelStart = range.lowerBound
-        for index in range where bytes[index] == UInt8(ascii: ".") {
-            guard 1...63 ~= index - labelStart else { return false }
-            labelStart = index + 1
-        }
-        let isEnded = labelStart == range.upperBound
-        return range.upperBound - labelStart <= 63 && range.count - (isEnded ? 1 : 0) <= 253
     }
 }

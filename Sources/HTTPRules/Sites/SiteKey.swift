@@ -79,7 +79,7 @@ package enum SiteKey {
         guard let authority = SiteAuthority(bytes, at: host, isSecure: isSecure) else {
             return false
         }
-        for index in authority.host { text.append(Byte.lowercased(bytes[index])) }
+        for index in authority.host { text.append(ASCII.lowercased(bytes[index])) }
         guard authority.port != (isSecure ? 443 : 80) else { return true }
         text.append(UInt8(ascii: ":"))
         ASCII.append(UInt64(authority.port), to: &text)

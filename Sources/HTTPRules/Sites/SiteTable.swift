@@ -109,7 +109,7 @@ package struct SiteTable: Equatable, Sendable {
         let names = content.names
         for offset in 0..<min(row.name.count, range.count) {
             let own = names[row.name.lowerBound + offset]
-            let asked = Byte.lowercased(bytes[range.lowerBound + offset])
+            let asked = ASCII.lowercased(bytes[range.lowerBound + offset])
             if own != asked { return own < asked }
         }
         return row.name.count < range.count
@@ -120,7 +120,7 @@ package struct SiteTable: Equatable, Sendable {
         let names = content.names
         for offset in 0..<range.count
         where names[row.name.lowerBound + offset]
-            != Byte.lowercased(bytes[range.lowerBound + offset])
+            != ASCII.lowercased(bytes[range.lowerBound + offset])
         {
             return false
         }

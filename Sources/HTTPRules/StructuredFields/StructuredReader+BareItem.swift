@@ -39,7 +39,7 @@ extension StructuredReader {
     private mutating func digits(_ bytes: Span<UInt8>) -> (value: Int64, count: Int)? {
         let start = index
         var value: Int64 = 0
-        while let byte = next(bytes), Byte.isDigit(byte), index - start < 16 {
+        while let byte = next(bytes), ASCII.isDigit(byte), index - start < 16 {
             value = value * 10 + Int64(byte &- 0x30)
             index += 1
         }
@@ -123,8 +123,8 @@ extension StructuredReader {
 
     /// A hexadecimal digit, whose letters are small.
     private mutating func lowerHex(_ bytes: Span<UInt8>) -> UInt8? {
-        guard let byte = next(bytes), Byte.lowercased(byte) == byte else { return nil }
+        guard let byte = next(bytes), ASCII.lowercased(byte) == byte else { return nil }
         index += 1
-        return Byte.hexValue(byte)
+        return ASCII.hexValue(byte)
     }
 }

@@ -107,7 +107,7 @@ struct StructuredReader {
         while let byte = next(bytes) {
             let isLetter = byte &- 0x61 < 26 || byte == UInt8(ascii: "*")
             let isFurther =
-                Byte.isDigit(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+                ASCII.isDigit(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
                 || byte == UInt8(ascii: ".")
             guard isLetter || (isFurther && index > start) else { break }
             index += 1

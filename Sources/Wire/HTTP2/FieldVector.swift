@@ -54,15 +54,14 @@ struct FieldVector: ~Copyable {
         _ text: Span<UInt8>, from position: Int, isRequest: Bool = false
     ) {
         unsafe text.withUnsafeBytes { bytes in
-            var rest = unsafe bytes.dropFirst(position)
-            while unsafe rest.first != Byte.carriageReturn,
-                let end = unsafe rest.index(of: Byte.lineFeed),
-                let colon = unsafe rest[..<end].index(of: Byte.colon)
+            var start = position
+            while start < bytes.count, unsafe bytes[start] != Byte.carriageReturn,
+                let colon = unsafe bytes.index(of: Byte.colon, from: start),
+                let end = unsafe bytes.index(of: Byte.lineFeed, from: colon + 1)
             {
-                let name = unsafe UnsafeRawBufferPointer(rebasing: rest[..<colon])
-                let value = unsafe UnsafeRawBufferPointer(rebasing: rest[(colon + 1)..<end])
-                    .trimmed()
-                unsafe rest = unsafe rest[(end + 1)...]
+                let name = unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<colon])
+                let value = unsafe bytes.trimmed(colon + 1..<end)
+                start = end + 1
                 let use = unsafe Self.use(of: name, value, isRequest: isRequest)
                 if use == .leftOut { continue }
                 unsafe append(name, value, flags: use == .unindexed ? Self.notIndexed : 0)
@@ -119,32 +118,31 @@ struct FieldVector: ~Copyable {
     }
 }
 
-extension Slice<UnsafeRawBufferPointer> {
-    /// Where `byte` first stands; nil if it does not.
+extension UnsafeRawBufferPointer {
+    /// Where `byte` first stands from `start` on; nil if it does not.
     @inline(__always)
-    fileprivate func index(of byte: UInt8) -> Int? {
-        var index = unsafe startIndex
-        while unsafe index + 8 <= endIndex {
-            let word = unsafe base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+    fileprivate func index(of byte: UInt8, from start: Int) -> Int? {
+        var index = start
+        while index &+ 8 <= count {
+            let word = unsafe loadUnaligned(fromByteOffset: index, as: UInt64.self)
             let found = ByteLanes.bytes(word.littleEndian, equalTo: byte)
-            if found != 0 { return index + ByteLanes.firstIndex(found) }
-            index += 8
+            if found != 0 { return index &+ ByteLanes.firstIndex(found) }
+            index &+= 8
         }
-        while unsafe index < endIndex {
-            if unsafe base[index] == byte { return index }
-            index += 1
+        while index < count {
+            if unsafe self[index] == byte { return index }
+            index &+= 1
         }
         return nil
     }
-}
 
-extension UnsafeRawBufferPointer {
-    /// Without white space, and the carriage return of a line's end, at either end.
+    /// The bytes in `range` without white space, and the carriage return of a line's end, at either
+    /// end.
     @inline(__always)
-    fileprivate func trimmed() -> UnsafeRawBufferPointer {
-        var (start, end) = (0, count)
-        while start < end, unsafe Self.isBlank(self[start]) { start += 1 }
-        while start < end, unsafe Self.isBlank(self[end - 1]) { end -= 1 }
+    fileprivate func trimmed(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, unsafe Self.isBlank(self[start]) { start &+= 1 }
+        while start < end, unsafe Self.isBlank(self[end &- 1]) { end &-= 1 }
         return unsafe UnsafeRawBufferPointer(rebasing: self[start..<end])
     }
 
