@@ -34,6 +34,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     var backgroundPauses: [UInt64: Instant] = [:]
     /// There are sites; here, because every request asks.
     private(set) var hasSites: Bool
+    /// The number of the site `*`; here, because every request to a site asks.
+    private(set) var otherSite: Int?
     /// Some proxy is believed what it says of its clients.
     private(set) var hasForwarders: Bool
     /// In the order of the table of sites in ``settings``.
@@ -102,6 +104,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         requestNames = RequestNames(run: node.run, loop: index)
         settings = node.settings
         hasSites = !settings.sitePlans.isEmpty
+        otherSite = settings.sites.other
         hasForwarders = !settings.forwardedFrom.isEmpty
         siteCounters = node.siteLedger.counters(of: node.settings.sites.names, loop: index)
         (siteShares, imageShare) = node.siteShares.shares(of: node.settings.sites)
@@ -146,6 +149,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         let old = settings
         settings = new.node
         hasSites = !settings.sitePlans.isEmpty
+        otherSite = settings.sites.other
         hasForwarders = !settings.forwardedFrom.isEmpty
         siteCounters = node.siteLedger.counters(of: new.node.sites.names, loop: index)
         (siteShares, imageShare) = node.siteShares.shares(of: new.node.sites)

@@ -232,8 +232,9 @@ final class NodeCore: Sendable {
 
     /// An answer is not to be used any more.
     func forget(_ resident: Resident) {
-        store.remove(resident)
+        // First where it might be found again.
         if let name = resident.name { disk?.forget(name) }
+        store.remove(resident)
     }
 
     /// Takes over what a loop has noted of uses; whole batches go to the disk tier and to the

@@ -134,8 +134,8 @@ extension NodeService {
             await node.pressure.stop()
         }
         if !hasStopped { cut("an event loop does not answer; what it does is broken off", [:]) }
+        await closeLog(of: node, threads, until: deadline)
         let isWritten = await finish(within: timeLeft(until: deadline), threads) {
-            await node.deskIfOpen?.stop()
             await node.disk?.close()
             // What it has read is told to the loops, which must be there.
             try? await threads.diskReaders.shutdownGracefully()
@@ -158,6 +158,22 @@ extension NodeService {
         guard hasStopped, isWritten else { return }
         try? await threads.loops.shutdownGracefully()
         try? await threads.timeKeeper.shutdownGracefully()
+    }
+
+    /// Has on disk what was invalidated, before the answers that it covers are closed there.
+    private func closeLog(of node: NodeCore, _ threads: Threads, until deadline: Instant) async {
+        guard let desk = node.deskIfOpen else { return }
+        let isKept = Atomic<Bool>(true)
+        let isOver = await finish(within: timeLeft(until: deadline), threads) {
+            if await !desk.stop() { isKept.store(false, ordering: .relaxed) }
+        }
+        guard !isOver || !isKept.load(ordering: .relaxed) else { return }
+        cut(
+            "what was invalidated last is not on disk",
+            [
+                "next_start": isOver
+                    ? "asks about everything once" : "may serve what was invalidated"
+            ])
     }
 
     /// Waits for `work` for so long, unless the node is told to stop once more; false if it has not

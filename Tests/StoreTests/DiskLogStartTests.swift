@@ -170,6 +170,21 @@ struct DiskLogStartTests {
         #expect(try (0..<4).filter { try rig.find($0)?.isStale == true } == [0, 1, 3])
     }
 
+    @Test("what nobody wants any more once it is written is not found, nor after a start")
+    func unwanted() throws {
+        let rig = try LogRig(segments: 4, seed: 11)
+        let log = try rig.log()
+        let answer = Answer(1, version: 1, bytes: 1_000)
+        let record = answer.record(stamp: log.view.stamp, now: rig.now)
+        let kept = try log.store(record, body: answer.pieces, now: rig.now) { _ in false }
+        #expect(kept == .unwanted)
+        #expect(try rig.find(1) == nil)
+        try rig.restart()
+        #expect(try rig.find(1) == nil)
+        try rig.store(answer)
+        #expect(try rig.find(1) != nil)
+    }
+
     @Test("what was replaced is not there again when what replaced it is forgotten")
     func replaced() throws {
         let rig = try LogRig(segments: 6, seed: 1)

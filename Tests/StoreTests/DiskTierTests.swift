@@ -94,6 +94,30 @@ struct DiskTierTests {
         #expect(tier.figures[.admittedRecords] == 1, "what waited was not written")
     }
 
+    @Test("what another node has kept and this one forgets is not found, though it waits")
+    func offeredAndForgotten() async throws {
+        let tier = tier(below: root.path)
+        await tier.start(now: .zero)
+        let gate = DispatchSemaphore(value: 0)
+        let entries = Entries(limitBytes: 1 << 20, marks: tier.marks)
+        let other = EntryName([UInt8](repeating: 9, count: EntryName.bytesCount).span)
+        let first = try #require(entries.put("one", bytes: 100, name: other))
+        let offers = try (0..<3).map { try #require(entries.put("\($0)", bytes: 100, name: name)) }
+        tier.takeOver(first, idle: .zero, touches: 0, now: .zero) { _ in gate.wait() }
+        let isThere = Mutex<[Bool]>([])
+        for (number, offer) in offers.enumerated() {
+            if number == 2 { tier.forget(name) }
+            tier.takeOver(offer, idle: .zero, touches: 0, now: .zero) { isFound in
+                isThere.withLock { $0.append(isFound) }
+            }
+        }
+        let view = try #require(tier.view)
+        gate.signal()
+        await tier.close()
+        #expect(isThere.withLock(\.self) == [false, false, true])
+        #expect(view.holds(name.digest) && view.holds(other.digest))
+    }
+
     @Test("a purge of what was taken out of the queue is remembered until it is where it is to be")
     func leased() async throws {
         let tier = tier(below: root.path, marks: MarkBook(isJournaled: true))

@@ -113,16 +113,17 @@ struct MemoryStoreMarksTests {
         let low = try #require(entries.put("a", bytes: 10))
         store.marks.apply([.url(Array("other".utf8))], isSoft: false, now: .zero)
         let high = try #require(entries.put("b", bytes: 10))
-        let first = store.leastStamp(inShard: 0, below: nil, atMost: 1)
+        let first = store.places.leastStamp(inShard: 0, below: nil, atMost: 1)
         #expect(first.least == store.marks.stamp && first.next == 1)
         // The place that was given up last is taken first.
         store.remove(low)
         store.remove(high)
         entries.put("a", bytes: 10, stamp: old)
-        let second = store.leastStamp(inShard: 0, below: first.next, atMost: 1)
+        let second = store.places.leastStamp(inShard: 0, below: first.next, atMost: 1)
         #expect(second.least == old && second.next == nil)
         entries.put("a", bytes: 10)
-        #expect(store.leastStamp(inShard: 0, below: nil, atMost: 9).least == store.marks.stamp)
+        #expect(
+            store.places.leastStamp(inShard: 0, below: nil, atMost: 9).least == store.marks.stamp)
     }
 
     /// Puts the entry in again and again, each time as one that was asked for well before.

@@ -53,4 +53,9 @@ package enum AdminRoute: Sendable {
     package static let publicPaths = [
         AdminOperation.row(.getHealth).path, AdminOperation.row(.getReadiness).path,
     ]
+
+    /// The letters that ``publicPaths`` begin with, behind the slash, as bits of their low six.
+    package static let publicInitials = publicPaths.reduce(UInt64(0)) {
+        $0 | 1 << UInt64(($1.utf8.dropFirst().first ?? 0) & 63)
+    }
 }

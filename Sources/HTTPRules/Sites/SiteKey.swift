@@ -43,7 +43,8 @@ package enum SiteKey {
         guard isBare || target[path.lowerBound] == UInt8(ascii: "/") else { return false }
         if prefix.isEmpty {
             let start = key.count
-            key.append(contentsOf: slashes)
+            key.append(UInt8(ascii: "/"))
+            key.append(UInt8(ascii: "/"))
             guard append(authority: host, in: bytes, isSecure: isSecure, to: &key) else {
                 key.removeSubrange(start...)
                 return false
@@ -67,8 +68,6 @@ package enum SiteKey {
     package static func isAuthority(_ bytes: Span<UInt8>, at host: Range<Int>) -> Bool {
         SiteAuthority(bytes, at: host, isSecure: false) != nil
     }
-
-    private static let slashes = Array("//".utf8)
 
     /// Appends the authority in `host` of `bytes` as keys have it: in lower case, without a final
     /// dot and without the port of its scheme; false, and nothing is appended, if it is none.

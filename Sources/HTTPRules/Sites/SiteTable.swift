@@ -66,6 +66,9 @@ package struct SiteTable: Equatable, Sendable {
 
     package subscript(index: Int) -> Site { content.sites[index] }
 
+    /// The index of the site `*`; nil if there is none.
+    package var other: Int? { content.other }
+
     /// The index of the site that answers to the authority in `range` of `bytes`, `host[:port]` as
     /// Host has it (RFC 9110 §7.2); nil if there is none.
     ///

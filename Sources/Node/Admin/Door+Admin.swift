@@ -145,9 +145,12 @@ extension Door {
 
     /// True if the target is one of the pages that clients may see.
     func isPublicPage(_ bytes: Span<UInt8>) -> Bool {
-        // Every request to a site `*` asks this.
-        AdminRoute.publicPaths.contains { path in
-            let range = parser.path.range
+        let range = parser.path.range
+        // Every request to a site `*` asks this, and most begin otherwise.
+        guard range.count > 1,
+            AdminRoute.publicInitials & 1 << UInt64(bytes[range.lowerBound + 1] & 63) != 0
+        else { return false }
+        return AdminRoute.publicPaths.contains { path in
             let end = range.lowerBound + path.utf8.count
             guard end <= range.upperBound, bytes.holds(path, at: range.lowerBound..<end) else {
                 return false

@@ -81,9 +81,8 @@ extension Door {
         _ bytes: Span<UInt8>, key: Span<UInt8>, _ range: Range<Int>, now: Instant
     ) {
         let facts = RequestFacts(parser)
-        let store = hall.store
-        let hash = store.hash(key, range)
-        guard var resident = store.find(key, range, hash: hash) else {
+        let hash = hall.hash(key, range)
+        guard var resident = hall.find(key, range, hash: hash) else {
             let record = hall.recordToSend(key.copy(range), hash, facts, outlet, now)
             if let record { return give(record, now: now) }
             return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
@@ -97,7 +96,7 @@ extension Door {
             }
             resident = found
         }
-        switch hall.fence.judge(resident.facts, for: facts, now: now) {
+        switch hall.judge(resident.facts, for: facts, now: now) {
         case .serve,
             .select where resident.status != 200:
             part = .hit
@@ -189,8 +188,7 @@ extension Door {
         answeredBytes = 0
         // What operators and the node itself ask for would blur what they look at.
         guard side == .data else { return }
-        hall.counters.add(.answers(status: status))
-        hall.counters.add(part.metric)
+        hall.answerBegan(status, part)
         if let siteCounters { siteCounters.add(.requests(part.outcome)) }
     }
 
@@ -199,9 +197,7 @@ extension Door {
     func finishAnswer() {
         if !extraLines.isEmpty { extraLines.removeAll(keepingCapacity: true) }
         if side == .data {
-            hall.outcomes.add(
-                part.outcome, nanoseconds: (SystemClock.now() - startedAt).nanoseconds,
-                bodyBytes: answeredBytes)
+            hall.answerEnded(part, begunAt: startedAt, bodyBytes: answeredBytes)
             if let siteCounters {
                 siteCounters.add(.bodyBytes(part.outcome), Int(clamping: answeredBytes))
             }

@@ -98,16 +98,24 @@ final class InvalidationDesk: Sendable {
         change { $0.exchange.started(now: $1, using: &$0.dice, effects: &$2) }
     }
 
-    /// Does what was begun, and has on disk what was invalidated, unless that fails now; nothing is
-    /// done any more when it returns.
-    func stop() async {
-        await wait { [journal] in $0.exchange.unsyncedBytes == 0 || journal.isFailing }
-        let waiting = state.withLock { state in
+    /// Does what was begun, and has on disk what was invalidated; nothing is done any more when it
+    /// returns.
+    ///
+    /// False if one more attempt to write it has failed. Then the next start holds nothing for
+    /// certain.
+    func stop() async -> Bool {
+        let failures = journal.failureCount
+        await wait { [journal] in
+            $0.exchange.unsyncedBytes == 0 || journal.failureCount != failures
+        }
+        let (waiting, isWritten) = state.withLock { state in
             state.isStopped = true
-            return state.waiting.takeAll()
+            return (state.waiting.takeAll(), state.exchange.unsyncedBytes == 0)
         }
         for waiter in waiting { waiter.done() }
+        if !isWritten { journal.abandon() }
         await journal.close()
+        return isWritten
     }
 
     /// From its next start on the node is another member, and holds nothing for certain.

@@ -17,6 +17,7 @@ final class JournalKeeper: Sendable {
     private let state: Mutex<State>
     private let knownEpoch: Atomic<UInt64>
     private let hasFailed = Atomic<Bool>(false)
+    private let failures = Atomic<Int>(0)
 
     private struct State: ~Copyable {
         /// Nil without a directory.
@@ -59,8 +60,8 @@ final class JournalKeeper: Sendable {
         }
     }
 
-    /// What was to be written last could not be.
-    var isFailing: Bool { hasFailed.load(ordering: .relaxed) }
+    /// How often something could not be written.
+    var failureCount: Int { failures.load(ordering: .relaxed) }
 
     /// What the journal has promised is not in it: the next start finds it lost.
     func abandon() {
@@ -74,6 +75,8 @@ final class JournalKeeper: Sendable {
                     logger.error(
                         "the record of invalidations cannot be given up",
                         metadata: ["why": "\(error)"])
+                    // Without its files it is lost all the same.
+                    for number in (try? files.numbers()) ?? [] { files.delete(number) }
                 }
             }
         }
@@ -107,6 +110,7 @@ final class JournalKeeper: Sendable {
             }
         }
         if outcome == .writeFailed { disk?.marks.failedToKeep() }
+        if outcome != .synced { failures.add(1, ordering: .relaxed) }
         return outcome
     }
 

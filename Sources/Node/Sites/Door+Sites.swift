@@ -22,7 +22,7 @@ extension Door {
     func site(_ bytes: Span<UInt8>) -> Int? {
         guard let number = settings.sites.find(bytes, at: askedHost, isSecure: isSecure)
         else { return nil }
-        guard settings.sites[number].pattern == .everything else { return number }
+        guard number == hall.otherSite else { return number }
         return isOurs(bytes) ? nil : number
     }
 
@@ -72,13 +72,12 @@ extension Door {
     private func answerSite(
         _ bytes: Span<UInt8>, _ plan: SitePlan, key: Span<UInt8>, now: Instant
     ) {
-        let store = hall.store
         let range = 0..<key.count
-        let hash = store.hash(key, range)
+        let hash = hall.hash(key, range)
         let facts = RequestFacts(parser)
         guard !tellsDecision, parser.fields.present.isDisjoint(with: Self.deciding),
-            var resident = store.find(key, range, hash: hash),
-            hall.fence.judge(resident.facts, for: facts, now: now) != .revalidate
+            var resident = hall.find(key, range, hash: hash),
+            hall.judge(resident.facts, for: facts, now: now) != .revalidate
         else {
             return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
         }

@@ -12,6 +12,8 @@ extension DiskLog {
         case dead
         /// Its site may not take so much.
         case beyondShare
+        /// It was written, and is not to be found.
+        case unwanted
     }
 
     /// Appends an answer, in the place of what the entry was until now.
@@ -19,8 +21,14 @@ extension DiskLog {
     /// The chunk checksums of `record` are made here. `now` is in milliseconds since 1970. To be
     /// called when the journal has what the record is later than: a start could not tell that an
     /// invalidation was lost.
+    ///
+    /// What is written can be found once `commit` has done what it is given; it does not, and gives
+    /// false, if nobody is to find the answer any more.
     package func store(
-        _ record: DiskRecord, body: [ByteBuffer], now: Int64
+        _ record: DiskRecord, body: [ByteBuffer], now: Int64,
+        commit: (() -> Void) -> Bool = {
+            $0(); return true
+        }
     ) throws(DiskFile.Failure) -> Kept {
         guard view.effect(on: record) != .dead, !marks.isLate(record.stamp) else { return .dead }
         guard makeShare(for: record) else { return .beyondShare }
@@ -45,7 +53,11 @@ extension DiskLog {
             case .at(let id, let offset):
                 let location = try append(
                     &record, body, in: id, queue, at: offset)
-                index(record, at: location, in: queue)
+                let entry = record.entry(at: location, in: queue)
+                guard commit({ index(digest, entry) }) else {
+                    forgotten(digest, entry)
+                    return .unwanted
+                }
                 figures.add(.admittedRecords)
                 figures.add(.admittedBytes, bytes)
                 return .written
@@ -152,13 +164,8 @@ extension DiskLog {
         return DiskLocation(segment: UInt16(id.index), offsetUnits: entry.offsetUnits)
     }
 
-    private func index(_ record: DiskRecord, at location: DiskLocation, in queue: SegmentQueue) {
-        let entry = DiskEntry(
-            location: location, lengthUnits: record.units, lastAccess: record.lastAccess,
-            accessCount: UInt8(min(record.accessCount, UInt16(UInt8.max))),
-            flags: queue == .main ? .inMain : [],
-            share: DiskShare.number(ofKey: record.key.span))
-        if let old = view.shards.insert(record.name.digest, entry) {
+    private func index(_ digest: EntryDigest, _ entry: DiskEntry) {
+        if let old = view.shards.insert(digest, entry) {
             gone(old)
             // Its segment's footer still names it: it would be found again once the later record is
             // forgotten.
@@ -297,6 +304,14 @@ extension DiskLog {
 }
 
 extension DiskRecord {
+    /// What the index has of a record that lies there.
+    fileprivate func entry(at location: DiskLocation, in queue: SegmentQueue) -> DiskEntry {
+        DiskEntry(
+            location: location, lengthUnits: units, lastAccess: lastAccess,
+            accessCount: UInt8(min(accessCount, UInt16(UInt8.max))),
+            flags: queue == .main ? .inMain : [], share: DiskShare.number(ofKey: key.span))
+    }
+
     /// What the record takes, in units.
     var units: UInt32 { UInt32(extent.recordBytes / DiskFormat.unitBytes) }
 }

@@ -106,8 +106,8 @@ extension DiskLog {
                 }
                 precondition(moved.location.segment == UInt16(id.index), "another segment")
                 guard view.shards.move(found.digest, from: entry.location, to: moved) else {
-                    // A reader has found it damaged meanwhile.
-                    gone(moved)
+                    // Somebody has taken it out of the index meanwhile.
+                    forgotten(found.digest, moved)
                     return true
                 }
                 figures.add(.reinsertedRecords)

@@ -61,8 +61,10 @@ package final class DiskTier: Sendable {
     private let work: Mutex<DiskWork>
     private let current = Mutex<(view: DiskView?, volume: (any DiskVolume)?)>((nil, nil))
     private let queuedBytes = Atomic<Int>(0)
-    /// Answers that wait to be written.
-    private let waiting = Mutex<[EntryName: Resident]>([:])
+    /// Answers that wait to be written: those that are found until then, and those that other
+    /// nodes have kept.
+    private let waiting = Mutex(
+        (kept: [EntryName: Resident](), offered: [EntryName: [Resident]]()))
     private let queuedTouches = Atomic<Int>(0)
     private let lastTick = Atomic<Int64>(0)
     private let lastReview = Atomic<Int64>(0)
@@ -127,18 +129,28 @@ package final class DiskTier: Sendable {
         // What has, and is not kept, must not leave the older answer to be found in its place: a
         // purge may have named what the newer one alone is tagged with.
         guard takeRoom(for: resident) else { return forget(name) }
-        waiting.withLock { $0[name] = resident }
+        waiting.withLock { $0.kept[name] = resident }
         let wall = clock.wall(now)
         let record = resident.record(name, clock: clock, now: wall)
         let lease = marks.lease(of: resident.stamp)
         marks.whenKept(resident.stamp) { [self] isKept in
             submit { [self] work in
                 // Not what was forgotten or replaced in the meantime, or is written by now.
-                if waiting.withLock({ $0[name] === resident }) {
+                if waiting.withLock({ $0.kept[name] === resident }) {
                     let isStored =
-                        isKept && work.store(record, resident.body.chunks, now: wall)
-                    if !isStored { work.forget(name) }
-                    waiting.withLock { if $0[name] === resident { $0[name] = nil } }
+                        isKept
+                        && work.store(record, resident.body.chunks, now: wall) { index in
+                            waiting.withLock { waiting in
+                                guard waiting.kept[name] === resident else { return false }
+                                index()
+                                waiting.kept[name] = nil
+                                return true
+                            }
+                        }
+                    if !isStored {
+                        work.forget(name)
+                        waiting.withLock { if $0.kept[name] === resident { $0.kept[name] = nil } }
+                    }
                 }
                 lease.end()
                 giveBackRoom(of: resident)
@@ -154,13 +166,13 @@ package final class DiskTier: Sendable {
         guard queued > 0 else { return nil }
         // Under the lock: the writer's own lease ends after it has taken the answer out.
         return waiting.withLock { waiting in
-            waiting[name].map { ($0, marks.lease(of: $0.stamp)) }
+            waiting.kept[name].map { ($0, marks.lease(of: $0.stamp)) }
         }
     }
 
     /// An answer of this name waits to be written.
     package func isWaiting(_ name: EntryName) -> Bool {
-        queued > 0 && waiting.withLock { $0[name] != nil }
+        queued > 0 && waiting.withLock { $0.kept[name] != nil }
     }
 
     /// Keeps an answer that another node has kept until now, unless one as new is here; `done` is
@@ -179,11 +191,23 @@ package final class DiskTier: Sendable {
         record.lastAccess -= min(record.lastAccess, UInt32(clamping: idle.seconds))
         record.accessCount = UInt16(clamping: touches)
         let isKept = Mutex(false)
+        waiting.withLock { $0.offered[name, default: []].append(resident) }
         let lease = marks.lease(of: resident.stamp)
         marks.whenKept(resident.stamp) { [self, record] mayBeKept in
             submit { [self, record] work in
                 let isThere =
-                    mayBeKept && work.takeOver(record, resident.body.chunks, now: wall)
+                    mayBeKept
+                    && work.takeOver(record, resident.body.chunks, now: wall) { index in
+                        waiting.withLock { waiting in
+                            let isWanted = waiting.offered[name]?.contains { $0 === resident }
+                            if isWanted == true { index() }
+                            return isWanted == true
+                        }
+                    }
+                waiting.withLock { waiting in
+                    let others = waiting.offered[name]?.filter { $0 !== resident }
+                    waiting.offered[name] = others?.isEmpty == false ? others : nil
+                }
                 lease.end()
                 isKept.withLock { $0 = isThere }
                 giveBackRoom(of: resident)
@@ -218,7 +242,7 @@ package final class DiskTier: Sendable {
     /// From now on nobody finds it, wherever the writer is.
     package func forget(_ name: EntryName) {
         guard let view else { return }
-        waiting.withLock { $0[name] = nil }
+        waiting.withLock { ($0.kept[name], $0.offered[name]) = (nil, nil) }
         view.forget(name.digest)
         // Behind what was to be kept before.
         marks.whenKept(.zero) { [self] _ in submit { $0.forget(name) } }

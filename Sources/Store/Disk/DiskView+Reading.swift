@@ -29,7 +29,10 @@ extension DiskView {
     }
 
     /// True if the record that was read is where it was.
-    package func isStill(_ reading: DiskReading) -> Bool { isStill(reading.entry, reading.use) }
+    package func isStill(_ reading: DiskReading) -> Bool {
+        shards.find(reading.record.name.digest)?.location == reading.entry.location
+            && isStill(reading.entry, reading.use)
+    }
 
     func isStill(_ entry: DiskEntry, _ use: SegmentSlot.Use) -> Bool {
         slots[Int(entry.location.segment)].isStill(use)

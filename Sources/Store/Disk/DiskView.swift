@@ -77,11 +77,13 @@ package final class DiskView: Sendable {
 
     /// Takes an entry out of the index that must not be used any more, ahead of the writer.
     func forget(_ digest: EntryDigest) {
-        guard let (entry, use) = find(digest), shards.remove(digest, ifAt: entry.location) else {
+        // The writer may be moving it.
+        while let (entry, use) = find(digest) {
+            guard shards.remove(digest, ifAt: entry.location) else { continue }
+            lostRecords.withLock {
+                $0.append(Lost(digest: digest, entry: entry, sequence: use.sequence, why: nil))
+            }
             return
-        }
-        lostRecords.withLock {
-            $0.append(Lost(digest: digest, entry: entry, sequence: use.sequence, why: nil))
         }
     }
 

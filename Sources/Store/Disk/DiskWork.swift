@@ -100,15 +100,16 @@ struct DiskWork: ~Copyable {
 
     // MARK: Work
 
-    /// True if it was written.
-    @discardableResult
-    mutating func store(_ record: DiskRecord, _ body: [ByteBuffer], now: Int64) -> Bool {
+    /// True if it was written, and can be found; see ``DiskLog/store(_:body:now:commit:)``.
+    mutating func store(
+        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
+    ) -> Bool {
         guard let log, retryAt == nil else {
             figures.add(.droppedRecords)
             return false
         }
         do throws(DiskFile.Failure) {
-            let isWritten = try log.store(record, body: body, now: now) == .written
+            let isWritten = try log.store(record, body: body, now: now, commit: commit) == .written
             if !isWritten { figures.add(.droppedRecords) }
             retryAfter = Self.retryMin
             return isWritten
@@ -120,10 +121,12 @@ struct DiskWork: ~Copyable {
     }
 
     /// The same, unless an answer as new is there already; true if either is there.
-    mutating func takeOver(_ record: DiskRecord, _ body: [ByteBuffer], now: Int64) -> Bool {
+    mutating func takeOver(
+        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
+    ) -> Bool {
         let held = view?.read(offered: record.name.digest)
         if let held, held.record.times.date >= record.times.date { return true }
-        return store(record, body, now: now)
+        return store(record, body, now: now, commit: commit)
     }
 
     mutating func adopt(_ shares: DiskShares) {

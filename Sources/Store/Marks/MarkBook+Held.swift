@@ -23,7 +23,7 @@ extension MarkBook {
     }
 
     /// Entries that are held against this book are in `memory`, of which it is told once.
-    func hold(_ memory: MemoryStore) {
+    func hold(_ memory: MemoryPlaces) {
         state.withLock { $0.memory = memory }
     }
 
@@ -96,7 +96,7 @@ extension MarkBook {
             }
             return (due, state.memory)
         }
-        let free = due.filter { memory?.names.contains($0.name) != true }
+        let free = due.filter { !memory.names.contains($0.name) }
         guard !free.isEmpty else { return }
         state.withLock { $0.hasDropped = true }
         let held = heldElsewhere(Set(free.map(\.name)).sorted())
@@ -156,7 +156,7 @@ package final class StampLease: Sendable {
 
 /// A walk over everything that is in memory, for the least stamp.
 struct StampSweep {
-    private let memory: MemoryStore?
+    private let memory: MemoryPlaces
     private var least: Stamp
     private var shard = 0
     /// Where in the shard it goes on; nil at its beginning.
@@ -170,7 +170,7 @@ struct StampSweep {
 
     /// Looks at up to `count` places; the least stamp when there are no more.
     mutating func next(atMost count: Int) -> Stamp? {
-        guard let memory, shard < memory.shardCount else { return least }
+        guard shard < memory.shards.count else { return least }
         let (found, next) = memory.leastStamp(inShard: shard, below: place, atMost: count)
         least = min(least, found)
         place = next

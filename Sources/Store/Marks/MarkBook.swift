@@ -41,7 +41,7 @@ package final class MarkBook: Sendable {
         var folded = 0
         /// What fetches and the like hold that are under way.
         var leases = StampCounts()
-        weak var memory: MemoryStore?
+        var memory = MemoryPlaces()
     }
 
     let state: Mutex<State>

@@ -64,8 +64,10 @@ package final class MemoryStore: Sendable {
         shards = (0..<settings.shardCount).map { _ in
             Shard(MemoryShard(tier: MemoryTier(expectedEntries: 1024)))
         }
-        marks.hold(self)
+        marks.hold(places)
     }
+
+    package var places: MemoryPlaces { MemoryPlaces(shards: shards, names: names) }
 
     /// Entries that a look-up can find, and those that have their place but are not in it yet.
     package var count: Int { entryCount.load(ordering: .relaxed) }
@@ -188,19 +190,6 @@ package final class MemoryStore: Sendable {
         return (found, next == 0 ? nil : next)
     }
 
-    /// The least stamp at up to `count` places of shard `number`, from `place` on downwards; the
-    /// place to go on from, nil after the last.
-    ///
-    /// At the last one what came in since the first is counted, too, wherever it stands.
-    package func leastStamp(
-        inShard number: Int, below place: Int?, atMost count: Int
-    ) -> (least: Stamp, next: Int?) {
-        let (least, next) = shards[number].state.withLock {
-            $0.leastStamp(below: place, atMost: count)
-        }
-        return (least, next == 0 ? nil : next)
-    }
-
     /// Counts an entry that is to come, evicting for it; false, with nothing counted, if there can
     /// be no place.
     private func takePlace() -> Bool {
@@ -280,5 +269,26 @@ package final class MemoryStore: Sendable {
     @inline(__always)
     func shard(_ hash: UInt64) -> Shard {
         shards[MemoryTier.shard(of: hash, among: shards.count)]
+    }
+}
+
+/// Where entries stand in memory, and under which names: what their marks have to look at.
+///
+/// Not the store, which holds its marks.
+package struct MemoryPlaces: Sendable {
+    var shards: [MemoryStore.Shard] = []
+    var names = NameCounts()
+
+    /// The least stamp at up to `count` places of shard `number`, from `place` on downwards; the
+    /// place to go on from, nil after the last.
+    ///
+    /// At the last one what came in since the first is counted, too, wherever it stands.
+    package func leastStamp(
+        inShard number: Int, below place: Int?, atMost count: Int
+    ) -> (least: Stamp, next: Int?) {
+        let (least, next) = shards[number].state.withLock {
+            $0.leastStamp(below: place, atMost: count)
+        }
+        return (least, next == 0 ? nil : next)
     }
 }

@@ -99,6 +99,49 @@ extension Outside {
             withExtendedLifetime(mount) {}
         }
 
+        @Test(
+            "What was made invalid and cannot be written at the stop is served by no later start",
+            .enabled(if: Mount.isPossible))
+        func unwritten() throws {
+            let mount = try Mount(size: "24m")
+            let stage = try SiteStage(
+                "--disk-limit", "16MiB", "--cache-dir", mount.folder.path)
+            // More than the room that the journal has taken already.
+            let tail = String(repeating: "a", count: 3_000)
+            let paths = (1...30).map { "/\($0)/\(tail)" }
+            for path in paths {
+                stage.origin.on(path) { .text($0.method, fields: ["Cache-Control: max-age=1000"]) }
+                _ = try stage.get(path)
+            }
+            try stage.settle(entries: paths.count)
+            let filler = mount.folder.appendingPathComponent("filler")
+            try fill(filler)
+            for path in paths {
+                #expect(try stage.send("POST", path, body: "x").text == "POST")
+            }
+            #expect(stage.node.stop() == 1)
+            #expect(stage.node.output.contains("what was invalidated last is not on disk"))
+            try FileManager.default.removeItem(at: filler)
+            try stage.restart()
+            for (number, path) in paths.enumerated() {
+                _ = try stage.get(path)
+                #expect(stage.fetches(path) == 3, "\(number)")
+            }
+            stage.node.kill()
+            withExtendedLifetime(mount) {}
+        }
+
+        /// Makes a file of all the room that there is.
+        private func fill(_ file: URL) throws {
+            try Data().write(to: file)
+            let handle = try FileHandle(forWritingTo: file)
+            defer { try? handle.close() }
+            for count in [1 << 20, 4_096] {
+                let block = Data(count: count)
+                while (try? handle.write(contentsOf: block)) != nil {}
+            }
+        }
+
         @Test("A directory that cannot be made: the node serves without, and says so once")
         func impossible() throws {
             let stage = try DiskStage(
