@@ -16,7 +16,6 @@ final class JournalKeeper: Sendable {
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state: Mutex<State>
     private let knownEpoch: Atomic<UInt64>
-    private let hasFailed = Atomic<Bool>(false)
     private let failures = Atomic<Int>(0)
 
     private struct State: ~Copyable {
@@ -24,6 +23,7 @@ final class JournalKeeper: Sendable {
         var journal: Journal?
         var files: JournalFiles?
         var dice: Dice
+        var hasFailed = false
         /// That of the directory in which the files are; 0 for none.
         var epoch: UInt64
         /// The next start can tell that there should be a journal of this one.
@@ -101,11 +101,12 @@ final class JournalKeeper: Sendable {
                 return try attempt(writes, &state)
             } catch {
                 // It is tried again every second; one line is enough until it is well.
-                if !hasFailed.exchange(true, ordering: .relaxed) {
+                if !state.hasFailed {
                     logger.error(
                         "invalidations are not on disk, and are not confirmed until they are",
                         metadata: ["why": "\(error)"])
                 }
+                state.hasFailed = true
                 return .writeFailed
             }
         }
@@ -145,7 +146,8 @@ final class JournalKeeper: Sendable {
         }
         state.journal?.synced()
         marks.keeps(upTo: state.journal?.reached ?? .zero)
-        if hasFailed.exchange(false, ordering: .relaxed) {
+        if state.hasFailed {
+            state.hasFailed = false
             logger.notice("invalidations are written to disk again")
         }
         return .synced

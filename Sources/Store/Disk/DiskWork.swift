@@ -91,7 +91,7 @@ struct DiskWork: ~Copyable {
     mutating func close() {
         isClosed = true
         noteFolded()
-        // What readers have found damaged is not to stand in the footers.
+        // What was taken out of the index is not to stand in the footers.
         for lost in log?.takeLost() ?? [] { note(lost) }
         do { try log?.close() } catch { note(.failed(why: "\(error)")) }
         log = nil

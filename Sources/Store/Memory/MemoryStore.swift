@@ -67,6 +67,7 @@ package final class MemoryStore: Sendable {
         marks.hold(places)
     }
 
+    /// Its shards and names, for those that the store holds.
     package var places: MemoryPlaces { MemoryPlaces(shards: shards, names: names) }
 
     /// Entries that a look-up can find, and those that have their place but are not in it yet.
