@@ -8,13 +8,13 @@ package struct TouchQueue: Sendable {
     /// In the order of first touches; those before ``head`` are gone.
     private var waiting: [Touch] = []
     private var head = 0
-    private var places: [EntryDigest: Int] = [:]
+    private var indexes: [EntryDigest: Int] = [:]
     /// The most entries that wait.
     package let keysMax: Int
     /// Touches that were merged into one that waited already.
-    package private(set) var merged: UInt64 = 0
+    package private(set) var mergedCount: UInt64 = 0
     /// Touches that were dropped for want of room.
-    package private(set) var dropped: UInt64 = 0
+    package private(set) var droppedCount: UInt64 = 0
 
     /// Keys of one batch, after which it is not waited for more.
     package static let batchKeys = 1_024
@@ -35,13 +35,13 @@ package struct TouchQueue: Sendable {
     /// Takes in what one loop has noted.
     package mutating func add(_ touches: [Touch]) {
         for touch in touches {
-            if let place = places[touch.digest] {
+            if let place = indexes[touch.digest] {
                 waiting[place].merge(touch)
-                merged += 1
+                mergedCount += 1
                 continue
             }
             if count == keysMax { dropOldest() }
-            places[touch.digest] = waiting.count
+            indexes[touch.digest] = waiting.count
             waiting.append(touch)
         }
     }
@@ -50,16 +50,16 @@ package struct TouchQueue: Sendable {
     package mutating func takeBatch() -> [Touch] {
         let end = head + min(count, Self.batchKeys)
         let batch = Array(waiting[head..<end])
-        for touch in batch { places[touch.digest] = nil }
+        for touch in batch { indexes[touch.digest] = nil }
         head = end
         compact()
         return batch
     }
 
     private mutating func dropOldest() {
-        places[waiting[head].digest] = nil
+        indexes[waiting[head].digest] = nil
         head += 1
-        dropped += 1
+        droppedCount += 1
         compact()
     }
 
@@ -68,6 +68,6 @@ package struct TouchQueue: Sendable {
         guard head > count else { return }
         waiting.removeFirst(head)
         head = 0
-        for (place, touch) in waiting.enumerated() { places[touch.digest] = place }
+        for (place, touch) in waiting.enumerated() { indexes[touch.digest] = place }
     }
 }

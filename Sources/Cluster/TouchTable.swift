@@ -30,7 +30,7 @@ package struct Touch: Hashable, Sendable {
 package struct TouchTable: Sendable {
     private var slots: [Touch]
     /// Positions in the order of their first touch.
-    private var taken: [UInt32] = []
+    private var usedSlots: [UInt32] = []
     /// The most entries that are remembered.
     package let keysMax: Int
 
@@ -44,13 +44,13 @@ package struct TouchTable: Sendable {
         var size = 2
         while size < keysMax * 2 { size *= 2 }
         slots = Array(repeating: Self.free, count: size)
-        taken.reserveCapacity(keysMax)
+        usedSlots.reserveCapacity(keysMax)
     }
 
     /// Entries remembered.
-    package var count: Int { taken.count }
+    package var count: Int { usedSlots.count }
     /// True if what is remembered has to be taken before another entry is touched.
-    package var isFull: Bool { taken.count == keysMax }
+    package var isFull: Bool { usedSlots.count == keysMax }
 
     /// Notes a use; false if there is no room for another entry, and nothing was noted.
     package mutating func touch(_ digest: EntryDigest, at second: UInt32) -> Bool {
@@ -65,15 +65,15 @@ package struct TouchTable: Sendable {
         }
         guard !isFull else { return false }
         slots[position] = Touch(digest: digest, count: 1, lastAccess: second)
-        taken.append(UInt32(position))
+        usedSlots.append(UInt32(position))
         return true
     }
 
     /// Everything remembered, in the order of first touches; then nothing is.
     package mutating func take() -> [Touch] {
-        let touches = taken.map { slots[Int($0)] }
-        for position in taken { slots[Int(position)] = Self.free }
-        taken.removeAll(keepingCapacity: true)
+        let touches = usedSlots.map { slots[Int($0)] }
+        for position in usedSlots { slots[Int(position)] = Self.free }
+        usedSlots.removeAll(keepingCapacity: true)
         return touches
     }
 }

@@ -49,7 +49,7 @@
 extension Span<UInt8> {
     /// True if the bytes in `range` are exactly those of `literal`.
     @inlinable
-    package func holds(_ literal: String, at range: Range<Int>) -> Bool {
+    package func matches(_ literal: String, at range: Range<Int>) -> Bool {
         let expected = literal.utf8Span.span
         guard expected.count == range.count else { return false }
         for offset in 0..<range.count where self[range.lowerBound + offset] != expected[offset] {
@@ -61,7 +61,7 @@ extension Span<UInt8> {
     /// True if the bytes in `range` are those of `literal`, which is lower case, without regard to
     /// ASCII case.
     @inlinable
-    package func holdsIgnoringCase(_ literal: String, at range: Range<Int>) -> Bool {
+    package func matchesIgnoringCase(_ literal: String, at range: Range<Int>) -> Bool {
         let expected = literal.utf8Span.span
         guard expected.count == range.count else { return false }
         for offset in 0..<range.count

@@ -3,7 +3,7 @@
 ///
 /// Not for secrets; keys for hashes and process ids are drawn from the system by the shell that
 /// owns them.
-package struct Dice: RandomNumberGenerator, Sendable {
+package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     package init(seed: UInt64) {

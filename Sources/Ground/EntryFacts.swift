@@ -1,10 +1,10 @@
 /// What a decision needs to know of a stored answer: a flat value, without a byte of the body.
-package struct EntryFacts: Hashable, Sendable {
+package struct EntryMetadata: Hashable, Sendable {
     /// Length of the body in bytes.
     package var size: UInt64
     /// The instant at which the answer's age was zero: response time less the corrected initial age
     /// (RFC 9111 §4.2.3).
-    package var bornAt: Instant
+    package var generatedAt: Instant
     /// When the request began that the origin last answered with it, or with its validation; the
     /// least instant if that is not known.
     package var validatedAt: Instant
@@ -32,7 +32,7 @@ package struct EntryFacts: Hashable, Sendable {
         lastModified: WallTime?, date: WallTime, entityTag: Extent
     ) {
         self.size = size
-        self.bornAt = bornAt
+        self.generatedAt = bornAt
         self.validatedAt = validatedAt
         self.freshUntil = freshUntil
         self.flags = flags
@@ -62,9 +62,9 @@ package struct EntryFlags: OptionSet, Hashable, Sendable {
     /// `immutable`: while it is fresh no client's reload has it validated (RFC 8246 §2).
     package static let immutable = EntryFlags(rawValue: 1 << 3)
     /// It may be given to requests with Authorization (RFC 9111 §3.5).
-    package static let sharesAuthorized = EntryFlags(rawValue: 1 << 4)
+    package static let allowsAuthorization = EntryFlags(rawValue: 1 << 4)
     /// The stored lines do not say how long it is fresh: clients are told something else.
-    package static let hidesControl = EntryFlags(rawValue: 1 << 5)
+    package static let overridesControl = EntryFlags(rawValue: 1 << 5)
     /// The head has the origin's Date: none is added when it is sent.
     package static let isDated = EntryFlags(rawValue: 1 << 9)
     /// It is no answer: under its key stands which fields of a request select one (RFC 9111 §4.1).
@@ -74,7 +74,7 @@ package struct EntryFlags: OptionSet, Hashable, Sendable {
 
     /// How long it is fresh came from Nuthatch-Cache-Control, which is not among the stored lines
     /// (RFC 9213 §2.1).
-    package static let ownControl = EntryFlags(rawValue: 1 << 8)
+    package static let nuthatchControl = EntryFlags(rawValue: 1 << 8)
 
     /// Of a decision, never of what is stored: the node is not proven current, so that it is used
     /// by nobody's leave but that for an origin that fails.
@@ -82,11 +82,11 @@ package struct EntryFlags: OptionSet, Hashable, Sendable {
 
     /// The same as `contains(.isDated)`, for every hit: a set operation would be a call there.
     @inline(__always)
-    package var haveDate: Bool { rawValue & 1 << 9 != 0 }
+    package var hasDate: Bool { rawValue & 1 << 9 != 0 }
 
     /// True for what may be given to a client.
     @inline(__always)
-    package var isAnswer: Bool { rawValue & 0b1100_0000 == 0 }
+    package var isResponse: Bool { rawValue & 0b1100_0000 == 0 }
 }
 
 /// What is left of a client's Accept and Accept-Encoding when it is passed to the origin.

@@ -14,14 +14,14 @@ package struct EntryName: Hashable, Sendable {
     }
 
     /// A name of which no more is known than the first half.
-    package init(offered digest: EntryDigest) {
+    package init(prefix digest: EntryDigest) {
         self.init(digest: digest, third: 0, fourth: 0)
     }
 
     /// The same name but for the bytes 4 to 7, which are those of `other`.
     ///
     /// So all variants of a URL have one place on the ring, which those bytes decide.
-    package func placed(with other: EntryName) -> EntryName {
+    package func colocated(with other: EntryName) -> EntryName {
         let kept = other.digest.first & ~0xFFFF_FFFF
         let first = digest.first & 0xFFFF_FFFF | kept
         return EntryName(

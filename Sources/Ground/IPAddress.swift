@@ -25,7 +25,7 @@ package enum IPAddress: Hashable, Sendable {
 
     /// What one client is known by: an IPv4 address, or the /64 of an IPv6 one, all of whose
     /// addresses are usually one client's.
-    package var clientNumber: UInt128 {
+    package var clientPrefix: UInt128 {
         switch unmapped {
         case .v4(let number): UInt128(number)
         case .v6(let number): (number >> 64) << 64

@@ -40,7 +40,7 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
     private static let nameSeed: UInt64 = 0x6E75_7468_6174_6368
 
     /// True if the operator calls both nodes the same, or they are the same.
-    package func isNamesake(of other: NodeID) -> Bool { high == other.high && high != 0 }
+    package func hasSameName(as other: NodeID) -> Bool { high == other.high && high != 0 }
 
     /// The 16 bytes from `offset`, the lowest bits first.
     package init(_ bytes: Span<UInt8>, at offset: Int) {

@@ -7,7 +7,7 @@ package struct OriginPattern: Hashable, Sendable {
         case name(String)
         case address(IPAddress)
         /// With its leading dot.
-        case below(String)
+        case subdomains(String)
     }
 
     private let host: Host
@@ -35,7 +35,7 @@ package struct OriginPattern: Hashable, Sendable {
             host = .address(address)
         } else if parts.host.hasPrefix("*.") {
             guard let name = DomainName.canonical(parts.host.dropFirst(2)) else { return nil }
-            host = .below("." + name)
+            host = .subdomains("." + name)
         } else {
             guard let name = DomainName.canonical(parts.host[...]) else { return nil }
             host = .name(name)
@@ -51,7 +51,7 @@ package struct OriginPattern: Hashable, Sendable {
         case .any: return true
         case .name(let name): return bare == name
         case .address(let address): return IPAddress(host) == address
-        case .below(let suffix):
+        case .subdomains(let suffix):
             return bare.utf8.count > suffix.utf8.count && bare.hasSuffix(suffix)
         }
     }
@@ -66,7 +66,7 @@ extension OriginPattern: CustomStringConvertible {
             case .name(let name): name
             case .address(let address):
                 address.bitCount == 128 ? "[\(address)]" : "\(address)"
-            case .below(let suffix): "*" + suffix
+            case .subdomains(let suffix): "*" + suffix
             }
         return port.map { "\(text):\($0)" } ?? text
     }

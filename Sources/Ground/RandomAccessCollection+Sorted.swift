@@ -1,7 +1,7 @@
 extension RandomAccessCollection where Index == Int {
     /// How many elements come first; `isBefore` is true for those and for none after them.
     @inlinable
-    package func sortedCount(_ isBefore: (Element) -> Bool) -> Int {
+    package func partitionPoint(_ isBefore: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {
             let middle = (low + high) / 2
@@ -13,7 +13,7 @@ extension RandomAccessCollection where Index == Int {
     /// Where `element` is among those that ascend; nil if it is not there.
     @inlinable
     package func sortedIndex(of element: Element) -> Int? where Element: Comparable {
-        let place = startIndex + sortedCount { $0 < element }
+        let place = startIndex + partitionPoint { $0 < element }
         return place < endIndex && self[place] == element ? place : nil
     }
 }

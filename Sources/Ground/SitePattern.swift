@@ -7,7 +7,7 @@ package struct SitePattern: Hashable, Sendable {
     package let port: UInt16?
 
     /// Every Host that no other site answers to.
-    package static let everything = SitePattern(host: nil, port: nil)
+    package static let catchAll = SitePattern(host: nil, port: nil)
 
     private init(host: String?, port: UInt16?) {
         self.host = host
@@ -19,7 +19,7 @@ package struct SitePattern: Hashable, Sendable {
     /// Names are in ASCII (Punycode); an IPv6 address stands in brackets.
     package init?(_ text: String) {
         if text == "*" {
-            self = .everything
+            self = .catchAll
             return
         }
         guard let parts = HostPort(text), parts.port != 0 else { return nil }

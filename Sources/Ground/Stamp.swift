@@ -1,6 +1,6 @@
 /// When, in the order of a node's invalidations, something was asked for or invalidated: the boot
 /// epoch and how many invalidations had been applied in it (DESIGN.md §7).
-@usableFromInline package struct Stamp: Hashable, Comparable, Sendable {
+@usableFromInline package struct InvalidationVersion: Hashable, Comparable, Sendable {
     /// 1 at the node's first start, one more at each further one.
     @usableFromInline package var epoch: UInt64
     /// Invalidations applied since the start.
@@ -12,11 +12,12 @@
     }
 
     /// Before everything.
-    package static let zero = Stamp(epoch: 0, count: 0)
+    package static let zero = InvalidationVersion(epoch: 0, count: 0)
     /// After everything.
-    package static let last = Stamp(epoch: .max, count: .max)
+    package static let last = InvalidationVersion(epoch: .max, count: .max)
 
-    @inlinable package static func < (left: Stamp, right: Stamp) -> Bool {
+    @inlinable package static func < (left: InvalidationVersion, right: InvalidationVersion) -> Bool
+    {
         left.epoch == right.epoch ? left.count < right.count : left.epoch < right.epoch
     }
 }

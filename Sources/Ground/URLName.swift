@@ -6,7 +6,7 @@
 /// it as a tag, and a mark of a URL, a prefix or a host is held against it as against the key.
 package enum URLName {
     /// The first byte of a tag that holds a name, and of no other tag.
-    package static let tagMark: UInt8 = 0
+    package static let tagPrefix: UInt8 = 0
 
     /// The name in an entry's key: `http://…` or `https://…` of an image, `//…` of a site's answer,
     /// with `#https` behind it if that was asked for encrypted; of a variant a line feed follows,
@@ -36,11 +36,11 @@ package enum URLName {
     }
 
     /// The tag that holds `name`.
-    package static func tag(_ name: ArraySlice<UInt8>) -> [UInt8] { [tagMark] + name }
+    package static func tag(_ name: ArraySlice<UInt8>) -> [UInt8] { [tagPrefix] + name }
 
     /// The name that `tag` holds; nil if it is an origin's tag.
     package static func name(inTag tag: [UInt8]) -> ArraySlice<UInt8>? {
-        tag.first == tagMark ? tag[1...] : nil
+        tag.first == tagPrefix ? tag[1...] : nil
     }
 
     /// 32 bits that tell names apart, mostly.

@@ -34,13 +34,13 @@ package struct XXH64: Sendable {
         var index = 0
         if pendingCount > 0 {
             index = min(Stripe.bytes - pendingCount, bytes.count)
-            keep(bytes, 0..<index)
+            buffer(bytes, 0..<index)
             guard pendingCount == Stripe.bytes else { return }
             _ = lanes.absorb(pending.span, from: 0)
             pendingCount = 0
         }
         index = lanes.absorb(bytes, from: index)
-        keep(bytes, index..<bytes.count)
+        buffer(bytes, index..<bytes.count)
     }
 
     /// The hash of all bytes so far; more may follow.
@@ -71,7 +71,7 @@ package struct XXH64: Sendable {
         return hash ^ hash >> 32
     }
 
-    private mutating func keep(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+    private mutating func buffer(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         for index in range {
             pending[pendingCount] = bytes[index]
             pendingCount += 1

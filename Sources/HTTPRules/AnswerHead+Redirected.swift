@@ -1,6 +1,6 @@
 import Ground
 
-extension AnswerHead {
+extension ResponseHead {
     /// The head as it is stored and sent on for the URL whose `redirects` led to it.
     ///
     /// Other caches and clients must not use the answer for longer, for others, or for other
@@ -8,7 +8,7 @@ extension AnswerHead {
     ///
     /// `examination` is that of the answer, limited by the redirects. Without redirects nothing
     /// changes.
-    package func redirected(by redirects: [Redirect], _ examination: Examination) -> AnswerHead {
+    package func restricted(by redirects: [Redirect], _ examination: Cacheability) -> ResponseHead {
         guard !redirects.isEmpty else { return self }
         var head = self
         let heads = [self] + redirects.map(\.head)
@@ -17,7 +17,7 @@ extension AnswerHead {
         }
         if isExplicit {
             head.lines.removeAll { $0.id == .cacheControl || $0.id == .expires }
-            head.append(.cacheControl, "Cache-Control", Array(Self.control(examination).utf8))
+            head.appendField(.cacheControl, "Cache-Control", Array(Self.control(examination).utf8))
         }
         for redirect in redirects {
             for line in redirect.head.lines where line.id == .vary {
@@ -26,14 +26,14 @@ extension AnswerHead {
                 let isThere = head.lines.contains {
                     $0.id == .vary && head.bytes[$0.value.range].elementsEqual(value)
                 }
-                if !isThere { head.append(.vary, "Vary", value) }
+                if !isThere { head.appendField(.vary, "Vary", value) }
             }
         }
         return head
     }
 
-    private static func control(_ examination: Examination) -> String {
-        switch examination.notStored {
+    private static func control(_ examination: Cacheability) -> String {
+        switch examination.notStoredReason {
         case .noStore: return "no-store"
         case .isPrivate: return "private, max-age=\(examination.freshness.lifetime.seconds)"
         default: break
@@ -44,7 +44,7 @@ extension AnswerHead {
     }
 
     /// Adds a line behind all others.
-    package mutating func append(_ id: FieldName, _ name: String, _ value: [UInt8]) {
+    package mutating func appendField(_ id: FieldName, _ name: String, _ value: [UInt8]) {
         let nameExtent = Extent(start: bytes.count, count: name.utf8.count)
         bytes += name.utf8
         let valueExtent = Extent(start: bytes.count, count: value.count)

@@ -4,7 +4,7 @@ package import Ground
 /// bytes.
 ///
 /// Cold path only: made once per fetch.
-package struct AnswerHead: Hashable, Sendable {
+package struct ResponseHead: Hashable, Sendable {
     /// The three-digit status code.
     package var status: UInt16
     /// The head as it was received, up to and including the empty line.

@@ -6,40 +6,40 @@ import Ground
 /// with Cookie be guessed. Of a site neither is done unless somebody says so: most origins that set
 /// or read cookies say nothing of caches. Of images the request told the origin nothing of its
 /// client, and Set-Cookie is neither stored nor passed on.
-package enum AnswerRules {
+package enum CacheabilityRules {
     /// Examines the answer to `request`; only one to a GET is stored.
     ///
     /// To learn what a 304 or the answer to a HEAD makes of a stored answer, the stored head with
     /// the new fields is examined as the answer to a GET (RFC 9111 §3.2, §4.3.5).
-    package static func examine(
-        _ head: AnswerHead, to request: ExaminedRequest, receipt: Freshness.Receipt,
-        policy: StoringPolicy
-    ) -> Examination {
-        var answered: AnswerControl
+    package static func evaluate(
+        _ head: ResponseHead, to request: RequestCacheability, timing: Freshness.ResponseTiming,
+        policy: StoragePolicy
+    ) -> Cacheability {
+        var answered: EffectiveCacheControl
         switch policy.kind {
         case .image:
-            answered = AnswerControl(cacheControlOf: head)
-            answered.control = answered.control.ofWholeAnswer
+            answered = EffectiveCacheControl(cacheControlOf: head)
+            answered.control = answered.control.ofWholeResponse
         case .site:
-            answered = AnswerControl(head)
+            answered = EffectiveCacheControl(head)
         }
         let control = answered.control
         let isForNobody =
             policy.kind == .image
-            ? VaryNames(image: head.lines, in: head.bytes.span).isEverything
-            : VaryNames(head).isEverything
-        let mayGuess = mayGuess(head, request, policy)
+            ? VaryNames(image: head.lines, in: head.bytes.span).isWildcard
+            : VaryNames(head).isWildcard
+        let mayGuess = allowsHeuristic(head, request, policy)
         let freshness = Freshness(
-            head, control: answered, receipt: receipt,
-            policy: mayGuess ? policy.freshness : policy.freshness.withoutGuesses)
-        let isTypeAccepted = policy.types?.accept(head) ?? true
-        let date = Freshness.time(head, .date, receipt)
-        let lastModified = Freshness.time(head, .lastModified, receipt)
-        let personal = personal(
+            head, control: answered, timing: timing,
+            policy: mayGuess ? policy.freshness : policy.freshness.withoutHeuristics)
+        let isTypeAccepted = policy.types?.accepts(head) ?? true
+        let date = Freshness.time(head, .date, timing)
+        let lastModified = Freshness.time(head, .lastModified, timing)
+        let personal = privateReason(
             head, control, request, isVaryEverything: isForNobody)
-        var notStored = unstorableStatus(head, control, freshness, request, policy.kind)
+        var notStored = notStoredReason(head, control, freshness, request, policy.kind)
         notStored = notStored ?? personal
-        if notStored == nil, !policy.storesSetCookie, !answered.isGranted,
+        if notStored == nil, !policy.storesSetCookie, !answered.isExplicitlyStorable,
             head.first(.setCookie) != nil
         {
             notStored = .setCookie
@@ -47,49 +47,50 @@ package enum AnswerRules {
         if notStored == nil, !mayGuess, freshness.source == .none { notStored = .credentials }
         if notStored == nil, !isTypeAccepted { notStored = .contentType }
         // It is used by nobody unasked, whatever the site's settings say of stale answers.
-        let isBound = !mayGuess && !namesLifetime(control, freshness)
+        let isBound = !mayGuess && !hasExplicitLifetime(control, freshness)
         if notStored == nil, policy.kind == .site, lastModified == nil, !hasEntityTag(head),
-            isBound || isNeverUsedUnasked(control, freshness)
+            isBound || alwaysNeedsValidation(control, freshness)
         {
-            notStored = .noFreshness
+            notStored = .neverReusable
         }
         let isUsedUnasked =
             notStored == nil && !control.flags.contains(.noCache)
-            && receipt.receivedAt < freshness.freshUntil
+            && timing.receivedAt < freshness.freshUntil
         var unstoredFields = control.privateFields
         unstoredFields.formUnion(control.noCacheFields)
-        return Examination(
-            notStored: notStored,
-            isShareable: policy.kind == .image ? personal == nil : isUsedUnasked,
+        return Cacheability(
+            notStoredReason: notStored,
+            isCollapsible: policy.kind == .image ? personal == nil : isUsedUnasked,
             isTypeAccepted: isTypeAccepted, freshness: freshness,
             flags: flags(control, date: date, lastModified: lastModified)
                 .union(isBound ? .mustRevalidate : []),
             controlSource: answered.source, unstoredFields: unstoredFields,
             staleWhileRevalidateSeconds: seconds(control.staleWhileRevalidate),
             staleIfErrorSeconds: seconds(control.staleIfError),
-            lastModified: lastModified, date: date ?? receipt.receivedWall)
+            lastModified: lastModified, date: date ?? timing.receivedWallTime)
     }
 
     /// A lifetime may be guessed where the answer names none: not of a failure of a site's, which
     /// has a time of its own or none, nor of what may be for one client only.
-    private static func mayGuess(
-        _ head: AnswerHead, _ request: ExaminedRequest, _ policy: StoringPolicy
+    private static func allowsHeuristic(
+        _ head: ResponseHead, _ request: RequestCacheability, _ policy: StoragePolicy
     ) -> Bool {
         if policy.freshness.ignoresCredentials { return true }
         return !request.hasCookie && !request.hasAuthorization && head.first(.setCookie) == nil
     }
 
     /// The answer says itself that it may be used for a while, fresh or stale.
-    private static func namesLifetime(_ control: CacheControl, _ freshness: Freshness) -> Bool {
+    private static func hasExplicitLifetime(_ control: CacheControl, _ freshness: Freshness) -> Bool
+    {
         freshness.lifetime > .zero || control.staleWhileRevalidate != nil
             || control.staleIfError != nil
     }
 
     /// Why nothing is stored with this method and status, whatever the answer says of its clients.
-    private static func unstorableStatus(
-        _ head: AnswerHead, _ control: CacheControl, _ freshness: Freshness,
-        _ request: ExaminedRequest, _ kind: StoringPolicy.Kind
-    ) -> NotStored? {
+    private static func notStoredReason(
+        _ head: ResponseHead, _ control: CacheControl, _ freshness: Freshness,
+        _ request: RequestCacheability, _ kind: StoragePolicy.Kind
+    ) -> NotStoredReason? {
         if request.method != .get { return .method }
         if head.status == 206 { return .partialContent }
         let isStored: Bool
@@ -103,23 +104,24 @@ package enum AnswerRules {
                 freshness.source != .none || control.flags.contains(.isPublic)
                 || StatusRules.isHeuristicallyCacheable(head.status)
             isStored =
-                isFinal && isUnderstood && isPermitted && !StatusRules.isOfOneRequest(head.status)
+                isFinal && isUnderstood && isPermitted
+                && !StatusRules.isRequestSpecific(head.status)
         }
         return isStored ? nil : .status(head.status)
     }
 
     /// Why the answer is for nobody but the client that asked.
-    private static func personal(
-        _ head: AnswerHead, _ control: CacheControl, _ request: ExaminedRequest,
+    private static func privateReason(
+        _ head: ResponseHead, _ control: CacheControl, _ request: RequestCacheability,
         isVaryEverything: Bool
-    ) -> NotStored? {
+    ) -> NotStoredReason? {
         let isLifted =
             control.flags.contains(.mustUnderstand) && StatusRules.isUnderstood(head.status)
         if control.flags.contains(.noStore), !isLifted { return .noStore }
         if request.isNoStore { return .requestNoStore }
         if control.flags.contains(.isPrivate) { return .isPrivate }
-        if request.hasAuthorization, !sharesAuthorized(control) { return .authorization }
-        return isVaryEverything ? .varyEverything : nil
+        if request.hasAuthorization, !allowsAuthorization(control) { return .authorization }
+        return isVaryEverything ? .varyWildcard : nil
     }
 
     /// Nobody may use the answer stale (RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10).
@@ -129,20 +131,21 @@ package enum AnswerRules {
     }
 
     /// The answer to a request with Authorization may be given to others (RFC 9111 §3.5).
-    private static func sharesAuthorized(_ control: CacheControl) -> Bool {
+    private static func allowsAuthorization(_ control: CacheControl) -> Bool {
         control.flags.contains(.mustRevalidate) || control.flags.contains(.isPublic)
             || control.sMaxAge != nil
     }
 
     /// No lifetime is named or guessed, or no request may be answered with it before the origin has
     /// been asked.
-    private static func isNeverUsedUnasked(_ control: CacheControl, _ freshness: Freshness) -> Bool
+    private static func alwaysNeedsValidation(_ control: CacheControl, _ freshness: Freshness)
+        -> Bool
     {
         freshness.source == .none || control.flags.contains(.noCache)
             || (forbidsStaleUse(control) && freshness.lifetime == .zero)
     }
 
-    private static func hasEntityTag(_ head: AnswerHead) -> Bool {
+    private static func hasEntityTag(_ head: ResponseHead) -> Bool {
         guard let value = head.first(.etag) else { return false }
         return EntityTag(head.bytes.span, at: value.range) != nil
     }
@@ -154,7 +157,7 @@ package enum AnswerRules {
         if control.flags.contains(.noCache) { flags.insert(.noCache) }
         if forbidsStaleUse(control) { flags.insert(.mustRevalidate) }
         if control.flags.contains(.immutable) { flags.insert(.immutable) }
-        if sharesAuthorized(control) { flags.insert(.sharesAuthorized) }
+        if allowsAuthorization(control) { flags.insert(.allowsAuthorization) }
         if let date, let lastModified, date.seconds - lastModified.seconds >= 1 {
             flags.insert(.strongDate)
         }

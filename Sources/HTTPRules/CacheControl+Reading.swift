@@ -32,19 +32,19 @@ extension CacheControl {
 
     private static func flag(_ bytes: Span<UInt8>, named name: Range<Int>) -> Flags? {
         switch name.count {
-        case 6: bytes.holdsIgnoringCase("public", at: name) ? .isPublic : nil
-        case 7: bytes.holdsIgnoringCase("private", at: name) ? .isPrivate : nil
+        case 6: bytes.matchesIgnoringCase("public", at: name) ? .isPublic : nil
+        case 7: bytes.matchesIgnoringCase("private", at: name) ? .isPrivate : nil
         case 8:
-            bytes.holdsIgnoringCase("no-store", at: name)
-                ? .noStore : bytes.holdsIgnoringCase("no-cache", at: name) ? .noCache : nil
-        case 9: bytes.holdsIgnoringCase("immutable", at: name) ? .immutable : nil
-        case 12: bytes.holdsIgnoringCase("no-transform", at: name) ? .noTransform : nil
-        case 14: bytes.holdsIgnoringCase("only-if-cached", at: name) ? .onlyIfCached : nil
+            bytes.matchesIgnoringCase("no-store", at: name)
+                ? .noStore : bytes.matchesIgnoringCase("no-cache", at: name) ? .noCache : nil
+        case 9: bytes.matchesIgnoringCase("immutable", at: name) ? .immutable : nil
+        case 12: bytes.matchesIgnoringCase("no-transform", at: name) ? .noTransform : nil
+        case 14: bytes.matchesIgnoringCase("only-if-cached", at: name) ? .onlyIfCached : nil
         case 15:
-            bytes.holdsIgnoringCase("must-revalidate", at: name)
+            bytes.matchesIgnoringCase("must-revalidate", at: name)
                 ? .mustRevalidate
-                : bytes.holdsIgnoringCase("must-understand", at: name) ? .mustUnderstand : nil
-        case 16: bytes.holdsIgnoringCase("proxy-revalidate", at: name) ? .proxyRevalidate : nil
+                : bytes.matchesIgnoringCase("must-understand", at: name) ? .mustUnderstand : nil
+        case 16: bytes.matchesIgnoringCase("proxy-revalidate", at: name) ? .proxyRevalidate : nil
         default: nil
         }
     }
@@ -55,17 +55,17 @@ extension CacheControl {
     ) -> Bool {
         let number = Self.number(bytes, at: rest)
         switch name.count {
-        case 7 where bytes.holdsIgnoringCase("max-age", at: name):
+        case 7 where bytes.matchesIgnoringCase("max-age", at: name):
             Self.keepFirst(&maxAge, number)
-        case 8 where bytes.holdsIgnoringCase("s-maxage", at: name):
+        case 8 where bytes.matchesIgnoringCase("s-maxage", at: name):
             Self.keepFirst(&sMaxAge, number)
-        case 9 where bytes.holdsIgnoringCase("max-stale", at: name):
+        case 9 where bytes.matchesIgnoringCase("max-stale", at: name):
             Self.keepFirst(&maxStale, rest.isEmpty ? .seconds(DeltaSeconds.max) : number)
-        case 9 where bytes.holdsIgnoringCase("min-fresh", at: name):
+        case 9 where bytes.matchesIgnoringCase("min-fresh", at: name):
             Self.keepFirst(&minFresh, number)
-        case 14 where bytes.holdsIgnoringCase("stale-if-error", at: name):
+        case 14 where bytes.matchesIgnoringCase("stale-if-error", at: name):
             Self.keepFirst(&staleIfError, number)
-        case 22 where bytes.holdsIgnoringCase("stale-while-revalidate", at: name):
+        case 22 where bytes.matchesIgnoringCase("stale-while-revalidate", at: name):
             Self.keepFirst(&staleWhileRevalidate, number)
         default:
             return false

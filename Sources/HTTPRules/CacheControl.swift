@@ -68,7 +68,7 @@ package struct CacheControl: Hashable, Sendable {
     }
 
     /// The directives of all Cache-Control lines of `head`.
-    package init(_ head: AnswerHead) {
+    package init(_ head: ResponseHead) {
         self.init(lines: head.lines, in: head.bytes.span)
     }
 
@@ -80,7 +80,7 @@ package struct CacheControl: Hashable, Sendable {
     }
 
     /// The same with `no-cache` and `private` of single fields taken to be of the whole answer.
-    package var ofWholeAnswer: CacheControl {
+    package var ofWholeResponse: CacheControl {
         var control = self
         if !privateFields.isEmpty { control.flags.insert(.isPrivate) }
         if !noCacheFields.isEmpty { control.flags.insert(.noCache) }

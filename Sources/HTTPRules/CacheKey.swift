@@ -3,7 +3,7 @@ import Ground
 /// What became of a URL that was to be made a cache key.
 package enum CacheKeyResult: Hashable, Sendable {
     /// The scratch array holds the key and nothing else.
-    case made
+    case normalised
     /// The URL names nothing that can be fetched; the scratch array's content means nothing.
     case refused(URLRefusal)
 }
@@ -27,12 +27,12 @@ package enum CacheKey {
     package static func isCanonical(
         _ bytes: Span<UInt8>, at range: Range<Int>, bytesMax: Int = bytesMaxDefault
     ) -> Bool {
-        CanonicalForm.holds(bytes, at: range, escapes: .decoded, lengthMax: bytesMax)
+        CanonicalForm.isCanonical(bytes, at: range, escapes: .decoded, lengthMax: bytesMax)
     }
 
     /// True if the bytes are a key: normalising them as a URL gives the same.
     package static func isKey(_ key: [UInt8], bytesMax: Int = bytesMaxDefault) -> Bool {
-        CanonicalForm.holds(key.span, at: key.indices, escapes: .kept, lengthMax: bytesMax)
+        CanonicalForm.isCanonical(key.span, at: key.indices, escapes: .kept, lengthMax: bytesMax)
     }
 
     /// Makes the key of the URL that is the percent-encoded value of a query parameter.
@@ -94,10 +94,10 @@ package enum CacheKey {
     /// Normalises the URL that `scratch` holds, in place.
     private static func finish(_ scratch: inout [UInt8], bytesMax: Int) -> CacheKeyResult {
         let count = scratch.count
-        if CanonicalForm.holds(
+        if CanonicalForm.isCanonical(
             scratch.span, at: 0..<count, escapes: .kept, lengthMax: bytesMax)
         {
-            return .made
+            return .normalised
         }
         do throws(URLRefusal) {
             try URLNormaliser.append(to: &scratch, bytesMax: bytesMax)
@@ -105,6 +105,6 @@ package enum CacheKey {
             return .refused(error)
         }
         scratch.removeSubrange(0..<count)
-        return .made
+        return .normalised
     }
 }

@@ -18,7 +18,7 @@ enum CanonicalForm {
 
     /// True if, and only if, normalising gives exactly the bytes in `range`.
     @inline(__always)
-    static func holds(
+    static func isCanonical(
         _ bytes: Span<UInt8>, at range: Range<Int>, escapes: Escapes, lengthMax: Int
     ) -> Bool {
         // A loop that runs to the span's own end needs no check of each byte's index.

@@ -1,7 +1,7 @@
 import Ground
 
 /// The media types that are answered for: images, and what the operator adds.
-package struct ContentTypes: Hashable, Sendable {
+package struct ImageMediaTypes: Hashable, Sendable {
     /// Further types in lower case, without parameters, such as `application/json`.
     package var extra: [String]
 
@@ -18,7 +18,7 @@ package struct ContentTypes: Hashable, Sendable {
     /// True if the one Content-Type of `head` is an image type or one of the operator's.
     ///
     /// None, or several that differ, are not accepted: a client would have to guess.
-    package func accept(_ head: AnswerHead) -> Bool {
+    package func accepts(_ head: ResponseHead) -> Bool {
         let bytes = head.bytes.span
         var found: Range<Int>?
         for line in head.lines where line.id == .contentType {
@@ -37,7 +37,7 @@ package struct ContentTypes: Hashable, Sendable {
     /// True if the type without its parameters, which lies in `essence`, begins with `image/`.
     static func isImage(_ bytes: Span<UInt8>, at essence: Range<Int>) -> Bool {
         let image = essence.lowerBound..<min(essence.lowerBound + 6, essence.upperBound)
-        return bytes.holdsIgnoringCase("image/", at: image)
+        return bytes.matchesIgnoringCase("image/", at: image)
     }
 
     private static func isToken(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {

@@ -2,7 +2,7 @@ import Ground
 
 /// Reads one HTTP date from left to right; every step answers nil when the bytes do not follow the
 /// form.
-struct DateReader {
+struct HTTPDateParser {
     private var index: Int
     private let end: Int
     private var date = CivilDate(year: 0, month: 0, day: 0)
@@ -86,7 +86,7 @@ struct DateReader {
     }
 
     private mutating func dayName(_ bytes: Span<UInt8>) -> Int? {
-        for day in 0..<7 where name(bytes, CalendarNames.days[day]) { return day }
+        for day in 0..<7 where contains(bytes, CalendarNames.days[day]) { return day }
         return nil
     }
 
@@ -101,7 +101,7 @@ struct DateReader {
             default: "day"
             }
         let tailEnd = index + tail.utf8.count
-        guard tailEnd <= end, bytes.holdsIgnoringCase(tail, at: index..<tailEnd) else {
+        guard tailEnd <= end, bytes.matchesIgnoringCase(tail, at: index..<tailEnd) else {
             return false
         }
         index = tailEnd
@@ -109,15 +109,16 @@ struct DateReader {
     }
 
     private mutating func month(_ bytes: Span<UInt8>) -> Int? {
-        for month in 0..<12 where name(bytes, CalendarNames.months[month]) { return month + 1 }
+        for month in 0..<12 where contains(bytes, CalendarNames.months[month]) { return month + 1 }
         return nil
     }
 
     private mutating func zone(_ bytes: Span<UInt8>) -> Bool {
-        name(bytes, CalendarNames.zone)
+        contains(bytes, CalendarNames.zone)
     }
 
-    private mutating func name(_ bytes: Span<UInt8>, _ expected: InlineArray<3, UInt8>) -> Bool {
+    private mutating func contains(_ bytes: Span<UInt8>, _ expected: InlineArray<3, UInt8>) -> Bool
+    {
         guard end - index >= 3 else { return false }
         for offset in 0..<3
         where ASCII.lowercased(bytes[index + offset]) != ASCII.lowercased(expected[offset]) {

@@ -4,12 +4,12 @@ import Ground
 package enum FieldSyntax {
     /// Space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
     @inline(__always)
-    static func isWhite(_ byte: UInt8) -> Bool {
+    static func isWhitespace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09
     }
 
     /// True if the field name in `range` is `name`, which is in lower case (RFC 9110 §5.1).
-    static func isName(_ name: [UInt8], _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+    static func matchesName(_ name: [UInt8], _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         guard name.count == range.count else { return false }
         for offset in name.indices
         where ASCII.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
@@ -22,8 +22,8 @@ package enum FieldSyntax {
     package static func trimmed(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
         var start = range.lowerBound
         var end = range.upperBound
-        while start < end, isWhite(bytes[start]) { start += 1 }
-        while start < end, isWhite(bytes[end - 1]) { end -= 1 }
+        while start < end, isWhitespace(bytes[start]) { start += 1 }
+        while start < end, isWhitespace(bytes[end - 1]) { end -= 1 }
         return start..<end
     }
 

@@ -3,7 +3,7 @@ package import Ground
 /// How old an answer was when it came, and how long it is fresh (RFC 9111 §4.2).
 package struct Freshness: Hashable, Sendable {
     /// The instant at which its age was zero.
-    package var bornAt: Instant
+    package var generatedAt: Instant
     /// When the request began that was so answered.
     package var requestedAt: Instant
     /// The freshness lifetime; never negative.
@@ -12,7 +12,7 @@ package struct Freshness: Hashable, Sendable {
     package var source: Source
 
     /// The first instant at which the answer is no longer fresh.
-    package var freshUntil: Instant { bornAt + lifetime }
+    package var freshUntil: Instant { generatedAt + lifetime }
 
     /// What says how long an answer is fresh, in the order in which they count (RFC 9111 §4.2.1).
     package enum Source: Hashable, Sendable {
@@ -33,18 +33,18 @@ package struct Freshness: Hashable, Sendable {
     }
 
     /// When and by which clocks an answer was received.
-    package struct Receipt: Hashable, Sendable {
+    package struct ResponseTiming: Hashable, Sendable {
         /// The request was sent.
         package var requestedAt: Instant
         /// The head of the answer had come.
         package var receivedAt: Instant
         /// The same moment as `receivedAt`, to compare with the origin's dates.
-        package var receivedWall: WallTime
+        package var receivedWallTime: WallTime
 
         package init(requestedAt: Instant, receivedAt: Instant, receivedWall: WallTime) {
             self.requestedAt = requestedAt
             self.receivedAt = receivedAt
-            self.receivedWall = receivedWall
+            self.receivedWallTime = receivedWall
         }
     }
 
@@ -54,17 +54,18 @@ package struct Freshness: Hashable, Sendable {
     /// Of Age and Expires the first line counts, of a list in Age its first member (RFC 9111 §5.1,
     /// §4.2.1). An Expires that is no date is in the past (RFC 9111 §5.3).
     package init(
-        _ head: AnswerHead, control: AnswerControl, receipt: Receipt, policy: FreshnessPolicy
+        _ head: ResponseHead, control: EffectiveCacheControl, timing: ResponseTiming,
+        policy: FreshnessPolicy
     ) {
-        let date = Self.time(head, .date, receipt)
-        bornAt = Self.bornAt(age: Self.age(head), date: date, receipt: receipt)
-        requestedAt = receipt.requestedAt
-        let (explicit, explicitSource) = Self.explicit(head, control, date, receipt)
+        let date = Self.time(head, .date, timing)
+        generatedAt = Self.generatedAt(age: Self.age(head), date: date, timing: timing)
+        requestedAt = timing.requestedAt
+        let (explicit, explicitSource) = Self.explicit(head, control, date, timing)
         if let explicit {
             lifetime = explicit
             source = explicitSource
         } else {
-            (lifetime, source) = Self.implicit(head, control.control, date, receipt, policy)
+            (lifetime, source) = Self.implicit(head, control.control, date, timing, policy)
         }
         lifetime = max(.zero, lifetime)
         if let ttlMax = policy.ttlMax { lifetime = min(lifetime, max(.zero, ttlMax)) }
@@ -72,19 +73,20 @@ package struct Freshness: Hashable, Sendable {
 
     /// The lifetime that the origin names; nil if it names none.
     private static func explicit(
-        _ head: AnswerHead, _ control: AnswerControl, _ date: WallTime?, _ receipt: Receipt
+        _ head: ResponseHead, _ control: EffectiveCacheControl, _ date: WallTime?,
+        _ receipt: ResponseTiming
     ) -> (Interval?, Source) {
         if let sMaxAge = control.control.sMaxAge { return (sMaxAge, .sMaxAge) }
         if let maxAge = control.control.maxAge { return (maxAge, .maxAge) }
-        guard control.readsExpires, head.first(.expires) != nil else { return (nil, .none) }
-        let from = (date ?? receipt.receivedWall).seconds
+        guard control.usesExpires, head.first(.expires) != nil else { return (nil, .none) }
+        let from = (date ?? receipt.receivedWallTime).seconds
         let expires = Self.time(head, .expires, receipt)
         return (expires.map { interval($0.seconds, since: from) } ?? .zero, .expires)
     }
 
     /// The lifetime of an answer whose origin names none.
     private static func implicit(
-        _ head: AnswerHead, _ control: CacheControl, _ date: WallTime?, _ receipt: Receipt,
+        _ head: ResponseHead, _ control: CacheControl, _ date: WallTime?, _ receipt: ResponseTiming,
         _ policy: FreshnessPolicy
     ) -> (Interval, Source) {
         if let ttl = policy.negativeTTL(head.status) { return (ttl, .negativeTTL) }
@@ -100,30 +102,32 @@ package struct Freshness: Hashable, Sendable {
             let modified = Self.time(head, .lastModified, receipt)
         else { return (.zero, .none) }
         let unchanged = interval(
-            (date ?? receipt.receivedWall).seconds, since: modified.seconds)
+            (date ?? receipt.receivedWallTime).seconds, since: modified.seconds)
         let tenth = Interval(nanoseconds: unchanged.nanoseconds / 10)
         return (min(tenth, FreshnessPolicy.heuristicMax), .heuristic)
     }
 
     /// The time of receipt less the corrected initial age (RFC 9111 §4.2.3).
-    package static func bornAt(age: Interval?, date: WallTime?, receipt: Receipt) -> Instant {
+    package static func generatedAt(age: Interval?, date: WallTime?, timing: ResponseTiming)
+        -> Instant
+    {
         let apparent =
-            date.map { interval(receipt.receivedWall.seconds, since: $0.seconds) } ?? .zero
-        let delay = max(.zero, receipt.receivedAt - receipt.requestedAt)
-        return receipt.receivedAt - max(apparent, (age ?? .zero) + delay)
+            date.map { interval(timing.receivedWallTime.seconds, since: $0.seconds) } ?? .zero
+        let delay = max(.zero, timing.receivedAt - timing.requestedAt)
+        return timing.receivedAt - max(apparent, (age ?? .zero) + delay)
     }
 
     /// The date in the first line of this name; nil if there is none or it cannot be read.
     package static func time(
-        _ head: AnswerHead, _ name: FieldName, _ receipt: Receipt
+        _ head: ResponseHead, _ name: FieldName, _ receipt: ResponseTiming
     ) -> WallTime? {
         guard let value = head.first(name) else { return nil }
-        return HTTPDate.parse(head.bytes.span, at: value.range, now: receipt.receivedWall)
+        return HTTPDate.parse(head.bytes.span, at: value.range, now: receipt.receivedWallTime)
     }
 
     /// The first member of the first Age line; nil if there is none or it is no number (RFC 9111
     /// §5.1).
-    private static func age(_ head: AnswerHead) -> Interval? {
+    private static func age(_ head: ResponseHead) -> Interval? {
         guard let value = head.first(.age) else { return nil }
         let bytes = head.bytes.span
         let end = FieldSyntax.find(UInt8(ascii: ","), in: bytes, at: value.range)

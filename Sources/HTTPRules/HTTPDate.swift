@@ -16,7 +16,7 @@ package enum HTTPDate {
     package static func parse(
         _ bytes: Span<UInt8>, at range: Range<Int>, now: WallTime
     ) -> WallTime? {
-        var reader = DateReader(index: range.lowerBound, end: range.upperBound)
+        var reader = HTTPDateParser(index: range.lowerBound, end: range.upperBound)
         guard let comma = commaOffset(bytes, at: range) else { return reader.asctime(bytes) }
         return comma == 3 ? reader.fixdate(bytes) : reader.rfc850(bytes, now: now)
     }

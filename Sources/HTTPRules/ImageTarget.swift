@@ -17,7 +17,7 @@ package enum ImageTargetRefusal: Hashable, Sendable {
     /// The parameter `url` has no value; `offset` is where the value would begin.
     case urlEmpty(offset: Int)
     /// The parameter `url` comes twice; `offset` is where the second begins.
-    case urlDoubled(offset: Int)
+    case urlDuplicated(offset: Int)
     /// A parameter whose name is not `url`, most often the tail of a URL with an unescaped `&`.
     case parameterUnknown(name: Extent)
 }
@@ -61,7 +61,7 @@ package enum ImageTarget {
             else {
                 return unknown(target, at: start..<end, base: base)
             }
-            if url != nil { return .refused(.urlDoubled(offset: base + start)) }
+            if url != nil { return .refused(.urlDuplicated(offset: base + start)) }
             if start + 4 == end { return .refused(.urlEmpty(offset: base + end)) }
             url = Extent(start: base + start + 4, count: end - start - 4)
             start = end + 1
@@ -87,7 +87,7 @@ package enum ImageTarget {
     ) -> ImageTargetParse {
         var end = range.lowerBound
         while end < range.upperBound, target[end] != UInt8(ascii: "=") { end += 1 }
-        if target.holds("url", at: range.lowerBound..<end) {
+        if target.matches("url", at: range.lowerBound..<end) {
             return .refused(.urlEmpty(offset: base + end))
         }
         let name = Extent(start: base + range.lowerBound, count: end - range.lowerBound)

@@ -6,9 +6,9 @@ package import Ground
 /// Only types and codings that are named count: `image/*` is said by clients that read neither AVIF
 /// nor JPEG XL. What has a weight of 0 anywhere is not accepted. Of the codings br is preferred to
 /// gzip, and gzip to none.
-package struct NegotiationRules: Hashable, Sendable {
+package struct NegotiationNormaliser: Hashable, Sendable {
     // Raw bits: the set operations of a type from another room are not specialised here.
-    private var named: UInt8 = 0
+    private var accepted: UInt8 = 0
     private var refused: UInt8 = 0
 
     package init() {}
@@ -30,7 +30,7 @@ package struct NegotiationRules: Hashable, Sendable {
     /// What is left of all lines added.
     @inline(__always)
     package var negotiation: Negotiation {
-        let accepted = named & ~refused
+        let accepted = accepted & ~refused
         let hasBrotli = accepted & Negotiation.brotli.rawValue != 0
         let dropped = hasBrotli ? Negotiation.gzip.rawValue : 0
         return Negotiation(rawValue: accepted & ~dropped)
@@ -38,31 +38,31 @@ package struct NegotiationRules: Hashable, Sendable {
 
     /// Adds the value of one Accept line.
     package mutating func addAccept(_ bytes: Span<UInt8>, at range: Range<Int>) {
-        add(bytes, at: range, alphabet: .mediaRange, known: Self.type)
+        add(bytes, at: range, alphabet: .mediaRange, known: Self.typeBit)
     }
 
     /// Adds the value of one Accept-Encoding line.
     package mutating func addAcceptEncoding(_ bytes: Span<UInt8>, at range: Range<Int>) {
-        add(bytes, at: range, alphabet: .token, known: Self.coding)
+        add(bytes, at: range, alphabet: .token, known: Self.codingBit)
     }
 
     @inline(__always)
     private mutating func add(
         _ bytes: Span<UInt8>, at range: Range<Int>, alphabet: ByteSet,
-        known: (Word) -> UInt8
+        known: (ShortToken) -> UInt8
     ) {
         let value = bytes.extracting(range)
         var index = 0
         while index < value.count {
             index = Self.elementStart(value, index, value.count)
-            var word = Word()
+            var word = ShortToken()
             while index < value.count, alphabet.contains(value[index]) {
                 word.append(value[index])
                 index += 1
             }
             let bits = known(word)
             let isRefused = Self.skipParameters(value, &index, value.count)
-            named |= bits
+            accepted |= bits
             if isRefused { refused |= bits }
         }
     }
@@ -70,7 +70,7 @@ package struct NegotiationRules: Hashable, Sendable {
     /// The last 16 bytes of a token in lower case, and how many there were.
     ///
     /// No byte of a token is 0, so that tokens of at most 16 bytes are equal if the numbers are.
-    private struct Word {
+    private struct ShortToken {
         var high: UInt64 = 0
         var low: UInt64 = 0
         var count = 0
@@ -87,7 +87,7 @@ package struct NegotiationRules: Hashable, Sendable {
 
     /// The bit of a type; 0 if it is none that counts.
     @inline(__always)
-    private static func type(_ word: Word) -> UInt8 {
+    private static func typeBit(_ word: ShortToken) -> UInt8 {
         switch (word.count, word.high, word.low) {
         // "im", "age/avif"
         case (10, 0x696D, 0x6167_652F_6176_6966): Negotiation.avif.rawValue
@@ -103,7 +103,7 @@ package struct NegotiationRules: Hashable, Sendable {
 
     /// The bit of a coding; 0 if it is none that counts.
     @inline(__always)
-    private static func coding(_ word: Word) -> UInt8 {
+    private static func codingBit(_ word: ShortToken) -> UInt8 {
         switch (word.count, word.low) {
         // "br"
         case (2, 0x6272): Negotiation.brotli.rawValue
@@ -116,7 +116,9 @@ package struct NegotiationRules: Hashable, Sendable {
     @inline(__always)
     private static func elementStart(_ bytes: Span<UInt8>, _ from: Int, _ end: Int) -> Int {
         var index = from
-        while index < end, FieldSyntax.isWhite(bytes[index]) || bytes[index] == UInt8(ascii: ",") {
+        while index < end,
+            FieldSyntax.isWhitespace(bytes[index]) || bytes[index] == UInt8(ascii: ",")
+        {
             index += 1
         }
         return index
@@ -129,7 +131,7 @@ package struct NegotiationRules: Hashable, Sendable {
     private static func skipParameters(
         _ bytes: Span<UInt8>, _ index: inout Int, _ end: Int
     ) -> Bool {
-        while index < end, FieldSyntax.isWhite(bytes[index]) { index += 1 }
+        while index < end, FieldSyntax.isWhitespace(bytes[index]) { index += 1 }
         guard index < end, bytes[index] != UInt8(ascii: ",") else { return false }
         let start = index
         index = FieldSyntax.find(UInt8(ascii: ","), in: bytes, at: start..<end)

@@ -21,7 +21,7 @@ package struct OriginURL: Hashable, Sendable {
     /// the caller.
     package init?(canonical key: Span<UInt8>, at range: Range<Int>) {
         let start = range.lowerBound
-        guard range.count > 8, key.holds("http", at: start..<start + 4) else { return nil }
+        guard range.count > 8, key.matches("http", at: start..<start + 4) else { return nil }
         isSecure = key[start + 4] == UInt8(ascii: "s")
         let begin = start + (isSecure ? 8 : 7)
         var end = begin

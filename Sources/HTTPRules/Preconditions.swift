@@ -1,7 +1,7 @@
 package import Ground
 
 /// What a request's preconditions say about a stored answer.
-package enum PreconditionVerdict: Hashable, Sendable {
+package enum PreconditionResult: Hashable, Sendable {
     /// They hold, or there are none.
     case proceed
     /// The client has what is stored: 304.
@@ -51,27 +51,27 @@ package struct Preconditions: Hashable, Sendable {
     ///
     /// `entityTag` holds the stored answer's tag with quotes and `W/`, or nothing.
     package mutating func add(
-        _ line: FieldLine, in bytes: Span<UInt8>, entityTag: Span<UInt8>, facts: EntryFacts
+        _ line: FieldLine, in bytes: Span<UInt8>, entityTag: Span<UInt8>, metadata: EntryMetadata
     ) {
         let value = line.value.range
         switch line.id {
         case .ifMatch:
             if ifMatch == .holds { return }
-            let found = Self.names(entityTag, in: bytes, at: value, by: .strong)
+            let found = Self.matchesStoredTag(entityTag, in: bytes, at: value, by: .strong)
             ifMatch = found ? .holds : .fails
         case .ifNoneMatch:
             if ifNoneMatch == .fails { return }
-            let found = Self.names(entityTag, in: bytes, at: value, by: .weak)
+            let found = Self.matchesStoredTag(entityTag, in: bytes, at: value, by: .weak)
             ifNoneMatch = found ? .fails : .holds
         case .ifModifiedSince:
             modifiedSinceLines += 1
             guard let date = HTTPDate.parse(bytes, at: value, now: now) else { return }
             // Date stands in for a Last-Modified that is not there (RFC 9111 §4.3.2).
-            ifModifiedSince = (facts.lastModified ?? facts.date) <= date ? .fails : .holds
+            ifModifiedSince = (metadata.lastModified ?? metadata.date) <= date ? .fails : .holds
         case .ifUnmodifiedSince:
             unmodifiedSinceLines += 1
             guard let date = HTTPDate.parse(bytes, at: value, now: now),
-                let lastModified = facts.lastModified
+                let lastModified = metadata.lastModified
             else { return }
             ifUnmodifiedSince = lastModified <= date ? .holds : .fails
         default:
@@ -80,7 +80,7 @@ package struct Preconditions: Hashable, Sendable {
     }
 
     /// The answer to all lines added, in the order of RFC 9110 §13.2.2.
-    package var verdict: PreconditionVerdict {
+    package var result: PreconditionResult {
         if ifMatch == .fails { return .failed }
         if ifMatch == .absent, ifUnmodifiedSince == .fails, unmodifiedSinceLines == 1 {
             return .failed
@@ -93,7 +93,7 @@ package struct Preconditions: Hashable, Sendable {
     }
 
     /// True if the value is `*`, or a list that holds the stored tag.
-    private static func names(
+    private static func matchesStoredTag(
         _ entityTag: Span<UInt8>, in bytes: Span<UInt8>, at value: Range<Int>,
         by comparison: EntityTag.Comparison
     ) -> Bool {
@@ -108,14 +108,14 @@ package struct Preconditions: Hashable, Sendable {
     /// A tag must match strongly; a date must be exactly the Last-Modified, and that a strong
     /// validator.
     package static func ifRangeHolds(
-        _ bytes: Span<UInt8>, at range: Range<Int>, entityTag: Span<UInt8>, facts: EntryFacts,
+        _ bytes: Span<UInt8>, at range: Range<Int>, entityTag: Span<UInt8>, metadata: EntryMetadata,
         now: WallTime
     ) -> Bool {
         if let wanted = EntityTag(bytes, at: range) {
             guard let tag = EntityTag(entityTag, at: 0..<entityTag.count) else { return false }
             return wanted.matches(in: bytes, tag, in: entityTag, by: .strong)
         }
-        guard facts.flags.contains(.strongDate), let lastModified = facts.lastModified else {
+        guard metadata.flags.contains(.strongDate), let lastModified = metadata.lastModified else {
             return false
         }
         return HTTPDate.parse(bytes, at: range, now: now) == lastModified

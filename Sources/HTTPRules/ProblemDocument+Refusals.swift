@@ -10,7 +10,7 @@ extension ProblemDocument {
             self.init(name: "url-missing", detail: "There is no parameter url. " + usage)
         case .urlEmpty:
             self.init(name: "url-missing", detail: "The parameter url is empty. " + usage)
-        case .urlDoubled:
+        case .urlDuplicated:
             self.init(
                 name: "url-doubled",
                 detail: "The parameter url comes twice; it is allowed once. " + usage)
@@ -25,7 +25,7 @@ extension ProblemDocument {
 
     /// The answer to a URL that names nothing which can be fetched.
     package init(_ refusal: URLRefusal) {
-        self.init(status: refusal.status, name: refusal.name, detail: refusal.sentence)
+        self.init(status: refusal.status, name: refusal.name, detail: refusal.message)
     }
 
     private init(status: UInt16 = 400, name: String, detail: String) {
@@ -68,7 +68,7 @@ extension URLRefusal {
     }
 
     /// What is wrong, where, and what is allowed.
-    package var sentence: String {
+    package var message: String {
         switch self {
         case .empty: "The URL is empty; an absolute http or https URL is wanted."
         case .tooLong(let max): "The URL is longer than \(max) bytes, the most that is allowed."
@@ -84,11 +84,11 @@ extension URLRefusal {
         case .scheme: "The URL must begin with http:// or https://."
         case .userInfo(let offset):
             "The URL has a user name or password at byte \(offset); none is allowed."
-        default: hostSentence
+        default: hostMessage
         }
     }
 
-    private var hostSentence: String {
+    private var hostMessage: String {
         switch self {
         case .hostEmpty(let offset): "The URL has no host at byte \(offset)."
         case .hostNotASCII(let offset):

@@ -7,9 +7,9 @@ package enum RangeSet: Hashable, Sendable {
     /// None of the ranges lies in the body: 416.
     case unsatisfiable
     /// One range: 206.
-    case one(ByteRange)
+    case single(ByteRange)
     /// At least two ranges, in ascending order if any of them touched, else as asked: 206 in parts.
-    case several([ByteRange])
+    case multiple([ByteRange])
 
     /// Ranges in one request at most, where no setting says otherwise.
     package static let countMaxDefault = 16
@@ -25,7 +25,7 @@ package enum RangeSet: Hashable, Sendable {
         countMax: Int = countMaxDefault
     ) -> RangeSet {
         let unit = range.lowerBound..<min(range.lowerBound + 6, range.upperBound)
-        guard size > 0, bytes.holdsIgnoringCase("bytes=", at: unit) else { return .whole }
+        guard size > 0, bytes.matchesIgnoringCase("bytes=", at: unit) else { return .whole }
         let set = unit.upperBound..<range.upperBound
         var first: ByteRange?
         var others: [ByteRange] = []
@@ -43,13 +43,13 @@ package enum RangeSet: Hashable, Sendable {
         }
         guard count > 0 else { return .whole }
         guard let first else { return .unsatisfiable }
-        return others.isEmpty ? .one(first) : coalesced([first] + others)
+        return others.isEmpty ? .single(first) : coalesced([first] + others)
     }
 
     /// True if the lines of a request ask for less than the whole of a body, as far as can be told
     /// without its size: one Range, of at most `countMax` ranges, that is not all from the first
     /// byte.
-    package static func isPart(
+    package static func requestsPart(
         _ lines: [FieldLine], in bytes: Span<UInt8>, countMax: Int = countMaxDefault
     ) -> Bool {
         let ranges = lines.filter { $0.id == .range }
@@ -57,8 +57,8 @@ package enum RangeSet: Hashable, Sendable {
         let range = ranges[0].value.range
         switch parse(bytes, at: range, size: .max, countMax: countMax) {
         case .whole: return false
-        case .one(let one): return one.first > 0 || one.last < .max - 1
-        case .unsatisfiable, .several: return true
+        case .single(let one): return one.first > 0 || one.last < .max - 1
+        case .unsatisfiable, .multiple: return true
         }
     }
 
@@ -73,8 +73,8 @@ package enum RangeSet: Hashable, Sendable {
                 merged.append(range)
             }
         }
-        if merged.count == 1 { return .one(merged[0]) }
-        return .several(merged.count == ranges.count ? ranges : merged)
+        if merged.count == 1 { return .single(merged[0]) }
+        return .multiple(merged.count == ranges.count ? ranges : merged)
     }
 
     /// One range as it was written.

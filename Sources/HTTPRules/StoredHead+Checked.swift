@@ -9,9 +9,9 @@ package enum StoredHeadFault: Error, Hashable, Sendable {
     /// Something that is no line `name: value` with CR LF at this offset.
     case fieldLine(at: Int)
     /// A part begins within a line, or before the part that it comes after.
-    case places
+    case partOffsets
     /// A field that each answer gets anew, or that is of one hop, at this offset.
-    case foreignField(at: Int)
+    case forbiddenField(at: Int)
     /// Content-Length is missing, comes twice, or is not the size of the body.
     case length
     /// What is said to be the content type is none, or a Content-Type stands elsewhere.
@@ -19,7 +19,7 @@ package enum StoredHeadFault: Error, Hashable, Sendable {
     /// What is said to be the entity tag is none.
     case entityTag
     /// The facts are those of no answer.
-    case facts
+    case metadata
 }
 
 extension StoredHeadFault: CustomStringConvertible {
@@ -28,12 +28,12 @@ extension StoredHeadFault: CustomStringConvertible {
         case .tooLong: "its head is longer than any"
         case .statusLine: "its head has no status line"
         case .fieldLine(let offset): "its head has no field line at byte \(offset)"
-        case .places: "the parts of its head begin within lines"
-        case .foreignField(let offset): "its head has a field that none has, at byte \(offset)"
+        case .partOffsets: "the parts of its head begin within lines"
+        case .forbiddenField(let offset): "its head has a field that none has, at byte \(offset)"
         case .length: "its head has another Content-Length than its body"
         case .contentType: "its content type is not that of its head"
         case .entityTag: "its entity tag is not that of its head"
-        case .facts: "it is no answer"
+        case .metadata: "it is no answer"
         }
     }
 }
@@ -53,38 +53,40 @@ extension StoredHead {
     ///   - size: length of the body in bytes; nil while it is not known, and then the head says
     ///     nothing of it either.
     /// - Throws: what is wrong with it.
-    package func check(_ flags: EntryFlags, size: UInt64?) throws(StoredHeadFault) {
+    package func validate(_ flags: EntryFlags, size: UInt64?) throws(StoredHeadFault) {
         guard bytes.count <= Self.bytesMax else { throw .tooLong }
-        guard flags.isAnswer, !flags.contains(.isFenced) else { throw .facts }
+        guard flags.isResponse, !flags.contains(.isFenced) else { throw .metadata }
         let span = bytes.span
         guard let fieldsStart = Self.statusLineEnd(span) else { throw .statusLine }
-        var scan = LineScan(self, fieldsStart: fieldsStart)
+        var scan = Validator(self, fieldsStart: fieldsStart)
         var index = fieldsStart
         while index < span.count {
-            scan.begin(at: index)
-            guard let line = WrittenHead.line(span, at: index) else { throw .fieldLine(at: index) }
-            try scan.take(line, in: span, flags)
+            scan.lineStarted(at: index)
+            guard let line = SerializedHead.line(span, at: index) else {
+                throw .fieldLine(at: index)
+            }
+            try scan.validateLine(line, in: span, flags)
             index = line.value.end + 2
         }
-        scan.begin(at: index)
-        try scan.conclude(in: span, size: Self.status(bytes) == 204 ? nil : size)
+        scan.lineStarted(at: index)
+        try scan.finish(in: span, size: Self.status(bytes) == 204 ? nil : size)
         guard Self.status(bytes) != 204 || size ?? 0 == 0 else { throw .length }
     }
 
     /// Where the status line ends, its CRLF included; nil if there is none of a whole final answer.
     private static func statusLineEnd(_ bytes: Span<UInt8>) -> Int? {
-        guard bytes.count > 12, bytes.holds("HTTP/1.1 ", at: 0..<9), bytes[12] == 0x20,
+        guard bytes.count > 12, bytes.matches("HTTP/1.1 ", at: 0..<9), bytes[12] == 0x20,
             let status = bytes.decimal(at: 9..<12), status >= 200, status != 206, status != 304
         else { return nil }
-        return WrittenHead.lineEnd(bytes, from: 13).map { $0 + 2 }
+        return SerializedHead.lineEnd(bytes, from: 13).map { $0 + 2 }
     }
 
     /// What was seen of the lines so far.
-    private struct LineScan {
+    private struct Validator {
         private let head: StoredHead
         private let fieldsStart: Int
         /// The parts that begin where a line does.
-        private var begun = 0
+        private var startedParts = 0
         private var length: UInt64?
         private var hasContentType = false
         private var hasEntityTag = false
@@ -95,13 +97,13 @@ extension StoredHead {
         }
 
         /// A line, or the end, is at `index`.
-        mutating func begin(at index: Int) {
-            if index == head.partialStart { begun |= 1 }
-            if index == head.multipartStart { begun |= 2 }
-            if index == head.notModifiedStart { begun |= 4 }
+        mutating func lineStarted(at index: Int) {
+            if index == head.partialStart { startedParts |= 1 }
+            if index == head.multipartStart { startedParts |= 2 }
+            if index == head.notModifiedStart { startedParts |= 4 }
         }
 
-        mutating func take(
+        mutating func validateLine(
             _ line: FieldLine, in bytes: Span<UInt8>, _ flags: EntryFlags
         ) throws(StoredHeadFault) {
             let start = Int(line.name.start)
@@ -121,22 +123,22 @@ extension StoredHead {
                     hasEntityTag = EntityTag(bytes, at: line.value.range) != nil
                 }
             // Of the one message with all of it.
-            case .contentRange where start >= head.partialStart: throw .foreignField(at: start)
-            case .age: throw .foreignField(at: start)
-            case .date where !flags.contains(.isDated): throw .foreignField(at: start)
+            case .contentRange where start >= head.partialStart: throw .forbiddenField(at: start)
+            case .age: throw .forbiddenField(at: start)
+            case .date where !flags.contains(.isDated): throw .forbiddenField(at: start)
             default:
-                if HopByHop.isForOneHop(bytes, at: line.name.range, id: line.id) {
-                    throw .foreignField(at: start)
+                if HopByHop.isHopByHop(bytes, at: line.name.range, id: line.id) {
+                    throw .forbiddenField(at: start)
                 }
             }
         }
 
-        func conclude(in bytes: Span<UInt8>, size: UInt64?) throws(StoredHeadFault) {
+        func finish(in bytes: Span<UInt8>, size: UInt64?) throws(StoredHeadFault) {
             let starts = [
                 fieldsStart, head.partialStart, head.multipartStart, head.notModifiedStart,
             ]
-            guard begun == 7, zip(starts, starts.dropFirst()).allSatisfy({ $0 <= $1 }) else {
-                throw .places
+            guard startedParts == 7, zip(starts, starts.dropFirst()).allSatisfy({ $0 <= $1 }) else {
+                throw .partOffsets
             }
             guard length == size else { throw .length }
             guard hasContentType || head.contentType.isEmpty else { throw .contentType }

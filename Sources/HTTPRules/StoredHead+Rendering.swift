@@ -18,10 +18,10 @@ extension StoredHead {
     ///   - received: becomes the Date of an answer that has none (RFC 9110 §6.6.1); with nil the
     ///     head then holds none.
     package init(
-        _ head: AnswerHead, size: UInt64?, rules: AnswerFieldRules = .none,
+        _ head: ResponseHead, size: UInt64?, rules: ResponseFieldRules = .none,
         unstored: FieldNames = FieldNames(), received: WallTime? = nil
     ) {
-        var pieces = Pieces(head, rules: rules, unstored: unstored)
+        var pieces = Renderer(head, rules: rules, unstored: unstored)
         pieces.bytes.reserveCapacity(head.bytes.count + 128)
         StatusLine.append(head, to: &pieces.bytes)
         if let size {
@@ -72,60 +72,61 @@ extension StoredHead {
 
         private static func other(_ bytes: Span<UInt8>, at name: Range<Int>) -> Part {
             switch name.count {
-            case 6 where bytes.holdsIgnoringCase("digest", at: name): return .representation
-            case 11 where bytes.holdsIgnoringCase("repr-digest", at: name): return .representation
-            case 11 where bytes.holdsIgnoringCase("content-md5", at: name): return .message
-            case 14 where bytes.holdsIgnoringCase("content-digest", at: name): return .message
-            case 16 where bytes.holdsIgnoringCase("content-location", at: name): return .rest
+            case 6 where bytes.matchesIgnoringCase("digest", at: name): return .representation
+            case 11 where bytes.matchesIgnoringCase("repr-digest", at: name): return .representation
+            case 11 where bytes.matchesIgnoringCase("content-md5", at: name): return .message
+            case 14 where bytes.matchesIgnoringCase("content-digest", at: name): return .message
+            case 16 where bytes.matchesIgnoringCase("content-location", at: name): return .rest
             case let count:
                 let start = name.lowerBound
-                guard count > 8, bytes.holdsIgnoringCase("content-", at: start..<start + 8) else {
+                guard count > 8, bytes.matchesIgnoringCase("content-", at: start..<start + 8) else {
                     return .rest
                 }
                 // And its report-only form.
                 let isPolicy =
                     count >= 23
-                    && bytes.holdsIgnoringCase("content-security-policy", at: start..<start + 23)
+                    && bytes.matchesIgnoringCase("content-security-policy", at: start..<start + 23)
                 return isPolicy ? .rest : .representation
             }
         }
     }
 
     /// Takes the lines of an answer apart and puts them together again part by part.
-    private struct Pieces {
+    private struct Renderer {
         var bytes: [UInt8] = []
         var contentType = Extent.empty
         var entityTag = Extent.empty
-        private let head: AnswerHead
+        private let head: ResponseHead
         private var lines: [(part: Part, line: FieldLine)] = []
         private var settings: [(part: Part, setting: FieldSetting)] = []
 
-        init(_ head: AnswerHead, rules: AnswerFieldRules, unstored: FieldNames) {
+        init(_ head: ResponseHead, rules: ResponseFieldRules, unstored: FieldNames) {
             self.head = head
             let span = head.bytes.span
             let hop = HopByHop(head.lines, in: span)
             for line in head.lines {
                 switch line.id {
                 case .age, .contentLength: continue
-                case .cacheControl where rules.clientControl != nil: continue
-                case .expires where rules.clientControl != nil: continue
+                case .cacheControl where rules.clientCacheControl != nil: continue
+                case .expires where rules.clientCacheControl != nil: continue
                 default: break
                 }
                 let isDropped =
-                    hop.contains(line, in: span) || rules.drops(line, in: span)
+                    hop.contains(line, in: span) || rules.removes(line, in: span)
                     || unstored.contains(span, at: line.name.range)
                 if isDropped { continue }
                 lines.append((Part(line.id, span, at: line.name.range), line))
             }
             for setting in rules.lines {
-                if rules.clientControl != nil, setting.id == .cacheControl || setting.id == .expires
+                if rules.clientCacheControl != nil,
+                    setting.id == .cacheControl || setting.id == .expires
                 {
                     continue
                 }
                 let name = setting.name
                 settings.append((Part(setting.id, name.span, at: name.indices), setting))
             }
-            if let control = rules.clientControl { settings.append((.rest, control)) }
+            if let control = rules.clientCacheControl { settings.append((.rest, control)) }
         }
 
         mutating func append(_ part: Part) {
@@ -133,17 +134,17 @@ extension StoredHead {
             for (place, line) in lines where place == part {
                 let start = bytes.count
                 bytes.appendLine(line, of: source.span)
-                note(line.id, value: Int(line.name.count) + 2 + start..<bytes.count - 2)
+                recordExtent(line.id, value: Int(line.name.count) + 2 + start..<bytes.count - 2)
             }
             for (place, setting) in settings where place == part {
                 let start = bytes.count
                 bytes.appendLine(setting)
-                note(setting.id, value: setting.name.count + 2 + start..<bytes.count - 2)
+                recordExtent(setting.id, value: setting.name.count + 2 + start..<bytes.count - 2)
             }
         }
 
         /// Of several lines the first counts; a tag that is none is compared with nothing.
-        private mutating func note(_ id: FieldName, value: Range<Int>) {
+        private mutating func recordExtent(_ id: FieldName, value: Range<Int>) {
             let extent = Extent(start: value.lowerBound, count: value.count)
             switch id {
             case .contentType where contentType.isEmpty: contentType = extent

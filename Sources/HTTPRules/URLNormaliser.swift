@@ -39,9 +39,9 @@ struct URLNormaliser {
     }
 
     private mutating func scheme(_ bytes: inout [UInt8]) throws(URLRefusal) {
-        if bytes.span.holdsIgnoringCase("http://", at: 0..<min(7, sourceEnd)) {
+        if bytes.span.matchesIgnoringCase("http://", at: 0..<min(7, sourceEnd)) {
             index = 7
-        } else if bytes.span.holdsIgnoringCase("https://", at: 0..<min(8, sourceEnd)) {
+        } else if bytes.span.matchesIgnoringCase("https://", at: 0..<min(8, sourceEnd)) {
             secure = true
             index = 8
         } else {
@@ -60,7 +60,7 @@ struct URLNormaliser {
         if start < end, bytes[start] == UInt8(ascii: "[") {
             try ipv6(&bytes, end: end)
         } else {
-            try name(&bytes, end: end)
+            try contains(&bytes, end: end)
         }
         if index < end { try port(&bytes, end: end) }
         index = end
@@ -71,7 +71,7 @@ struct URLNormaliser {
     }
 
     /// A name or an IPv4 address, up to `end` or the colon before it.
-    private mutating func name(_ bytes: inout [UInt8], end: Int) throws(URLRefusal) {
+    private mutating func contains(_ bytes: inout [UInt8], end: Int) throws(URLRefusal) {
         let start = index
         let written = bytes.count
         while index < end, bytes[index] != UInt8(ascii: ":") {

@@ -25,11 +25,11 @@ package struct AccessLine {
     /// `hit`, `disk`, `revalidated`, `stale`, `collapsed`, `miss`, `peer`, `passed` or `-`.
     package var outcome: StaticString
     package var isComplete: Bool
-    package var took: Interval
+    package var duration: Interval
 
     package init(
         _ request: LoggedRequest, remote: String, milliseconds: Int64, status: UInt16,
-        bodyBytes: UInt64, outcome: StaticString, isComplete: Bool, took: Interval
+        bodyBytes: UInt64, outcome: StaticString, isComplete: Bool, duration: Interval
     ) {
         self.request = request
         self.remote = remote
@@ -38,7 +38,7 @@ package struct AccessLine {
         self.bodyBytes = bodyBytes
         self.outcome = outcome
         self.isComplete = isComplete
-        self.took = took
+        self.duration = duration
     }
 
     /// Appends the line with its end; of a question of another node there is none in the combined
@@ -89,7 +89,7 @@ extension ByteBuffer {
         writeString("\",\"version\":\"\(request.version)\",\"status\":\(line.status)")
         writeString(",\"body_bytes\":\(line.bodyBytes),\"outcome\":\"\(line.outcome)\"")
         writeString(",\"complete\":\(line.isComplete)")
-        writeString(",\"duration_us\":\(line.took.nanoseconds / 1000),\"referer\":\"")
+        writeString(",\"duration_us\":\(line.duration.nanoseconds / 1000),\"referer\":\"")
         writeEscapedJSON(request.referer)
         writeString("\",\"user_agent\":\"")
         writeEscapedJSON(request.userAgent)

@@ -19,7 +19,7 @@ final class AccessLog: Sendable {
     }
 
     /// Writes `lines` complete lines, or drops and counts them.
-    func hand(over buffer: ByteBuffer, lines: Int) {
+    func enqueue(_ buffer: ByteBuffer, lines: Int) {
         writer.write(buffer) { [counters] in counters.add(.accessLinesDropped, lines) }
     }
 

@@ -10,7 +10,7 @@ extension Configuration {
             let name = setting.name
             let source = values.source(name)
             let texts = values.texts(name)
-            let before = self.given.texts(name)
+            let before = self.declaredValues.texts(name)
             if source == .builtIn, texts == before || before.isEmpty { return nil }
             let from =
                 source == .builtIn ? "as the settings above demand" : source.text(for: name)
@@ -24,7 +24,7 @@ extension Configuration {
 
     /// What images have settings of their own for.
     private var imageListing: [String] {
-        let shown = values.images.shown
+        let shown = values.images.shownOptions
         return shown.isEmpty
             ? []
             : ["\(ConfigurationFile.imagesKey):"] + shown.map { "  \($0.name): \($0.yaml)" }
@@ -38,7 +38,7 @@ extension Configuration {
             lines.append(
                 "  \(Self.yaml("\(site.pattern)")):  # \(site.source.text(for: .site))")
             lines.append("    origin: \(site.origin)")
-            lines += site.lines.map { "    \($0.option.rawValue): \($0.yaml)" }
+            lines += site.shownOptions.map { "    \($0.option.rawValue): \($0.yaml)" }
         }
         return lines
     }
@@ -47,7 +47,7 @@ extension Configuration {
     package var descriptorWarnings: [String] {
         DescriptorBudget(
             self, descriptors: DescriptorLimit.raise(),
-            loops: loops ?? min(System.coreCount, Hall.countMax)
+            loops: loops ?? min(System.coreCount, EventLoopContext.countMax)
         ).warnings
     }
 
@@ -73,7 +73,7 @@ extension Configuration {
         return isPlain && isWord && !text.hasSuffix(":") ? text : quoted(text)
     }
 
-    /// Two characters are escaped that `ConfigurationText` refuses even between quotes.
+    /// Two characters are escaped that `YAMLPrecheck` refuses even between quotes.
     private static func quoted(_ text: String) -> String {
         LogLine.quoted(text).replacing("&", with: "\\u0026").replacing("?", with: "\\u003F")
     }

@@ -14,9 +14,9 @@ extension Configuration {
     package static func check(
         flags: [String: [String]], environment: [String: String],
         file: (name: String, text: String)?
-    ) throws(ConfigurationFaults) -> Configuration {
+    ) throws(ConfigurationErrors) -> Configuration {
         let layers = try ConfigurationLayers(flags: flags, environment: environment, file: file)
-        var faults = layers.file?.faults ?? []
+        var faults = layers.file?.errors ?? []
         var given = ConfigurationValues()
         given.siteBlocks = layers.file?.sites ?? []
         given.images = layers.file?.images ?? ImageBlock()
@@ -25,19 +25,19 @@ extension Configuration {
                 let (parsed, source) = try layers.values(of: setting)
                 given.set(setting.name, parsed, from: source)
             } catch {
-                faults.append(.setting(error))
+                faults.append(.invalidSetting(error))
             }
         }
-        if let faults = ConfigurationFaults(faults) { throw faults }
-        return try Configuration(settling: given, warnings: layers.warnings)
+        if let faults = ConfigurationErrors(faults) { throw faults }
+        return try Configuration(reconciling: given, warnings: layers.warnings)
     }
 
     /// Settings as they were given, held against each other.
     init(
-        settling given: ConfigurationValues, warnings: [String]
-    ) throws(ConfigurationFaults) {
+        reconciling given: ConfigurationValues, warnings: [String]
+    ) throws(ConfigurationErrors) {
         var values = given
-        if let faults = ConfigurationFaults(values.settle()) { throw faults }
-        self.init(values, given: given, warnings: warnings)
+        if let faults = ConfigurationErrors(values.reconcile()) { throw faults }
+        self.init(values, declared: given, warnings: warnings)
     }
 }

@@ -7,7 +7,7 @@ package import Telemetry
 /// Every setting of a node, resolved, checked and typed; see ``Setting/table`` for their meanings.
 package struct Configuration: Sendable {
     /// The form of the access log.
-    package enum AccessLog: String, CaseIterable, Sendable {
+    package enum AccessLogFormat: String, CaseIterable, Sendable {
         case off
         case combined
         case json
@@ -22,7 +22,7 @@ package struct Configuration: Sendable {
     }
 
     /// Who turns origins' names into addresses where there is a forward proxy.
-    package enum ProxyNames: String, CaseIterable, Sendable {
+    package enum ProxyNameResolution: String, CaseIterable, Sendable {
         case node
         case proxy
     }
@@ -35,10 +35,10 @@ package struct Configuration: Sendable {
     /// Nil for no tokens.
     package var adminTokenFile: String? { values.path(.adminTokenFile) }
     /// What the tokens are good for that the file held when it was last read.
-    package var adminGrants: [AdminAccess.Grant] = []
+    package var adminGrants: [AdminAccessPolicy.Grant] = []
     /// Nil for one per core.
     package var loops: Int?
-    package var accessLog: AccessLog
+    package var accessLog: AccessLogFormat
     package var logLevel: Logger.Level
     /// Nil for no token.
     package var decisionTokenFile: String?
@@ -55,7 +55,7 @@ package struct Configuration: Sendable {
     /// Nil for no limit.
     package var memoryEntriesMax: Int?
     /// Whether memory is given up before it runs out.
-    package var yieldsToPressure: Bool
+    package var respondsToMemoryPressure: Bool
     /// Never above ``memoryBytesMax``.
     package var objectBytesMax: Int
     package var variantsMax: Int
@@ -98,11 +98,11 @@ package struct Configuration: Sendable {
     package var originHeadBytesMax: Int
     package var originFieldsMax: Int
     package var originBodyBytesMax: UInt64
-    package var originProxyNames: ProxyNames
+    package var originProxyNames: ProxyNameResolution
     package var dnsTTL: Interval
     package var dnsFailureTTL: Interval
     package var dnsNamesMax: Int
-    package var fillsMax: Int
+    package var fetchesMax: Int
     /// Nil for the default, which is none on loopback.
     package var connectionsPerClient: Int?
     /// Hundredths of what is limited that one client may have.
@@ -150,20 +150,20 @@ package struct Configuration: Sendable {
     /// What the properties above were made of.
     private(set) var values: ConfigurationValues
     /// The same before settings were held against each other.
-    private(set) var given: ConfigurationValues
+    private(set) var declaredValues: ConfigurationValues
 }
 
 extension Configuration {
     /// Fills in the values of fields that stand in files of their own.
     mutating func readFieldFiles() throws(ConfigurationError) {
-        try given.readFieldFiles()
-        (values.siteBlocks, values.images) = (given.siteBlocks, given.images)
+        try declaredValues.readFieldFiles()
+        (values.siteBlocks, values.images) = (declaredValues.siteBlocks, declaredValues.images)
         sites = SiteTable(values.sites.map(\.site))
     }
 
-    init(_ values: ConfigurationValues, given: ConfigurationValues, warnings: [String]) {
+    init(_ values: ConfigurationValues, declared: ConfigurationValues, warnings: [String]) {
         self.values = values
-        self.given = given
+        self.declaredValues = declared
         listen = values.addresses(.listen)
         adminListen = values.addresses(.adminListen).first
         loops = values.countUnlessZero(.loops)
@@ -174,7 +174,7 @@ extension Configuration {
         drainTimeout = values.interval(.drainTimeout)
         memoryBytesMax = values.bytes(.memoryLimit)
         memoryEntriesMax = values.countUnlessZero(.memoryEntries)
-        yieldsToPressure = values.isOn(.memoryPressure)
+        respondsToMemoryPressure = values.isOn(.memoryPressure)
         objectBytesMax = values.bytes(.objectLimit)
         variantsMax = values.count(.variantsLimit)
         defaultTTL = values.interval(.defaultTTL)
@@ -206,7 +206,7 @@ extension Configuration {
         dnsTTL = values.interval(.dnsTTL)
         dnsFailureTTL = values.interval(.dnsFailureTTL)
         dnsNamesMax = values.count(.dnsNamesLimit)
-        fillsMax = values.count(.fillsLimit)
+        fetchesMax = values.count(.fillsLimit)
         connectionsPerClient = values.countUnlessZero(.connectionsPerClient)
         clientPercent = values.count(.clientShare)
         originPercent = values.count(.originShare)

@@ -19,12 +19,12 @@ package struct ConfigurationChange: Hashable, Sendable {
 
     /// Whom origins are to be for this node to believe them has changed, be it in a file that is
     /// called what it was.
-    package var hasNewTrust = false
+    package var hasNewOriginTrust = false
 
     package var isEmpty: Bool { live.isEmpty && awaitingRestart.isEmpty }
 
     /// True if a setting under this heading changes live.
-    package func touches(_ section: Setting.Section) -> Bool {
+    package func affects(_ section: Setting.Section) -> Bool {
         live.contains { $0.name.setting.section == section }
     }
 }
@@ -38,18 +38,18 @@ extension Configuration {
     /// - Throws: what does not fit; nothing is to change then.
     package func changed(
         to next: Configuration
-    ) throws(ConfigurationFaults) -> (configuration: Configuration, change: ConfigurationChange) {
-        var given = next.given
+    ) throws(ConfigurationErrors) -> (configuration: Configuration, change: ConfigurationChange) {
+        var given = next.declaredValues
         for setting in Setting.table where setting.needsRestart {
-            given.copy(setting.name, from: self.given)
+            given.copy(setting.name, from: self.declaredValues)
         }
-        var kept = try Configuration(settling: given, warnings: next.warnings)
+        var kept = try Configuration(reconciling: given, warnings: next.warnings)
         // Clients of the same port would go on with what they have begun, perhaps in clear text.
         guard tls.certificateFiles.isEmpty == kept.tls.certificateFiles.isEmpty else {
-            throw ConfigurationFaults(.tlsSwitched(off: kept.tls.certificateFiles.isEmpty))
+            throw ConfigurationErrors(.tlsToggled(off: kept.tls.certificateFiles.isEmpty))
         }
         guard (cluster.secretFile == nil) == (kept.cluster.secretFile == nil) else {
-            throw ConfigurationFaults(.clusterSwitched(off: kept.cluster.secretFile == nil))
+            throw ConfigurationErrors(.clusterToggled(off: kept.cluster.secretFile == nil))
         }
         kept.decisionToken = next.decisionToken
         kept.cluster.secrets = next.cluster.secrets
@@ -60,7 +60,7 @@ extension Configuration {
         let live = Self.differences(values, kept.values) { !$0.needsRestart }
         let awaiting = Self.differences(values, next.values) { $0.needsRestart }
         var change = ConfigurationChange(live: live, awaitingRestart: awaiting)
-        change.hasNewTrust =
+        change.hasNewOriginTrust =
             tls.material.origins != next.tls.material.origins
             || tls.material.sites != next.tls.material.sites
         return (kept, change)
@@ -80,19 +80,19 @@ extension Configuration {
                 isOfSites && old == new && before.sites.map(\.site) != after.sites.map(\.site)
             guard old != new || hasOtherSecrets else { return nil }
             return ConfigurationChange.Item(
-                name: setting.name, before: shown(old, new),
-                after: shown(new, old) + (hasOtherSecrets ? " with other secrets" : ""))
+                name: setting.name, before: summary(old, new),
+                after: summary(new, old) + (hasOtherSecrets ? " with other secrets" : ""))
         }
     }
 
     /// Long lists are cut, but not before the first item in which they differ.
-    private static func shown(_ texts: [String], _ other: [String]) -> String {
+    private static func summary(_ texts: [String], _ other: [String]) -> String {
         guard !texts.isEmpty else { return "none" }
         let itemsMax = 8
         let common = zip(texts, other).prefix { $0 == $1 }.count
         let start = texts.count <= itemsMax ? 0 : min(common, texts.count - 1)
         let shown = texts[start...].prefix(itemsMax)
-        let text = shown.map { String($0.prefix(200)).onOneLine }.joined(separator: " ")
+        let text = shown.map { String($0.prefix(200)).singleLine }.joined(separator: " ")
         let left = texts.count - shown.count
         return left == 0 ? text : text + " and \(left) more"
     }

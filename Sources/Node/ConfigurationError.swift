@@ -6,9 +6,9 @@ package import Telemetry
 /// Why a node does not start with the settings it was given; nothing has been opened yet.
 package enum ConfigurationError: Error, Hashable {
     /// One value is refused.
-    case setting(SettingError)
+    case invalidSetting(SettingError)
     /// What the file says of a site is refused.
-    case site(SiteFault)
+    case invalidSite(SiteFault)
     /// The file with the decision token is of no use.
     case decisionToken(String, reason: String)
     /// A file of certificates or keys is of no use.
@@ -18,13 +18,13 @@ package enum ConfigurationError: Error, Hashable {
     /// A file with the value of a field that a site sets is of no use.
     case fieldFile(String, name: String, file: String, reason: String)
     /// A site says whom to believe over TLS, and its origin is reached without.
-    case siteTrustUnused(SitePattern, SiteOption, from: SettingSource)
+    case unusedSiteTrust(SitePattern, SiteOption, from: SettingSource)
     /// Certificates and keys do not go in pairs.
-    case keysUnpaired(certificates: Int, keys: Int)
+    case unpairedKeys(certificates: Int, keys: Int)
     /// A node that runs would begin or cease to speak TLS.
-    case tlsSwitched(off: Bool)
+    case tlsToggled(off: Bool)
     /// A setting has a meaning only where there is TLS.
-    case needsCertificate(SettingName, from: SettingSource)
+    case requiresTLS(SettingName, from: SettingSource)
     /// The file with the keys of signed URLs is of no use.
     case signingKeys(String, reason: String)
     /// The file with the tokens of PURGE is of no use.
@@ -32,45 +32,45 @@ package enum ConfigurationError: Error, Hashable {
     /// The file with the tokens of operators is of no use.
     case adminTokens(String, reason: String)
     /// Operators beyond loopback are served, and nobody has to prove to be one.
-    case adminNotGuarded(listen: ListenAddress, from: SettingSource)
+    case unprotectedAdminPort(listen: ListenAddress, from: SettingSource)
     /// The file with the cluster's secrets is of no use.
     case clusterSecrets(String, reason: String)
     /// A setting has a meaning only in a cluster.
-    case needsClusterSecret(SettingName, from: SettingSource)
+    case requiresClusterSecret(SettingName, from: SettingSource)
     /// A node that runs would join or leave its cluster.
-    case clusterSwitched(off: Bool)
+    case clusterToggled(off: Bool)
     /// The file has a key that is no setting; the nearest setting, if one is near.
     case unknownKey(String, file: String, line: Int?, nearest: SettingName?)
     /// The file has a setting that only flag and environment may give.
-    case notInFile(SettingName, file: String, line: Int?)
+    case notAllowedInFile(SettingName, file: String, line: Int?)
     /// The file is no YAML mapping of keys to values.
     case malformedFile(String, line: Int?, reason: String)
     case unreadableFile(String, reason: String)
     /// A setting is larger than another allows it to be; both as texts.
-    case above(
+    case valueAboveLimit(
         SettingName, String, from: SettingSource, limit: SettingName, String,
         limitFrom: SettingSource)
     /// Four segments of the disk's log do not fit into its limit.
     case diskTooSmall(String, from: SettingSource, neededBytes: UInt64)
     /// Two sites answer to one Host.
-    case siteTwice(SitePattern, from: SettingSource, and: SettingSource)
+    case duplicateSite(SitePattern, from: SettingSource, and: SettingSource)
     case tooManySites(Int)
     /// A site is to be signed, and there are no keys.
-    case siteWithoutKeys(SitePattern, from: SettingSource)
+    case missingSigningKeys(SitePattern, from: SettingSource)
     /// A setting of a site, or of images, is larger than one of the node allows it to be; whose it
     /// is, and both values, as texts.
-    case siteAbove(String, SiteOption, String, limit: SettingName, String)
+    case siteValueAboveLimit(String, SiteOption, String, limit: SettingName, String)
     /// Clients beyond loopback are served, and nobody said which origins may be fetched from.
-    case originsNotSaid(listen: ListenAddress, from: SettingSource)
+    case missingOrigins(listen: ListenAddress, from: SettingSource)
 }
 
 extension ConfigurationError: CustomStringConvertible {
     /// One line for the operator, control bytes escaped.
     package var description: String {
         switch self {
-        case .setting(let error):
+        case .invalidSetting(let error):
             return error.description
-        case .site(let fault):
+        case .invalidSite(let fault):
             return fault.description
         case .decisionToken(let file, let reason):
             return "setting decision-token-file: \(file.quoted(limit: 4096)) cannot be used: "
@@ -81,21 +81,21 @@ extension ConfigurationError: CustomStringConvertible {
         case .siteTLS(let pattern, let option, let file, let reason):
             return
                 "site \(pattern): \(option.rawValue): \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(option.allowed)"
+                + "\(reason); allowed: \(option.allowedFormat)"
         case .fieldFile(let whose, let name, let file, let reason):
             return "\(whose): set-request-fields: "
                 + "\(name): \(file.quoted(limit: 4096)) cannot be used: \(reason); "
                 + "allowed: a file of 1 to 4096 bytes in one line"
-        case .siteTrustUnused(let pattern, let option, let source):
+        case .unusedSiteTrust(let pattern, let option, let source):
             return "site \(pattern) (from \(source.text(for: .site))): \(option.rawValue) has no "
                 + "meaning without TLS; allowed: with an origin that begins with https://"
-        case .keysUnpaired(let certificates, let keys):
+        case .unpairedKeys(let certificates, let keys):
             return "setting tls-certificate is given \(certificates) times and setting tls-key "
                 + "\(keys) times; allowed: a tls-key for each tls-certificate, in the same order"
-        case .tlsSwitched(let isOff):
+        case .tlsToggled(let isOff):
             return "setting tls-certificate would turn TLS \(isOff ? "off" : "on") while the node "
                 + "runs; allowed: other certificates; turn TLS \(isOff ? "off" : "on") at a restart"
-        case .needsCertificate(let name, let source):
+        case .requiresTLS(let name, let source):
             return "setting \(name.rawValue) (from \(source.text(for: name))) has no meaning "
                 + "without TLS; allowed: together with tls-certificate and tls-key"
         case .signingKeys(let file, let reason):
@@ -106,26 +106,26 @@ extension ConfigurationError: CustomStringConvertible {
                 + "\(reason); allowed: \(TokenFile.allowed)"
         case .adminTokens(let file, let reason):
             return "setting admin-token-file: \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(AdminTokens.allowed)"
-        case .adminNotGuarded(let listen, let source):
+                + "\(reason); allowed: \(AdminTokenFile.allowedFormat)"
+        case .unprotectedAdminPort(let listen, let source):
             return
                 "setting admin-listen (from \(source.text(for: .adminListen))): \(listen) is not "
                 + "a loopback address, and everybody who reaches it could do everything; allowed: "
                 + "a loopback address, or together with admin-token-file or client-ca"
         case .clusterSecrets(let file, let reason):
             return "setting cluster-secret-file: \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(ClusterConfiguration.secretsAllowed)"
-        case .needsClusterSecret(let name, let source):
+                + "\(reason); allowed: \(ClusterConfiguration.secretsFormat)"
+        case .requiresClusterSecret(let name, let source):
             return "setting \(name.rawValue) (from \(source.text(for: name))) has no meaning "
                 + "without a secret; allowed: together with cluster-secret-file"
-        case .clusterSwitched(let isOff):
+        case .clusterToggled(let isOff):
             return "setting cluster-secret-file would turn the cluster \(isOff ? "off" : "on") "
                 + "while the node runs; allowed: other secrets; turn it \(isOff ? "off" : "on") "
                 + "at a restart"
         case .unknownKey(let key, let file, let line, let nearest):
             let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
             return "\(key.quoted()) (from \(place(file, line))) is not a setting" + hint
-        case .notInFile(let name, let file, let line):
+        case .notAllowedInFile(let name, let file, let line):
             return
                 "setting \(name.rawValue) (from \(place(file, line))) cannot be given in a file; "
                 + "allowed: flag \(name.flag) or environment \(name.environmentName)"
@@ -133,7 +133,8 @@ extension ConfigurationError: CustomStringConvertible {
             return "\(place(file, line)): \(reason); allowed: one YAML mapping, e.g. \(example)"
         case .unreadableFile(let file, let reason):
             return "setting config: \(file.quoted(limit: 4096)) cannot be read: \(reason)"
-        case .above(let name, let text, let source, let limit, let limitText, let limitSource):
+        case .valueAboveLimit(
+            let name, let text, let source, let limit, let limitText, let limitSource):
             return
                 "setting \(name.rawValue) (from \(source.text(for: name))): \(text) is too large; "
                 + "allowed: at most setting \(limit.rawValue), which is \(limitText) "
@@ -143,24 +144,24 @@ extension ConfigurationError: CustomStringConvertible {
                 "setting disk-limit (from \(source.text(for: .diskLimit))): \(text) is too small "
                 + "for the four segments that a disk cache needs; allowed: at least \(needed)B, "
                 + "e.g. --disk-limit 8MiB, or 0 for no disk cache"
-        case .originsNotSaid(let listen, let source):
+        case .missingOrigins(let listen, let source):
             let name = SettingName.allowOrigin
             let site = SettingName.site
             return "setting \(name.rawValue) or \(site.rawValue) is needed because setting listen "
                 + "(from \(source.text(for: .listen))) has \(listen), which is beyond loopback; "
                 + "allowed: \(name.setting.kind.allowed), e.g. \(name.flag) '*.example.com', "
                 + "or \(site.flag) \(site.setting.example ?? "")"
-        case .siteTwice(let pattern, let source, let other):
+        case .duplicateSite(let pattern, let source, let other):
             return "site \(pattern) (from \(source.text(for: .site))) is given twice "
                 + "(also from \(other.text(for: .site))); allowed: each Host once"
         case .tooManySites(let count):
             return "\(count) sites are given; allowed: at most \(ConfigurationValues.sitesMax)"
-        case .siteWithoutKeys(let pattern, let source):
+        case .missingSigningKeys(let pattern, let source):
             let keys = SettingName.signingKeyFile
             return "site \(pattern) (from \(source.text(for: .site))): signed is on; "
                 + "allowed: only with setting \(keys.rawValue), "
                 + "e.g. \(keys.flag) \(keys.setting.example ?? "")"
-        case .siteAbove(let whose, let option, let text, let limit, let limitText):
+        case .siteValueAboveLimit(let whose, let option, let text, let limit, let limitText):
             return "\(whose): \(option.rawValue) is \(text); allowed: at most setting "
                 + "\(limit.rawValue), which is \(limitText)"
         }

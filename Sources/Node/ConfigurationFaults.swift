@@ -1,5 +1,5 @@
 /// Everything that is wrong with the settings a node was given; at least one fault.
-package struct ConfigurationFaults: Error, Hashable {
+package struct ConfigurationErrors: Error, Hashable {
     package let first: ConfigurationError
     package let others: [ConfigurationError]
 

@@ -6,28 +6,28 @@ import Yams
 /// So `access-log: off` is the word `off`, and `memory-entries: 010` is not octal.
 struct ConfigurationFile {
     /// One text and the line it stands on, from 1.
-    struct Text {
+    struct LocatedText {
         let text: String
         let line: Int?
     }
 
     /// What one key was given.
-    enum Given {
-        case scalar(Text)
-        case list([Text], line: Int?)
+    enum FileValue {
+        case scalar(LocatedText)
+        case list([LocatedText], line: Int?)
         /// A mapping, or a list inside a list.
         case nested(line: Int?)
     }
 
     let name: String
-    private(set) var settings: [SettingName: Given] = [:]
+    private(set) var settings: [SettingName: FileValue] = [:]
     /// Sites with settings of their own, in the order of the file.
     private(set) var sites: [SiteBlock] = []
     private(set) var images = ImageBlock()
     /// Keys that are no settings of a file; no more than can be read.
-    private(set) var faults: [ConfigurationError] = []
+    private(set) var errors: [ConfigurationError] = []
 
-    private static let faultsMax = 100
+    private static let errorsMax = 100
     /// The key of the mapping of sites.
     static let sitesKey = "sites"
     /// The key of the settings of images.
@@ -36,14 +36,14 @@ struct ConfigurationFile {
     /// Reads a file of one mapping, or of nothing at all.
     init(name: String, text: String) throws(ConfigurationError) {
         self.name = name
-        try ConfigurationText.check(text, in: name)
+        try YAMLPrecheck.check(text, in: name)
         guard let root = try Self.compose(name, text) else { return }
         if let scalar = root.scalar, scalar.string.isEmpty, scalar.style == .plain { return }
         guard let mapping = root.mapping else {
             throw .malformedFile(
                 name, line: root.mark?.line, reason: "the file is not a mapping of keys to values")
         }
-        for (key, value) in mapping where faults.count < Self.faultsMax {
+        for (key, value) in mapping where errors.count < Self.errorsMax {
             guard let text = key.scalar?.string else {
                 throw .malformedFile(
                     name, line: key.mark?.line, reason: "a key is not a plain word")
@@ -58,11 +58,11 @@ struct ConfigurationFile {
             }
             switch SettingName(rawValue: text) {
             case .config?:
-                faults.append(.notInFile(.config, file: name, line: key.mark?.line))
+                errors.append(.notAllowedInFile(.config, file: name, line: key.mark?.line))
             case let setting?:
-                settings[setting] = Self.given(value)
+                settings[setting] = Self.value(value)
             case nil:
-                faults.append(
+                errors.append(
                     .unknownKey(
                         text, file: name, line: key.mark?.line,
                         nearest: SettingName.nearest(to: text)))
@@ -71,29 +71,29 @@ struct ConfigurationFile {
     }
 
     private mutating func read(sites value: Yams.Node) throws(ConfigurationError) {
-        guard let texts = SiteText.all(under: value) else {
+        guard let texts = RawSiteBlock.sites(under: value) else {
             throw .malformedFile(
                 name, line: value.mark?.line,
                 reason: "\(Self.sitesKey) is not a mapping of hosts to URLs or to settings"
             )
         }
         var siteFaults: [SiteFault] = []
-        for text in texts where siteFaults.count < Self.faultsMax {
+        for text in texts where siteFaults.count < Self.errorsMax {
             if let site = SiteBlock(text, in: name, &siteFaults) { sites.append(site) }
         }
-        faults += siteFaults.map(ConfigurationError.site)
+        errors += siteFaults.map(ConfigurationError.invalidSite)
     }
 
     private mutating func read(images value: Yams.Node) throws(ConfigurationError) {
-        guard var options = SiteText.options(of: value) else {
+        guard var options = RawSiteBlock.options(of: value) else {
             throw .malformedFile(
                 name, line: value.mark?.line,
                 reason: "\(Self.imagesKey) is not a mapping of settings")
         }
         options.removeAll { $0.key.text == ImageBlock.originsKey }
-        var origins: [SiteText] = []
+        var origins: [RawSiteBlock] = []
         if let node = value.mapping?[ImageBlock.originsKey] {
-            guard let texts = SiteText.all(under: node) else {
+            guard let texts = RawSiteBlock.sites(under: node) else {
                 throw .malformedFile(
                     name, line: node.mark?.line,
                     reason: "\(ImageBlock.originsKey) of \(Self.imagesKey) is not a mapping of "
@@ -103,13 +103,13 @@ struct ConfigurationFile {
         }
         var found: [SiteFault] = []
         if let block = ImageBlock(options, origins: origins, in: name, &found) { images = block }
-        faults += found.map(ConfigurationError.site)
+        errors += found.map(ConfigurationError.invalidSite)
     }
 
-    private static func given(_ value: Yams.Node) -> Given {
+    private static func value(_ value: Yams.Node) -> FileValue {
         if let text = text(value) { return .scalar(text) }
         guard let sequence = value.sequence else { return .nested(line: value.mark?.line) }
-        var texts: [Text] = []
+        var texts: [LocatedText] = []
         for item in sequence {
             guard let text = text(item) else { return .nested(line: item.mark?.line) }
             texts.append(text)
@@ -118,8 +118,8 @@ struct ConfigurationFile {
     }
 
     /// The text of a scalar and its line; nil for anything else.
-    static func text(_ node: Yams.Node) -> Text? {
-        node.scalar.map { Text(text: $0.string, line: node.mark?.line) }
+    static func text(_ node: Yams.Node) -> LocatedText? {
+        node.scalar.map { LocatedText(text: $0.string, line: node.mark?.line) }
     }
 
     private static func compose(
@@ -145,7 +145,7 @@ struct ConfigurationFile {
         case .duplicatedKeysInMapping(let keys, let first):
             .malformedFile(
                 name, line: first.mark.line,
-                reason: keys.sorted().prefix(3).map { String($0.prefix(80)).onOneLine }
+                reason: keys.sorted().prefix(3).map { String($0.prefix(80)).singleLine }
                     .joined(separator: ", ") + " is given more than once")
         default:
             .malformedFile(name, line: nil, reason: "the file is not YAML")

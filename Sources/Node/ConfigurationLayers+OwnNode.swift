@@ -3,47 +3,47 @@ import Telemetry
 
 extension ConfigurationLayers {
     /// The node that would run with these settings, for commands that ask it.
-    func ownNode(hasAdminFlag: Bool) -> OwnNode {
-        OwnNode(
-            hasAdminFlag: hasAdminFlag, adminPort: part(adminPort),
-            adminTokenFile: part(adminTokenFile), clientAddress: part(clientAddress),
-            healthAddress: part(healthAddress))
+    func ownNode(hasAdminFlag: Bool) -> LocalNode {
+        LocalNode(
+            hasAdminFlag: hasAdminFlag, adminPort: captured(adminPort),
+            adminTokenFile: captured(adminTokenFile), clientAddress: captured(clientAddress),
+            healthAddress: captured(healthAddress))
     }
 
-    private func part<Value>(
-        _ read: () throws(ConfigurationFaults) -> Value
-    ) -> Result<Value, OwnNode.Fault> {
-        do throws(ConfigurationFaults) {
+    private func captured<Value>(
+        _ read: () throws(ConfigurationErrors) -> Value
+    ) -> Result<Value, LocalNode.SettingError> {
+        do throws(ConfigurationErrors) {
             return .success(try read())
         } catch {
-            return .failure(OwnNode.Fault(error.first.description))
+            return .failure(LocalNode.SettingError(error.first.description))
         }
     }
 
-    private func adminPort() throws(ConfigurationFaults) -> OwnNode.AdminPort {
+    private func adminPort() throws(ConfigurationErrors) -> LocalNode.AdminPort {
         let values = try values(of: [.adminListen, .adminTokenFile, .clientCA])
-        guard let address = values.addresses(.adminListen).first else { return .off }
-        if values.path(.clientCA) != nil { return .wantsCertificate }
+        guard let address = values.addresses(.adminListen).first else { return .disabled }
+        if values.path(.clientCA) != nil { return .requiresCertificate }
         return address.port == 0
-            ? .chosenByKernel : .address(address, tokenFile: values.path(.adminTokenFile))
+            ? .ephemeral : .address(address, tokenFile: values.path(.adminTokenFile))
     }
 
-    private func adminTokenFile() throws(ConfigurationFaults) -> String? {
+    private func adminTokenFile() throws(ConfigurationErrors) -> String? {
         try values(of: [.adminTokenFile]).path(.adminTokenFile)
     }
 
-    private func clientAddress() throws(ConfigurationFaults) -> ListenAddress? {
+    private func clientAddress() throws(ConfigurationErrors) -> ListenAddress? {
         try clientAddresses().first { $0.port != 0 }
     }
 
-    private func healthAddress() throws(ConfigurationFaults) -> ListenAddress? {
+    private func healthAddress() throws(ConfigurationErrors) -> ListenAddress? {
         let values = try values(of: [.adminListen, .clientCA])
         let admin = values.path(.clientCA) == nil ? values.addresses(.adminListen) : []
         return (admin + (try clientAddresses())).first { $0.port != 0 }
     }
 
     /// Where clients are served in clear text.
-    private func clientAddresses() throws(ConfigurationFaults) -> [ListenAddress] {
+    private func clientAddresses() throws(ConfigurationErrors) -> [ListenAddress] {
         let values = try values(of: [.listen, .plainListen, .tlsCertificate])
         let hasTLS = !values.paths(.tlsCertificate).isEmpty
         return values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
@@ -51,14 +51,14 @@ extension ConfigurationLayers {
 
     private func values(
         of names: [SettingName]
-    ) throws(ConfigurationFaults) -> ConfigurationValues {
+    ) throws(ConfigurationErrors) -> ConfigurationValues {
         var values = ConfigurationValues()
         for name in names {
             do throws(SettingError) {
                 let (parsed, source) = try self.values(of: name.setting)
                 values.set(name, parsed, from: source)
             } catch {
-                throw ConfigurationFaults(.setting(error))
+                throw ConfigurationErrors(.invalidSetting(error))
             }
         }
         return values

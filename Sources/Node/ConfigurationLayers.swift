@@ -10,7 +10,7 @@ struct ConfigurationLayers {
     init(
         flags: [String: [String]], environment: [String: String],
         file: (name: String, text: String)?
-    ) throws(ConfigurationFaults) {
+    ) throws(ConfigurationErrors) {
         self.flags = flags
         self.environment = environment
         self.file = try file.map(Self.read)
@@ -18,11 +18,11 @@ struct ConfigurationLayers {
 
     private static func read(
         _ file: (name: String, text: String)
-    ) throws(ConfigurationFaults) -> ConfigurationFile {
+    ) throws(ConfigurationErrors) -> ConfigurationFile {
         do throws(ConfigurationError) {
             return try ConfigurationFile(name: file.name, text: file.text)
         } catch {
-            throw ConfigurationFaults(error)
+            throw ConfigurationErrors(error)
         }
     }
 
@@ -45,13 +45,13 @@ struct ConfigurationLayers {
         return (values, source)
     }
 
-    private typealias Texts = (texts: [(String, SettingSource)], source: SettingSource)
+    private typealias SourcedTexts = (texts: [(String, SettingSource)], source: SettingSource)
 
-    private func texts(of setting: Setting) throws(SettingError) -> Texts {
+    private func texts(of setting: Setting) throws(SettingError) -> SourcedTexts {
         if let texts = flags[setting.name.rawValue], !texts.isEmpty {
             return (texts.map { ($0, .flag) }, .flag)
         }
-        let words = words(of: setting)
+        let words = environmentTexts(of: setting)
         if !words.isEmpty { return (words.map { ($0, .environment) }, .environment) }
         if let file, let given = file.settings[setting.name] {
             return try texts(of: setting, given, in: file.name)
@@ -59,15 +59,15 @@ struct ConfigurationLayers {
         return (setting.defaults.map { ($0, .builtIn) }, .builtIn)
     }
 
-    private func words(of setting: Setting) -> [String] {
+    private func environmentTexts(of setting: Setting) -> [String] {
         guard let text = environment[setting.name.environmentName], !text.isEmpty else { return [] }
         guard setting.isList else { return [text] }
         return text.split(whereSeparator: \.isWhitespace).map(String.init)
     }
 
     private func texts(
-        of setting: Setting, _ given: ConfigurationFile.Given, in file: String
-    ) throws(SettingError) -> Texts {
+        of setting: Setting, _ given: ConfigurationFile.FileValue, in file: String
+    ) throws(SettingError) -> SourcedTexts {
         switch given {
         case .scalar(let text):
             let source = SettingSource.file(name: file, line: text.line)
@@ -86,7 +86,7 @@ struct ConfigurationLayers {
 
     /// Variables that look like settings and are none; Kubernetes injects such.
     var warnings: [String] {
-        let others = ClientVariable.allCases.map(\.rawValue)
+        let others = ClientEnvironmentVariable.allCases.map(\.rawValue)
         let known = Set(SettingName.allCases.map(\.environmentName) + others)
         let unknown = environment.keys.filter {
             $0.hasPrefix(SettingName.environmentPrefix) && !known.contains($0)

@@ -25,7 +25,7 @@ package struct ConfigurationSources: Sendable {
     /// Reads the file, if flag or environment name one, and resolves everything.
     ///
     /// - Throws: every fault.
-    package func load() throws(ConfigurationFaults) -> Configuration {
+    package func load() throws(ConfigurationErrors) -> Configuration {
         var configuration = try Configuration.check(
             flags: flags, environment: environment, file: try file())
         do throws(ConfigurationError) {
@@ -41,20 +41,20 @@ package struct ConfigurationSources: Sendable {
             }
             if let path = configuration.adminTokenFile {
                 configuration.adminGrants = try Self.adminTokens(path).map {
-                    AdminAccess.Grant($0.role, TokenDigest(ofToken: $0.token))
+                    AdminAccessPolicy.Grant($0.role, TokenDigest(ofToken: $0.token))
                 }
             }
             if let path = configuration.cluster.secretFile {
                 configuration.cluster.secrets = try ClusterConfiguration.secrets(path)
             }
         } catch {
-            throw ConfigurationFaults(error)
+            throw ConfigurationErrors(error)
         }
         do throws(ConfigurationError) {
             configuration.tls.material = try TLSMaterial(
                 of: configuration.tls, sites: configuration.sites)
         } catch {
-            throw ConfigurationFaults(error)
+            throw ConfigurationErrors(error)
         }
         configuration.warnings += configuration.exposureWarnings
         return configuration
@@ -72,7 +72,7 @@ package struct ConfigurationSources: Sendable {
         do throws(SigningKeyFault) {
             return try SigningKey.keys(of: bytes)
         } catch {
-            throw .signingKeys(path, reason: error.sentence)
+            throw .signingKeys(path, reason: error.message)
         }
     }
 
@@ -88,14 +88,14 @@ package struct ConfigurationSources: Sendable {
         do throws(TokenFileFault) {
             return try TokenFile.tokens(of: bytes).map(TokenDigest.init(ofToken:))
         } catch {
-            throw .purgeTokens(path, reason: error.sentence)
+            throw .purgeTokens(path, reason: error.message)
         }
     }
 
     /// The tokens of operators that the file holds.
     private static func adminTokens(
         _ path: String
-    ) throws(ConfigurationError) -> [AdminTokens.Entry] {
+    ) throws(ConfigurationError) -> [AdminTokenFile.Entry] {
         let bytes: [UInt8]
         do throws(ConfigurationError) {
             bytes = try read(path)
@@ -103,10 +103,10 @@ package struct ConfigurationSources: Sendable {
             guard case .unreadableFile(_, let reason) = error else { throw error }
             throw .adminTokens(path, reason: reason)
         }
-        do throws(AdminTokens.Fault) {
-            return try AdminTokens.entries(of: bytes)
+        do throws(AdminTokenFile.ParseError) {
+            return try AdminTokenFile.entries(of: bytes)
         } catch {
-            throw .adminTokens(path, reason: error.sentence)
+            throw .adminTokens(path, reason: error.message)
         }
     }
 
@@ -129,15 +129,15 @@ package struct ConfigurationSources: Sendable {
     }
 
     /// The node that would run with these settings, for commands that ask it.
-    package var ownNode: OwnNode {
+    package var ownNode: LocalNode {
         let hasAdminFlag = flags[SettingName.adminListen.rawValue]?.isEmpty == false
-        do throws(ConfigurationFaults) {
+        do throws(ConfigurationErrors) {
             let layers = try ConfigurationLayers(
                 flags: flags, environment: environment, file: try file())
             return layers.ownNode(hasAdminFlag: hasAdminFlag)
         } catch {
-            return OwnNode(
-                hasAdminFlag: hasAdminFlag, fault: OwnNode.Fault(error.first.description))
+            return LocalNode(
+                hasAdminFlag: hasAdminFlag, error: LocalNode.SettingError(error.first.description))
         }
     }
 
@@ -148,12 +148,12 @@ package struct ConfigurationSources: Sendable {
         return path.isEmpty ? nil : path
     }
 
-    private func file() throws(ConfigurationFaults) -> (name: String, text: String)? {
+    private func file() throws(ConfigurationErrors) -> (name: String, text: String)? {
         guard let path else { return nil }
         do throws(ConfigurationError) {
             return (path, try Self.text(of: try Self.read(path), in: path))
         } catch {
-            throw ConfigurationFaults(error)
+            throw ConfigurationErrors(error)
         }
     }
 
@@ -181,7 +181,7 @@ package struct ConfigurationSources: Sendable {
             throw .unreadableFile(path, reason: "it is not a regular file")
         }
         // One more than is taken, so that it is seen if there is more.
-        var bytes = [UInt8](repeating: 0, count: ConfigurationText.bytesMax + 1)
+        var bytes = [UInt8](repeating: 0, count: YAMLPrecheck.bytesMax + 1)
         var count = 0
         while count < bytes.count {
             let got = unsafe bytes.withUnsafeMutableBytes { room in
@@ -193,7 +193,7 @@ package struct ConfigurationSources: Sendable {
             guard got > 0 else { break }
             count += got
         }
-        guard count <= ConfigurationText.bytesMax else { throw ConfigurationText.tooLarge(path) }
+        guard count <= YAMLPrecheck.bytesMax else { throw YAMLPrecheck.tooLarge(path) }
         return Array(bytes[..<count])
     }
 

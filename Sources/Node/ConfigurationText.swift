@@ -3,7 +3,7 @@
 /// None of it is of any use here, and each can make a short text cost a reader of YAML time or
 /// memory without end: an anchor stands for as much as it names wherever an alias repeats it, and a
 /// key that is itself a collection is gone through again at every level above it.
-enum ConfigurationText {
+enum YAMLPrecheck {
     /// Bytes of a file; more are not even read.
     static let bytesMax = 1 << 20
 

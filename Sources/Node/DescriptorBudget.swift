@@ -9,26 +9,27 @@ package struct DescriptorBudget: Hashable, Sendable {
     /// Event loops, at least one.
     package let loops: Int
     /// Fetches from origins at one time: those that are allowed, if there is room for them.
-    package let fills: Int
+    package let fetchesMax: Int
     /// Idle connections to origins that one event loop may keep.
     package let idlePerLoop: Int
     /// Connections of clients at one time: those that are allowed, if there is room for them.
-    package let connections: Int
+    package let connectionsMax: Int
     /// What the operator should be told of it; one line each.
     package let warnings: [String]
 
     /// A process that may open so many `descriptors`, with so many event `loops`.
     package init(_ configuration: Configuration, descriptors: Int, loops: Int) {
-        let shares = Shares(configuration, descriptors, loops)
+        let shares = DescriptorAllocation(configuration, descriptors, loops)
         precondition(loops > 0, "connections are shared out to no loop")
         self.descriptors = descriptors
         self.loops = loops
-        fills = shares.fills
+        fetchesMax = shares.fetches
         idlePerLoop = shares.idlePerLoop
-        connections = min(
-            configuration.connectionsMax ?? .max, max(Self.connectionsMin, shares.room))
+        connectionsMax = min(
+            configuration.connectionsMax ?? .max, max(Self.connectionsMin, shares.clientConnections)
+        )
         let wanted = configuration.connectionsMax ?? Self.connectionsSensible
-        guard connections < wanted else {
+        guard connectionsMax < wanted else {
             warnings = []
             return
         }
@@ -36,7 +37,7 @@ package struct DescriptorBudget: Hashable, Sendable {
         let asked = configuration.connectionsMax.map { "setting connections-limit is \($0), but " }
         warnings = [
             (asked ?? "") + "the limit on open descriptors, \(descriptors), leaves room for "
-                + "\(connections) connections of clients; raise it to \(needed) "
+                + "\(connectionsMax) connections of clients; raise it to \(needed) "
                 + "(ulimit -n, LimitNOFILE=, --ulimit nofile=)"
         ]
     }
@@ -52,25 +53,28 @@ package struct DescriptorBudget: Hashable, Sendable {
         _ configuration: Configuration, _ loops: Int, for connections: Int
     ) -> Int {
         var descriptors = 1024
-        while Shares(configuration, descriptors, loops).room < connections { descriptors += 1024 }
+        while DescriptorAllocation(configuration, descriptors, loops).clientConnections
+            < connections
+        { descriptors += 1024 }
         return descriptors
     }
 }
 
 /// How a number of descriptors is shared out.
-private struct Shares {
-    let fills: Int
+private struct DescriptorAllocation {
+    let fetches: Int
     let idlePerLoop: Int
     /// What is left for clients; may be negative.
-    let room: Int
+    let clientConnections: Int
 
     init(_ configuration: Configuration, _ descriptors: Int, _ loops: Int) {
-        fills = min(configuration.fillsMax, max(1, descriptors / 2))
+        fetches = min(configuration.fetchesMax, max(1, descriptors / 2))
         // All loops together may keep an eighth of the descriptors idle.
         idlePerLoop = min(
             max(128, configuration.originIdleConnectionsMax), descriptors / 8 / loops)
-        room =
-            descriptors - configuration.segmentsMax - configuration.peersMax - Self.reserve - fills
+        clientConnections =
+            descriptors - configuration.segmentsMax - configuration.peersMax - Self.reserve
+            - fetches
             - idlePerLoop * loops
     }
 

@@ -2,9 +2,9 @@ import Glibc
 import NIOCore
 
 /// Errors of connections and sockets in words for people.
-enum ErrorWords {
+enum ErrorDescription {
     /// What the system calls it, where it is an error of the system's.
-    static func of(_ error: any Error) -> String {
+    static func text(_ error: any Error) -> String {
         switch error {
         case let error as IOError: unsafe String(cString: strerror(error.errnoCode))
         case ChannelError.connectTimeout: "no connection in time"

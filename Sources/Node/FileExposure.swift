@@ -81,7 +81,7 @@ extension Configuration {
             values.paths(name).map { (what: "setting \(name.rawValue)", path: $0) }
         }
         let ofSites = values.siteBlocks.flatMap { site in
-            site.settings.setRequestFields.compactMap { field in
+            site.settings.overriddenRequestFields.compactMap { field in
                 field.file.map {
                     (what: "site \(site.pattern): set-request-fields", path: $0)
                 }

@@ -6,50 +6,50 @@ import Tiers
 import Wire
 
 /// What a request finds on disk without waiting for it.
-enum DiskGlance {
+enum ImmediateDiskLookup {
     /// There is no disk tier.
-    case off
+    case disabled
     /// A fresh entry, in memory by now.
-    case found(Resident)
+    case hit(MemoryEntry)
     /// It is not there; what answers to its URL are called on disk.
-    case absent(EntryName)
+    case miss(EntryName)
     /// A disk thread has to look, or the origin has to be asked about what is there.
-    case later(EntryName)
+    case wouldBlock(EntryName)
 }
 
-extension DiskGlance {
-    var isLater: Bool { if case .later = self { true } else { false } }
+extension ImmediateDiskLookup {
+    var needsBlockingRead: Bool { if case .wouldBlock = self { true } else { false } }
 
     /// What answers to the URL are called on disk.
     var name: EntryName? {
         switch self {
-        case .off, .found: nil
-        case .absent(let name), .later(let name): name
+        case .disabled, .hit: nil
+        case .miss(let name), .wouldBlock(let name): name
         }
     }
 }
 
-extension Hall {
+extension EventLoopContext {
     /// Looks in what the page cache holds for an answer to `query` that may be given unasked.
     ///
     /// What was selected by fields of its request takes a second look.
-    func glanceAtDisk(_ query: SiteRequest) -> DiskGlance {
-        guard let disk = node.disk, let view = disk.view else { return .off }
+    func lookUpDiskImmediately(_ query: SiteRequest) -> ImmediateDiskLookup {
+        guard let disk = node.disk, let view = disk.view else { return .disabled }
         let name = EntryName(ofKey: query.key)
-        guard !disk.isWaiting(name) else { return .later(name) }
+        guard !disk.hasPendingWrite(name) else { return .wouldBlock(name) }
         let now = SystemClock.now()
-        switch view.readAtOnce(name, key: query.key, room: &diskRoom) {
-        case .absent: return .absent(name)
-        case .later: return .later(name)
-        case .whole(let reading, let chunks):
+        switch view.readNonblocking(name, key: query.key, buffer: &diskReadBuffer) {
+        case .notFound: return .miss(name)
+        case .wouldBlock: return .wouldBlock(name)
+        case .complete(let reading, let chunks):
             checkedRecords.add(reading, now: now)
-            let facts = reading.facts(disk.clock)
-            guard facts.flags.isAnswer, query.reuse(facts, now: now) == .fresh,
-                let resident = store.promote(
+            let facts = reading.metadata(disk.clock)
+            guard facts.flags.isResponse, query.reuse(facts, now: now) == .fresh,
+                let entry = store.promote(
                     reading, chunks, hash: query.hash, clock: disk.clock, share: query.share)
-            else { return .later(name) }
-            store.insert(resident) { view.isStill(reading) }
-            return .found(resident)
+            else { return .wouldBlock(name) }
+            store.insert(entry) { view.isCurrent(reading) }
+            return .hit(entry)
         }
     }
 }

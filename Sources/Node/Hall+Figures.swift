@@ -2,12 +2,12 @@ import Origin
 import Telemetry
 
 /// What a loop counts of its fetches.
-extension Hall {
+extension EventLoopContext {
     /// A fetch from an origin brought no whole answer.
     func count(_ failure: OriginFailure) {
         counters.add(.originFetchesFailed)
-        counters.add(failure.root.metric)
-        guard case .timedOut(let phase, limit: _) = failure.root else { return }
+        counters.add(failure.underlying.metric)
+        guard case .timedOut(let phase, limit: _) = failure.underlying else { return }
         switch phase {
         case .resolving, .connecting, .handshaking: counters.add(.timeoutsOriginConnect)
         case .awaitingHead: counters.add(.timeoutsOriginFirstByte)
@@ -26,15 +26,15 @@ extension OriginFailure {
         case .connectFailed: .originFailuresConnect
         case .tls: .originFailuresTLS
         case .timedOut: .originFailuresTimeout
-        case .closedBeforeAnswer, .truncated, .reset, .endedWithoutNotify: .originFailuresBroken
-        case .http2, .overlong, .malformed, .headTooLarge, .tooManyInterimAnswers:
+        case .closedBeforeResponse, .truncated, .reset, .closedWithoutNotify: .originFailuresBroken
+        case .http2, .contentLengthExceeded, .malformed, .headTooLarge, .tooManyInterimResponses:
             .originFailuresProtocol
         case .bodyTooLarge: .originFailuresTooLarge
         case .tooManyRedirects, .redirectLoop, .redirectRefused: .originFailuresRedirects
         case .redirected(_, let failure): failure.metric
         case .circuitOpen: .originFailuresCircuit
         case .overloaded: .originFailuresLimit
-        case .shutDown: .originFailuresStopping
+        case .shuttingDown: .originFailuresStopping
         }
     }
 }

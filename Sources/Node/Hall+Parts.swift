@@ -7,48 +7,49 @@ import Synchronization
 import Telemetry
 
 /// What is fetched where a part is wanted of what is not stored.
-extension Hall {
+extension EventLoopContext {
     /// What is fetched where the one who caused `run` wants a part of what neither memory nor disk
     /// has; nil if the whole is wanted.
-    func partQuestion(of run: FillRun) -> PartTable.Question? {
-        guard run.stale == nil, run.query.wantsPart(rangesMax: settings.rangesMax) else {
+    func fetchScope(of run: ActiveFetch) -> RangeRequestHistory.FetchScope? {
+        guard run.staleEntry == nil, run.siteRequest.requestsPart(rangesMax: settings.rangesMax)
+        else {
             return nil
         }
         let now = SystemClock.now()
-        switch node.parts.withLock({ $0.wanted(run.hash, now: now) }) {
+        switch node.parts.withLock({ $0.recordPartRequest(run.hash, now: now) }) {
         case .whole where mayFetchUnread(for: run.client):
-            counters.add(.originRangesAgain)
+            counters.add(.originRangesRepeated)
             return .whole
         case .whole: counters.add(.originRangesLimited)
-        case .part: counters.add(.originRangesPassed)
+        case .part: counters.add(.originRangesPartial)
         }
         return .part
     }
 
     /// The origin's answer to `run` tells what the whole is of which somebody wanted a part; it is
     /// fetched if it is small.
-    func learned(_ whole: PartTable.Whole, by run: FillRun) {
-        node.parts.withLock { $0.learned(whole, of: run.hash) }
-        guard run.view.isPart, whole.isSmall, case .storable(let bytes) = whole else { return }
-        guard takeUnread(bytes, for: run.client) else {
+    func recordRepresentation(_ whole: RangeRequestHistory.Storability, by run: ActiveFetch) {
+        node.parts.withLock { $0.recordStorability(whole, of: run.hash) }
+        guard run.snapshot.isPart, whole.isSmall, case .storable(let bytes) = whole else { return }
+        guard chargeUnread(bytes, for: run.client) else {
             return counters.add(.originRangesLimited)
         }
         counters.add(.originRangesSmall)
-        fetch(
-            run.query.inBackground, nil, cause: run.cause, client: run.client,
+        fetchInBackground(
+            run.siteRequest.backgroundVariant, nil, cause: run.correlation, client: run.client,
             now: SystemClock.now(), isEnough: \.isUsable)
     }
 
     /// True if more may be fetched for `client` than is read.
-    func mayFetchUnread(for client: ShareHolder?) -> Bool {
-        node.unread.withLock { $0.hasLeft(for: client, now: SystemClock.now()) }
+    func mayFetchUnread(for client: QuotaHolder?) -> Bool {
+        node.unreadAllowance.withLock { $0.hasRemaining(for: client, now: SystemClock.now()) }
     }
 
     /// Has `client` answer for bytes that are fetched for it and that nobody reads; false if it has
     /// as many as it may have.
-    func takeUnread(_ bytes: UInt64, for client: ShareHolder?) -> Bool {
-        let isTaken = node.unread.withLock {
-            $0.take(bytes, for: client, now: SystemClock.now())
+    func chargeUnread(_ bytes: UInt64, for client: QuotaHolder?) -> Bool {
+        let isTaken = node.unreadAllowance.withLock {
+            $0.consume(bytes, for: client, now: SystemClock.now())
         }
         if isTaken { counters.add(.originUnreadBytes, Int(clamping: bytes)) }
         return isTaken

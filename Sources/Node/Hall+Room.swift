@@ -2,101 +2,117 @@ import Ground
 import Telemetry
 
 /// Places for newcomers when all are taken that they may have.
-extension Hall {
+extension EventLoopContext {
     /// A connection, and since when it was idle when it was looked at.
-    typealias Yielding = (connection: any ClientConnection, since: Instant)
+    typealias PreemptionCandidate = (connection: any ClientConnection, since: Instant)
 
     /// How many connections are looked at, until the next ``tick``, for newcomers: for those who
     /// found all places taken, and for those whose clients have their shares.
     ///
     /// Newcomers cost nothing to whoever sends them, and a look the time of all connections. Of a
     /// client that has its share no newcomer has to get in.
-    struct Looks {
-        var forAnyone = 200_000
-        var forOwn = 50_000
+    struct ScanBudget {
+        var forAnyClient = 200_000
+        var forSameClient = 50_000
     }
 
     /// A connection that has been idle for less may be one that is about to ask: it goes only where
     /// no loop has another.
-    static let settledAfter = Interval.seconds(1)
+    static let idleTimeMin = Interval.seconds(1)
 
     /// Closes the connection of `side` on this loop that is idle for longest, and gives its place
     /// to a newcomer that is `holder` and was given `answer`; false if none was idle before
     /// `bound`.
-    func makeRoom(
-        _ side: Door.Side, for holder: ConnectionPlaces.Holder, _ answer: ConnectionPlaces.Answer,
+    func preemptIdleConnection(
+        _ side: RequestHandler.Plane, for holder: ConnectionLimiter.ClientKey,
+        _ response: ConnectionLimiter.AdmissionDecision,
         idleBefore bound: Instant = .distantFuture
     ) -> Bool {
-        switch answer {
-        case .enters: true
-        case .full: makeRoom(side, for: holder, idleBefore: bound)
-        case .shareIsTaken: makeOwnRoom(side, holder, idleBefore: bound)
+        switch response {
+        case .admitted: true
+        case .connectionLimitReached: preemptIdleConnection(side, for: holder, idleBefore: bound)
+        case .clientLimitReached: preemptOwnConnection(side, holder, idleBefore: bound)
         }
     }
 
     /// A newcomer that is not of this machine cannot have a place that this machine has.
-    private func makeRoom(
-        _ side: Door.Side, for holder: ConnectionPlaces.Holder, idleBefore bound: Instant
+    private func preemptIdleConnection(
+        _ side: RequestHandler.Plane, for holder: ConnectionLimiter.ClientKey,
+        idleBefore bound: Instant
     ) -> Bool {
         let isLocal = holder.isLocal
         var mayLook = true
         while true {
-            guard let next = side == .data ? yielding.data.last : yielding.admin.last else {
-                guard mayLook, looks.forAnyone > 0 else { return false }
+            guard
+                let next = side == .data
+                    ? preemptionCandidates.data.last : preemptionCandidates.admin.last
+            else {
+                guard mayLook, scanBudget.forAnyClient > 0 else { return false }
                 mayLook = false
-                looks.forAnyone -= connections.count + 1
-                look(side, isLocal: isLocal)
+                scanBudget.forAnyClient -= connections.count + 1
+                scanIdleConnections(side, isLocal: isLocal)
                 continue
             }
             guard next.since < bound else { return false }
-            if side == .data { yielding.data.removeLast() } else { yielding.admin.removeLast() }
+            if side == .data {
+                preemptionCandidates.data.removeLast()
+            } else {
+                preemptionCandidates.admin.removeLast()
+            }
             // It may have been asked for something since, or be gone.
-            guard next.connection.mayYieldSince == next.since,
+            guard next.connection.preemptibleSince == next.since,
                 let client = next.connection.client,
-                isLocal || side == .data || !client.holder.isLocal
+                isLocal || side == .data || !client.limiterKey.isLocal
             else { continue }
-            return yield(next.connection, client, to: holder)
+            return preempt(next.connection, client, to: holder)
         }
     }
 
     /// The place of one of the newcomer's own connections.
-    private func makeOwnRoom(
-        _ side: Door.Side, _ holder: ConnectionPlaces.Holder, idleBefore bound: Instant
+    private func preemptOwnConnection(
+        _ side: RequestHandler.Plane, _ holder: ConnectionLimiter.ClientKey,
+        idleBefore bound: Instant
     ) -> Bool {
-        guard looks.forOwn > 0 else { return false }
-        looks.forOwn -= connections.count + 1
+        guard scanBudget.forSameClient > 0 else { return false }
+        scanBudget.forSameClient -= connections.count + 1
         var first: (connection: any ClientConnection, client: Client, since: Instant)?
-        for connection in connections where connection.side == side {
-            guard let client = connection.client, client.holder == holder,
-                let since = connection.mayYieldSince, since < first?.since ?? bound
+        for connection in connections where connection.plane == side {
+            guard let client = connection.client, client.limiterKey == holder,
+                let since = connection.preemptibleSince, since < first?.since ?? bound
             else { continue }
             first = (connection, client, since)
         }
         guard let first else { return false }
-        return yield(first.connection, first.client, to: holder)
+        return preempt(first.connection, first.client, to: holder)
     }
 
-    private func yield(
+    private func preempt(
         _ connection: any ClientConnection, _ client: Client,
-        to holder: ConnectionPlaces.Holder
+        to holder: ConnectionLimiter.ClientKey
     ) -> Bool {
-        guard node.movePlace(client.holder, to: holder, connection.side) else { return false }
-        client.hasYielded = true
-        if connection.side == .data { counters.add(.connectionsYielded) }
+        guard node.transferConnection(client.limiterKey, to: holder, connection.plane) else {
+            return false
+        }
+        client.isPreempted = true
+        if connection.plane == .data { counters.add(.connectionsEvicted) }
         connection.close()
         return true
     }
 
     /// Finds the next ones; every connection is looked at, and therefore seldom.
-    private func look(_ side: Door.Side, isLocal: Bool) {
-        var items: [IdleOrder.Item] = []
-        for (place, connection) in connections.enumerated() where connection.side == side {
-            guard let since = connection.mayYieldSince else { continue }
-            let isReserved = side == .admin && connection.client?.holder.isLocal == true
+    private func scanIdleConnections(_ side: RequestHandler.Plane, isLocal: Bool) {
+        var items: [IdleConnectionOrder.Item] = []
+        for (place, connection) in connections.enumerated() where connection.plane == side {
+            guard let since = connection.preemptibleSince else { continue }
+            let isReserved = side == .admin && connection.client?.limiterKey.isLocal == true
             if isReserved, !isLocal { continue }
-            items.append(.init(place: place, since: since, isReserved: isReserved))
+            items.append(.init(index: place, since: since, isReserved: isReserved))
         }
-        let found = IdleOrder.next(of: items).map { (connections[$0.place], $0.since) }
-        if side == .data { yielding.data = found } else { yielding.admin = found }
+        let found = IdleConnectionOrder.next(of: items).map { (connections[$0.index], $0.since) }
+        if side == .data {
+            preemptionCandidates.data = found
+        } else {
+            preemptionCandidates.admin = found
+        }
     }
 }

@@ -2,9 +2,9 @@ import Ground
 import Origin
 
 /// Somebody who waits for a turn of its loop.
-protocol TurnTaker: AnyObject {
+protocol MissSchedulerWaiter: AnyObject {
     /// May do now what it waited for.
-    func turnCame(now: Instant)
+    func turnGranted(now: Instant)
 }
 
 /// What of a loop's time goes to requests that memory cannot answer.
@@ -12,11 +12,11 @@ protocol TurnTaker: AnyObject {
 /// A loop takes in all that has arrived before it looks for more. A thousand such requests at once
 /// would keep it for as long as all of them take, and hits that come meanwhile would wait. So many
 /// begin in one turn, and the others after the loop has looked for hits.
-struct TurnBudget {
+struct MissScheduler {
     /// Who waits, by client; this machine itself is nil.
-    var line = TurnLine<ShareHolder?, any TurnTaker>()
+    var queue = FairQueue<QuotaHolder?, any MissSchedulerWaiter>()
     /// How many more may begin in the present turn.
-    var left = startsMax
+    var startsLeft = startsMax
 
     /// How many may begin in a turn.
     ///
@@ -27,29 +27,30 @@ struct TurnBudget {
     static let pause = Interval(nanoseconds: 20_000)
 }
 
-extension Hall {
+extension EventLoopContext {
     /// True if a request of `holder` that memory cannot answer may go on now; otherwise `taker` is
     /// told when.
-    func hasTurn(_ taker: any TurnTaker, of holder: ShareHolder?) -> Bool {
-        guard turns.line.isEmpty, turns.left > 0 else {
-            turns.line.append(taker, of: holder)
+    func acquireTurn(_ taker: any MissSchedulerWaiter, of holder: QuotaHolder?) -> Bool {
+        guard missScheduler.queue.isEmpty, missScheduler.startsLeft > 0 else {
+            missScheduler.queue.append(taker, of: holder)
             return false
         }
-        if turns.left == TurnBudget.startsMax {
+        if missScheduler.startsLeft == MissScheduler.startsMax {
             let now = SystemClock.now()
-            turnAlarm.set(by: now + TurnBudget.pause, now: now)
+            missTimer.schedule(by: now + MissScheduler.pause, now: now)
         }
-        turns.left -= 1
+        missScheduler.startsLeft -= 1
         return true
     }
 
     /// A turn begins; gives the instant of the next if that is known to be wanted.
     func turnBegan(_ now: Instant) -> Instant? {
-        turns.left = TurnBudget.startsMax
-        while turns.left > 0, let taker = turns.line.next() {
-            turns.left -= 1
-            taker.turnCame(now: now)
+        missScheduler.startsLeft = MissScheduler.startsMax
+        while missScheduler.startsLeft > 0, let taker = missScheduler.queue.next() {
+            missScheduler.startsLeft -= 1
+            taker.turnGranted(now: now)
         }
-        return turns.left == TurnBudget.startsMax ? nil : SystemClock.now() + TurnBudget.pause
+        return missScheduler.startsLeft == MissScheduler.startsMax
+            ? nil : SystemClock.now() + MissScheduler.pause
     }
 }

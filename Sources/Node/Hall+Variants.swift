@@ -6,18 +6,18 @@ import Wire
 
 /// What a request that a parser holds selects in memory of the answers that vary, if it may be
 /// given at once; nil if it takes a second look.
-extension Hall {
+extension EventLoopContext {
     /// Of the images under `key`.
     func variant(
-        ofImage index: Resident, _ parser: borrowing RequestParser, _ bytes: Span<UInt8>,
-        key: Span<UInt8>, _ facts: RequestFacts, now: Instant
-    ) -> Resident? {
-        var rules = NegotiationRules()
+        ofImage index: MemoryEntry, _ parser: borrowing RequestParser, _ bytes: Span<UInt8>,
+        key: Span<UInt8>, _ facts: RequestTraits, now: Instant
+    ) -> MemoryEntry? {
+        var rules = NegotiationNormaliser()
         for number in 0..<parser.fields.count {
             rules.add(parser.fields[number], in: bytes)
         }
-        let told = settings.images.plan(ofKey: key).told(rules.negotiation)
-        return usable(
+        let told = settings.images.policy(ofKey: key).forwarded(rules.negotiation)
+        return usableEntry(
             VariantIndex(of: index)?.newest(under: key, for: told, in: store), facts, now: now)
     }
 
@@ -25,21 +25,25 @@ extension Hall {
     ///
     /// The head of the request is in `head` of `bytes`.
     func variant(
-        of index: Resident, by plan: SitePlan, _ parser: borrowing RequestParser,
-        _ bytes: Span<UInt8>, _ head: Range<Int>, key: Span<UInt8>, _ facts: RequestFacts,
+        of index: MemoryEntry, by plan: SitePolicy, _ parser: borrowing RequestParser,
+        _ bytes: Span<UInt8>, _ head: Range<Int>, key: Span<UInt8>, _ facts: RequestTraits,
         now: Instant
-    ) -> Resident? {
+    ) -> MemoryEntry? {
         // Connection may nominate fields that the origin is not told then.
         guard Self.isPlainConnection(parser, bytes), let variants = VariantIndex(of: index),
-            variants.sets.allSatisfy({ $0.names.allSatisfy(plan.requestRules.passesUnchanged) })
+            variants.sets.allSatisfy({
+                $0.names.allSatisfy(plan.requestFieldRules.forwardsUnchanged)
+            })
         else { return nil }
-        let request = PendingRequest(copying: parser, bytes, head)
-        let lines = RequestLines(bytes: request.head, lines: request.lines)
-        return usable(variants.newest(under: key, for: lines, in: store), facts, now: now)
+        let request = BufferedRequest(copying: parser, bytes, head)
+        let lines = RequestFields(bytes: request.head, lines: request.lines)
+        return usableEntry(variants.newest(under: key, for: lines, in: store), facts, now: now)
     }
 
-    private func usable(_ found: Resident?, _ facts: RequestFacts, now: Instant) -> Resident? {
-        guard let found, fence.judge(found.facts, for: facts, now: now) != .revalidate else {
+    private func usableEntry(_ found: MemoryEntry?, _ facts: RequestTraits, now: Instant)
+        -> MemoryEntry?
+    {
+        guard let found, fence.evaluate(found.metadata, for: facts, now: now) != .revalidate else {
             return nil
         }
         return found
@@ -53,8 +57,8 @@ extension Hall {
         for number in 0..<parser.fields.count where parser.fields[number].id == .connection {
             let value = parser.fields[number].value.range
             guard
-                bytes.holdsIgnoringCase("keep-alive", at: value)
-                    || bytes.holdsIgnoringCase("close", at: value)
+                bytes.matchesIgnoringCase("keep-alive", at: value)
+                    || bytes.matchesIgnoringCase("close", at: value)
             else { return false }
         }
         return true

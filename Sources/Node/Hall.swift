@@ -15,12 +15,12 @@ import Wire
 ///
 /// Everything mutable here is touched on the loop alone, which is what makes it safe to send; other
 /// loops reach it by ``tell(_:_:)`` and `loop.execute`.
-final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
+final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// The number of this loop, less than 64.
     let index: Int
     let loop: any EventLoop
-    let counters = LoopCounters()
-    let outcomes = LoopOutcomes()
+    let counters = EventLoopCounters()
+    let outcomes = OutcomeHistograms()
     /// What is asked for most, of a sample of the hits.
     private(set) var hot = SpaceSaving(countersMax: 256)
     /// Each hit whose number has none of these bits is in the sample.
@@ -29,15 +29,15 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var hitNumberAtTick: UInt64 = 0
     private var hotAgedAt: Instant
     /// Names the requests that come here, and the questions that come without a name.
-    var requestNames: RequestNames
+    var requestIDs: RequestIDGenerator
     /// Keys, by their hashes, about which the origin is not asked in the background until then.
     var backgroundPauses: [UInt64: Instant] = [:]
     /// There are sites; here, because every request asks.
     private(set) var hasSites: Bool
     /// The number of the site `*`; here, because every request to a site asks.
-    private(set) var otherSite: Int?
+    private(set) var defaultSite: Int?
     /// Some proxy is believed what it says of its clients.
-    private(set) var hasForwarders: Bool
+    private(set) var hasForwardingProxies: Bool
     /// In the order of the table of sites in ``settings``.
     private(set) var siteCounters: [SiteCounters]
     /// The part of memory that each of them has; nil for one that may take all.
@@ -47,43 +47,43 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Of the node, here too, so that a hit finds them without another object.
     private(set) var settings: NodeSettings
     let store: MemoryStore
-    let desk: InvalidationDesk
-    let fence: FenceGate
+    let purges: PurgeCoordinator
+    let fence: FenceStatus
     private(set) var hasAccessLog: Bool
     /// Holds this hall until ``NodeCore/close()``.
     let node: NodeCore
-    var heads = HeadBuffers()
-    let tlsBuffers = TLSBuffers()
+    var headBuffers = HeadBuffers()
+    let tlsBuffers = TLSBufferPool()
     /// Clients that are in their TLS handshake.
     var handshakes = 0
     /// Connections to the admin port that wait for a place.
-    var waitingOperators = WaitingRoom()
+    var adminQueue = AdminQueue()
     /// What records are read into; empty without a disk tier.
-    var diskRoom: [UInt8] = []
+    var diskReadBuffer: [UInt8] = []
     /// What was read of the disk of late.
-    var checkedRecords = CheckedRecords(isEmpty: true)
+    var checkedRecords = VerifiedRecordCache(isEmpty: true)
     private(set) var dateLine = DateLine(SystemClock.wallTime())
     let origin: OriginClient
     private(set) var connections: [any ClientConnection] = []
-    /// Those that make room for newcomers, the next one last; see ``IdleOrder``.
-    var yielding: (data: [Yielding], admin: [Yielding]) = ([], [])
-    var looks = Looks()
-    var exchanges: [HTTP2Exchange] = []
+    /// Those that make room for newcomers, the next one last; see ``IdleConnectionOrder``.
+    var preemptionCandidates: (data: [PreemptionCandidate], admin: [PreemptionCandidate]) = ([], [])
+    var scanBudget = ScanBudget()
+    var idleExchanges: [HTTP2Exchange] = []
     private(set) var isStopped = false
     /// Doors and peers that were told to wait, by the fetch that will wake them.
-    private var waiting: [ObjectIdentifier: [any FillReader]] = [:]
+    private var waitingReaders: [ObjectIdentifier: [any FetchReader]] = [:]
     /// Fetches whose readers are told when what goes on now is done.
-    private var woken: [FillRun] = []
+    private var wokenFetches: [ActiveFetch] = []
     private var fetches: [ObjectIdentifier: LookupDriver] = [:]
     private var touches: TouchTable?
     private var touchesTakenAt: Instant
     private var ticker: NIOScheduledCallback?
     /// For the deadlines of fetches.
-    private let alarm: Alarm
+    private let deadlineTimer: DeadlineTimer
     /// Which requests that memory cannot answer go on now, and which wait.
-    var turns = TurnBudget()
+    var missScheduler = MissScheduler()
     /// Begins the next turn, as long as one is wanted.
-    let turnAlarm: Alarm
+    let missTimer: DeadlineTimer
     private var lastTick: Instant
     private var logFormat: AccessLine.Format?
     private var logBuffer = ByteBuffer()
@@ -98,18 +98,18 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         precondition(index < Self.countMax, "a loop's number is a bit")
         self.index = index
         self.loop = loop
-        alarm = Alarm(on: loop)
-        turnAlarm = Alarm(on: loop)
+        deadlineTimer = DeadlineTimer(on: loop)
+        missTimer = DeadlineTimer(on: loop)
         self.node = node
-        requestNames = RequestNames(run: node.run, loop: index)
+        requestIDs = RequestIDGenerator(run: node.requestIDPrefix, loop: index)
         settings = node.settings
-        hasSites = !settings.sitePlans.isEmpty
-        otherSite = settings.sites.other
-        hasForwarders = !settings.forwardedFrom.isEmpty
+        hasSites = !settings.sitePolicies.isEmpty
+        defaultSite = settings.sites.catchAll
+        hasForwardingProxies = !settings.forwardedFrom.isEmpty
         siteCounters = node.siteLedger.counters(of: node.settings.sites.names, loop: index)
         (siteShares, imageShare) = node.siteShares.shares(of: node.settings.sites)
         store = node.store
-        desk = node.desk
+        purges = node.purges
         fence = node.fence
         logFormat = node.accessLogFormat
         hasAccessLog = logFormat != nil
@@ -117,8 +117,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         hotAgedAt = lastTick
         touchesTakenAt = lastTick
         if node.disk != nil {
-            diskRoom = Array(repeating: 0, count: DiskView.roomBytes)
-            checkedRecords = CheckedRecords()
+            diskReadBuffer = Array(repeating: 0, count: DiskView.bufferBytes)
+            checkedRecords = VerifiedRecordCache()
         }
         if node.disk != nil || node.isInCluster, settings.touchInterval != nil {
             touches = TouchTable(keysMax: TouchQueue.batchKeys)
@@ -127,11 +127,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     }
 
     /// Begins to look at deadlines, on the loop.
-    func start() {
+    func startFetch() {
         // A callback and not a repeated task: that one would allocate at every turn.
         scheduleTick()
-        alarm.start { [unowned self] in deadlinesReached($0) }
-        turnAlarm.start { [unowned self] in turnBegan($0) }
+        deadlineTimer.start { [unowned self] in deadlinesReached($0) }
+        missTimer.start { [unowned self] in turnBegan($0) }
     }
 
     private func scheduleTick() {
@@ -145,56 +145,56 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     }
 
     /// Takes over new settings, on the loop.
-    func adopt(_ new: LoopSettings) {
+    func reconfigure(_ new: LoopSettings) {
         let old = settings
         settings = new.node
-        hasSites = !settings.sitePlans.isEmpty
-        otherSite = settings.sites.other
-        hasForwarders = !settings.forwardedFrom.isEmpty
+        hasSites = !settings.sitePolicies.isEmpty
+        defaultSite = settings.sites.catchAll
+        hasForwardingProxies = !settings.forwardedFrom.isEmpty
         siteCounters = node.siteLedger.counters(of: new.node.sites.names, loop: index)
         (siteShares, imageShare) = node.siteShares.shares(of: new.node.sites)
         logFormat = new.accessLog
         hasAccessLog = logFormat != nil
         if let origins = new.origins {
-            origin.adopt(
+            origin.reconfigure(
                 settings: origins.settings, addressGuard: origins.addressGuard,
                 patterns: origins.patterns)
         }
-        for connection in connections { connection.adopt(after: old) }
+        for connection in connections { connection.settingsChanged(from: old) }
     }
 
     /// The part of memory that answers by `plan` have; nil if they may take all of it.
-    func share(of plan: SitePlan) -> MemoryShare? {
-        plan.images == nil ? siteShares[plan.number] : imageShare
+    func share(of plan: SitePolicy) -> MemoryShare? {
+        plan.imageRules == nil ? siteShares[plan.number] : imageShare
     }
 
     /// Ends what the loop still does, on the loop; connections and fetches that are not
     /// gone by now are broken off.
     func stop() {
         ticker?.cancel()
-        alarm.stop()
-        turnAlarm.stop()
-        breakOff()
-        for connection in connections where connection.side == .admin { connection.close() }
+        deadlineTimer.stop()
+        missTimer.stop()
+        abortConnections()
+        for connection in connections where connection.plane == .admin { connection.close() }
         isStopped = true
-        exchanges = []
+        idleExchanges = []
         origin.shutDown()
-        handOverLog()
-        handOverTouches(flushes: true)
+        flushLog()
+        flushTouches(flushes: true)
     }
 
     // MARK: Connections
 
-    func opened(_ connection: any ClientConnection) {
-        connection.place = connections.count
+    func connectionOpened(_ connection: any ClientConnection) {
+        connection.index = connections.count
         connections.append(connection)
     }
 
-    func closed(_ connection: any ClientConnection) {
+    func connectionClosed(_ connection: any ClientConnection) {
         let last = connections.removeLast()
         guard last !== connection else { return }
-        connections[connection.place] = last
-        last.place = connection.place
+        connections[connection.index] = last
+        last.index = connection.index
     }
 
     /// No further request of a client is read; every connection closes after the answers that it is
@@ -202,12 +202,12 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     ///
     /// Operators go on looking.
     func drain() {
-        for connection in connections where connection.side == .data { connection.drain() }
+        for connection in connections where connection.plane == .data { connection.drain() }
     }
 
     /// Ends the connections of clients, whatever they wait for.
-    func breakOff() {
-        for connection in connections where connection.side == .data { connection.breakOff() }
+    func abortConnections() {
+        for connection in connections where connection.plane == .data { connection.abort() }
     }
 
     // MARK: Fetches
@@ -215,22 +215,24 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Starts the fetch of `run`, which was begun by a request on this loop, and whose answer is
     /// called `name` on disk; `door` is the one that asks.
     @discardableResult
-    func start(_ run: FillRun, name: EntryName?, asksDisk: Bool, for door: Door?) -> LookupDriver {
-        let driver = LookupDriver(run, name: name, on: self, for: door)
+    func startFetch(
+        _ run: ActiveFetch, name: EntryName?, asksDisk: Bool, for handler: RequestHandler?
+    ) -> LookupDriver {
+        let driver = LookupDriver(run, name: name, on: self, for: handler)
         fetches[ObjectIdentifier(run)] = driver
-        driver.tell { $0.began(asksDisk: asksDisk, effects: &$1) }
+        driver.handle { $0.started(readsDisk: asksDisk, effects: &$1) }
         return driver
     }
 
     /// A fetch will not speak again.
-    func ended(_ fetch: LookupDriver) {
-        fetches[ObjectIdentifier(fetch.run)] = nil
+    func fetchEnded(_ fetch: LookupDriver) {
+        fetches[ObjectIdentifier(fetch.fetch)] = nil
     }
 
     /// `fetch` has a deadline, or another one.
-    func watch(_ fetch: LookupDriver, now: Instant) {
+    func scheduleDeadline(_ fetch: LookupDriver, now: Instant) {
         guard let deadline = fetch.deadline else { return }
-        alarm.set(by: deadline, now: now)
+        deadlineTimer.schedule(by: deadline, now: now)
     }
 
     /// Tells the fetches whose deadline it is; gives the next one.
@@ -243,7 +245,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     /// Does something with the fetch of `run`, which runs on this loop, if it is not over; from any
     /// loop.
-    func tell(_ run: FillRun, _ message: @escaping @Sendable (LookupDriver) -> Void) {
+    func withFetch(_ run: ActiveFetch, _ message: @escaping @Sendable (LookupDriver) -> Void) {
         loop.execute { [self] in
             guard let fetch = fetches[ObjectIdentifier(run)] else { return }
             message(fetch)
@@ -251,59 +253,61 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     }
 
     /// `reader` is to be told when `run` has something for it.
-    func await(_ run: FillRun, for reader: any FillReader) {
-        if let place = waiting.index(forKey: ObjectIdentifier(run)) {
-            waiting.values[place].append(reader)
+    func addReader(_ run: ActiveFetch, for reader: any FetchReader) {
+        if let place = waitingReaders.index(forKey: ObjectIdentifier(run)) {
+            waitingReaders.values[place].append(reader)
         } else {
-            waiting[ObjectIdentifier(run)] = [reader]
+            waitingReaders[ObjectIdentifier(run)] = [reader]
         }
     }
 
     /// Tells those who wait here for `run`, soon; from any loop.
     ///
     /// Of what one turn of this loop brings, all are told in one task.
-    func wakeSoon(_ run: FillRun) {
+    func scheduleWake(_ run: ActiveFetch) {
         guard loop.inEventLoop else { return loop.execute { [self] in wakeReaders(of: run) } }
-        woken.append(run)
-        guard woken.count == 1 else { return }
+        wokenFetches.append(run)
+        guard wokenFetches.count == 1 else { return }
         loop.assumeIsolated().execute { [self] in
-            for run in woken.takeAll() { wakeReaders(of: run) }
+            for run in wokenFetches.takeAll() { wakeReaders(of: run) }
         }
     }
 
-    private func wakeReaders(of run: FillRun) {
-        guard let readers = waiting.removeValue(forKey: ObjectIdentifier(run)) else { return }
-        for reader in readers { reader.woken(by: run) }
+    private func wakeReaders(of run: ActiveFetch) {
+        guard let readers = waitingReaders.removeValue(forKey: ObjectIdentifier(run)) else {
+            return
+        }
+        for reader in readers { reader.fetchAdvanced(by: run) }
     }
 
     private func ticked(_ now: Instant) {
         dateLine.update(SystemClock.wallTime())
         let elapsed = now - lastTick
         lastTick = now
-        looks = Looks()
+        scanBudget = ScanBudget()
         for fetch in Array(fetches.values) {
-            fetch.run.ticked(elapsed, isContended: fetch.isContended)
+            fetch.fetch.ticked(elapsed, isContended: fetch.isContended)
         }
         // Backwards, because a connection that closes gives its place to the last one.
         for index in connections.indices.reversed() where index < connections.count {
             connections[index].ticked(now)
         }
         if index == 0 {
-            node.tickets.ticked(settings, now: now)
+            node.ticketKeys.rotateIfDue(settings, now: now)
             node.purgeMergedHosts()
-            node.dropMarks()
-            node.reportFence(now: now)
-            desk.followDisk()
-            node.originals.followDisk()
+            node.reclaimMarks()
+            node.logFenceState(now: now)
+            purges.checkDiskDirectory()
+            node.originals.checkDirectory()
             node.prefetcher.ticked(node)
         }
-        handOverLog()
+        flushLog()
         sampleHot(now)
         if let interval = settings.touchInterval, now - touchesTakenAt >= interval {
             touchesTakenAt = now
-            handOverTouches(flushes: true)
+            flushTouches(flushes: true)
         }
-        node.disk?.ticked(now: now)
+        node.disk?.tick(now: now)
     }
 
     // MARK: What is hot
@@ -315,15 +319,15 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         hotMask = hits < 256 ? 0 : (1 << UInt64(64 - (hits / 128).leadingZeroBitCount)) - 1
         guard now - hotAgedAt >= .seconds(60) else { return }
         hotAgedAt = now
-        hot.age()
+        hot.decay()
     }
 
     // MARK: Touches
 
     /// Notes that an entry was used.
     @inline(__always)
-    func touch(_ resident: Resident, now: Instant) {
-        touch(resident.name, hash: resident.hash, now: now)
+    func touch(_ entry: MemoryEntry, now: Instant) {
+        touch(entry.name, hash: entry.hash, now: now)
     }
 
     /// The same of one that need not be in memory.
@@ -332,18 +336,18 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         hitNumber &+= 1
         if hitNumber & hotMask == 0 { hot.add(hash, times: hotMask &+ 1) }
         guard touches != nil, let name else { return }
-        note(name.digest, at: node.clock.second(now))
+        recordTouch(name.digest, at: node.clock.second(now))
     }
 
-    private func note(_ digest: EntryDigest, at second: UInt32) {
+    private func recordTouch(_ digest: EntryDigest, at second: UInt32) {
         guard touches?.touch(digest, at: second) == false else { return }
-        handOverTouches(flushes: false)
+        flushTouches(flushes: false)
         _ = touches?.touch(digest, at: second)
     }
 
-    private func handOverTouches(flushes: Bool) {
+    private func flushTouches(flushes: Bool) {
         guard let taken = touches?.take() else { return }
-        node.collect(taken, flushes: flushes)
+        node.enqueueTouches(taken, flushes: flushes)
     }
 
     // MARK: The access log
@@ -352,12 +356,12 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     func log(_ line: AccessLine) {
         guard let logFormat, line.append(to: &logBuffer, logFormat) else { return }
         logLines += 1
-        if logBuffer.readableBytes >= AccessLog.bufferBytes { handOverLog() }
+        if logBuffer.readableBytes >= AccessLog.bufferBytes { flushLog() }
     }
 
-    private func handOverLog() {
+    private func flushLog() {
         guard logLines > 0 else { return }
-        node.accessLog.hand(over: logBuffer, lines: logLines)
+        node.accessLog.enqueue(logBuffer, lines: logLines)
         logBuffer = ByteBuffer()
         logLines = 0
     }

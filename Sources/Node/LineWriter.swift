@@ -13,7 +13,7 @@ final class LineWriter: Sendable {
     /// Buffers that wait to be written.
     private static let queuedMax = 64
     /// How long the end waits for a reader.
-    private static let patience = TimeAmount.seconds(2)
+    private static let flushTimeout = TimeAmount.seconds(2)
 
     /// A writer to `descriptor`, which stays open.
     init(to descriptor: CInt) {
@@ -29,7 +29,7 @@ final class LineWriter: Sendable {
         }
         thread.submit { [self] state in
             defer { queued.subtract(1, ordering: .relaxed) }
-            guard case .active = state, put(buffer) else { return dropped() }
+            guard case .active = state, writeAll(buffer) else { return dropped() }
         }
     }
 
@@ -38,13 +38,13 @@ final class LineWriter: Sendable {
     /// Nothing may be handed over afterwards. The wait is timed on `loop`.
     func finish(on loop: any EventLoop) async {
         let promise = loop.makePromise(of: Void.self)
-        let limit = loop.scheduleTask(in: Self.patience) { promise.succeed() }
+        let limit = loop.scheduleTask(in: Self.flushTimeout) { promise.succeed() }
         thread.submit { _ in promise.succeed() }
         try? await promise.futureResult.get()
         limit.cancel()
     }
 
-    private func put(_ buffer: ByteBuffer) -> Bool {
+    private func writeAll(_ buffer: ByteBuffer) -> Bool {
         unsafe buffer.withUnsafeReadableBytes { bytes in
             var written = 0
             while written < bytes.count, let base = bytes.baseAddress {

@@ -45,8 +45,9 @@ package struct LoggedRequest {
 extension LoggedRequest {
     /// The request that `parser` holds, whose bytes lie in `bytes`.
     init(
-        _ parser: borrowing RequestParser, _ bytes: Span<UInt8>, over carriage: Door.Carriage,
-        on side: Door.Side, as id: RequestID, _ now: Instant
+        _ parser: borrowing RequestParser, _ bytes: Span<UInt8>,
+        over carriage: RequestHandler.ProtocolVersion,
+        on side: RequestHandler.Plane, as id: RequestID, _ now: Instant
     ) {
         self.init(
             on: Port(side), as: id,
@@ -60,14 +61,14 @@ extension LoggedRequest {
     }
 
     /// What could not be read as a request.
-    init(unreadableOn side: Door.Side, as id: RequestID, _ now: Instant) {
+    init(unreadableOn side: RequestHandler.Plane, as id: RequestID, _ now: Instant) {
         self.init(
             on: Port(side), as: id, method: [], target: [], version: "-", startedAt: now)
     }
 }
 
 extension LoggedRequest.Port {
-    fileprivate init(_ side: Door.Side) {
+    fileprivate init(_ side: RequestHandler.Plane) {
         self = side == .admin ? .admin : .data
     }
 }

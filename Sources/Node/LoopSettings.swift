@@ -5,7 +5,7 @@ import Telemetry
 /// Everything that one event loop takes over at once when settings change.
 struct LoopSettings: Sendable {
     /// What the loop's origin client goes by.
-    struct Origins: Sendable {
+    struct OriginChanges: Sendable {
         var settings: OriginSettings
         var addressGuard: AddressGuard
         var patterns: [OriginPattern]
@@ -13,7 +13,7 @@ struct LoopSettings: Sendable {
 
     var node: NodeSettings
     /// Nil if they are as they were.
-    var origins: Origins?
+    var origins: OriginChanges?
     /// Nil for no access log.
     var accessLog: AccessLine.Format?
 
@@ -22,10 +22,10 @@ struct LoopSettings: Sendable {
     {
         node = NodeSettings(configuration, budget)
         accessLog = AccessLine.Format(configuration.accessLog)
-        guard change.touches(.origins) || change.hasNewTrust else { return }
-        origins = Origins(
+        guard change.affects(.origins) || change.hasNewOriginTrust else { return }
+        origins = OriginChanges(
             settings: OriginSettings(configuration, budget),
-            addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
+            addressGuard: AddressGuard(allowing: configuration.allowPrivateOrigins),
             patterns: configuration.allowOrigins)
     }
 }

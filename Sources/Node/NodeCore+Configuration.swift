@@ -18,12 +18,12 @@ extension NodeCore {
         diskReaders: NIOThreadPool, logger: Logger
     ) {
         var random = SystemRandomNumberGenerator()
-        var diskSettings = DiskTier.Settings(configuration)
-        let marks = MarkBook(
+        var diskSettings = DiskStore.Settings(configuration)
+        let marks = InvalidationIndex(
             isJournaled: diskSettings != nil,
-            marksMax: diskSettings?.journal.marksMax ?? MarkBook.marksMax)
+            marksMax: diskSettings?.journalSpace.marksMax ?? InvalidationIndex.marksMax)
         let journalReader = JournalReader(key: marks.key)
-        diskSettings?.marks = { journalReader.read($0, $1, $2) }
+        diskSettings?.markRecovery = { journalReader.read($0, $1, $2) }
         let clock = DiskClock(
             instant: SystemClock.now(), wall: SystemClock.wallMilliseconds())
         self.init(
@@ -34,28 +34,28 @@ extension NodeCore {
                     entriesMax: configuration.memoryEntriesMax ?? 0),
                 hashing: KeyedHash(key0: random.next(), key1: random.next()), marks: marks),
             disk: diskSettings.map { settings in
-                DiskTier(settings, marks: marks, clock: clock, readers: diskReaders) { note in
-                    let texts = note.texts.mapValues { Logger.MetadataValue.string($0) }
+                DiskStore(settings, marks: marks, clock: clock, readers: diskReaders) { note in
+                    let texts = note.fields.mapValues { Logger.MetadataValue.string($0) }
                     logger.log(
-                        level: note.isWarning ? .warning : .info, "\(note.text)",
-                        metadata: note.numbers.mapValues { .stringConvertible($0) }
+                        level: note.isWarning ? .warning : .info, "\(note.message)",
+                        metadata: note.numericFields.mapValues { .stringConvertible($0) }
                             .merging(texts) { $1 })
                 }
             },
             clock: clock, journalReader: journalReader,
-            origins: Origins(
+            origins: OriginClientOptions(
                 settings: OriginSettings(configuration, budget),
                 resolver: SystemResolver(threads: lookups),
-                addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
+                addressGuard: AddressGuard(allowing: configuration.allowPrivateOrigins),
                 patterns: configuration.allowOrigins),
             accessLog: AccessLine.Format(configuration.accessLog),
-            fence: FenceGate(configuration.cluster.fence, now: SystemClock.now()),
+            fence: FenceStatus(configuration.cluster.fence, now: SystemClock.now()),
             isInCluster: configuration.cluster.secrets != nil, logger: logger)
     }
 }
 
 extension AccessLine.Format {
-    init?(_ setting: Configuration.AccessLog) {
+    init?(_ setting: Configuration.AccessLogFormat) {
         switch setting {
         case .off: return nil
         case .combined: self = .combined
@@ -79,7 +79,7 @@ extension NodeSettings {
         forwardedFrom = configuration.forwardedFrom
         purgePermission = PurgePermission(
             networks: configuration.purgeNetworks, tokens: configuration.purgeTokens)
-        adminAccess = AdminAccess(grants: configuration.adminGrants)
+        adminAccess = AdminAccessPolicy(grants: configuration.adminGrants)
         decisionToken = configuration.decisionToken
         if !configuration.signingKeys.isEmpty { signer = URLSigner(configuration.signingKeys) }
         urlBytesMax = configuration.urlBytesMax
@@ -90,18 +90,18 @@ extension NodeSettings {
         headTimeout = configuration.headTimeout
         bodyTimeout = configuration.bodyTimeout
         sendTimeout = configuration.sendTimeout
-        fillsMax = budget.fills
+        fetchesMax = budget.fetchesMax
         clientPercent = configuration.clientPercent
         originPercent = configuration.originPercent
         clientUnreadBytesMax = UInt64(configuration.clientUnreadBytesMax)
         bodyRateMin = configuration.bodyRateMin
         waitersMax = configuration.waitersMax
         waitTimeout = configuration.waitTimeout
-        places = .init(
-            places: budget.connections,
-            perClient: configuration.connectionsPerClient
-                ?? ConnectionPlaces.share(of: budget.connections),
-            sparesLocal: configuration.connectionsPerClient == nil)
+        connectionLimits = .init(
+            connectionsMax: budget.connectionsMax,
+            perClientMax: configuration.connectionsPerClient
+                ?? ConnectionLimiter.defaultPerClientMax(of: budget.connectionsMax),
+            exemptsLocal: configuration.connectionsPerClient == nil)
         streamsMax = configuration.streamsMax
         tls = configuration.tls.material.server
         adminTLS = configuration.tls.material.admin
@@ -110,22 +110,23 @@ extension NodeSettings {
         objectBytesMax = UInt64(configuration.objectBytesMax)
         variantsMax = configuration.variantsMax
         touchInterval = configuration.touchInterval
-        images = ImagePlans(
+        images = ImagePolicies(
             configuration.images,
             ImageRules(
-                types: ContentTypes(extra: configuration.allowTypes),
-                pixelsMax: configuration.pixelsMax, takesCoded: configuration.takesCodedImages,
+                types: ImageMediaTypes(extra: configuration.allowTypes),
+                pixelsMax: configuration.pixelsMax,
+                acceptsContentCoding: configuration.takesCodedImages,
                 defaultTTL: configuration.defaultTTL),
             objectBytesMax: objectBytesMax)
-        sitePlans = sites.sites.enumerated().map {
-            SitePlan(
+        sitePolicies = sites.sites.enumerated().map {
+            SitePolicy(
                 $0, $1, objectBytesMax: objectBytesMax,
                 trust: configuration.tls.material.sites[$1.pattern])
         }
     }
 }
 
-extension DiskTier.Settings {
+extension DiskStore.Settings {
     /// Nil without a disk cache.
     fileprivate init?(_ configuration: Configuration) {
         guard let directory = configuration.cacheDirectory, configuration.diskBytesMax > 0 else {
@@ -135,13 +136,13 @@ extension DiskTier.Settings {
         self.init(
             root: directory, limitBytes: configuration.diskBytesMax,
             objectBytesMax: UInt64(configuration.objectBytesMax),
-            journal: JournalRoom(limitBytes: configuration.diskBytesMax), ageLimit: ageLimit,
+            journalSpace: JournalSpace(limitBytes: configuration.diskBytesMax), ageLimit: ageLimit,
             queueBytesMax: configuration.diskQueueBytesMax,
             // A kill must not make an image look idle that is not.
             checkpointInterval: max(
                 .seconds(1), min(.seconds(600), .seconds(ageLimit.seconds / 16))))
         nodeName = configuration.cluster.nodeName
-        fault = { $0.answerFault }
+        validation = { $0.responseDefect }
     }
 }
 
@@ -150,15 +151,15 @@ extension OriginSettings {
         self.init()
         idleConnectionsMax = budget.idlePerLoop
         // A fetch has one connection, and any loop may have all fetches.
-        connectionsMax = budget.fills + idleConnectionsMax
-        gate = OriginGate.Settings(
+        connectionsMax = budget.fetchesMax + idleConnectionsMax
+        admission = OriginAdmission.Settings(
             connectionsMax: configuration.originConnectionsMax,
             queueMax: configuration.originQueueMax,
             circuit: CircuitLimits(
                 failures: configuration.originCircuitFailures,
                 pause: configuration.originCircuitTime),
             clientPercent: configuration.clientPercent, uploadPercent: NodeSettings.uploadPercent)
-        names = NameCache.Settings(
+        dnsCache = DNSCache.Settings(
             lifetime: configuration.dnsTTL, failureLifetime: configuration.dnsFailureTTL,
             namesMax: configuration.dnsNamesMax)
         queueLimit = configuration.originQueueTimeout
@@ -166,11 +167,11 @@ extension OriginSettings {
         bodyBytesMax = configuration.originBodyBytesMax
         headFieldsMax = configuration.originFieldsMax
         proxy = configuration.originProxy.map {
-            OriginProxy(
+            ForwardProxy(
                 OriginAuthority(host: $0.host, port: $0.port),
-                looksUpNames: configuration.originProxyNames == .proxy)
+                resolvesNames: configuration.originProxyNames == .proxy)
         }
-        trust = configuration.tls.material.origins
+        trustStore = configuration.tls.material.origins
         connectLimit = configuration.originConnectTimeout
         headLimit = configuration.originFirstByteTimeout
         idleLimit = configuration.originIdleTimeout

@@ -8,56 +8,56 @@ import Tiers
 /// What is counted and measured of a node.
 extension NodeCore {
     /// The counters of all loops, with the gauges as they are now; nothing of single members.
-    func snapshot() -> Snapshot { snapshot(members: []) }
+    func snapshot() -> MetricsSnapshot { snapshot(members: []) }
 
     /// The same with what is measured of each member.
-    func snapshotOfAll() -> Snapshot { snapshot(members: memberFigures()) }
+    func snapshotWithMembers() -> MetricsSnapshot { snapshot(members: memberFigures()) }
 
-    private func snapshot(members: [MemberFigures]) -> Snapshot {
-        setMemoryFigures()
-        counters.set(.fillsInFlight, to: fills.count)
+    private func snapshot(members: [MemberSnapshot]) -> MetricsSnapshot {
+        setMemoryGauges()
+        counters.set(.fetchesInFlight, to: fetches.count)
         counters.set(.waiters, to: waiterCount)
         counters.set(.connectionsOpen, to: openConnections)
-        setFigures(of: exchange.figures)
-        let log = desk.figures
+        setGauges(of: exchange.statistics)
+        let log = purges.statistics
         counters.set(.invalidationsApplied, to: Int(log.applied))
         counters.set(.invalidationRecords, to: log.held)
         counters.set(.invalidationNames, to: marks.count)
-        counters.set(.receiptsPending, to: desk.receiptsPending)
-        counters.set(.membersCounted, to: log.counted)
+        counters.set(.receiptsPending, to: purges.receiptsPending)
+        counters.set(.voters, to: log.counted)
         counters.set(.fenced, to: fence.isOpen(at: SystemClock.now()) ? 0 : 1)
-        counters.set(.joining, to: hub?.missing == nil ? 0 : 1)
-        if let disk { setFigures(of: disk) }
-        if let view = hub?.view { setFigures(of: view) }
-        let halls = halls
-        return Snapshot(
-            loops: halls.map(\.counters), node: counters, sites: siteLedger.figures(),
-            outcomes: halls.map(\.outcomes), members: members)
+        counters.set(.joining, to: hub?.missingSeeds == nil ? 0 : 1)
+        if let disk { setGauges(of: disk) }
+        if let view = hub?.view { setGauges(of: view) }
+        let contexts = contexts
+        return MetricsSnapshot(
+            loops: contexts.map(\.counters), node: counters, sites: siteLedger.snapshots(),
+            outcomes: contexts.map(\.outcomes), members: members)
     }
 
     /// None for a node that is in no cluster; at most as many as are known, and as are counted.
-    private func memberFigures() -> [MemberFigures] {
+    private func memberFigures() -> [MemberSnapshot] {
         guard let hub else { return [] }
         let records = hub.view.records
         let met = Set(records.map(\.member.id))
         // Whoever has left is waited for by nobody.
         let others = records.dropFirst().filter { $0.state != .left }.map(\.member.id)
-        let unmet = desk.table(at: SystemClock.now()).filter {
-            $0.isCounted && !met.contains($0.id)
+        let unmet = purges.voterTable(at: SystemClock.now()).filter {
+            $0.isVoter && !met.contains($0.id)
         }
         let ids = others + unmet.map(\.id)
-        let lags = desk.lags(of: ids)
-        return ids.map { MemberFigures(name: "\($0)", lagRecords: lags[$0] ?? 0) }
+        let lags = purges.lags(of: ids)
+        return ids.map { MemberSnapshot(name: "\($0)", lagRecords: lags[$0] ?? 0) }
     }
 
-    private func setMemoryFigures() {
+    private func setMemoryGauges() {
         let account = store.account
         counters.set(.memoryUsedBytes, to: account.usedBytes)
         counters.set(.memoryLimitBytes, to: store.configuredBytes)
-        counters.set(.memoryHeldLimitBytes, to: account.limitBytes)
+        counters.set(.memoryEffectiveLimitBytes, to: account.limitBytes)
         counters.set(.memoryBodyBytes, to: max(0, account.indexedBytes - account.overheadBytes))
         counters.set(.memoryOverheadBytes, to: account.overheadBytes)
-        counters.set(.memoryFillingBytes, to: account.fillingBytes)
+        counters.set(.memoryFetchBytes, to: account.fetchBytes)
         counters.set(.memoryPinnedBytes, to: account.pinnedBytes)
         counters.set(.memoryEntries, to: store.count)
         for (metric, reason) in Self.evictionFigures {
@@ -65,25 +65,26 @@ extension NodeCore {
         }
     }
 
-    private static let evictionFigures: [(Metric, EvictionFigures.Reason)] = [
-        (.evictionsForRoom, .room), (.evictionsForPlace, .place), (.evictionsForShare, .share),
-        (.evictionsForLimit, .limit), (.evictionsForPressure, .pressure),
+    private static let evictionFigures: [(Metric, EvictionCounters.Reason)] = [
+        (.evictionsForCapacity, .byteLimit), (.evictionsForEntryLimit, .entryLimit),
+        (.evictionsForShare, .share),
+        (.evictionsForLoweredLimit, .limitLowered), (.evictionsForPressure, .pressure),
         (.evictionsPurged, .purged),
     ]
 }
 
 extension NodeCore {
-    private func setFigures(of origins: OriginFigures) {
+    private func setGauges(of origins: OriginStatistics) {
         counters.set(.originConnections, to: origins.connections)
         counters.set(.originConnectionsIdle, to: origins.idle)
-        counters.set(.originWaiting, to: origins.waiting)
+        counters.set(.originFetchesQueued, to: origins.waiting)
         counters.set(.originCircuitsOpen, to: origins.circuitsOpen)
         counters.set(.originCircuitOpenings, to: Int(origins.circuitOpenings))
         counters.set(.originOverruns, to: Int(origins.overruns))
-        counters.set(.originNames, to: origins.names)
+        counters.set(.originNamesCached, to: origins.cachedNames)
     }
 
-    private func setFigures(of view: MemberView) {
+    private func setGauges(of view: MemberView) {
         let states = view.records.map(\.state)
         counters.set(.membersAlive, to: states.count { $0 == .alive })
         counters.set(.membersSuspected, to: states.count { $0 == .suspected })
@@ -91,8 +92,8 @@ extension NodeCore {
         counters.set(.peerConnections, to: view.connections.count)
     }
 
-    private func setFigures(of disk: DiskTier) {
-        counters.set(.diskUp, to: disk.isUp ? 1 : 0)
+    private func setGauges(of disk: DiskStore) {
+        counters.set(.diskUp, to: disk.isAvailable ? 1 : 0)
         counters.set(.diskLimitBytes, to: Int(disk.settings.limitBytes))
         counters.set(.diskUsedBytes, to: Int(disk.allocatedBytes))
         counters.set(.diskEntries, to: disk.view?.shards.count ?? 0)
@@ -101,23 +102,23 @@ extension NodeCore {
         counters.set(.diskSegmentsOpen, to: segments.open)
         counters.set(.diskSegmentsClosed, to: segments.closed)
         counters.set(.diskIndexBytes, to: disk.view?.shards.residentBytes ?? 0)
-        counters.set(.diskQueuedBytes, to: disk.queued)
+        counters.set(.diskQueuedBytes, to: disk.pendingBytes)
         for (metric, figure) in Self.diskFigures {
-            counters.set(metric, to: disk.figures[figure])
+            counters.set(metric, to: disk.counters[figure])
         }
-        let touches = touchFigures
+        let touches = touchCounts
         counters.set(.touchesMerged, to: Int(touches.merged))
-        counters.set(.touchesDropped, to: Int(touches.dropped) + disk.figures[.touchesDropped])
+        counters.set(.touchesDropped, to: Int(touches.dropped) + disk.counters[.touchesDropped])
     }
 
-    private static let diskFigures: [(Metric, DiskFigures.Figure)] = [
+    private static let diskFigures: [(Metric, DiskCounters.DiskCounter)] = [
         (.diskRecordsAdmitted, .admittedRecords), (.diskRecordsReinserted, .reinsertedRecords),
-        (.diskRecordsCrowdedOut, .crowdedOutRecords), (.diskRecordsDropped, .droppedRecords),
-        (.diskRecordsLost, .lostRecords), (.headsRefusedOnDisk, .refusedRecords),
+        (.diskRecordsQueueFull, .queueOverflowRecords), (.diskRecordsDropped, .droppedRecords),
+        (.diskRecordsLost, .lostRecords), (.headsRefusedOnDisk, .invalidRecords),
         (.diskAdmittedBytes, .admittedBytes), (.diskWrittenBytes, .writtenBytes),
         (.diskEvictions, .evictedEntries), (.diskExpirations, .expiredEntries),
-        (.diskReclaims, .reclaims), (.diskReadsAtOnce, .readsAtOnce),
-        (.diskReadsByThread, .readsByThread), (.diskReadBytes, .readBytes),
+        (.diskReclaims, .reclaims), (.diskReadsFromPageCache, .nonblockingReads),
+        (.diskReadsByThread, .threadReads), (.diskReadBytes, .readBytes),
         (.diskFailures, .failures), (.touchesApplied, .touchesApplied),
         (.journalSyncs, .journalSyncs),
     ]

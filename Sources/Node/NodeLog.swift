@@ -26,7 +26,7 @@ struct NodeLog: LogHandler {
     var metadata = Logger.Metadata()
     private let output: Output
     /// Lines of this level and above are written whatever the node's level is; nil for none.
-    private var leastLevel: Logger.Level?
+    private var levelMin: Logger.Level?
 
     init(_ level: Logger.Level, _ format: Configuration.LogFormat) {
         output = Output(level, format)
@@ -35,7 +35,7 @@ struct NodeLog: LogHandler {
     var logLevel: Logger.Level {
         get {
             let level = Logger.Level.allCases[output.level.load(ordering: .relaxed)]
-            return leastLevel.map { min($0, level) } ?? level
+            return levelMin.map { min($0, level) } ?? level
         }
         nonmutating set { output.level.store(Self.rank(newValue), ordering: .relaxed) }
     }
@@ -46,9 +46,9 @@ struct NodeLog: LogHandler {
     }
 
     /// The same log, which writes lines of this level and above in any case.
-    func admitting(_ level: Logger.Level) -> NodeLog {
+    func alwaysWriting(_ level: Logger.Level) -> NodeLog {
         var log = self
-        log.leastLevel = level
+        log.levelMin = level
         return log
     }
 

@@ -9,53 +9,54 @@ extension NodeService {
     ///
     /// `started` is what the descriptors were for at the start.
     func reload(_ node: NodeCore, _ hub: PeerHub?, _ started: DescriptorBudget) async {
-        manager?.reloading()
+        notifier?.notifyReloading()
         do {
             // A file system may keep its reader waiting, and tasks have few threads.
             let next = try await NIOThreadPool.singleton.runIfActive { [sources] in
                 try sources.load()
             }
             let (changed, change) = try configuration.changed(to: next)
-            await adopt(changed, change, node, started)
-            hub?.adopt(changed.cluster)
+            await reconfigure(changed, change, node, started)
+            hub?.reconfigure(changed.cluster)
         } catch {
-            refuse(error)
+            logReloadFailure(error)
         }
     }
 
-    private func refuse(_ error: any Error) {
-        let faults = error as? ConfigurationFaults
+    private func logReloadFailure(_ error: any Error) {
+        let faults = error as? ConfigurationErrors
         let why = faults?.first.description ?? "\(error)"
         logger.error(
             "settings not reloaded; all are as they were",
             metadata: [
                 "why": "\(why)", "faults": .stringConvertible(faults?.lines.count ?? 1),
             ])
-        manager?.ready(status: "serving; settings not reloaded: \(why)")
+        notifier?.notifyReady(status: "serving; settings not reloaded: \(why)")
     }
 
-    private func adopt(
+    private func reconfigure(
         _ next: Configuration, _ change: ConfigurationChange, _ node: NodeCore,
         _ started: DescriptorBudget
     ) async {
         let budget = DescriptorBudget(
             next, descriptors: started.descriptors, loops: started.loops)
-        let hasOtherRules = await node.originals.begin(next.sites)
-        await node.adopt(LoopSettings(next, budget, change))
-        if hasOtherRules { node.originals.finish(next.sites) }
-        node.store.adopt(
+        let hasOtherRules = await node.originals.beginChange(next.sites)
+        await node.reconfigure(LoopSettings(next, budget, change))
+        if hasOtherRules { node.originals.finishChange(next.sites) }
+        node.store.applyLimits(
             limitBytes: next.memoryBytesMax, entriesMax: next.memoryEntriesMax ?? 0)
-        node.pressure.turn(on: next.yieldsToPressure)
+        node.pressure.setEnabled(next.respondsToMemoryPressure)
         configuration = next
-        node.shownConfiguration = next.document
+        node.configurationDocument = next.document
         let level = log.logLevel
         log.format = next.logFormat
         log.logLevel = next.logLevel
         // The line gets through if either level lets it; what comes meanwhile, by the new one.
-        say(change, next, budget, to: Logger(label: logger.label) { _ in log.admitting(level) })
+        logReload(
+            change, next, budget, to: Logger(label: logger.label) { _ in log.alwaysWriting(level) })
     }
 
-    private func say(
+    private func logReload(
         _ change: ConfigurationChange, _ next: Configuration, _ budget: DescriptorBudget,
         to logger: Logger
     ) {
@@ -72,7 +73,7 @@ extension NodeService {
                 : "settings reloaded",
             metadata: change.live.isEmpty ? [:] : ["changed": Self.value(change.live)])
         let waiting = change.awaitingRestart.count
-        manager?.ready(
+        notifier?.notifyReady(
             status: "serving; settings reloaded, \(change.live.count) changed"
                 + (waiting == 0 ? "" : ", \(waiting) wait for a restart"))
     }

@@ -11,10 +11,10 @@ struct NodeSettings: Sendable {
     /// The sites that are answered for beside the API for images.
     var sites = SiteTable.none
     /// What each of ``sites`` comes to, in their order.
-    var sitePlans: [SitePlan] = []
+    var sitePolicies: [SitePolicy] = []
     /// How images are answered that are asked for by their URLs.
-    var images = ImagePlans(
-        SitePlan(ImageRules(), ImageSettings(), objectBytesMax: 64 << 20))
+    var images = ImagePolicies(
+        SitePolicy(ImageRules(), ImageSettings(), objectBytesMax: 64 << 20))
     /// Images are answered for by the URLs of their origins.
     var servesImages = true
     /// Whose connections begin with the PROXY protocol, which says who the client is.
@@ -24,7 +24,7 @@ struct NodeSettings: Sendable {
     /// Who may use PURGE.
     var purgePermission = PurgePermission()
     /// Who may do what on the admin port.
-    var adminAccess = AdminAccess()
+    var adminAccess = AdminAccessPolicy()
     /// What a request has to know to be told how its answer came about; nil if none may.
     var decisionToken: [UInt8]?
     /// What images, and the sites that want it, are signed with; nil if anyone may ask.
@@ -57,7 +57,9 @@ struct NodeSettings: Sendable {
 
     /// As whom a connection from `address` counts on the port of `side`: a proxy that says for whom
     /// it speaks has no share, which its clients have.
-    func holder(of address: IPAddress?, on side: Door.Side) -> ConnectionPlaces.Holder {
+    func limiterKey(of address: IPAddress?, on side: RequestHandler.Plane)
+        -> ConnectionLimiter.ClientKey
+    {
         guard side == .data, let known = address?.unmapped,
             forwardedFrom.contains(where: { $0.contains(known) })
         else { return .init(address) }
@@ -65,13 +67,14 @@ struct NodeSettings: Sendable {
     }
 
     /// Connections of clients.
-    var places = ConnectionPlaces.Limits(places: 10_000)
+    var connectionLimits = ConnectionLimiter.Limits(connectionsMax: 10_000)
     /// Connections of operators, who have a limit of their own: they look in when the clients' one
     /// is reached.
-    static let adminPlaces = ConnectionPlaces.Limits(places: 64, reserved: 8)
+    static let adminConnectionLimits = ConnectionLimiter.Limits(
+        connectionsMax: 64, reservedForLocal: 8)
     /// How long a connection to the admin port may last before a request on it has proven who asks.
-    static let proofTimeout = Interval.seconds(10)
-    var fillsMax = 1024
+    static let authenticationTimeout = Interval.seconds(10)
+    var fetchesMax = 1024
     /// Hundredths of what is limited that one client may have, and one site or origin.
     var clientPercent = 25
     var originPercent = 75
@@ -80,9 +83,9 @@ struct NodeSettings: Sendable {
     /// Bytes that are fetched in a minute for one client and that nobody reads.
     var clientUnreadBytesMax: UInt64 = 64 << 20
     /// Who may have how many of the fetches.
-    var fillShares: ShareTable.Limits {
-        ShareTable.Limits(
-            placesMax: fillsMax, clientPercent: clientPercent, originPercent: originPercent,
+    var fetchShares: QuotaTable.Limits {
+        QuotaTable.Limits(
+            slotsMax: fetchesMax, clientPercent: clientPercent, originPercent: originPercent,
             uploadPercent: Self.uploadPercent)
     }
     /// Bytes of a request's body that must come in a second, beyond ``bodyTimeout``.
@@ -105,11 +108,11 @@ struct NodeSettings: Sendable {
     // hold.
 
     /// A body up to this size goes to the socket in one write; a larger one as the client takes it.
-    var directBytesMax = 256 << 10
+    var singleWriteBytesMax = 256 << 10
     /// Bytes handed to the socket at once of an answer that is given in pieces.
     var transferBytesMax = 128 << 10
     /// Of that, bytes of a body that is not yet in its chunks.
-    var liveBytesMax = 16 << 10
+    var unchunkedBytesMax = 16 << 10
     /// No further request is answered while so much waits for the client.
     ///
     /// Heads wait in memory that is counted nowhere, and so do bodies that were encrypted: a
@@ -120,11 +123,11 @@ struct NodeSettings: Sendable {
     var windowBytes = 256 << 10
     var windowBytesMin = 32 << 10
     /// How long, in all, a slow reader may hold up the others of a body that is not kept.
-    var patience = Interval.seconds(5)
+    var slowReaderTimeout = Interval.seconds(5)
     /// How long such a reader may take next to nothing while others wait for the origin.
-    var contendedPatience: Interval { Interval(nanoseconds: sendTimeout.nanoseconds / 12) }
+    var contendedSlowReaderTimeout: Interval { Interval(nanoseconds: sendTimeout.nanoseconds / 12) }
     /// How long, and for how many bytes, an answer is fetched that nobody waits for any more.
-    var unreadTime = Interval.seconds(5)
+    var unreadTimeout = Interval.seconds(5)
     var unreadBytesMax: UInt64 = 4 << 20
     /// How long, and for how many bytes, a client may go on sending after its last answer.
     var lingerTimeout = Interval.seconds(5)

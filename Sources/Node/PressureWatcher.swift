@@ -8,21 +8,21 @@ package import Telemetry
 import Tiers
 
 /// Looks at the memory of containers and machine, and has the memory tier hold what there is room
-/// for, and at what connections have left free: runs the decisions of `Tiers.PressureRule` and
-/// `Tiers.ConnectionMemoryRule`.
+/// for, and at what connections have left free: runs the decisions of `Tiers.MemoryPressurePolicy`
+/// and `Tiers.ConnectionMemoryTrimPolicy`.
 ///
 /// All of it happens on a thread of its own; a loop only keeps the time.
-package final class PressureWatcher: Sendable {
+package final class MemoryPressureMonitor: Sendable {
     private let store: MemoryStore
     private let counters: NodeCounters
     private let logger: Logger
-    private let files: MemoryFiles
+    private let files: KernelMemoryFiles
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state = Mutex(State())
 
     private struct State: Sendable {
-        var rule = PressureRule()
-        var connectionRule = ConnectionMemoryRule()
+        var rule = MemoryPressurePolicy()
+        var connectionRule = ConnectionMemoryTrimPolicy()
         var openConnections: @Sendable () -> Int = { 0 }
         var isOn = false
         var timer: Scheduled<Void>?
@@ -30,11 +30,11 @@ package final class PressureWatcher: Sendable {
     }
 
     /// How often figures are taken while memory is not given up.
-    private static let idleLook = Interval.seconds(1)
+    private static let idleSampleInterval = Interval.seconds(1)
 
     package init(
         store: MemoryStore, counters: NodeCounters, logger: Logger,
-        files: MemoryFiles = MemoryFiles()
+        files: KernelMemoryFiles = KernelMemoryFiles()
     ) {
         self.store = store
         self.counters = counters
@@ -52,12 +52,12 @@ package final class PressureWatcher: Sendable {
             state.isOn = isOn
             state.openConnections = openConnections
         }
-        warnOfMisfit(files.read(), isOn: isOn)
-        schedule(on: loop, after: look(isFirst: true))
+        warnIfLimitTooLarge(files.read(), isOn: isOn)
+        schedule(on: loop, after: sample(isFirst: true))
     }
 
     /// Whether memory is given up from now on; what was given up comes back at once if not.
-    package func turn(on isOn: Bool) {
+    package func setEnabled(_ isOn: Bool) {
         state.withLock { $0.isOn = isOn }
     }
 
@@ -77,76 +77,78 @@ package final class PressureWatcher: Sendable {
             state.timer = loop.scheduleTask(in: .nanoseconds(interval.nanoseconds)) { [self] in
                 thread.submit { [self] work in
                     guard work == .active else { return }
-                    if haveConnectionsGone { Allocator.returnFreeMemory() }
-                    schedule(on: loop, after: look())
+                    if shouldReturnFreeMemory { Allocator.releaseFreeMemory() }
+                    schedule(on: loop, after: sample())
                 }
             }
         }
     }
 
-    private var haveConnectionsGone: Bool {
+    private var shouldReturnFreeMemory: Bool {
         let now = SystemClock.now()
         return state.withLock { state in
-            state.connectionRule.looked(now: now, open: state.openConnections())
+            state.connectionRule.evaluate(now: now, openConnections: state.openConnections())
         }
     }
 
     /// Looks and acts; gives the time until the next look.
-    private func look(isFirst: Bool = false) -> Interval {
-        guard state.withLock({ $0.isOn }) else { return rest() }
+    private func sample(isFirst: Bool = false) -> Interval {
+        guard state.withLock({ $0.isOn }) else { return restoreLimit() }
         let reading = files.read()
-        let use = PressureRule.Use(
+        let use = MemoryPressurePolicy.Usage(
             configuredBytes: store.configuredBytes, usedBytes: store.account.usedBytes,
-            fillingBytes: store.account.fillingBytes)
+            fetchBytes: store.account.fetchBytes)
         let now = SystemClock.now()
         let (wasYielding, isYielding, decision) = state.withLock { state in
-            let wasYielding = state.rule.isYielding
+            let wasYielding = state.rule.isLimitReduced
             guard state.isOn else {
-                state.rule = PressureRule()
-                return (wasYielding, false, nil as PressureRule.Decision?)
+                state.rule = MemoryPressurePolicy()
+                return (wasYielding, false, nil as MemoryPressurePolicy.Decision?)
             }
-            let decision = state.rule.looked(now: now, use: use, reading: reading)
-            return (wasYielding, state.rule.isYielding, decision)
+            let decision = state.rule.evaluate(now: now, usage: use, sample: reading)
+            return (wasYielding, state.rule.isLimitReduced, decision)
         }
-        store.press(toBytes: isYielding ? decision?.limitBytes : nil)
-        if decision?.returnsFreeMemory == true { Allocator.returnFreeMemory() }
+        store.setPressureLimit(bytes: isYielding ? decision?.limitBytes : nil)
+        if decision?.releasesFreeMemory == true { Allocator.releaseFreeMemory() }
         count(reading, decision, isYielding: isYielding)
         if isYielding != wasYielding, !isFirst { log(isYielding: isYielding, reading, use) }
-        return decision?.nextLook ?? Self.idleLook
+        return decision?.nextEvaluationDelay ?? Self.idleSampleInterval
     }
 
     /// Gives back what was given up; nothing is read while memory is not to be given up.
-    private func rest() -> Interval {
+    private func restoreLimit() -> Interval {
         let wasYielding = state.withLock { state in
-            defer { state.rule = PressureRule() }
-            return state.rule.isYielding
+            defer { state.rule = MemoryPressurePolicy() }
+            return state.rule.isLimitReduced
         }
-        store.press(toBytes: nil)
-        count(MemoryReading(bounds: []), nil, isYielding: false)
+        store.setPressureLimit(bytes: nil)
+        count(SystemMemorySample(bounds: []), nil, isYielding: false)
         if wasYielding {
             logger.info(
                 "memory-limit is held in full again",
                 metadata: ["memory_limit": "\(store.configuredBytes)"])
         }
-        return Self.idleLook
+        return Self.idleSampleInterval
     }
 
     // MARK: What operators see
 
     private func count(
-        _ reading: MemoryReading, _ decision: PressureRule.Decision?, isYielding: Bool
+        _ reading: SystemMemorySample, _ decision: MemoryPressurePolicy.Decision?, isYielding: Bool
     ) {
-        counters.set(.memoryYields, to: isYielding ? 1 : 0)
+        counters.set(.memoryUnderPressure, to: isYielding ? 1 : 0)
         counters.set(.memoryHeadroomBytes, to: max(0, reading.tightest?.headroomBytes ?? 0))
         counters.set(.memoryStalledPermille, to: reading.stalledPermille ?? 0)
-        switch decision?.shrunk {
-        case .room: counters.add(.memoryShrinksForRoom)
+        switch decision?.reductionReason {
+        case .lowHeadroom: counters.add(.memoryShrinksForHeadroom)
         case .stall: counters.add(.memoryShrinksForStalls)
         case nil: break
         }
     }
 
-    private func log(isYielding: Bool, _ reading: MemoryReading, _ use: PressureRule.Use) {
+    private func log(
+        isYielding: Bool, _ reading: SystemMemorySample, _ use: MemoryPressurePolicy.Usage
+    ) {
         guard isYielding else {
             return logger.info(
                 "memory-limit is held in full again",
@@ -163,12 +165,14 @@ package final class PressureWatcher: Sendable {
             ])
     }
 
-    private func warnOfMisfit(_ reading: MemoryReading, isOn: Bool) {
+    private func warnIfLimitTooLarge(_ reading: SystemMemorySample, isOn: Bool) {
         guard !reading.bounds.isEmpty else {
             return logger.notice(
                 "memory cannot be watched: neither control groups nor /proc/meminfo can be read")
         }
-        guard let misfit = PressureRule.misfit(store.configuredBytes, in: reading) else { return }
+        guard
+            let misfit = MemoryPressurePolicy.insufficientBound(store.configuredBytes, in: reading)
+        else { return }
         let consequence =
             isOn
             ? "less is held"

@@ -19,7 +19,7 @@ struct Problem: Hashable, Sendable {
     /// The value of Allow for 405 (RFC 9110 §15.5.6).
     var allowedMethods: String?
     /// What the request's framing says can no longer be trusted, or nobody will read on.
-    var closes = false
+    var closesConnection = false
 
     var status: UInt16 { document.status }
 
@@ -30,7 +30,7 @@ struct Problem: Hashable, Sendable {
         document = ProblemDocument(
             status: status, name: name, title: title, detail: detail)
         self.retryAfterSeconds = retryAfterSeconds
-        self.closes = closes
+        self.closesConnection = closes
     }
 
     init(_ document: ProblemDocument) {
@@ -39,29 +39,29 @@ struct Problem: Hashable, Sendable {
 
     /// The head of the answer, as it is stored with a body of so many bytes.
     func storedHead(bodyBytes: UInt64) -> StoredHead {
-        var head = AnswerHead(status: status, bytes: [], lines: [])
+        var head = ResponseHead(status: status, bytes: [], lines: [])
         let type = Array(ProblemDocument.contentType.description.utf8)
-        head.append(.contentType, "Content-Type", type)
-        head.append(.other, "X-Content-Type-Options", Array("nosniff".utf8))
-        head.append(.cacheControl, "Cache-Control", Array("no-store".utf8))
+        head.appendField(.contentType, "Content-Type", type)
+        head.appendField(.other, "X-Content-Type-Options", Array("nosniff".utf8))
+        head.appendField(.cacheControl, "Cache-Control", Array("no-store".utf8))
         return StoredHead(head, size: bodyBytes)
     }
 
     // MARK: What clients do
 
-    static func malformed(_ refusal: RequestRefusal) -> Problem {
+    static func malformed(_ refusal: RequestParseError) -> Problem {
         Problem(
             refusal.status, "malformed-request", "The request is not valid HTTP",
-            refusal.sentence, closes: true)
+            refusal.message, closes: true)
     }
 
-    static func malformedBody(_ refusal: BodyRefusal) -> Problem {
+    static func malformedBody(_ refusal: BodyDecodingError) -> Problem {
         Problem(
             refusal.status, "malformed-request", "The request's body is not valid HTTP",
-            refusal.sentence, closes: true)
+            refusal.message, closes: true)
     }
 
-    static func slow(_ what: String, seconds: Int64) -> Problem {
+    static func requestTimeout(_ what: String, seconds: Int64) -> Problem {
         Problem(
             408, "request-timeout", "The request took too long",
             "The request's \(what) did not arrive within \(seconds) s.", closes: true)
@@ -73,15 +73,15 @@ struct Problem: Hashable, Sendable {
             "Bodies of requests are dropped; up to \(bytesMax) bytes are read.", closes: true)
     }
 
-    static func target(_ refusal: ImageTargetRefusal, in bytes: Span<UInt8>) -> Problem {
+    static func invalidTarget(_ refusal: ImageTargetRefusal, in bytes: Span<UInt8>) -> Problem {
         Problem(ProblemDocument(refusal, in: bytes))
     }
 
-    static func url(_ refusal: URLRefusal) -> Problem {
+    static func invalidURL(_ refusal: URLRefusal) -> Problem {
         Problem(ProblemDocument(refusal))
     }
 
-    static func signature(_ refusal: SignatureRefusal) -> Problem {
+    static func invalidSignature(_ refusal: SignatureRefusal) -> Problem {
         var problem = Problem(ProblemDocument(refusal))
         problem.counter =
             switch refusal {
@@ -102,17 +102,18 @@ struct Problem: Hashable, Sendable {
             + "by their URLs.")
 
     /// What leads above the path of a site's origin.
-    static let outsideSite = Problem(
+    static let pathOutsideSite = Problem(
         400, "outside-site", "The path leads out of the site",
         "With its dot segments removed it lies above the site's origin; the origin was not asked.")
 
     static let adminNotFound = Problem(
         404, "not-found", "There is nothing here",
-        "The admin port describes itself at \(AdminOperation.row(.getOpenAPI).path).")
+        "The admin port describes itself at \(AdminOperation.operation(.getOpenAPI).path).")
 
     static let memberUnknown = Problem(
         404, "member-unknown", "There is no such member",
-        "Members are called by 32 hexadecimal digits, as \(AdminOperation.row(.listMembers).path) "
+        "Members are called by 32 hexadecimal digits, as "
+            + "\(AdminOperation.operation(.listMembers).path) "
             + "has them. Nothing was done.")
 
     static let notBootstrapped = Problem(
@@ -140,23 +141,23 @@ struct Problem: Hashable, Sendable {
 
     static let prefetchUnknown = Problem(
         404, "prefetch-unknown", "There is no such prefetch",
-        "The last ones are at \(AdminOperation.row(.listPrefetches).path). Nothing was done.")
+        "The last ones are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
 
     static let prefetchesTooMany = Problem(
         503, PrefetchRequest.tooManyProblem, "As many prefetches run as may",
-        "\(PrefetchList.runningMax) run; wait for one, or cancel it. Nothing was done.",
+        "\(PrefetchJobTable.runningMax) run; wait for one, or cancel it. Nothing was done.",
         retryAfterSeconds: 5)
 
-    static let stopping = Problem(
+    static let nodeStopping = Problem(
         409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")
 
     /// A body that is not what was wanted.
-    static func body(_ fault: BodyFault) -> Problem {
+    static func invalidAdminBody(_ fault: RequestBodyError) -> Problem {
         var status: UInt16 = 422
-        if case .notJSON = fault { status = 400 }
+        if case .invalidJSON = fault { status = 400 }
         return Problem(
             status, "admin-body", "The body is not what is wanted",
-            fault.sentence + " Nothing was done.")
+            fault.message + " Nothing was done.")
     }
 
     static let methodNotAllowed = notAllowed("Only GET and HEAD are served.", "GET, HEAD")
@@ -221,7 +222,7 @@ struct Problem: Hashable, Sendable {
         504, "not-validated", "The stored answer could not be validated",
         "The origin failed, and the request does not take what is stored without asking it.")
 
-    static let loop = Problem(
+    static let loopDetected = Problem(
         508, "loop-detected", "The request has come back",
         "Its CDN-Loop or its Via says that it came through here: the site's origin leads back.")
 
@@ -239,28 +240,28 @@ struct Problem: Hashable, Sendable {
 
     enum Shortage {
         case connections
-        case fills
+        case fetches
         /// Of fetches, for one client, site or origin.
-        case share
+        case fetchShare
         case waiters
         /// For bodies on their way.
         case memory
         /// The request has waited for its answer as long as it may.
-        case time
+        case waitTime
         /// Invalidations that wait for the disk.
         case invalidations
     }
 
     /// Why an operator's word about a member is not followed.
-    static func notForgotten(_ refusal: FenceKeeper.ForgetRefusal) -> Problem {
+    static func notForgotten(_ refusal: FenceCoordinator.ForgetRefusal) -> Problem {
         let why =
             switch refusal {
-            case .noCount: "This node is not counted itself, and so has no say in who is."
-            case .notCounted: "It is not counted, or already forgotten."
-            case .isThisNode: "It is this node; one that goes for good is told to stop."
-            case .answers: "It answers; a node that goes for good is told to stop."
-            case .isChanging: "Another change of who is counted is under way; try again."
-            case .tooFewAnswer(let count, let needed):
+            case .noVoterSet: "This node is not counted itself, and so has no say in who is."
+            case .notVoters: "It is not counted, or already forgotten."
+            case .isOwnNode: "It is this node; one that goes for good is told to stop."
+            case .stillResponding: "It answers; a node that goes for good is told to stop."
+            case .changeInProgress: "Another change of who is counted is under way; try again."
+            case .tooFewResponding(let count, let needed):
                 "\(count) of the members that would stay answer, and \(needed) are needed: name "
                     + "all that are gone at once, or have the count begin anew (members recover)."
             case .mayLosePurges:
@@ -274,11 +275,12 @@ struct Problem: Hashable, Sendable {
         let what =
             switch shortage {
             case .connections: "As many connections are open as this node allows."
-            case .fills: "As many fetches are under way as this node allows."
-            case .share: "As many fetches are under way for one client or origin as may be."
+            case .fetches: "As many fetches are under way as this node allows."
+            case .fetchShare: "As many fetches are under way for one client or origin as may be."
             case .waiters: "As many requests wait for fetches as this node allows."
             case .memory: "All memory that bodies on their way may take is taken."
-            case .time: "The answer did not begin to arrive in the time that a request may wait."
+            case .waitTime:
+                "The answer did not begin to arrive in the time that a request may wait."
             case .invalidations:
                 "As many invalidations wait for the disk as may; nothing was purged."
             }
@@ -288,11 +290,11 @@ struct Problem: Hashable, Sendable {
         problem.counter =
             switch shortage {
             case .connections, .invalidations: nil
-            case .fills: .refusedFills
-            case .share: .refusedShare
+            case .fetches: .refusedFetches
+            case .fetchShare: .refusedShare
             case .waiters: .refusedWaiters
             case .memory: .refusedMemory
-            case .time: .refusedWaitTime
+            case .waitTime: .refusedWaitTime
             }
         return problem
     }
@@ -301,16 +303,16 @@ struct Problem: Hashable, Sendable {
 
     /// `isValidation`: what is stored must be validated, and could not be: then it is 504 (RFC 9111
     /// §5.2.2.2).
-    static func origin(_ failure: OriginFailure, isValidation: Bool? = nil) -> Problem {
+    static func originFailed(_ failure: OriginFailure, isValidation: Bool? = nil) -> Problem {
         var problem = Problem(failure.problem)
         if isValidation == true, failure.side == .origin { problem.document.status = 504 }
         // Rounded up: who asks before that is refused again.
         problem.retryAfterSeconds = failure.retryAfter.map {
             max(1, Int(($0 + .milliseconds(999)).seconds))
         }
-        switch failure.root {
+        switch failure.underlying {
         case .circuitOpen: problem.counter = .refusedCircuit
-        case .overloaded(.share): problem.counter = .refusedShare
+        case .overloaded(.quota): problem.counter = .refusedShare
         case .overloaded: problem.counter = .refusedQueue
         default: break
         }
@@ -328,7 +330,7 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    static func notAnImage(_ head: AnswerHead) -> Problem {
+    static func notAnImage(_ head: ResponseHead) -> Problem {
         let type = head.first(.contentType).map {
             String(decoding: head.bytes[$0.range], as: UTF8.self)
         }
@@ -347,7 +349,7 @@ struct Problem: Hashable, Sendable {
     }
 
     /// Type and size are read from the first bytes, which a coding hides.
-    static let codedImage = Problem(
+    static let encodedImage = Problem(
         502, "image-coded", "The image is coded",
         "The origin's answer has a Content-Encoding, under which nobody can see what it is; "
             + "the setting coded-images lets such images pass.")

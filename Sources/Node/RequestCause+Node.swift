@@ -1,7 +1,7 @@
 import HTTPRules
 import Logging
 
-extension RequestCause {
+extension RequestCorrelation {
     /// `fields` of a line that is logged for the sake of this request, which it then names.
     func metadata(_ fields: Logger.Metadata) -> Logger.Metadata {
         var fields = fields
@@ -13,5 +13,5 @@ extension RequestCause {
 
 extension UInt64 {
     /// What a part of a trace is called that begins now; not zero.
-    static func newSpan() -> UInt64 { .random(in: 1 ... .max) }
+    static func randomSpanID() -> UInt64 { .random(in: 1 ... .max) }
 }

@@ -4,16 +4,16 @@ import HTTPRules
 ///
 /// The highest bits of a number are the loop's own, so that no two loops give the same; a loop that
 /// answers a million requests a second has enough for two thousand years.
-struct RequestNames {
-    let run: UInt64
+struct RequestIDGenerator {
+    let prefix: UInt64
     /// ``run`` in digits, as every answer has it.
-    let runDigits: HexDigits
+    let prefixDigits: HexDigits
     private var last: UInt64
 
     init(run: UInt64, loop: Int) {
         precondition(loop < 1 << 8, "a loop's number is a byte")
-        self.run = run
-        runDigits = HexDigits(run)
+        self.prefix = run
+        prefixDigits = HexDigits(run)
         last = UInt64(loop) << 56
     }
 
@@ -25,5 +25,5 @@ struct RequestNames {
     }
 
     /// The id of the request with this number.
-    func id(_ number: UInt64) -> RequestID { RequestID(run: run, number: number) }
+    func id(_ number: UInt64) -> RequestID { RequestID(process: prefix, number: number) }
 }

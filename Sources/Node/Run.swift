@@ -8,19 +8,19 @@ import UnixSignals
 import Wire
 
 /// How a node ended.
-package enum Ending: Hashable, Sendable {
+package enum RunResult: Hashable, Sendable {
     /// It was told to stop, and everything under way was ended.
     case drained
     /// It was told to stop, and something under way was broken off.
-    case brokenOff
+    case aborted
     /// It did not start; the log says why.
     case failed
 }
 
 /// Sets what holds for the whole process; to be called before there is a second thread.
 package func prepareProcess() {
-    Allocator.bound(arenasFor: System.coreCount)
-    OpenSSLLibrary.keepUntilTheEnd()
+    Allocator.limitArenas(forCores: System.coreCount)
+    OpenSSLLibrary.disableExitCleanup()
     // A client that is gone is found by what a write gives; sendfile knows no flag that says so.
     _ = signal(SIGPIPE, SIG_IGN)
 }
@@ -35,19 +35,19 @@ package func ignoreHangups() {
 /// SIGHUP has it load `sources` again and take over what a running node can.
 package func run(
     _ configuration: Configuration, from sources: ConfigurationSources
-) async -> Ending {
+) async -> RunResult {
     // Before anything that takes time: until then a signal is not noticed.
     let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-    let manager = ServiceManager.takeFromEnvironment()
+    let manager = ServiceNotifier.fromEnvironment()
     let log = NodeLog(configuration.logLevel, configuration.logFormat)
     let logger = Logger(label: "nuthatch", factory: { _ in log })
     let node = NodeService(
         configuration, from: sources, log: log, logger: logger, manager: manager)
     let group = ServiceGroup(
         configuration: .init(services: [.init(service: node)], logger: logger))
-    node.stopItself.withLock {
+    node.requestShutdown.withLock {
         $0 = { [weak node] in
-            node?.stops.add()
+            node?.stops.record()
             Task { await group.triggerGracefulShutdown() }
         }
     }
@@ -66,10 +66,10 @@ private func obey(
 ) async {
     for await signal in signals {
         guard signal != .sighup else {
-            node.hungUp()
+            node.requestReload()
             continue
         }
-        node.stops.add()
+        node.stops.record()
         await group.triggerGracefulShutdown()
     }
 }

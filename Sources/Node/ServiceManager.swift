@@ -7,9 +7,9 @@ import Telemetry
 /// protocol of sd_notify(3), datagrams to the socket that `NOTIFY_SOCKET` names.
 ///
 /// Never waits longer than a second, and never on an event loop.
-final class ServiceManager: Sendable {
+final class ServiceNotifier: Sendable {
     /// How often ``beat()`` is to be called; nil if nobody watches.
-    let beatInterval: Interval?
+    let watchdogInterval: Interval?
     private let descriptor: CInt
     private let address: sockaddr_un
     private let addressBytes: socklen_t
@@ -18,13 +18,13 @@ final class ServiceManager: Sendable {
     /// Takes the variables of the environment out of it, so that no child speaks for this process.
     ///
     /// Nil if nobody wants to be told, or by a kind of socket that is not known here.
-    static func takeFromEnvironment() -> ServiceManager? {
-        let path = take("NOTIFY_SOCKET")
-        let watchdog = take("WATCHDOG_USEC").flatMap { Int64($0) }
+    static func fromEnvironment() -> ServiceNotifier? {
+        let path = removeVariable("NOTIFY_SOCKET")
+        let watchdog = removeVariable("WATCHDOG_USEC").flatMap { Int64($0) }
         // Without the variable the watchdog is meant for whoever has its time.
-        let isMeant = take("WATCHDOG_PID").map { Int32($0) == getpid() } ?? true
+        let isMeant = removeVariable("WATCHDOG_PID").map { Int32($0) == getpid() } ?? true
         guard let path, !path.isEmpty else { return nil }
-        return ServiceManager(path, watchdogMicroseconds: isMeant ? watchdog : nil)
+        return ServiceNotifier(path, watchdogMicroseconds: isMeant ? watchdog : nil)
     }
 
     /// A manager that listens at `path`, where `@` at the start stands for the abstract namespace.
@@ -50,7 +50,7 @@ final class ServiceManager: Sendable {
         let patienceBytes = socklen_t(MemoryLayout<timeval>.size)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, patienceBytes)
         // Twice as often as is asked for, as sd_watchdog_enabled(3) recommends.
-        beatInterval = watchdogMicroseconds.flatMap {
+        watchdogInterval = watchdogMicroseconds.flatMap {
             $0 > 0 ? Interval(nanoseconds: max(1_000_000, $0 &* 500)) : nil
         }
     }
@@ -62,36 +62,36 @@ final class ServiceManager: Sendable {
     // MARK: What is told
 
     /// The ports are open.
-    func ready(status: String) {
-        tell(["READY=1", "STATUS=\(status.onOneLine)"])
+    func notifyReady(status: String) {
+        notify(["READY=1", "STATUS=\(status.singleLine)"])
     }
 
     /// Settings are being read again; to be followed by ``ready(status:)``.
-    func reloading() {
+    func notifyReloading() {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         let microseconds = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-        tell(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"])
+        notify(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"])
     }
 
     /// Nobody is let in any more, and the end comes within `limit`.
     ///
     /// Nothing but beats is told after it.
-    func stopping(status: String, within limit: Interval) {
+    func notifyStopping(status: String, within limit: Interval) {
         guard !isStopping.load(ordering: .relaxed) else { return }
-        tell([
-            "STOPPING=1", "STATUS=\(status.onOneLine)",
+        notify([
+            "STOPPING=1", "STATUS=\(status.singleLine)",
             "EXTEND_TIMEOUT_USEC=\(limit.nanoseconds / 1000)",
         ])
         isStopping.store(true, ordering: .relaxed)
     }
 
     /// The service answers.
-    func beat() {
+    func notifyWatchdog() {
         send("WATCHDOG=1")
     }
 
-    private func tell(_ lines: [String]) {
+    private func notify(_ lines: [String]) {
         guard !isStopping.load(ordering: .relaxed) else { return }
         send(lines.joined(separator: "\n"))
     }
@@ -113,7 +113,7 @@ final class ServiceManager: Sendable {
         }
     }
 
-    private static func take(_ name: String) -> String? {
+    private static func removeVariable(_ name: String) -> String? {
         guard let text = unsafe getenv(name) else { return nil }
         let copy = unsafe String(cString: text)
         unsafe unsetenv(name)

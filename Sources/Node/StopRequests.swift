@@ -8,14 +8,14 @@ import Synchronization
 final class StopRequests: Sendable {
     private struct State {
         var count = 0
-        var listeners: [UInt64: Listener] = [:]
-        var listenersEver: UInt64 = 0
+        var observers: [UInt64: Observer] = [:]
+        var observersEver: UInt64 = 0
     }
 
-    private struct Listener {
+    private struct Observer {
         /// It waits for the first request after so many.
         let count: Int
-        let tell: @Sendable () -> Void
+        let notify: @Sendable () -> Void
     }
 
     private let state = Mutex(State())
@@ -23,12 +23,12 @@ final class StopRequests: Sendable {
     var count: Int { state.withLock(\.count) }
 
     /// The node was told to stop once more.
-    func add() {
+    func record() {
         let told = state.withLock { state in
             state.count += 1
-            let listeners = state.listeners.filter { $0.value.count < state.count }
-            for number in listeners.keys { state.listeners[number] = nil }
-            return listeners.values.map(\.tell)
+            let listeners = state.observers.filter { $0.value.count < state.count }
+            for number in listeners.keys { state.observers[number] = nil }
+            return listeners.values.map(\.notify)
         }
         for tell in told { tell() }
     }
@@ -38,8 +38,8 @@ final class StopRequests: Sendable {
     ///
     /// What was not waited for goes on. The time is kept by `loop`; without a limit it waits as
     /// long as it takes.
-    func outwait(
-        within limit: Interval?, unlessToldMoreThan count: Int, on loop: any EventLoop,
+    func wait(
+        within limit: Interval?, stopRequestsMax count: Int, on loop: any EventLoop,
         _ work: @escaping @Sendable () async -> Void
     ) async -> Bool {
         let promise = loop.makePromise(of: Bool.self)
@@ -59,17 +59,17 @@ final class StopRequests: Sendable {
     /// Calls `tell` at the first request after so many, which may be at once.
     private func listen(after count: Int, _ tell: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, isLate) = state.withLock { state in
-            state.listenersEver += 1
+            state.observersEver += 1
             if state.count <= count {
-                state.listeners[state.listenersEver] = Listener(count: count, tell: tell)
+                state.observers[state.observersEver] = Observer(count: count, notify: tell)
             }
-            return (state.listenersEver, state.count > count)
+            return (state.observersEver, state.count > count)
         }
         if isLate { tell() }
         return number
     }
 
     private func forget(_ listener: UInt64) {
-        state.withLock { $0.listeners[listener] = nil }
+        state.withLock { $0.observers[listener] = nil }
     }
 }

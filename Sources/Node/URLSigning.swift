@@ -86,7 +86,7 @@ package struct URLSigning: Sendable {
         let result = CacheKey.normalise(
             url: bytes.span, at: 0..<bytes.count, into: &text, bytesMax: Self.urlBytesMax)
         if case .refused(let refusal) = result {
-            throw Fault(description: "\(url.quoted(limit: 200)): \(refusal.sentence)")
+            throw Fault(description: "\(url.quoted(limit: 200)): \(refusal.message)")
         }
         var signed = Array((base.hasSuffix("/") ? String(base.dropLast()) : base).utf8)
         signed += Array("/v1/image?url=".utf8)
@@ -138,7 +138,7 @@ package struct URLSigning: Sendable {
         let made = finish(&text, &signed, expiry)
         // What has such a parameter of its own would not be read as it was meant.
         let whole = Array(made.utf8)
-        guard case .signed = SignedTarget.read(whole.span, at: 0..<whole.count),
+        guard case .signed = SignedTarget.parse(whole.span, at: 0..<whole.count),
             !Self.isNamed("expires", in: target)
         else {
             throw Fault(
@@ -163,7 +163,7 @@ package struct URLSigning: Sendable {
                 description: "\(url.quoted(limit: 200)) holds what is to be percent-encoded, or a "
                     + "fragment")
         }
-        if url.hasPrefix("/"), pattern != .everything { return ("", url[...]) }
+        if url.hasPrefix("/"), pattern != .catchAll { return ("", url[...]) }
         let rest: Substring
         let defaultPort: String
         if url.hasPrefix("http://") {
@@ -173,7 +173,7 @@ package struct URLSigning: Sendable {
         } else {
             throw Fault(
                 description: "\(url.quoted(limit: 200)) is no URL; allowed: http://… or https://…"
-                    + (pattern == .everything ? "" : ", or /…"))
+                    + (pattern == .catchAll ? "" : ", or /…"))
         }
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         var authority = rest[..<end]
@@ -189,8 +189,8 @@ package struct URLSigning: Sendable {
     private func finish(
         _ text: inout [UInt8], _ signed: inout [UInt8], _ expiry: WallTime?
     ) -> String {
-        _ = SignedText.wrap(&text, expiry: expiry)
-        SignedText.append(signer.sign(text.span), expiry: expiry, to: &signed)
+        _ = SignatureBase.makeBase(&text, expiry: expiry)
+        SignatureBase.append(signer.sign(text.span), expiry: expiry, to: &signed)
         return String(decoding: signed, as: UTF8.self)
     }
 }

@@ -10,60 +10,60 @@ package import Ground
 package struct AddressGuard: Sendable {
     /// Ranges opened by the operator; an IPv4 range opens the mapped form too, and no other
     /// embedding.
-    package let opened: [Network]
+    package let allowedRanges: [Network]
 
     /// A guard that refuses nothing.
-    package static let open = AddressGuard(opening: [
+    package static let unrestricted = AddressGuard(allowing: [
         Network(.v4(0), 0), Network(.v6(0), 0),
     ])
 
     /// A guard that refuses the special ranges except those `opened`.
-    package init(opening opened: [Network] = []) {
-        self.opened = opened
+    package init(allowing opened: [Network] = []) {
+        self.allowedRanges = opened
     }
 
     /// Whether `address` may be connected to.
-    package func judge(_ address: IPAddress) -> AddressVerdict {
-        if opened.contains(where: { $0.contains(address) }) { return .allowed }
+    package func evaluate(_ address: IPAddress) -> AddressDecision {
+        if allowedRanges.contains(where: { $0.contains(address) }) { return .allowed }
         switch address.unmapped {
         case .v4(let number):
-            guard let range = SpecialRange(v4: number) else { return .allowed }
-            let embedding: Embedding? = address.bitCount == 128 ? .mapped : nil
+            guard let range = SpecialPurposeRange(v4: number) else { return .allowed }
+            let embedding: IPv4Embedding? = address.bitCount == 128 ? .mapped : nil
             return .refused(AddressRefusal(range: range, embedding: embedding))
         case .v6(let number):
-            return judge(v6: number)
+            return evaluate(v6: number)
         }
     }
 
     /// The addresses of `addresses` that may be connected to, in their order.
     package func allowed(of addresses: [IPAddress]) -> [IPAddress] {
-        addresses.filter { judge($0) == .allowed }
+        addresses.filter { evaluate($0) == .allowed }
     }
 
-    private func judge(v6 number: UInt128) -> AddressVerdict {
-        for (embedding, address) in Embedding.found(in: number) {
-            if let range = SpecialRange(v4: address) {
+    private func evaluate(v6 number: UInt128) -> AddressDecision {
+        for (embedding, address) in IPv4Embedding.embeddedAddresses(in: number) {
+            if let range = SpecialPurposeRange(v4: address) {
                 return .refused(AddressRefusal(range: range, embedding: embedding))
             }
         }
-        guard let range = SpecialRange(v6: number) else { return .allowed }
+        guard let range = SpecialPurposeRange(v6: number) else { return .allowed }
         return .refused(AddressRefusal(range: range, embedding: nil))
     }
 }
 
 /// What ``AddressGuard`` says of an address.
-package enum AddressVerdict: Hashable, Sendable {
+package enum AddressDecision: Hashable, Sendable {
     case allowed
     case refused(AddressRefusal)
 }
 
 /// Why an address is refused.
 package struct AddressRefusal: Hashable, Sendable {
-    package var range: SpecialRange
+    package var range: SpecialPurposeRange
     /// How the refused IPv4 address is embedded; nil if the address itself lies in ``range``.
-    package var embedding: Embedding?
+    package var embedding: IPv4Embedding?
 
-    package init(range: SpecialRange, embedding: Embedding?) {
+    package init(range: SpecialPurposeRange, embedding: IPv4Embedding?) {
         self.range = range
         self.embedding = embedding
     }
@@ -77,7 +77,7 @@ extension AddressRefusal: CustomStringConvertible {
 }
 
 /// A way to write an IPv4 address inside an IPv6 address.
-package enum Embedding: Hashable, Sendable, CaseIterable {
+package enum IPv4Embedding: Hashable, Sendable, CaseIterable {
     /// ::ffff:0:0/96 (RFC 4291 §2.5.5.2).
     case mapped
     /// ::/96 (RFC 4291 §2.5.5.1, deprecated).
@@ -110,11 +110,11 @@ package enum Embedding: Hashable, Sendable, CaseIterable {
     }
 
     /// The IPv4 addresses that an IPv6 address, not a mapped one, embeds.
-    static func found(in number: UInt128) -> [(Embedding, UInt32)] {
+    static func embeddedAddresses(in number: UInt128) -> [(IPv4Embedding, UInt32)] {
         let high = UInt64(truncatingIfNeeded: number >> 64)
         let low = UInt64(truncatingIfNeeded: number)
         let lastWord = UInt32(truncatingIfNeeded: number)
-        var found: [(Embedding, UInt32)] = []
+        var found: [(IPv4Embedding, UInt32)] = []
         // :: and ::1 are addresses of IPv6 in their own right.
         if high == 0, low >> 32 == 0, low > 1 { found.append((.compatible, lastWord)) }
         if high == 0, low >> 32 == 0xFFFF_0000 { found.append((.translated, lastWord)) }

@@ -8,7 +8,7 @@ package import Wire
 ///
 /// Bytes of an unfinished head are copied together, so that a dripped head does not hold a receive
 /// buffer each.
-package struct AnswerReader: ~Copyable {
+package struct ResponseReader: ~Copyable {
     private enum State: Sendable {
         /// The head, or one interim head after another, is awaited.
         case head
@@ -40,7 +40,7 @@ package struct AnswerReader: ~Copyable {
         requestIsHead = isHead
         self.keepsTrailers = keepsTrailers
         self.upgrade = upgrade
-        parser.takesSwitch = !upgrade.isEmpty
+        parser.acceptsProtocolSwitch = !upgrade.isEmpty
         parser.reset()
         partialHead.clear()
         state = .head
@@ -51,11 +51,11 @@ package struct AnswerReader: ~Copyable {
     /// After `.needsMore` the buffer is empty. An answer ends where RFC 9112 §6.3 says: what an
     /// origin sends behind it, such as a line end of CGI or the body of a 204, stays in `buffer`.
     /// The answer is whole whichever reads its bytes came in; the connection is of no more use.
-    package mutating func next(_ buffer: inout ByteBuffer) -> AnswerStep {
+    package mutating func next(_ buffer: inout ByteBuffer) -> ResponseEvent {
         switch state {
-        case .head: return head(&buffer)
+        case .head: return readHead(&buffer)
         case .body(var decoder):
-            let step = body(&decoder, &buffer)
+            let step = readBody(&decoder, &buffer)
             switch step {
             case .end, .trailers: state = .ended
             default: state = .body(decoder)
@@ -65,7 +65,7 @@ package struct AnswerReader: ~Copyable {
         }
     }
 
-    private mutating func head(_ buffer: inout ByteBuffer) -> AnswerStep {
+    private mutating func readHead(_ buffer: inout ByteBuffer) -> ResponseEvent {
         if partialHead.readableBytes > 0 {
             partialHead.writeBuffer(&buffer)
             buffer = partialHead
@@ -84,21 +84,21 @@ package struct AnswerReader: ~Copyable {
             buffer.moveReaderIndex(forwardBy: end)
             return .interim(head)
         case .head(let head, let end):
-            if head.answer.status == 101, !Upgrade.isSwitch(head.answer, asked: upgrade) {
-                return .refused(.malformed(ResponseRefusal.unexpectedSwitch.sentence))
+            if head.head.status == 101, !Upgrade.isAcceptance(head.head, requested: upgrade) {
+                return .refused(.malformed(ResponseParseError.unexpectedSwitch.message))
             }
             buffer.moveReaderIndex(forwardBy: end)
             state = .body(BodyDecoder(head.framing, keepsTrailers: keepsTrailers))
             return .head(head)
         case .refused(.headTooLarge(let bytesMax)):
             return .refused(.headTooLarge(bytesMax: bytesMax))
-        case .refused(let refusal): return .refused(.malformed(refusal.sentence))
+        case .refused(let refusal): return .refused(.malformed(refusal.message))
         }
     }
 
-    private func body(
+    private func readBody(
         _ decoder: inout BodyDecoder, _ buffer: inout ByteBuffer
-    ) -> AnswerStep {
+    ) -> ResponseEvent {
         switch decoder.next(buffer.readableBytesUInt8Span, from: 0) {
         case .needsMore:
             buffer.moveReaderIndex(forwardBy: buffer.readableBytes)
@@ -116,18 +116,18 @@ package struct AnswerReader: ~Copyable {
             buffer.moveReaderIndex(forwardBy: next)
             let trailers = decoder.trailers
             return trailers.isEmpty ? .end : .trailers(trailers)
-        case .refused(let refusal): return .refused(.malformed(refusal.sentence))
+        case .refused(let refusal): return .refused(.malformed(refusal.message))
         }
     }
 }
 
-/// What ``AnswerReader`` found.
-package enum AnswerStep: Hashable, Sendable {
+/// What ``ResponseReader`` found.
+package enum ResponseEvent: Hashable, Sendable {
     /// Go on with the connection's next read.
     case needsMore
     /// An interim answer (1xx); another head follows.
-    case interim(AnswerHead)
-    case head(ResponseHead)
+    case interim(ResponseHead)
+    case head(FramedResponseHead)
     /// A piece of the body; it holds on to at most twice its size of memory.
     case body(ByteBuffer)
     /// The fields behind the body, which are not empty; the end follows.

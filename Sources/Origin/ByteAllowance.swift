@@ -8,16 +8,16 @@ package import Ground
 ///
 /// Bounded: where there are too many clients within a minute, those that come last share what
 /// requests of no client have.
-package struct ByteAllowance: Sendable {
+package struct UnreadByteQuota: Sendable {
     /// For each client.
     package var bytesMax: UInt64
 
     package static let window = Interval.seconds(60)
     private let clientsMax: Int
     /// When the minute began; nil before the first byte.
-    private var began: Instant?
+    private var windowStart: Instant?
     /// Under nil what is taken for no client: by this machine itself.
-    private var taken: [ShareHolder?: UInt64] = [:]
+    private var consumed: [QuotaHolder?: UInt64] = [:]
 
     package init(bytesMax: UInt64, clientsMax: Int = 16_384) {
         self.bytesMax = bytesMax
@@ -25,31 +25,31 @@ package struct ByteAllowance: Sendable {
     }
 
     /// True if `client` may take more.
-    package func hasLeft(for client: ShareHolder?, now: Instant) -> Bool {
-        (isOver(now) ? 0 : taken[holder(client), default: 0]) < bytesMax
+    package func hasRemaining(for client: QuotaHolder?, now: Instant) -> Bool {
+        (isWindowOver(now) ? 0 : consumed[holder(client), default: 0]) < bytesMax
     }
 
     /// Takes `bytes` for `client`; false, and nothing is taken, if it has none left
     /// and wants some.
-    package mutating func take(_ bytes: UInt64, for client: ShareHolder?, now: Instant) -> Bool {
+    package mutating func consume(_ bytes: UInt64, for client: QuotaHolder?, now: Instant) -> Bool {
         guard bytes > 0 else { return true }
-        guard hasLeft(for: client, now: now) else { return false }
-        if isOver(now) {
-            began = now
-            taken.removeAll(keepingCapacity: true)
+        guard hasRemaining(for: client, now: now) else { return false }
+        if isWindowOver(now) {
+            windowStart = now
+            consumed.removeAll(keepingCapacity: true)
         }
         let holder = holder(client)
-        let (sum, isOver) = taken[holder, default: 0].addingReportingOverflow(bytes)
-        taken[holder] = isOver ? .max : sum
+        let (sum, isOver) = consumed[holder, default: 0].addingReportingOverflow(bytes)
+        consumed[holder] = isOver ? .max : sum
         return true
     }
 
     /// The minute of what was taken is over.
-    private func isOver(_ now: Instant) -> Bool {
-        began.map { now - $0 >= Self.window } ?? true
+    private func isWindowOver(_ now: Instant) -> Bool {
+        windowStart.map { now - $0 >= Self.window } ?? true
     }
 
-    private func holder(_ client: ShareHolder?) -> ShareHolder? {
-        taken[client] == nil && taken.count >= clientsMax ? nil : client
+    private func holder(_ client: QuotaHolder?) -> QuotaHolder? {
+        consumed[client] == nil && consumed.count >= clientsMax ? nil : client
     }
 }

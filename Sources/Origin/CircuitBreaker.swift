@@ -20,8 +20,8 @@ package struct CircuitBreaker: Hashable, Sendable {
     }
 
     /// What an arriving fetch is told.
-    package enum Verdict: Hashable, Sendable {
-        case go
+    package enum Admission: Hashable, Sendable {
+        case allowed
         /// It is one of few that go, and what becomes of them decides.
         case trial
         /// Not now, but perhaps after so long.
@@ -34,35 +34,35 @@ package struct CircuitBreaker: Hashable, Sendable {
         case connection
         /// The request was sent, and no whole answer came; `path` is a hash of what was asked for,
         /// without its query.
-        case answer(path: UInt64)
+        case response(path: UInt64)
     }
 
     package private(set) var state = State.closed
     /// Connections that failed since one was had.
     private var connectionFailures = 0
-    private var answers = AnswerWindow()
+    private var failureWindow = FailureWindow()
     /// Fetches that try the origin while the circuit is half open.
     private var trials = 0
     /// Hashes of the paths of trials whose answers failed.
     private var failedTrials: [UInt64] = []
     /// How long it was open last; nil if it was closed since.
-    private var lastPause: Interval?
+    private var lastOpenInterval: Interval?
 
     package init() {}
 
     /// Failures that led to the present state, or may lead to the next.
-    package var failures: Int { max(connectionFailures, answers.failures) }
+    package var failures: Int { max(connectionFailures, failureWindow.failures) }
 
     /// How long no fetch goes to the origin; nil if the next one may.
-    package func pause(now: Instant) -> Interval? {
+    package func remainingOpenInterval(now: Instant) -> Interval? {
         guard case .open(let until) = state, now < until else { return nil }
         return until - now
     }
 
     /// A fetch arrives.
-    package mutating func arrived(limits: CircuitLimits, now: Instant) -> Verdict {
+    package mutating func admit(limits: CircuitLimits, now: Instant) -> Admission {
         switch state {
-        case .closed: return .go
+        case .closed: return .allowed
         case .open(let until) where now < until: return .refused(retryAfter: until - now)
         case .open:
             state = .halfOpen
@@ -77,25 +77,25 @@ package struct CircuitBreaker: Hashable, Sendable {
     }
 
     /// The head of an answer came: the origin is there; true if that ends an open state.
-    package mutating func answered() -> Bool {
+    package mutating func responseReceived() -> Bool {
         connectionFailures = 0
         guard state == .halfOpen else { return false }
         state = .closed
-        answers = AnswerWindow()
+        failureWindow = FailureWindow()
         return true
     }
 
     /// A whole answer came.
-    package mutating func succeeded(now: Instant) {
+    package mutating func recordSuccess(now: Instant) {
         guard state == .closed else { return }
         connectionFailures = 0
-        lastPause = nil
-        answers.succeeded(now: now)
+        lastOpenInterval = nil
+        failureWindow.recordSuccess(now: now)
     }
 
     /// A fetch failed by the origin's fault, while the circuit is half open a trial; true if the
     /// circuit is open from now on and was not before.
-    package mutating func failed(
+    package mutating func recordFailure(
         _ failure: Failure, limits: CircuitLimits, now: Instant
     ) -> Bool {
         guard let failuresMax = limits.failures else {
@@ -107,20 +107,21 @@ package struct CircuitBreaker: Hashable, Sendable {
         case (.closed, .connection):
             connectionFailures += 1
             guard connectionFailures >= failuresMax else { return false }
-        case (.closed, .answer(let path)):
+        case (.closed, .response(let path)):
             connectionFailures = 0
-            answers.failed(path: path, limits: limits, now: now)
-            guard answers.isFailing(limits: limits) else { return false }
+            failureWindow.recordFailure(path: path, limits: limits, now: now)
+            guard failureWindow.isFailing(limits: limits) else { return false }
         case (.halfOpen, .connection): connectionFailures += 1
-        case (.halfOpen, .answer(let path)):
+        case (.halfOpen, .response(let path)):
             trials -= 1
             // One URL that fails is not the origin, however often it is tried.
             guard !failedTrials.contains(path) else { return false }
             failedTrials.append(path)
             guard failedTrials.count >= limits.trialsMax else { return false }
         }
-        let pause = lastPause.map { min($0 + $0, limits.pauseMax) } ?? limits.pause
-        lastPause = pause
+        let pause =
+            lastOpenInterval.map { min($0 + $0, limits.openIntervalMax) } ?? limits.openInterval
+        lastOpenInterval = pause
         state = .open(until: now + pause)
         return true
     }
@@ -131,8 +132,9 @@ package struct CircuitBreaker: Hashable, Sendable {
     }
 
     /// There is nothing to be remembered of the origin.
-    package var isQuiet: Bool {
-        state == .closed && connectionFailures == 0 && answers.isEmpty && lastPause == nil
+    package var hasNoHistory: Bool {
+        state == .closed && connectionFailures == 0 && failureWindow.isEmpty
+            && lastOpenInterval == nil
     }
 }
 
@@ -141,16 +143,16 @@ package struct CircuitLimits: Hashable, Sendable {
     /// Connections in succession that fail, or answers within a short time; nil for never.
     package var failures: Int?
     /// The time until the first trial.
-    package var pause: Interval
+    package var openInterval: Interval
 
     package init(failures: Int?, pause: Interval) {
         self.failures = failures
-        self.pause = pause
+        self.openInterval = pause
     }
 
     /// Paths of which answers must fail.
     var pathsMin: Int { min(5, failures ?? 5) }
     /// Fetches that try the origin at one time, and paths of which their answers may fail.
     var trialsMax: Int { min(3, failures ?? 3) }
-    var pauseMax: Interval { Interval(nanoseconds: pause.nanoseconds * 10) }
+    var openIntervalMax: Interval { Interval(nanoseconds: openInterval.nanoseconds * 10) }
 }

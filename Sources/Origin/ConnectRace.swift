@@ -5,32 +5,32 @@ package import Ground
 ///
 /// The first attempt that succeeds wins; the shell gives up the others. No more than two run at one
 /// time, so that a name with many dead addresses does not cost as many connections.
-package struct ConnectRace: Sendable {
+package struct HappyEyeballs: Sendable {
     /// What the shell does after an event.
     package enum Step: Hashable, Sendable {
         case wait
         /// Connects, giving up the other attempt if there is one.
-        case connect(ConnectTarget, attempt: Int, givingUp: Int?)
+        case connect(ConnectTarget, attempt: Int, cancelling: Int?)
         /// Every attempt has failed; the last one's reason.
-        case lost(reason: String)
+        case allFailed(reason: String)
     }
 
-    private var untried: ArraySlice<ConnectTarget>
+    private var remainingTargets: ArraySlice<ConnectTarget>
     /// In the order in which they began.
     private var running: [Int] = []
     /// Those of ``running`` that have a connection and agree on TLS.
     private var handshaking: Set<Int> = []
-    private var begun = 0
+    private var attemptsStarted = 0
     private var nextAt = Instant.distantFuture
     /// The time between two attempts that RFC 8305 §5 recommends.
-    package static let delay = Interval.milliseconds(250)
+    package static let attemptDelay = Interval.milliseconds(250)
     /// The same behind one that has a connection and agrees on TLS, which takes round trips and
     /// work: the address is not dead.
     package static let handshakeDelay = Interval.seconds(2)
 
     /// A race over `targets` in this order.
     package init(_ targets: [ConnectTarget]) {
-        untried = targets[...]
+        remainingTargets = targets[...]
     }
 
     /// `addresses` in their order, but with the families in turn, beginning with the first one's
@@ -48,15 +48,15 @@ package struct ConnectRace: Sendable {
     }
 
     /// When ``ticked(now:)`` is due.
-    package var deadline: Instant { untried.isEmpty ? .distantFuture : nextAt }
+    package var deadline: Instant { remainingTargets.isEmpty ? .distantFuture : nextAt }
 
     /// Begins with the first target.
-    package mutating func started(now: Instant) -> Step {
-        next(now) ?? .lost(reason: "there is no address")
+    package mutating func start(now: Instant) -> Step {
+        next(now) ?? .allFailed(reason: "there is no address")
     }
 
     /// An attempt has a connection, and TLS is to be agreed on.
-    package mutating func connected(_ attempt: Int, now: Instant) {
+    package mutating func attemptConnected(_ attempt: Int, now: Instant) {
         guard running.contains(attempt) else { return }
         handshaking.insert(attempt)
         nextAt = now + Self.handshakeDelay
@@ -66,11 +66,11 @@ package struct ConnectRace: Sendable {
     package var isHandshaking: Bool { !handshaking.isEmpty }
 
     /// An attempt failed.
-    package mutating func failed(_ attempt: Int, reason: String, now: Instant) -> Step {
+    package mutating func attemptFailed(_ attempt: Int, reason: String, now: Instant) -> Step {
         guard let index = running.firstIndex(of: attempt) else { return .wait }
         running.remove(at: index)
         handshaking.remove(attempt)
-        return next(now) ?? (running.isEmpty ? .lost(reason: reason) : .wait)
+        return next(now) ?? (running.isEmpty ? .allFailed(reason: reason) : .wait)
     }
 
     /// The time of ``deadline`` may have come.
@@ -80,18 +80,18 @@ package struct ConnectRace: Sendable {
     }
 
     private mutating func next(_ now: Instant) -> Step? {
-        guard let target = untried.popFirst() else { return nil }
-        begun += 1
-        let givenUp = running.count < 2 ? nil : giveUpOne()
-        running.append(begun)
-        nextAt = now + Self.delay
-        return .connect(target, attempt: begun, givingUp: givenUp)
+        guard let target = remainingTargets.popFirst() else { return nil }
+        attemptsStarted += 1
+        let givenUp = running.count < 2 ? nil : cancelOldestAttempt()
+        running.append(attemptsStarted)
+        nextAt = now + Self.attemptDelay
+        return .connect(target, attempt: attemptsStarted, cancelling: givenUp)
     }
 }
 
-extension ConnectRace {
+extension HappyEyeballs {
     /// The one that began first, before any that is further.
-    private mutating func giveUpOne() -> Int {
+    private mutating func cancelOldestAttempt() -> Int {
         let index = running.firstIndex { !handshaking.contains($0) } ?? 0
         let attempt = running.remove(at: index)
         handshaking.remove(attempt)

@@ -7,7 +7,7 @@ package import Wire
 /// Every event takes the time and returns one effect for the shell. Once `finished`, every event
 /// returns `.wait`, so that exactly one of `.finish` and `.fail` is returned, and none after
 /// ``cancelled()``.
-package struct FetchMachine: Sendable {
+package struct TransactionStateMachine: Sendable {
     enum State: Hashable, Sendable {
         /// No connection is asked for, or no more. → queued, resolving, awaitingHead, finished
         case created
@@ -29,7 +29,7 @@ package struct FetchMachine: Sendable {
     let origin: OriginAuthority
     let settings: OriginSettings
     var state = State.created
-    var race = ConnectRace([])
+    var race = HappyEyeballs([])
     /// The connection was used by an earlier fetch, and no byte came on it for this one.
     var mayBeStale = false
     /// The connection carries other fetches too.
@@ -39,18 +39,18 @@ package struct FetchMachine: Sendable {
     /// Something of the request's body was.
     private var isBodySent = false
     let hasBody: Bool
-    var requestProgress = RequestProgress.whole
-    var retried = false
+    var requestProgress = RequestBodyProgress.complete
+    var hasRetried = false
     private var isPaused = false
     /// Bytes that arrived since the request was sent, while awaiting the head.
     var headBytes = 0
-    var interimAnswers = 0
+    var interimResponses = 0
     var interimBytes = 0
     private var framing = BodyFraming.none
     private var bodyBytes: UInt64 = 0
     /// Bytes of the body that came since the window began that ends at `rateDeadline`.
     private var rateBytes = 0
-    private var mayTrickle = false
+    private var isMinimumRateWaived = false
     private var rateDeadline = Instant.distantFuture
     /// The end of the state's own limit; while paused it does not count.
     var stateDeadline = Instant.distantFuture
@@ -80,14 +80,14 @@ package struct FetchMachine: Sendable {
     package var isFinished: Bool { state == .finished }
 
     /// True while no connection is used or opened for it, so that one may be.
-    package var wantsConnection: Bool { state == .created || state == .queued }
+    package var needsConnection: Bool { state == .created || state == .queued }
 
     /// The instant at which ``ticked(now:)`` is due.
     package var deadline: Instant {
         guard state != .finished else { return .distantFuture }
         switch state {
         case .awaitingHead, .readingBody:
-            let isWaitedFor = !isPaused && requestProgress != .waitsForCaller
+            let isWaitedFor = !isPaused && requestProgress != .awaitingCaller
             return isWaitedFor ? min(stateDeadline, rateDeadline, totalDeadline) : totalDeadline
         case .connecting: return min(race.deadline, connectDeadline)
         default: return min(stateDeadline, totalDeadline)
@@ -96,24 +96,24 @@ package struct FetchMachine: Sendable {
 }
 
 /// How far a request is written.
-package enum RequestProgress: Hashable, Sendable {
+package enum RequestBodyProgress: Hashable, Sendable {
     /// All that was given of the body is, and more is to be given: the origin owes nothing. →
     /// beingWritten, whole
-    case waitsForCaller
+    case awaitingCaller
     /// Something of it is not. → beingWritten, waitsForCaller, whole
-    case beingWritten
+    case writing
     /// The origin has it all, or wants no more of it.
-    case whole
+    case complete
 }
 
 /// How a connection ended, as far as a question on it is concerned.
-package enum InputEnd: Hashable, Sendable {
+package enum InputCloseReason: Hashable, Sendable {
     /// As it should: with FIN, over TLS with close_notify.
     case orderly
     /// By a reset.
-    case broken
+    case reset
     /// Over TLS without close_notify.
-    case cut
+    case truncated
     /// By a fault of TLS.
     case tls(TLSFailure)
     /// By an error of HTTP/2, that the origin named or that was found here.
@@ -121,17 +121,17 @@ package enum InputEnd: Hashable, Sendable {
 }
 
 /// What the shell does next for a fetch.
-package enum FetchEffect: Hashable, Sendable {
+package enum TransactionEffect: Hashable, Sendable {
     /// Nothing; the next event decides.
     case wait
     /// Ask the resolver for the origin's addresses.
     case resolve
     /// Connect to this target, in place of the attempt that is given up, if there is one.
-    case connect(ConnectTarget, attempt: Int, givingUp: Int?)
+    case connect(ConnectTarget, attempt: Int, cancelling: Int?)
     /// Agree on TLS over this attempt's connection.
     case startTLS(attempt: Int)
     /// The origin has not acted on the request: ask for another connection, as at the start.
-    case startOver
+    case restart
     /// Give up every other attempt and write the request on this one's connection; on the one taken
     /// from the pool if it is nil.
     case sendRequest(attempt: Int?)
@@ -143,17 +143,17 @@ package enum FetchEffect: Hashable, Sendable {
 
 // MARK: - The request's body
 
-extension FetchMachine {
+extension TransactionStateMachine {
     /// Something of the request's body was given to the connection, or written by it; the limit on
     /// the origin's silence begins anew, and rests while the caller gives nothing.
-    package mutating func bodyMoved(_ progress: RequestProgress, now: Instant) {
+    package mutating func requestBodyProgressed(_ progress: RequestBodyProgress, now: Instant) {
         switch state {
         case .awaitingHead: stateDeadline = now + settings.headLimit
         case .readingBody: stateDeadline = now + settings.idleLimit
         case .created, .queued, .resolving, .connecting, .finished: return
         }
         requestProgress = progress
-        if progress == .beingWritten {
+        if progress == .writing {
             isRepeatable = false
             isBodySent = true
         }
@@ -162,9 +162,9 @@ extension FetchMachine {
 
 // MARK: - The answer
 
-extension FetchMachine {
+extension TransactionStateMachine {
     /// A read brought bytes.
-    package mutating func bytesArrived(_ count: Int, now: Instant) {
+    package mutating func bytesReceived(_ count: Int, now: Instant) {
         switch state {
         case .awaitingHead:
             headBytes += count
@@ -179,14 +179,14 @@ extension FetchMachine {
 
     /// The answer may come as slowly as it likes: it is a stream of events, which come when they
     /// happen.
-    package mutating func rateWaived() {
-        mayTrickle = true
+    package mutating func minimumRateWaived() {
+        isMinimumRateWaived = true
         rateDeadline = .distantFuture
     }
 
     /// The time begins in which a part of the body is due.
     private mutating func beginRateWindow(now: Instant) {
-        guard settings.bodyRateMin > 0, !mayTrickle else { return }
+        guard settings.bodyRateMin > 0, !isMinimumRateWaived else { return }
         rateBytes = 0
         rateDeadline = now + settings.idleLimit
     }
@@ -200,19 +200,21 @@ extension FetchMachine {
     ///
     /// All of them together may be as large as one head: their number alone says little of what a
     /// client that does not read is to be kept of them.
-    package mutating func interimHeadArrived(bytes: Int) -> FetchEffect {
+    package mutating func interimResponseReceived(bytes: Int) -> TransactionEffect {
         guard state == .awaitingHead else { return .wait }
-        interimAnswers += 1
+        interimResponses += 1
         interimBytes += bytes
         if interimBytes > settings.headBytesMax {
             return fail(.headTooLarge(bytesMax: settings.headBytesMax))
         }
-        guard interimAnswers > settings.interimAnswersMax else { return .wait }
-        return fail(.tooManyInterimAnswers(max: settings.interimAnswersMax))
+        guard interimResponses > settings.interimResponsesMax else { return .wait }
+        return fail(.tooManyInterimResponses(max: settings.interimResponsesMax))
     }
 
     /// The final head arrived.
-    package mutating func headArrived(_ framing: BodyFraming, now: Instant) -> FetchEffect {
+    package mutating func responseHeadReceived(_ framing: BodyFraming, now: Instant)
+        -> TransactionEffect
+    {
         guard state == .awaitingHead else { return .wait }
         if case .length(let length) = framing, length > settings.bodyBytesMax {
             return fail(.bodyTooLarge(bytesMax: settings.bodyBytesMax))
@@ -225,72 +227,72 @@ extension FetchMachine {
     }
 
     /// Bytes of the body, without their chunk frames, were found.
-    package mutating func bodyArrived(_ count: Int) -> FetchEffect {
+    package mutating func bodyReceived(_ count: Int) -> TransactionEffect {
         bodyBytes += UInt64(count)
         guard bodyBytes > settings.bodyBytesMax else { return .wait }
         return fail(.bodyTooLarge(bytesMax: settings.bodyBytesMax))
     }
 
     /// The framing says that the body is whole.
-    package mutating func bodyEnded() -> FetchEffect {
+    package mutating func bodyEnded() -> TransactionEffect {
         guard state == .readingBody else { return .wait }
         state = .finished
         return .finish(delimitedByClose: false)
     }
 
     /// The bytes are no valid answer.
-    package mutating func answerRefused(_ failure: OriginFailure) -> FetchEffect {
+    package mutating func responseRejected(_ failure: OriginFailure) -> TransactionEffect {
         fail(failure)
     }
 
     /// The connection, or the stream of it, ended; all bytes that came before were told.
-    package mutating func inputClosed(_ end: InputEnd, now: Instant) -> FetchEffect {
+    package mutating func inputClosed(_ end: InputCloseReason, now: Instant) -> TransactionEffect {
         switch state {
-        case .awaitingHead where mayBeStale && !retried && isRepeatable:
+        case .awaitingHead where mayBeStale && !hasRetried && isRepeatable:
             // The origin closed an idle connection just as it was taken, and the request is safe to
             // send again (RFC 9112 §9.3.1).
-            retried = true
-            return isShared ? startOver() : freshConnectionDue(now: now)
+            hasRetried = true
+            return isShared ? restart() : openNewConnection(now: now)
         case .awaitingHead:
-            return fail(failure(of: end) ?? .closedBeforeAnswer(bytesReceived: headBytes))
-        case .readingBody: return endOfBody(end)
+            return fail(closeFailure(of: end) ?? .closedBeforeResponse(bytesReceived: headBytes))
+        case .readingBody: return bodyInputClosed(end)
         case .created, .queued, .resolving, .connecting, .finished: return .wait
         }
     }
 
     /// The origin has not acted on the request, which it refused on a connection of HTTP/2 (RFC
     /// 9113 §8.7): it is asked once more, whatever the method, unless a part of the body is gone.
-    package mutating func streamRefused(now: Instant) -> FetchEffect {
-        guard state == .awaitingHead, !retried, !isBodySent else {
+    package mutating func streamRefused(now: Instant) -> TransactionEffect {
+        guard state == .awaitingHead, !hasRetried, !isBodySent else {
             return inputClosed(.http2(.refusedStream, byOrigin: true), now: now)
         }
-        retried = true
-        return startOver()
+        hasRetried = true
+        return restart()
     }
 
-    private mutating func startOver() -> FetchEffect {
+    private mutating func restart() -> TransactionEffect {
         state = .created
         stateDeadline = .distantFuture
-        return .startOver
+        return .restart
     }
 
     /// The fault that ended the connection; nil if it is only over.
-    private func failure(of end: InputEnd) -> OriginFailure? {
+    private func closeFailure(of end: InputCloseReason) -> OriginFailure? {
         switch end {
-        case .orderly, .broken, .cut: nil
+        case .orderly, .reset, .truncated: nil
         case .tls(let failure): .tls(origin, failure)
         case .http2(let code, let byOrigin): .http2(code, byOrigin: byOrigin)
         }
     }
 
-    private mutating func endOfBody(_ end: InputEnd) -> FetchEffect {
-        if let failure = failure(of: end) { return fail(failure) }
+    private mutating func bodyInputClosed(_ end: InputCloseReason) -> TransactionEffect {
+        if let failure = closeFailure(of: end) { return fail(failure) }
         switch framing {
         case .untilClose where end == .orderly:
             state = .finished
             return .finish(delimitedByClose: true)
-        case .untilClose where end == .cut:
-            return fail(.endedWithoutNotify(received: bodyBytes))
+        case .untilClose where end == .truncated:
+            return fail(.closedWithoutNotify(received: bodyBytes))
         case .untilClose: return fail(.reset(received: bodyBytes))
         case .length(let expected):
             return fail(.truncated(expected: expected, received: bodyBytes))
@@ -301,9 +303,9 @@ extension FetchMachine {
 
 // MARK: - Time and the caller
 
-extension FetchMachine {
+extension TransactionStateMachine {
     /// The time of ``deadline`` may have come.
-    package mutating func ticked(now: Instant) -> FetchEffect {
+    package mutating func ticked(now: Instant) -> TransactionEffect {
         guard now >= deadline else { return .wait }
         guard now < totalDeadline else {
             return fail(.timedOut(.total, limit: settings.totalLimit))
@@ -313,7 +315,7 @@ extension FetchMachine {
         case .queued: return fail(.overloaded(.queueTime))
         case .connecting where now < connectDeadline: return perform(race.ticked(now: now))
         case .connecting:
-            let phase = race.isHandshaking ? FetchPhase.handshaking : .connecting
+            let phase = race.isHandshaking ? TransactionPhase.handshaking : .connecting
             return fail(.timedOut(phase, limit: settings.connectLimit))
         case .resolving: return fail(.timedOut(.resolving, limit: settings.connectLimit))
         case .awaitingHead: return fail(.timedOut(.awaitingHead, limit: settings.headLimit))
@@ -352,7 +354,7 @@ extension FetchMachine {
         state = .finished
     }
 
-    mutating func fail(_ failure: OriginFailure) -> FetchEffect {
+    mutating func fail(_ failure: OriginFailure) -> TransactionEffect {
         guard state != .finished else { return .wait }
         state = .finished
         return .fail(failure)

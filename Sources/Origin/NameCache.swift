@@ -4,8 +4,8 @@ package import Ground
 ///
 /// The system's resolver does not say how long an answer may be kept, so one time holds for all.
 /// Addresses are judged by the address guard at every use, not here.
-package struct NameCache: Sendable {
-    /// Limits of a ``NameCache``.
+package struct DNSCache: Sendable {
+    /// Limits of a ``DNSCache``.
     package struct Settings: Hashable, Sendable {
         /// How long addresses are used without asking again.
         package var lifetime: Interval
@@ -22,7 +22,7 @@ package struct NameCache: Sendable {
     }
 
     /// What is known of one name.
-    package enum Answer: Hashable, Sendable {
+    package enum Resolution: Hashable, Sendable {
         case addresses([IPAddress])
         case notFound
         /// The resolver gave no answer; carries its reason.
@@ -30,22 +30,22 @@ package struct NameCache: Sendable {
     }
 
     private struct Entry: Sendable {
-        var answer: Answer
-        var until: Instant
+        var resolution: Resolution
+        var expiresAt: Instant
         /// When the resolver's own answer expired.
-        var knownUntil: Instant
-        var lastAsked: Instant
+        var freshUntil: Instant
+        var lastUsedAt: Instant
     }
 
     /// While a resolver gives no answer, addresses that have expired serve so much longer (RFC
     /// 8767 §5 has days; a day is enough to mend a resolver).
-    private static let graceMax = Interval.seconds(86_400)
+    private static let staleLifetimeMax = Interval.seconds(86_400)
 
     /// How long a resolver is waited for where addresses were known before.
-    static let patience = Interval.seconds(2)
+    static let clientResponseTimeout = Interval.seconds(2)
     /// How long addresses known before are used without asking, once the resolver gave no answer
     /// (RFC 8767 §5 recommends 30 seconds).
-    private static let prolonged = Interval.seconds(30)
+    private static let staleLifetime = Interval.seconds(30)
 
     package var settings: Settings
     private var entries: [String: Entry] = [:]
@@ -58,57 +58,58 @@ package struct NameCache: Sendable {
     package var count: Int { entries.count }
 
     /// What is known of `host` and not yet expired.
-    package mutating func find(_ host: String, now: Instant) -> Answer? {
-        guard let entry = entries[host], now < entry.until else { return nil }
-        entries[host]?.lastAsked = now
-        return entry.answer
+    package mutating func lookup(_ host: String, now: Instant) -> Resolution? {
+        guard let entry = entries[host], now < entry.expiresAt else { return nil }
+        entries[host]?.lastUsedAt = now
+        return entry.resolution
     }
 
     /// The resolver gave addresses.
-    package mutating func found(_ addresses: [IPAddress], of host: String, now: Instant) {
-        keep(.addresses(addresses), of: host, for: settings.lifetime, now: now)
+    package mutating func storeAddresses(_ addresses: [IPAddress], of host: String, now: Instant) {
+        store(.addresses(addresses), of: host, for: settings.lifetime, now: now)
     }
 
     /// The resolver says that there is no such name.
-    package mutating func notFound(_ host: String, now: Instant) {
-        keep(.notFound, of: host, for: settings.failureLifetime, now: now)
+    package mutating func storeNotFound(_ host: String, now: Instant) {
+        store(.notFound, of: host, for: settings.failureLifetime, now: now)
     }
 
     /// The resolver gave no answer: the addresses known last serve for a while; nil if none are.
-    package mutating func unanswered(
+    package mutating func storeFailure(
         _ host: String, reason: String, now: Instant
     ) -> [IPAddress]? {
-        guard let known = lastKnown(host, now: now) else {
-            keep(.failed(reason), of: host, for: settings.failureLifetime, now: now)
+        guard let known = staleAddresses(host, now: now) else {
+            store(.failed(reason), of: host, for: settings.failureLifetime, now: now)
             return nil
         }
-        entries[host]?.until = now + Self.prolonged
+        entries[host]?.expiresAt = now + Self.staleLifetime
         return known
     }
 
     /// The addresses known last, if they have not expired long ago.
-    package func lastKnown(_ host: String, now: Instant) -> [IPAddress]? {
-        guard let entry = entries[host], case .addresses(let addresses) = entry.answer,
-            now < entry.knownUntil + Self.graceMax
+    package func staleAddresses(_ host: String, now: Instant) -> [IPAddress]? {
+        guard let entry = entries[host], case .addresses(let addresses) = entry.resolution,
+            now < entry.freshUntil + Self.staleLifetimeMax
         else { return nil }
         return addresses
     }
 
     /// None of the addresses took a connection: the next fetch asks again, and may still fall back
     /// on them.
-    package mutating func distrust(_ host: String, now: Instant) {
-        guard let entry = entries[host], now < entry.until else { return }
-        entries[host]?.until = now
+    package mutating func expire(_ host: String, now: Instant) {
+        guard let entry = entries[host], now < entry.expiresAt else { return }
+        entries[host]?.expiresAt = now
     }
 
-    private mutating func keep(
-        _ answer: Answer, of host: String, for lifetime: Interval, now: Instant
+    private mutating func store(
+        _ response: Resolution, of host: String, for lifetime: Interval, now: Instant
     ) {
         entries[host] = Entry(
-            answer: answer, until: now + lifetime, knownUntil: now + lifetime, lastAsked: now)
+            resolution: response, expiresAt: now + lifetime, freshUntil: now + lifetime,
+            lastUsedAt: now)
         guard entries.count > settings.namesMax else { return }
         // A tenth at once, so that a flood of names does not search for the oldest at each.
-        let order = entries.map { ($0.value.lastAsked, $0.key) }.sorted { $0 < $1 }
+        let order = entries.map { ($0.value.lastUsedAt, $0.key) }.sorted { $0 < $1 }
         let surplus = entries.count - settings.namesMax + settings.namesMax / 10
         for (_, name) in order.prefix(surplus) where name != host { entries[name] = nil }
     }

@@ -11,21 +11,21 @@ package struct OriginAuthority: Hashable, Sendable {
     /// True if the operator names it, as the origin of a site, and not a client's URL: it is
     /// reached whatever the address guard and the patterns say, and its connections carry nothing
     /// else.
-    package var isNamedByOperator: Bool
+    package var isOperatorConfigured: Bool
     /// Over TLS.
     package var isSecure: Bool
     /// Whom to believe there, in place of the node's own trust; nil for that.
-    package var trust: OriginTrust?
+    package var trustStore: OriginTrustStore?
 
     package init(
         host: String, port: UInt16, isNamedByOperator: Bool = false, isSecure: Bool = false,
-        trust: OriginTrust? = nil
+        trustStore: OriginTrustStore? = nil
     ) {
         self.host = host
         self.port = port
-        self.isNamedByOperator = isNamedByOperator
+        self.isOperatorConfigured = isNamedByOperator
         self.isSecure = isSecure
-        self.trust = trust
+        self.trustStore = trustStore
     }
 
     /// The authority of a canonical key; nil if it is none.
@@ -38,23 +38,23 @@ package struct OriginAuthority: Hashable, Sendable {
     init(_ key: Span<UInt8>, _ url: OriginURL) {
         host = String(decoding: key.copy(url.host.range), as: UTF8.self)
         port = url.port
-        isNamedByOperator = false
+        isOperatorConfigured = false
         isSecure = url.isSecure
     }
 
     /// The same as the origin of a site.
-    var namedByOperator: OriginAuthority {
+    var operatorConfigured: OriginAuthority {
         var named = self
-        named.isNamedByOperator = true
+        named.isOperatorConfigured = true
         return named
     }
 
     /// The address that ``host`` is written as; nil if it is a name.
-    package var literal: IPAddress? { IPAddress(host) }
+    package var literalAddress: IPAddress? { IPAddress(host) }
 
     /// What the certificate there must name: a final dot is of the name system, not of the name.
     var serverName: TLSServerName {
-        if let literal { return .address(literal) }
+        if let literalAddress { return .address(literalAddress) }
         return .name(host.hasSuffix(".") ? String(host.dropLast()) : host)
     }
 }

@@ -6,35 +6,35 @@ import Wire
 
 /// Fetches from origins on one event loop; everything of it is used on that loop only.
 ///
-/// It is the shell around ``FetchMachine`` and ``OriginPool``: it looks up, connects, writes, reads
-/// and keeps time. What is of all loops together it asks of an ``OriginExchange``. ``shutDown()``
-/// must be called before the loop ends.
+/// It is the shell around ``TransactionStateMachine`` and ``OriginConnectionPool``: it looks up,
+/// connects, writes, reads and keeps time. What is of all loops together it asks of an
+/// ``OriginCoordinator``. ``shutDown()`` must be called before the loop ends.
 package final class OriginClient {
     /// The loop on which every method is called and every delegate is told.
     package let loop: any EventLoop
     package private(set) var settings: OriginSettings
-    let exchange: OriginExchange
+    let coordinator: OriginCoordinator
     /// Counts changes of the rules; a connection is not used again under others.
     private(set) var generation = 0
     /// The loop's number in the exchange.
-    private(set) var number = 0
+    private(set) var loopNumber = 0
     /// The boot clock.
     let now: @Sendable () -> Instant
     /// What connections may be opened to; see ``adopt(settings:addressGuard:patterns:)``.
     package private(set) var addressGuard: AddressGuard
     private var patterns: [OriginPattern]
     private let resolver: any NameResolver
-    private var pool: OriginPool
-    var shared: SharedConnections
-    var secureOrigins = SecureOrigins()
-    let tlsBuffers = TLSBuffers()
+    private var pool: OriginConnectionPool
+    var sharedConnections: SharedConnections
+    var tlsCache = OriginTLSCache()
+    let tlsBuffers = TLSBufferPool()
     /// Made when it is needed first, unless the settings say whom to believe.
-    private var systemTrust: OriginTrust?
-    private(set) var connections: [ConnectionID: OriginConnection] = [:]
-    private(set) var hops: [UInt64: OriginHop] = [:]
+    private var systemTrustStore: OriginTrustStore?
+    private(set) var connections: [OriginConnectionID: OriginConnection] = [:]
+    private(set) var transactions: [UInt64: OriginTransaction] = [:]
     private var lookups: [String: EventLoopFuture<[IPAddress]>] = [:]
-    private var connectionsBegun: UInt64 = 0
-    private var hopsBegun: UInt64 = 0
+    private var connectionsStarted: UInt64 = 0
+    private var transactionsStarted: UInt64 = 0
     private var idleTimer: Scheduled<Void>?
     private var isShutDown = false
 
@@ -50,7 +50,7 @@ package final class OriginClient {
     ///   - now: reads the boot clock.
     package init(
         loop: any EventLoop, resolver: any NameResolver, addressGuard: AddressGuard,
-        patterns: [OriginPattern], exchange: OriginExchange? = nil,
+        patterns: [OriginPattern], exchange: OriginCoordinator? = nil,
         settings: OriginSettings = OriginSettings(), now: @escaping @Sendable () -> Instant
     ) {
         self.loop = loop
@@ -59,10 +59,10 @@ package final class OriginClient {
         self.patterns = patterns
         self.settings = settings
         self.now = now
-        self.exchange = exchange ?? OriginExchange(settings)
-        pool = OriginPool(settings: settings)
-        shared = SharedConnections(waitingMax: settings.sharedWaitingMax)
-        number = self.exchange.join(self, on: loop)
+        self.coordinator = exchange ?? OriginCoordinator(settings)
+        pool = OriginConnectionPool(settings: settings)
+        sharedConnections = SharedConnections(waitingMax: settings.sharedWaitingMax)
+        loopNumber = self.coordinator.register(self, on: loop)
     }
 
     /// Begins a fetch; `delegate` is held until its last call and is told nothing before this
@@ -71,7 +71,7 @@ package final class OriginClient {
         _ request: OriginFetchRequest, to delegate: any OriginFetchDelegate
     ) -> OriginFetch {
         loop.preconditionInEventLoop()
-        let fetch = OriginFetch(to: delegate, asking: request, client: self)
+        let fetch = OriginFetch(to: delegate, request: request, client: self)
         fetch.begin(request)
         return fetch
     }
@@ -89,45 +89,47 @@ package final class OriginClient {
     /// The same for a site whose origin is `origin`.
     package func circuitRefusal(ofSite origin: OriginAuthority) -> OriginFailure? {
         loop.assertInEventLoop()
-        return circuitRefusal(of: origin.namedByOperator)
+        return circuitRefusal(of: origin.operatorConfigured)
     }
 
     private func circuitRefusal(of origin: OriginAuthority) -> OriginFailure? {
-        exchange.pause(at: origin, now: now()).map { .circuitOpen(origin, retryAfter: $0) }
+        coordinator.remainingOpenInterval(at: origin, now: now()).map {
+            .circuitOpen(origin, retryAfter: $0)
+        }
     }
 
     /// Fails every fetch that runs, closes every connection, and refuses what comes later.
     package func shutDown() {
         loop.preconditionInEventLoop()
         isShutDown = true
-        for number in hops.keys.sorted() { hops[number]?.shutDown() }
-        closeIdle()
+        for number in transactions.keys.sorted() { transactions[number]?.shutDown() }
+        closeIdleConnections()
     }
 
     /// From now on other rules and limits apply; a question under way keeps those it began with.
     ///
     /// Idle connections, which were opened under the old rules, are closed. What is of all loops
     /// together is the exchange's to adopt.
-    package func adopt(
+    package func reconfigure(
         settings: OriginSettings, addressGuard: AddressGuard, patterns: [OriginPattern]
     ) {
         loop.preconditionInEventLoop()
         self.settings = settings
         generation += 1
-        pool.adopt(settings)
-        shared.waitingMax = settings.sharedWaitingMax
-        shared.drained()
-        secureOrigins.removeAll()
+        pool.reconfigure(settings)
+        sharedConnections.waitingMax = settings.sharedWaitingMax
+        sharedConnections.removeAllConnections()
+        tlsCache.removeAll()
         self.addressGuard = addressGuard
         self.patterns = patterns
-        closeIdle()
+        closeIdleConnections()
     }
 
     /// How many fetches, connections and look-ups there are now.
     package var usage: OriginUsage {
         OriginUsage(
-            fetches: hops.count, connections: pool.openCount, idle: pool.idleCount,
-            lookups: lookups.count, connectionsBegun: connectionsBegun)
+            fetches: transactions.count, connections: pool.openCount, idle: pool.idleCount,
+            lookups: lookups.count, connectionsStarted: connectionsStarted)
     }
 }
 
@@ -142,7 +144,7 @@ package struct OriginUsage: Hashable, Sendable {
     /// Names being looked up.
     package var lookups: Int
     /// Connections ever begun.
-    package var connectionsBegun: UInt64
+    package var connectionsStarted: UInt64
 }
 
 // MARK: - For a fetch
@@ -150,49 +152,50 @@ package struct OriginUsage: Hashable, Sendable {
 extension OriginClient {
     /// Why `request` is not even tried; nil if it is.
     func refusal(of request: OriginFetchRequest) -> OriginFailure? {
-        if isShutDown { return .shutDown }
+        if isShutDown { return .shuttingDown }
         return allows(request.origin) ? nil : .originNotAllowed(request.origin)
     }
 
     private func allows(_ origin: OriginAuthority) -> Bool {
-        origin.isNamedByOperator
+        origin.isOperatorConfigured
             || patterns.contains { $0.matches(host: origin.host, port: origin.port) }
     }
 
     /// Whom to believe at `origin`.
-    func trust(for origin: OriginAuthority) throws(TLSSetupError) -> OriginTrust {
-        if let trust = origin.trust ?? settings.trust ?? systemTrust { return trust }
-        let made = try OriginTrust(TLSClientSettings())
-        systemTrust = made
+    func trustStore(for origin: OriginAuthority) throws(TLSSetupError) -> OriginTrustStore {
+        if let trust = origin.trustStore ?? settings.trustStore ?? systemTrustStore { return trust }
+        let made = try OriginTrustStore(TLSClientSettings())
+        systemTrustStore = made
         return made
     }
 
     /// Judges the addresses of `origin`.
     func addressGuard(for origin: OriginAuthority) -> AddressGuard {
-        origin.isNamedByOperator ? .open : addressGuard
+        origin.isOperatorConfigured ? .unrestricted : addressGuard
     }
 
-    func makeHop(
+    func makeTransaction(
         _ request: OriginFetchRequest, of fetch: OriginFetch, totalDeadline: Instant
-    ) -> OriginHop {
-        hopsBegun += 1
-        let hop = OriginHop(
-            number: hopsBegun, request, of: fetch, client: self, totalDeadline: totalDeadline)
-        hops[hop.number] = hop
+    ) -> OriginTransaction {
+        transactionsStarted += 1
+        let hop = OriginTransaction(
+            number: transactionsStarted, request, of: fetch, client: self,
+            totalDeadline: totalDeadline)
+        transactions[hop.number] = hop
         return hop
     }
 
-    func hopLeft(_ hop: OriginHop, _ failure: OriginFailure?) {
-        hops[hop.number] = nil
-        sharingLeft(hop, failure)
+    func transactionEnded(_ hop: OriginTransaction, _ failure: OriginFailure?) {
+        transactions[hop.number] = nil
+        endSharing(hop, failure)
     }
 
     /// Looks up the hop's host, unless that is left to a proxy; all that wait for one name share
     /// the look-up.
-    func resolve(for hop: OriginHop) {
+    func resolve(for hop: OriginTransaction) {
         let origin = hop.request.origin
-        if let literal = origin.literal { return hop.resolved(.success([literal])) }
-        if settings.proxy?.looksUpNames == true { return hop.leftToProxy() }
+        if let literal = origin.literalAddress { return hop.resolved(.success([literal])) }
+        if settings.proxy?.resolvesNames == true { return hop.resolutionDelegatedToProxy() }
         guard let lookup = addresses(of: origin.host) else { return hop.lookupsExhausted() }
         lookup.assumeIsolated().whenComplete { result in
             hop.resolved(
@@ -201,8 +204,8 @@ extension OriginClient {
     }
 
     /// No address of the origin took a connection: the next fetch looks its name up anew.
-    func distrust(_ origin: OriginAuthority) {
-        if origin.literal == nil { exchange.distrust(origin.host, now: now()) }
+    func expireAddresses(_ origin: OriginAuthority) {
+        if origin.literalAddress == nil { coordinator.expireAddresses(origin.host, now: now()) }
     }
 
     /// The addresses of a name, from what is known or from the resolver; nil if too many names are
@@ -211,16 +214,18 @@ extension OriginClient {
     /// A resolver that keeps silent is not waited for long if addresses were known before (RFC 8767
     /// §5).
     func addresses(of host: String) -> EventLoopFuture<[IPAddress]>? {
-        switch exchange.known(host, now: now()) {
+        switch coordinator.cachedResolution(host, now: now()) {
         case .addresses(let addresses)?: return loop.makeSucceededFuture(addresses)
         case .notFound?: return loop.makeFailedFuture(ResolveFailure.nameNotFound)
         case .failed(let reason)?: return loop.makeFailedFuture(ResolveFailure.failed(reason))
         case nil: break
         }
         guard let lookup = lookup(host) else { return nil }
-        guard let known = exchange.lastKnown(host, now: now()) else { return lookup }
+        guard let known = coordinator.staleAddresses(host, now: now()) else { return lookup }
         let promise = loop.makePromise(of: [IPAddress].self)
-        let patience = schedule(at: now() + NameCache.patience) { promise.succeed(known) }
+        let patience = schedule(at: now() + DNSCache.clientResponseTimeout) {
+            promise.succeed(known)
+        }
         lookup.assumeIsolated().whenComplete { result in
             patience.cancel()
             promise.completeWith(result)
@@ -231,11 +236,11 @@ extension OriginClient {
     private func lookup(_ host: String) -> EventLoopFuture<[IPAddress]>? {
         if let running = lookups[host] { return running }
         guard lookups.count < settings.lookupsMax else { return nil }
-        let (exchange, now) = (exchange, now)
+        let (exchange, now) = (coordinator, now)
         let lookup = resolver.addresses(of: host, on: loop).hop(to: loop)
             .map { Result<[IPAddress], ResolveFailure>.success($0) }
             .recover { .failure($0 as? ResolveFailure ?? .failed(String(describing: $0))) }
-            .flatMapThrowing { try exchange.learned($0, of: host, now: now()).get() }
+            .flatMapThrowing { try exchange.recordResolution($0, of: host, now: now()).get() }
         lookups[host] = lookup
         lookup.assumeIsolated().whenComplete { _ in self.lookups[host] = nil }
         return lookup
@@ -245,11 +250,13 @@ extension OriginClient {
     func takeIdle(to origin: OriginAuthority) -> OriginConnection? {
         // Those that have ended and of which the gate has not been told yet.
         var over = 0
-        defer { for _ in 0..<max(0, over) { exchange.idleEnded(origin, on: number) } }
-        while let id = pool.connectionWanted(to: origin) {
+        defer {
+            for _ in 0..<max(0, over) { coordinator.idleConnectionClosed(origin, on: loopNumber) }
+        }
+        while let id = pool.takeIdleConnection(to: origin) {
             guard let connection = connections[id] else { continue }
             connection.isIdle = false
-            if !connection.isOver { return connection }
+            if !connection.isUnusable { return connection }
             over += 1
         }
         // One of them is what the gate has counted.
@@ -259,20 +266,20 @@ extension OriginClient {
 
     /// Keeps a connection whose answer ended for a later question, or gives it to one that waits.
     func release(_ connection: OriginConnection) {
-        guard !isShutDown, !connection.isOver, connection.generation == generation else {
+        guard !isShutDown, !connection.isUnusable, connection.generation == generation else {
             return connection.close()
         }
-        switch exchange.released(connection.origin, on: number) {
+        switch coordinator.connectionReleased(connection.origin, on: loopNumber) {
         case .close: connection.close()
-        case .handOver(let ticket):
-            guard let hop = hops[ticket.fetch] else { return connection.close() }
-            hop.handedOver(connection)
+        case .assign(let ticket):
+            guard let hop = transactions[ticket.transaction] else { return connection.close() }
+            hop.connectionAssigned(connection)
         case .keep:
             connection.isIdle = true
             let closing = pool.connectionReleased(connection.id, to: connection.origin, now: now())
             for id in closing { retire(id) }
             guard connection.isIdle else { return }
-            connection.becomeIdle()
+            connection.markIdle()
             armIdleTimer()
         }
     }
@@ -291,13 +298,13 @@ extension OriginClient {
 extension OriginClient {
     /// Counts a connection to be opened; nil if as many as are allowed are busy.
     func beginConnecting(for origin: OriginAuthority) -> OriginConnection? {
-        switch pool.openingWanted() {
+        switch pool.reserveConnection() {
         case .open: break
         case .replace(let id): retire(id)
         case .refuse: return nil
         }
-        connectionsBegun += 1
-        let id = ConnectionID(connectionsBegun)
+        connectionsStarted += 1
+        let id = OriginConnectionID(connectionsStarted)
         let connection = OriginConnection(
             id: id, origin: origin, generation: generation, client: self)
         connections[id] = connection
@@ -306,28 +313,28 @@ extension OriginClient {
 
     func connectionClosed(_ connection: OriginConnection) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
-        connection.ended()
-        roomChanged(connection)
+        connection.channelClosed()
+        streamCapacityChanged(connection)
         pool.connectionClosed(connection.id)
-        noLongerIdle(connection)
-        exchange.closed(connection.origin, wasAskedFor: connection.isAskedFor)
+        markBusy(connection)
+        coordinator.connectionClosed(connection.origin, wasRequested: connection.isCloseRequested)
     }
 
     /// Closes a connection that the pool has let go of.
-    private func retire(_ id: ConnectionID) {
+    private func retire(_ id: OriginConnectionID) {
         guard let connection = connections[id] else { return }
-        noLongerIdle(connection)
+        markBusy(connection)
         connection.close()
     }
 
-    private func noLongerIdle(_ connection: OriginConnection) {
+    private func markBusy(_ connection: OriginConnection) {
         guard connection.isIdle else { return }
         connection.isIdle = false
-        exchange.idleEnded(connection.origin, on: number)
+        coordinator.idleConnectionClosed(connection.origin, on: loopNumber)
     }
 
-    private func closeIdle() {
-        for id in pool.drained() { retire(id) }
+    private func closeIdleConnections() {
+        for id in pool.removeAllIdle() { retire(id) }
         idleTimer?.cancel()
         idleTimer = nil
     }
@@ -337,7 +344,7 @@ extension OriginClient {
         idleTimer = schedule(at: deadline) { [weak self] in
             guard let self else { return }
             idleTimer = nil
-            for id in pool.ticked(now: now()) { retire(id) }
+            for id in pool.removeExpired(now: now()) { retire(id) }
             armIdleTimer()
         }
     }
@@ -347,21 +354,21 @@ extension OriginClient {
 
 extension OriginClient {
     /// A question that waited has a place for a connection to `origin`.
-    func granted(_ number: UInt64, at origin: OriginAuthority) {
-        guard let hop = hops[number] else { return exchange.closed(origin) }
-        hop.placeGranted()
+    func slotGranted(_ number: UInt64, at origin: OriginAuthority) {
+        guard let hop = transactions[number] else { return coordinator.connectionClosed(origin) }
+        hop.slotGranted()
     }
 
     func circuitOpened(_ number: UInt64, retryAfter: Interval) {
-        hops[number]?.circuitOpened(retryAfter: retryAfter)
+        transactions[number]?.circuitOpened(retryAfter: retryAfter)
     }
 
     /// A question on another loop waits for the place of an idle connection.
-    func closeIdleWanted(to origin: OriginAuthority) {
+    func closeIdleConnection(to origin: OriginAuthority) {
         guard let connection = takeIdle(to: origin) else {
-            return exchange.nothingClosed(origin)
+            return coordinator.noIdleConnectionClosed(origin)
         }
-        connection.isAskedFor = true
+        connection.isCloseRequested = true
         connection.close()
     }
 }

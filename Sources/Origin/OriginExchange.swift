@@ -8,29 +8,29 @@ package import Wire
 ///
 /// Every call is: lock, step the value, unlock, tell the loops. A loop is told by a task of its
 /// own, never from within a call.
-package final class OriginExchange: Sendable {
+package final class OriginCoordinator: Sendable {
     private struct State: Sendable {
-        var gate: OriginGate
-        var names: NameCache
+        var admission: OriginAdmission
+        var dnsCache: DNSCache
         /// How TLS failed with an origin last.
         var tlsFailures: [OriginAuthority: TLSFailure] = [:]
         /// Those of which it was said that they send more than an answer.
-        var overrunning: Set<OriginAuthority> = []
+        var overrunOrigins: Set<OriginAuthority> = []
         var overruns: UInt64 = 0
     }
 
     private let state: Mutex<State>
-    private let members = Mutex<[Member]>([])
-    private let report: @Sendable (OriginEvent) -> Void
+    private let clients = Mutex<[RegisteredClient]>([])
+    private let eventHandler: @Sendable (OriginEvent) -> Void
 
     /// A client and its loop.
-    struct Member: Sendable {
+    struct RegisteredClient: Sendable {
         let loop: any EventLoop
-        let client: Reference
+        let client: WeakClient
     }
 
     /// Read on the client's loop only.
-    struct Reference: @unchecked Sendable {
+    struct WeakClient: @unchecked Sendable {
         weak var client: OriginClient?
     }
 
@@ -38,46 +38,48 @@ package final class OriginExchange: Sendable {
     ///
     /// - Parameters:
     ///   - settings: the limits that are of the node and not of a loop.
-    ///   - report: told, on any thread, what belongs into a log.
+    ///   - eventHandler: told, on any thread, what belongs into a log.
     package init(
-        _ settings: OriginSettings, report: @escaping @Sendable (OriginEvent) -> Void = { _ in }
+        _ settings: OriginSettings,
+        eventHandler: @escaping @Sendable (OriginEvent) -> Void = { _ in }
     ) {
         state = Mutex(
             State(
-                gate: OriginGate(settings: settings.gate),
-                names: NameCache(settings: settings.names)))
-        self.report = report
+                admission: OriginAdmission(settings: settings.admission),
+                dnsCache: DNSCache(settings: settings.dnsCache)))
+        self.eventHandler = eventHandler
     }
 
     /// From now on other limits hold.
-    package func adopt(_ settings: OriginSettings) {
+    package func reconfigure(_ settings: OriginSettings) {
         let news = state.withLock { state in
-            state.names.settings = settings.names
-            return state.gate.settings == settings.gate ? [] : state.gate.adopt(settings.gate)
+            state.dnsCache.settings = settings.dnsCache
+            return state.admission.settings == settings.admission
+                ? [] : state.admission.reconfigure(settings.admission)
         }
-        tell(news)
+        notify(news)
     }
 
     /// What every origin has in use and how its circuit stands, in the order of their names; only
     /// those of which there is something to say.
-    package func standings(now: Instant) -> [OriginStanding] {
-        state.withLock { $0.gate.standings(now: now) }
+    package func statuses(now: Instant) -> [OriginStatus] {
+        state.withLock { $0.admission.statuses(now: now) }
     }
 
     /// Numbers for metrics.
-    package var figures: OriginFigures {
+    package var statistics: OriginStatistics {
         state.withLock { state in
-            var figures = state.gate.figures
-            figures.names = state.names.count
+            var figures = state.admission.statistics
+            figures.cachedNames = state.dnsCache.count
             figures.overruns = state.overruns
             return figures
         }
     }
 
     /// Takes in a client; gives the number of its loop here.
-    func join(_ client: OriginClient, on loop: any EventLoop) -> Int {
-        members.withLock { members in
-            members.append(Member(loop: loop, client: Reference(client: client)))
+    func register(_ client: OriginClient, on loop: any EventLoop) -> Int {
+        clients.withLock { members in
+            members.append(RegisteredClient(loop: loop, client: WeakClient(client: client)))
             return members.count - 1
         }
     }
@@ -85,86 +87,95 @@ package final class OriginExchange: Sendable {
 
 // MARK: - Places and circuits
 
-extension OriginExchange {
-    func pause(at origin: OriginAuthority, now: Instant) -> Interval? {
-        state.withLock { $0.gate.pause(at: origin, now: now) }
+extension OriginCoordinator {
+    func remainingOpenInterval(at origin: OriginAuthority, now: Instant) -> Interval? {
+        state.withLock { $0.admission.remainingOpenInterval(at: origin, now: now) }
     }
 
-    func arrived(
-        _ ticket: OriginGate.Ticket, for holders: [ShareHolder], at origin: OriginAuthority,
+    func requestAdmission(
+        _ ticket: OriginAdmission.TransactionID, for holders: [QuotaHolder],
+        at origin: OriginAuthority,
         mayJoin: Bool, now: Instant
-    ) -> OriginGate.Admission {
+    ) -> OriginAdmission.Admission {
         let admission = state.withLock {
-            $0.gate.arrived(ticket, for: holders, at: origin, mayJoin: mayJoin, now: now)
+            $0.admission.requestAdmission(
+                ticket, for: holders, at: origin, mayJoin: mayJoin, now: now)
         }
-        if case .wait(closingIdleOn: let loop?) = admission {
-            tell(loop) { $0.closeIdleWanted(to: origin) }
+        if case .wait(closingIdleOnLoop: let loop?) = admission {
+            notify(loop) { $0.closeIdleConnection(to: origin) }
         }
         return admission
     }
 
-    func joined(_ ticket: OriginGate.Ticket, _ origin: OriginAuthority) -> Bool {
-        state.withLock { $0.gate.joined(ticket, origin) }
+    func leaveQueueForShared(_ ticket: OriginAdmission.TransactionID, _ origin: OriginAuthority)
+        -> Bool
+    {
+        state.withLock { $0.admission.leaveQueueForShared(ticket, origin) }
     }
 
-    func left(_ ticket: OriginGate.Ticket, _ origin: OriginAuthority) {
-        state.withLock { $0.gate.left(ticket, origin) }
+    func requestCancelled(_ ticket: OriginAdmission.TransactionID, _ origin: OriginAuthority) {
+        state.withLock { $0.admission.requestCancelled(ticket, origin) }
     }
 
-    func answered(_ origin: OriginAuthority) {
-        let change = state.withLock { $0.gate.answered(origin) }
-        if let change { report(.circuit(origin, change)) }
+    func responseReceived(_ origin: OriginAuthority) {
+        let change = state.withLock { $0.admission.responseReceived(origin) }
+        if let change { eventHandler(.circuitChanged(origin, change)) }
     }
 
-    func ended(
-        _ ticket: OriginGate.Ticket, _ origin: OriginAuthority, _ outcome: OriginGate.Outcome,
+    func transactionEnded(
+        _ ticket: OriginAdmission.TransactionID, _ origin: OriginAuthority,
+        _ outcome: OriginAdmission.Outcome,
         now: Instant, releases: Bool
     ) {
         let (change, news) = state.withLock {
-            $0.gate.ended(ticket, origin, outcome, now: now, releases: releases)
+            $0.admission.transactionEnded(ticket, origin, outcome, now: now, releases: releases)
         }
-        if let change { report(.circuit(origin, change)) }
-        tell(news)
+        if let change { eventHandler(.circuitChanged(origin, change)) }
+        notify(news)
     }
 
     func isContended(_ origin: OriginAuthority) -> Bool {
-        state.withLock { $0.gate.isContended(origin) }
+        state.withLock { $0.admission.isContended(origin) }
     }
 
-    func opened(_ origin: OriginAuthority) {
-        state.withLock { $0.gate.opened(origin) }
+    func connectionOpened(_ origin: OriginAuthority) {
+        state.withLock { $0.admission.connectionOpened(origin) }
     }
 
-    func released(_ origin: OriginAuthority, on loop: Int) -> OriginGate.Release {
-        state.withLock { $0.gate.released(origin, on: loop) }
+    func connectionReleased(_ origin: OriginAuthority, on loop: Int)
+        -> OriginAdmission.ReleaseDecision
+    {
+        state.withLock { $0.admission.connectionReleased(origin, on: loop) }
     }
 
-    func idleEnded(_ origin: OriginAuthority, on loop: Int) {
-        state.withLock { $0.gate.idleEnded(origin, on: loop) }
+    func idleConnectionClosed(_ origin: OriginAuthority, on loop: Int) {
+        state.withLock { $0.admission.idleConnectionClosed(origin, on: loop) }
     }
 
-    func closed(_ origin: OriginAuthority, wasAskedFor: Bool = false) {
-        let news = state.withLock { $0.gate.closed(origin, wasAskedFor: wasAskedFor) }
-        if let news { tell([news]) }
+    func connectionClosed(_ origin: OriginAuthority, wasRequested: Bool = false) {
+        let news = state.withLock {
+            $0.admission.connectionClosed(origin, wasRequested: wasRequested)
+        }
+        if let news { notify([news]) }
     }
 
-    func nothingClosed(_ origin: OriginAuthority) {
-        state.withLock { $0.gate.nothingClosed(origin) }
+    func noIdleConnectionClosed(_ origin: OriginAuthority) {
+        state.withLock { $0.admission.noIdleConnectionClosed(origin) }
     }
 
-    private func tell(_ news: [OriginGate.News]) {
+    private func notify(_ news: [OriginAdmission.Update]) {
         for item in news {
             switch item {
             case .granted(let ticket, let origin):
-                tell(ticket.loop) { $0.granted(ticket.fetch, at: origin) }
+                notify(ticket.loop) { $0.slotGranted(ticket.transaction, at: origin) }
             case .refused(let ticket, let retryAfter):
-                tell(ticket.loop) { $0.circuitOpened(ticket.fetch, retryAfter: retryAfter) }
+                notify(ticket.loop) { $0.circuitOpened(ticket.transaction, retryAfter: retryAfter) }
             }
         }
     }
 
-    private func tell(_ number: Int, _ message: @escaping @Sendable (OriginClient) -> Void) {
-        let member = members.withLock { $0[number] }
+    private func notify(_ number: Int, _ message: @escaping @Sendable (OriginClient) -> Void) {
+        let member = clients.withLock { $0[number] }
         member.loop.execute {
             if let client = member.client.client { message(client) }
         }
@@ -173,93 +184,93 @@ extension OriginExchange {
 
 // MARK: - Bytes behind an answer
 
-extension OriginExchange {
+extension OriginCoordinator {
     /// An origin sent bytes behind an answer of HTTP/1.1; counted each time, said once.
-    func overran(_ origin: OriginAuthority) {
+    func recordOverrun(_ origin: OriginAuthority) {
         let isNew = state.withLock { state in
             state.overruns += 1
-            if state.overrunning.count >= Self.remembersMax { state.overrunning = [] }
-            return state.overrunning.insert(origin).inserted
+            if state.overrunOrigins.count >= Self.rememberedOriginsMax { state.overrunOrigins = [] }
+            return state.overrunOrigins.insert(origin).inserted
         }
-        if isNew { report(.overran(origin)) }
+        if isNew { eventHandler(.responseOverran(origin)) }
     }
 }
 
 // MARK: - TLS
 
-extension OriginExchange {
+extension OriginCoordinator {
     /// TLS with an origin failed; said once, until it succeeds or fails for another reason.
-    func failed(_ origin: OriginAuthority, _ failure: TLSFailure) {
+    func tlsFailed(_ origin: OriginAuthority, _ failure: TLSFailure) {
         let isNew = state.withLock { state in
             if state.tlsFailures[origin] == failure { return false }
-            if state.tlsFailures.count >= Self.remembersMax { state.tlsFailures = [:] }
+            if state.tlsFailures.count >= Self.rememberedOriginsMax { state.tlsFailures = [:] }
             state.tlsFailures[origin] = failure
             return true
         }
-        if isNew { report(.tlsFailed(origin, failure)) }
+        if isNew { eventHandler(.tlsFailed(origin, failure)) }
     }
 
     /// TLS with an origin was agreed on.
-    func secured(_ origin: OriginAuthority) {
+    func tlsSucceeded(_ origin: OriginAuthority) {
         let failed = state.withLock { state in
             state.tlsFailures.isEmpty ? nil : state.tlsFailures.removeValue(forKey: origin)
         }
-        if failed != nil { report(.tlsSucceeded(origin)) }
+        if failed != nil { eventHandler(.tlsSucceeded(origin)) }
     }
 
     /// Origins of which it is remembered how TLS failed, or that they sent too much.
-    private static let remembersMax = 1000
+    private static let rememberedOriginsMax = 1000
 }
 
 // MARK: - Names
 
-extension OriginExchange {
-    func known(_ host: String, now: Instant) -> NameCache.Answer? {
-        state.withLock { $0.names.find(host, now: now) }
+extension OriginCoordinator {
+    func cachedResolution(_ host: String, now: Instant) -> DNSCache.Resolution? {
+        state.withLock { $0.dnsCache.lookup(host, now: now) }
     }
 
-    func lastKnown(_ host: String, now: Instant) -> [IPAddress]? {
-        state.withLock { $0.names.lastKnown(host, now: now) }
+    func staleAddresses(_ host: String, now: Instant) -> [IPAddress]? {
+        state.withLock { $0.dnsCache.staleAddresses(host, now: now) }
     }
 
     /// Takes in what the resolver said; gives what is to be used, which is what was known before
     /// if it said nothing.
-    func learned(
+    func recordResolution(
         _ result: Result<[IPAddress], ResolveFailure>, of host: String, now: Instant
     ) -> Result<[IPAddress], ResolveFailure> {
         typealias Learned = (use: Result<[IPAddress], ResolveFailure>, isFallback: Bool)
         let (use, isFallback) = state.withLock { state -> Learned in
             switch result {
             case .success(let addresses):
-                state.names.found(addresses, of: host, now: now)
+                state.dnsCache.storeAddresses(addresses, of: host, now: now)
             case .failure(.nameNotFound):
-                state.names.notFound(host, now: now)
+                state.dnsCache.storeNotFound(host, now: now)
             case .failure(.failed(let reason)):
-                if let known = state.names.unanswered(host, reason: reason, now: now) {
+                if let known = state.dnsCache.storeFailure(host, reason: reason, now: now) {
                     return (.success(known), true)
                 }
             }
             return (result, false)
         }
         if isFallback, case .failure(.failed(let reason)) = result {
-            report(.lookUpFailed(host, reason: reason))
+            eventHandler(.lookupFailed(host, reason: reason))
         }
         return use
     }
 
-    func distrust(_ host: String, now: Instant) {
-        state.withLock { $0.names.distrust(host, now: now) }
+    func expireAddresses(_ host: String, now: Instant) {
+        state.withLock { $0.dnsCache.expire(host, now: now) }
     }
 }
 
-/// What an ``OriginExchange`` has for the log.
+/// What an ``OriginCoordinator`` has for the log.
 package enum OriginEvent: Hashable, Sendable {
-    case circuit(OriginAuthority, OriginGate.Change)
+    case circuitChanged(OriginAuthority, OriginAdmission.CircuitChange)
     /// No TLS connection is made to the origin; said once for a reason.
     case tlsFailed(OriginAuthority, TLSFailure)
     case tlsSucceeded(OriginAuthority)
     /// More came with an answer than its length says; said once for the origin.
-    case overran(OriginAuthority)
+    case responseOverran(OriginAuthority)
     /// The resolver gave no answer, and what was known before is used.
-    case lookUpFailed(String, reason: String)
+    case lookupFailed(String, reason: String)
 }

@@ -15,13 +15,13 @@ extension OriginFailure {
 
     /// Names of failures that other URLs of the same origin would meet as well.
     package static let originWideNames: Set<String> = [
-        Kind.unreachable, .certificateRefused, .tlsFailed,
+        ProblemKind.unreachable, .certificateRefused, .tlsFailed,
     ].reduce(into: []) { $0.insert($1.name) }
 
     /// True if there is no connection, be it that there is no address to connect to.
     ///
     /// An address that the URL itself has, and that is refused, tells nothing of what is there.
-    var isWithoutConnection: Bool {
+    var isConnectionFailure: Bool {
         switch self {
         case .addressRefused(let origin, _, _): IPAddress(origin.host) == nil
         case .nameNotFound, .resolverFailed, .connectFailed, .timedOut(.resolving, limit: _),
@@ -31,29 +31,30 @@ extension OriginFailure {
         }
     }
 
-    private var kind: Kind {
+    private var kind: ProblemKind {
         switch self {
-        case _ where isWithoutConnection: .unreachable
+        case _ where isConnectionFailure: .unreachable
         case .originNotAllowed: .notAllowed
         case .addressRefused: .addressRefused
-        case .tls(_, let failure) where failure.isOfCertificate: .certificateRefused
+        case .tls(_, let failure) where failure.isCertificateFailure: .certificateRefused
         case .tls: .tlsFailed
         case .timedOut: .timedOut
-        case .closedBeforeAnswer, .truncated, .reset, .endedWithoutNotify,
+        case .closedBeforeResponse, .truncated, .reset, .closedWithoutNotify,
             .http2(_, byOrigin: true):
             .truncated
         case .bodyTooLarge: .tooLarge
         case .tooManyRedirects, .redirectLoop: .redirects
         case .redirectRefused: .redirectRefused
         case .redirected(_, let failure)
-        where failure.side == .client && !failure.root.isWithoutConnection:
+        where failure.side == .client && !failure.underlying.isConnectionFailure:
             .redirectRefused
         case .redirected(_, let failure): failure.kind
         case .circuitOpen: .circuitOpen
-        case .overloaded: Kind("overloaded", "Overloaded", description)
-        case .shutDown: Kind("shutting-down", "Shutting down", description)
+        case .overloaded: ProblemKind("overloaded", "Overloaded", description)
+        case .shuttingDown: ProblemKind("shutting-down", "Shutting down", description)
         // All that is left is an answer that breaks the rules.
-        case .malformed, .overlong, .headTooLarge, .tooManyInterimAnswers, .http2, .nameNotFound,
+        case .malformed, .contentLengthExceeded, .headTooLarge, .tooManyInterimResponses, .http2,
+            .nameNotFound,
             .resolverFailed, .connectFailed:
             .invalid
         }
@@ -62,7 +63,7 @@ extension OriginFailure {
 
 /// What clients are told of all failures of one kind: the name is stable; title and detail say the
 /// same in words.
-private struct Kind {
+private struct ProblemKind {
     let name: String
     let title: String
     let detail: String
@@ -75,40 +76,40 @@ private struct Kind {
 
     private static let inLog = " The node's log says why, under the id in X-Request-Id."
 
-    static let notAllowed = Kind(
+    static let notAllowed = ProblemKind(
         "origin-not-allowed", "Origin not allowed",
         "This node's configuration does not allow fetching from there.")
-    static let addressRefused = Kind(
+    static let addressRefused = ProblemKind(
         "origin-address-refused", "Origin address refused",
         "The URL has an address that this node does not fetch from.")
-    static let unreachable = Kind(
+    static let unreachable = ProblemKind(
         "origin-unreachable", "Origin unreachable",
         "There is no connection to the origin: its name has no address, or none that this node "
             + "fetches from, or nobody answers there." + inLog)
-    static let certificateRefused = Kind(
+    static let certificateRefused = ProblemKind(
         "origin-certificate-refused", "Origin certificate refused",
         "The origin's certificate is not accepted." + inLog)
-    static let tlsFailed = Kind(
+    static let tlsFailed = ProblemKind(
         "origin-tls-failed", "No TLS connection to the origin",
         "The origin and this node do not agree on TLS." + inLog)
-    static let timedOut = Kind(
+    static let timedOut = ProblemKind(
         "origin-timeout", "Origin too slow", "The origin did not answer in time." + inLog)
-    static let truncated = Kind(
+    static let truncated = ProblemKind(
         "origin-answer-truncated", "Origin answer truncated",
         "The connection to the origin ended before its answer was whole." + inLog)
-    static let invalid = Kind(
+    static let invalid = ProblemKind(
         "origin-answer-invalid", "Origin answer invalid",
         "The origin's answer breaks the rules of HTTP, or a limit of this node." + inLog)
-    static let tooLarge = Kind(
+    static let tooLarge = ProblemKind(
         "origin-answer-too-large", "Origin answer too large",
         "The body of the origin's answer is larger than this node takes." + inLog)
-    static let redirects = Kind(
+    static let redirects = ProblemKind(
         "origin-redirects", "Origin redirects without end",
         "The origin redirects again and again." + inLog)
-    static let redirectRefused = Kind(
+    static let redirectRefused = ProblemKind(
         "origin-redirect-refused", "Origin redirect refused",
         "The origin redirects to what this node does not fetch." + inLog)
-    static let circuitOpen = Kind(
+    static let circuitOpen = ProblemKind(
         "origin-circuit-open", "Origin left alone",
         "The origin has failed too often in succession and is left alone for a while.")
 }

@@ -19,9 +19,9 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
     /// There is no TLS connection to the origin, or it broke; carries what went wrong.
     case tls(OriginAuthority, TLSFailure)
     /// A time limit passed.
-    case timedOut(FetchPhase, limit: Interval)
+    case timedOut(TransactionPhase, limit: Interval)
     /// The connection ended before the answer's head was whole.
-    case closedBeforeAnswer(bytesReceived: Int)
+    case closedBeforeResponse(bytesReceived: Int)
     /// The connection ended before the body was whole; `expected` is its Content-Length if it had
     /// one.
     case truncated(expected: UInt64?, received: UInt64)
@@ -30,18 +30,18 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
     case reset(received: UInt64)
     /// The connection ended without close_notify while a body ran that only that would have
     /// completed: somebody may have cut it (RFC 8446 §6.1).
-    case endedWithoutNotify(received: UInt64)
+    case closedWithoutNotify(received: UInt64)
     /// The answer was ended with an error of HTTP/2: by the origin, or here, because it breaks the
     /// rules (RFC 9113 §5.4).
     case http2(HTTP2ErrorCode, byOrigin: Bool)
     /// More came on a stream of HTTP/2 than its answer's Content-Length says (RFC 9113 §8.1.1).
-    case overlong
+    case contentLengthExceeded
     /// The answer breaks the rules of HTTP/1.1; carries what was wrong.
     case malformed(String)
     /// The answer's head is larger than the limit.
     case headTooLarge(bytesMax: Int)
     /// More interim answers than the limit.
-    case tooManyInterimAnswers(max: Int)
+    case tooManyInterimResponses(max: Int)
     /// The answer's body is larger than the limit.
     case bodyTooLarge(bytesMax: UInt64)
     /// More redirects in succession than the limit.
@@ -57,11 +57,11 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
     /// A limit of this node is reached.
     case overloaded(OriginLimit)
     /// The client is being shut down.
-    case shutDown
+    case shuttingDown
 }
 
 /// What a fetch was doing when its time ran out.
-package enum FetchPhase: Hashable, Sendable {
+package enum TransactionPhase: Hashable, Sendable {
     /// The name is looked up; its limit is that of connecting.
     case resolving
     case connecting
@@ -84,7 +84,7 @@ package enum OriginLimit: Hashable, Sendable {
     /// A fetch waited too long for a connection to its origin.
     case queueTime
     /// As many wait for this origin as are allowed of one client, or with bodies.
-    case share
+    case quota
     /// The system gives this process no further descriptor or port.
     case descriptors
 }
@@ -96,7 +96,7 @@ package enum FailureSide: Hashable, Sendable {
     /// The origin, its name, or the way to it.
     case origin
     /// This node.
-    case ours
+    case node
 }
 
 extension OriginFailure {
@@ -104,28 +104,28 @@ extension OriginFailure {
     package var side: FailureSide {
         switch self {
         case .originNotAllowed, .addressRefused: .client
-        case .overloaded, .shutDown: .ours
-        case .tls(_, let failure) where failure.side == .ours: .ours
-        case .redirected(_, let failure) where failure.side == .ours: .ours
+        case .overloaded, .shuttingDown: .node
+        case .tls(_, let failure) where failure.side == .node: .node
+        case .redirected(_, let failure) where failure.side == .node: .node
         default: .origin
         }
     }
 
     /// What happened, whichever origin it happened to.
-    package var root: OriginFailure {
-        if case .redirected(_, let failure) = self { failure.root } else { self }
+    package var underlying: OriginFailure {
+        if case .redirected(_, let failure) = self { failure.underlying } else { self }
     }
 
     /// True if it speaks against the origin, or the way to it, and not against one answer's content
     /// or this node: what an origin is left alone for.
-    package var countsAgainstOrigin: Bool {
+    package var isOriginFailure: Bool {
         switch self {
         // The whole may have taken too long because its reader did.
         case .timedOut(.total, limit: _), .timedOut(.resolving, limit: _): false
-        case .connectFailed, .timedOut, .closedBeforeAnswer, .truncated, .reset,
-            .endedWithoutNotify, .http2, .overlong, .malformed:
+        case .connectFailed, .timedOut, .closedBeforeResponse, .truncated, .reset,
+            .closedWithoutNotify, .http2, .contentLengthExceeded, .malformed:
             true
-        case .tls(_, let failure): failure.countsAgainstOrigin
+        case .tls(_, let failure): failure.isOriginFailure
         default: false
         }
     }
@@ -134,10 +134,10 @@ extension OriginFailure {
     package var status: UInt16 {
         switch self {
         // A status of its own would tell names and ports apart, see ``problem``.
-        case _ where isWithoutConnection: 502
+        case _ where isConnectionFailure: 502
         case .originNotAllowed, .addressRefused: 403
         case .timedOut: 504
-        case .overloaded, .shutDown, .circuitOpen: 503
+        case .overloaded, .shuttingDown, .circuitOpen: 503
         // Not what the client asked for is refused, but what the origin made of it.
         case .redirected(_, let failure): failure.side == .client ? 502 : failure.status
         default: 502
@@ -149,7 +149,7 @@ extension OriginFailure {
     package var retryAfter: Interval? {
         switch self {
         case .circuitOpen(_, let interval): interval
-        case .overloaded, .shutDown: .seconds(1)
+        case .overloaded, .shuttingDown: .seconds(1)
         case .redirected(_, let failure): failure.retryAfter
         default: nil
         }
@@ -158,8 +158,8 @@ extension OriginFailure {
     /// True if the same request may succeed shortly.
     package var mayRetry: Bool {
         switch self {
-        case .originNotAllowed, .addressRefused, .malformed, .overlong,
-            .headTooLarge, .tooManyInterimAnswers, .bodyTooLarge, .tooManyRedirects,
+        case .originNotAllowed, .addressRefused, .malformed, .contentLengthExceeded,
+            .headTooLarge, .tooManyInterimResponses, .bodyTooLarge, .tooManyRedirects,
             .redirectLoop, .redirectRefused, .nameNotFound:
             false
         case .tls(_, let failure): failure.mayRetry
@@ -169,11 +169,11 @@ extension OriginFailure {
         }
     }
 
-    /// True if the client says it to its ``OriginExchange`` once for the origin, so that a line for
-    /// each fetch would say nothing new.
+    /// True if the client says it to its ``OriginCoordinator`` once for the origin, so that a line
+    /// for each fetch would say nothing new.
     package var isReportedOnce: Bool {
         if retryAfter != nil { return true }
-        if case .tls = root { return true }
+        if case .tls = underlying { return true }
         return false
     }
 }
@@ -181,7 +181,7 @@ extension OriginFailure {
 extension TLSFailure {
     /// True if the origin's certificate fails a check, which another address or a second attempt
     /// would not mend.
-    var isOfCertificate: Bool {
+    var isCertificateFailure: Bool {
         switch cause {
         case .certificateMissing, .expired, .notYetValid, .selfSigned, .unknownIssuer, .wrongHost,
             .wrongPin, .certificate:
@@ -194,16 +194,16 @@ extension TLSFailure {
     ///
     /// Certificates and versions do not: those are settled by people, who are to read each time
     /// which of them it is.
-    fileprivate var countsAgainstOrigin: Bool {
+    fileprivate var isOriginFailure: Bool {
         switch cause {
-        case .truncated, .notTLS, .alert, .tooManyBytes, .malformed: true
+        case .truncated, .notTLS, .alert, .inputLimitExceeded, .malformed: true
         default: false
         }
     }
 
     /// ``sentence`` as a part of another.
     fileprivate var clause: String {
-        let words = sentence.hasSuffix(".") ? sentence.dropLast() : sentence[...]
+        let words = message.hasSuffix(".") ? message.dropLast() : message[...]
         return words.prefix(1).lowercased() + words.dropFirst()
     }
 }
@@ -220,9 +220,9 @@ extension OriginFailure: CustomStringConvertible {
         case .resolverFailed(let host, let reason): "looking up \(host) failed: \(reason)"
         case .connectFailed(let origin, let reason): "no connection to \(origin): \(reason)"
         case .tls(let origin, let failure): "no TLS connection to \(origin): \(failure.clause)"
-        case .timedOut(let phase, let limit): phase.sentence(limit)
-        case .closedBeforeAnswer(0): "the origin closed the connection without an answer"
-        case .closedBeforeAnswer(let bytes):
+        case .timedOut(let phase, let limit): phase.message(limit)
+        case .closedBeforeResponse(0): "the origin closed the connection without an answer"
+        case .closedBeforeResponse(let bytes):
             "the origin closed the connection \(bytes) bytes into the head of its answer"
         case .truncated(let expected?, let received):
             "the origin closed the connection after \(received) of \(expected) bytes"
@@ -230,40 +230,40 @@ extension OriginFailure: CustomStringConvertible {
             "the origin closed the connection after \(received) bytes of an unfinished body"
         case .reset(let received):
             "the connection to the origin broke after \(received) bytes of the body"
-        case .endedWithoutNotify(let received):
+        case .closedWithoutNotify(let received):
             "the connection to the origin was cut, without close_notify, after \(received) bytes "
                 + "of a body whose length is not known"
         case .http2(let code, byOrigin: true): "the origin ended its answer with \(code.name)"
         case .http2(let code, byOrigin: false):
             "the origin's answer is not valid HTTP/2 (\(code.name))"
         case .malformed(let reason): "the origin's answer is not valid HTTP/1.1: \(reason)"
-        case .overlong: "the origin sent more than the length of its answer"
+        case .contentLengthExceeded: "the origin sent more than the length of its answer"
         case .headTooLarge(let bytesMax):
             "the head of the origin's answer is larger than \(bytesMax) bytes"
-        case .tooManyInterimAnswers(let max):
+        case .tooManyInterimResponses(let max):
             "the origin sent more than \(max) interim answers"
         case .bodyTooLarge(let bytesMax):
             "the body of the origin's answer is larger than \(bytesMax) bytes"
         case .tooManyRedirects(let max): "the origin redirects more than \(max) times"
         case .redirectLoop: "the origin redirects to a URL that was asked for before"
         case .redirectRefused(let refusal):
-            "the origin redirects to what is no URL of an image: \(refusal.sentence)"
+            "the origin redirects to what is no URL of an image: \(refusal.message)"
         case .redirected(let origin, let failure): "after a redirect to \(origin): \(failure)"
         case .circuitOpen(let origin, _):
             "\(origin) fails too often and is left alone for a while"
         case .overloaded(.queue): "too many fetches wait for a connection to the origin"
         case .overloaded(.descriptors): "this node has no descriptor or port left"
-        case .overloaded(.share): "too many fetches of one kind wait for the origin"
+        case .overloaded(.quota): "too many fetches of one kind wait for the origin"
         case .overloaded(.queueTime): "no connection to the origin became free in time"
         case .overloaded(.connections): "too many connections to origins are open"
         case .overloaded(.lookups): "too many host names are being looked up"
-        case .shutDown: "the node is shutting down"
+        case .shuttingDown: "the node is shutting down"
         }
     }
 }
 
-extension FetchPhase {
-    fileprivate func sentence(_ limit: Interval) -> String {
+extension TransactionPhase {
+    fileprivate func message(_ limit: Interval) -> String {
         let limit = "\(limit.milliseconds) ms"
         return switch self {
         case .resolving: "no answer from the resolver within \(limit)"

@@ -15,44 +15,44 @@ package protocol OriginFetchDelegate: AnyObject {
     ///   - head: the redirect's head.
     ///   - url: where it leads, a canonical key.
     ///   - requestedAt: when the request that it answers was written.
-    ///   - answeredAt: when the head was whole.
-    func originRedirected(
-        _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant)
+    ///   - respondedAt: when the head was whole.
+    func redirectReceived(
+        _ head: ResponseHead, to url: [UInt8], requestedAt: Instant, respondedAt: Instant)
     /// A question is about to be sent to `origin`, at `address` unless a proxy looked that up.
-    func originReached(_ origin: OriginAuthority, at address: IPAddress?)
+    func requestStarting(_ origin: OriginAuthority, at address: IPAddress?)
     /// The final head arrived.
     ///
     /// - Parameters:
     ///   - head: the answer's head.
     ///   - bodyLength: the body's length in bytes; nil if only its end will tell.
     ///   - requestedAt: when the request was written: the `request_time` of RFC 9111 §4.2.3.
-    ///   - answeredAt: when the head was whole: the `response_time` of RFC 9111 §4.2.3.
-    func originAnswered(
-        _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant)
+    ///   - respondedAt: when the head was whole: the `response_time` of RFC 9111 §4.2.3.
+    func originResponseReceived(
+        _ head: ResponseHead, bodyLength: UInt64?, requestedAt: Instant, respondedAt: Instant)
     /// A piece of the body, never empty; it holds on to at most twice its size of memory.
-    func originSent(_ body: ByteBuffer)
+    func originBodyReceived(_ body: ByteBuffer)
     /// The answer is whole; `delimitedByClose` if only the connection's orderly end says so.
-    func originEnded(delimitedByClose: Bool)
+    func originResponseEnded(delimitedByClose: Bool)
     /// There will be no answer, or no more of it; what came is not the whole.
-    func originFailed(_ failure: OriginFailure)
+    func originFetchFailed(_ failure: OriginFailure)
     /// An interim answer (1xx but 101) arrived; the final one follows (RFC 9110 §15.2).
-    func originInterim(_ head: AnswerHead)
+    func originInterimResponseReceived(_ head: ResponseHead)
     /// Fields came behind the body, which is whole; the last call follows. Only for sites.
-    func originTrailers(_ trailers: Trailers)
+    func originTrailersReceived(_ trailers: Trailers)
     /// ``OriginFetch/takesMore`` is true now and was not before; never called within a call of
     /// ``OriginFetch/send(body:)``.
-    func originTakesMore()
+    func originBecameWritable()
 }
 
 extension OriginFetchDelegate {
     /// Has nothing against it.
-    package func originReached(_ origin: OriginAuthority, at address: IPAddress?) {}
+    package func requestStarting(_ origin: OriginAuthority, at address: IPAddress?) {}
     /// Drops it.
-    package func originInterim(_ head: AnswerHead) {}
+    package func originInterimResponseReceived(_ head: ResponseHead) {}
     /// Drops them.
-    package func originTrailers(_ trailers: Trailers) {}
+    package func originTrailersReceived(_ trailers: Trailers) {}
     /// Has nothing to give.
-    package func originTakesMore() {}
+    package func originBecameWritable() {}
 }
 
 /// One fetch of an ``OriginClient``, over as many redirects as are allowed; used only on the
@@ -65,28 +65,28 @@ package final class OriginFetch {
     private let totalDeadline: Instant
     private var delegate: (any OriginFetchDelegate)?
     private var chain: RedirectChain
-    private var hop: OriginHop?
+    private var transaction: OriginTransaction?
     /// The question that follows once the redirect's body is over.
-    private var next: OriginFetchRequest?
-    private var droppedBytes = 0
-    private var dropTimer: Scheduled<Void>?
+    private var redirectRequest: OriginFetchRequest?
+    private var discardedBytes = 0
+    private var discardTimer: Scheduled<Void>?
 
     /// Bytes of a redirect that are still read, because a new connection would cost more, and how
     /// long.
-    private static let droppedBytesMax = 16 << 10
-    private static let droppingMax = Interval.milliseconds(250)
+    private static let discardedBytesMax = 16 << 10
+    private static let discardLimit = Interval.milliseconds(250)
 
     /// True between ``pause()`` and ``resume()``.
     package private(set) var isPaused = false
 
     init(
-        to delegate: any OriginFetchDelegate, asking request: OriginFetchRequest,
+        to delegate: any OriginFetchDelegate, request: OriginFetchRequest,
         client: OriginClient
     ) {
         self.client = client
         self.delegate = delegate
         totalDeadline = client.now() + (request.totalLimit ?? client.settings.totalLimit)
-        let followsRedirects = !request.origin.isNamedByOperator
+        let followsRedirects = !request.origin.isOperatorConfigured
         chain = RedirectChain(
             from: request.key, followedMax: followsRedirects ? client.settings.redirectsMax : 0)
     }
@@ -98,26 +98,26 @@ package final class OriginFetch {
     package func pause() {
         client.loop.assertInEventLoop()
         isPaused = true
-        hop?.pause()
+        transaction?.pause()
     }
 
     /// Reading goes on, with what was kept first.
     package func resume() {
         client.loop.assertInEventLoop()
         isPaused = false
-        hop?.resume()
+        transaction?.resume()
     }
 
     /// Others wait for a connection to the origin that is asked.
     package var isContended: Bool {
         client.loop.assertInEventLoop()
-        return hop.map { client.exchange.isContended($0.request.origin) } ?? false
+        return transaction.map { client.coordinator.isContended($0.request.origin) } ?? false
     }
 
     /// The answer's body may come as slowly as the origin likes.
-    package func waiveRate() {
+    package func waiveMinimumRate() {
         client.loop.assertInEventLoop()
-        hop?.waiveRate()
+        transaction?.waiveMinimumRate()
     }
 
     /// True if the origin takes a piece of the request's body now; false before there is a
@@ -125,18 +125,18 @@ package final class OriginFetch {
     ///
     /// A piece given while it is false is kept until it can be written, which is right for the few
     /// bytes that came with a client's head, and for no more.
-    package var takesMore: Bool {
+    package var isWritable: Bool {
         client.loop.assertInEventLoop()
-        return hop?.takesMore ?? false
+        return transaction?.isWritable ?? false
     }
 
     /// True until all of the request's body was given, or nobody wants more of it.
     ///
     /// That is when the origin refused (status 400 or above, RFC 9112 §9.5), when its answer is
     /// whole, or when the fetch is over. What is given later is dropped.
-    package var wantsBody: Bool {
+    package var acceptsBody: Bool {
         client.loop.assertInEventLoop()
-        return hop?.wantsBody ?? false
+        return transaction?.acceptsBody ?? false
     }
 
     /// Gives the next piece of the request's body, without any framing; more than the length that
@@ -147,7 +147,7 @@ package final class OriginFetch {
     /// limits on the origin's silence see whole pieces only.
     package func send(body piece: ByteBuffer) {
         client.loop.assertInEventLoop()
-        hop?.send(body: piece)
+        transaction?.send(body: piece)
     }
 
     /// The request's body is whole; says nothing new if its length was announced and is reached.
@@ -155,7 +155,7 @@ package final class OriginFetch {
     /// Trailers are written only after a chunked body.
     package func endBody(trailers: Trailers = Trailers()) {
         client.loop.assertInEventLoop()
-        hop?.endBody(trailers)
+        transaction?.endBody(trailers)
     }
 
     /// The delegate is called no more and let go; the connection is closed.
@@ -166,18 +166,18 @@ package final class OriginFetch {
 
     /// Asks; returns before anything is told.
     func begin(_ request: OriginFetchRequest) {
-        let hop = client.makeHop(request, of: self, totalDeadline: totalDeadline)
-        self.hop = hop
+        let hop = client.makeTransaction(request, of: self, totalDeadline: totalDeadline)
+        self.transaction = hop
         if isPaused { hop.pause() }
         client.loop.assumeIsolated().execute { hop.start() }
     }
 
     @discardableResult
     private func finish() -> (any OriginFetchDelegate)? {
-        next = nil
-        dropTimer?.cancel()
-        let hop = hop
-        self.hop = nil
+        redirectRequest = nil
+        discardTimer?.cancel()
+        let hop = transaction
+        self.transaction = nil
         defer { delegate = nil }
         hop?.cancel()
         return delegate
@@ -187,78 +187,80 @@ package final class OriginFetch {
 // MARK: - What a hop says
 
 extension OriginFetch {
-    func hopAnswered(
-        _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
+    func responseHeadReceived(
+        _ head: ResponseHead, bodyLength: UInt64?, requestedAt: Instant, respondedAt: Instant
     ) {
-        switch chain.answered(head) {
+        switch chain.responseReceived(head) {
         case .final:
-            delegate?.originAnswered(
-                head, bodyLength: bodyLength, requestedAt: requestedAt, answeredAt: answeredAt)
+            delegate?.originResponseReceived(
+                head, bodyLength: bodyLength, requestedAt: requestedAt, respondedAt: respondedAt)
         case .fail(let failure):
-            finish()?.originFailed(failure)
+            finish()?.originFetchFailed(failure)
         case .follow(let url):
-            guard let asked = hop?.request else { return }
+            guard let asked = transaction?.request else { return }
             guard let request = asked.redirected(to: url) else {
-                finish()?.originFailed(.malformed("no request can be made of its redirect"))
+                finish()?.originFetchFailed(.malformed("no request can be made of its redirect"))
                 return
             }
-            next = request
-            droppedBytes = 0
-            delegate?.originRedirected(
-                head, to: url, requestedAt: requestedAt, answeredAt: answeredAt)
-            guard let bodyLength, bodyLength <= Self.droppedBytesMax else { return goOn() }
-            dropTimer = client.schedule(at: client.now() + Self.droppingMax) { [weak self] in
-                self?.goOn()
+            redirectRequest = request
+            discardedBytes = 0
+            delegate?.redirectReceived(
+                head, to: url, requestedAt: requestedAt, respondedAt: respondedAt)
+            guard let bodyLength, bodyLength <= Self.discardedBytesMax else {
+                return followRedirect()
+            }
+            discardTimer = client.schedule(at: client.now() + Self.discardLimit) { [weak self] in
+                self?.followRedirect()
             }
         }
     }
 
-    func hopReached(_ origin: OriginAuthority, at address: IPAddress?) {
-        delegate?.originReached(origin, at: address)
+    func requestStarting(_ origin: OriginAuthority, at address: IPAddress?) {
+        delegate?.requestStarting(origin, at: address)
     }
 
-    func hopInterim(_ head: AnswerHead) {
-        delegate?.originInterim(head)
+    func interimResponseReceived(_ head: ResponseHead) {
+        delegate?.originInterimResponseReceived(head)
     }
 
-    func hopTrailers(_ trailers: Trailers) {
-        if next == nil { delegate?.originTrailers(trailers) }
+    func trailersReceived(_ trailers: Trailers) {
+        if redirectRequest == nil { delegate?.originTrailersReceived(trailers) }
     }
 
-    func hopTakesMore() {
-        delegate?.originTakesMore()
+    func becameWritable() {
+        delegate?.originBecameWritable()
     }
 
-    func hopSent(_ body: ByteBuffer) {
-        guard next != nil else { return delegate?.originSent(body) ?? () }
-        droppedBytes += body.readableBytes
-        if droppedBytes > Self.droppedBytesMax { goOn() }
+    func bodyReceived(_ body: ByteBuffer) {
+        guard redirectRequest != nil else { return delegate?.originBodyReceived(body) ?? () }
+        discardedBytes += body.readableBytes
+        if discardedBytes > Self.discardedBytesMax { followRedirect() }
     }
 
-    func hopEnded(delimitedByClose: Bool) {
-        guard next == nil else { return goOn() }
-        hop = nil
-        finish()?.originEnded(delimitedByClose: delimitedByClose)
+    func transactionEnded(delimitedByClose: Bool) {
+        guard redirectRequest == nil else { return followRedirect() }
+        transaction = nil
+        finish()?.originResponseEnded(delimitedByClose: delimitedByClose)
     }
 
-    func hopFailed(_ failure: OriginFailure) {
+    func transactionFailed(_ failure: OriginFailure) {
         // The redirect itself was understood; only what nobody wanted of it is missing.
-        guard next == nil || failure == .shutDown else { return goOn() }
-        let origin = hop?.request.origin
-        hop = nil
-        guard chain.isRedirected, next == nil, let origin else {
-            finish()?.originFailed(failure)
+        guard redirectRequest == nil || failure == .shuttingDown else { return followRedirect() }
+        let origin = transaction?.request.origin
+        transaction = nil
+        guard chain.isRedirected, redirectRequest == nil, let origin else {
+            finish()?.originFetchFailed(failure)
             return
         }
-        finish()?.originFailed(.redirected(to: origin, failure))
+        finish()?.originFetchFailed(.redirected(to: origin, failure))
     }
 
-    private func goOn() {
-        guard let request = next, delegate != nil else { return }
-        next = nil
-        dropTimer?.cancel()
-        let before = hop
-        hop = nil
+    private func followRedirect() {
+        guard let request = redirectRequest, delegate != nil else { return }
+        redirectRequest = nil
+        discardTimer?.cancel()
+        let before = transaction
+        transaction = nil
         before?.cancel()
         begin(request)
     }

@@ -5,7 +5,7 @@ package import Wire
 /// What is asked of an origin, already written as bytes: a GET for one canonical URL, or anything
 /// for a site.
 ///
-/// In the first nothing of the client's is but what ``NegotiationRules`` leave of Accept and
+/// In the first nothing of the client's is but what ``NegotiationNormaliser`` leave of Accept and
 /// Accept-Encoding, and what its request is called.
 package struct OriginFetchRequest: Hashable, Sendable {
     package let origin: OriginAuthority
@@ -15,7 +15,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
     /// The request's head, up to and with the empty line.
     package let bytes: [UInt8]
     /// How the body that follows is framed; it is given to the ``OriginFetch``.
-    package let body: RequestBody
+    package let body: RequestBodyFraming
     /// The answer has no body, whatever its fields say (RFC 9110 §9.3.2).
     package let isHead: Bool
     /// True if asking twice does no harm, so that a connection that turns out closed may be
@@ -26,7 +26,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
     /// From the start of the fetch to its end; nil for that of ``OriginSettings``.
     package var totalLimit: Interval?
     /// Of whose share its connection is.
-    package var holders: [ShareHolder] = []
+    package var quotaHolders: [QuotaHolder] = []
     /// The protocols that its head asks the origin to switch to, as Upgrade lists them; empty for
     /// none.
     ///
@@ -36,10 +36,10 @@ package struct OriginFetchRequest: Hashable, Sendable {
     /// The lines that go with it to every origin that a redirect leads to.
     private let fields: [FieldSetting]
     /// Those that go to the origin of ``key`` alone.
-    private let ownFields: [FieldSetting]
+    private let originOnlyFields: [FieldSetting]
 
     /// It says User-Agent.
-    private let namesItself: Bool
+    private let sendsUserAgent: Bool
 
     /// The value of User-Agent.
     package static let userAgent = "nuthatch/0.1"
@@ -50,11 +50,11 @@ package struct OriginFetchRequest: Hashable, Sendable {
     ///   - key: what is asked for.
     ///   - fields: the lines behind Host, each of another name; also for the origins that redirects
     ///     lead to.
-    ///   - ownFields: further lines, which another origin is not told.
-    ///   - namesItself: it says User-Agent, unless a line does.
+    ///   - originOnlyFields: further lines, which another origin is not told.
+    ///   - sendsUserAgent: it says User-Agent, unless a line does.
     package init?(
-        key: [UInt8], fields: [FieldSetting], ownFields: [FieldSetting] = [],
-        namesItself: Bool = true
+        key: [UInt8], fields: [FieldSetting], originOnlyFields: [FieldSetting] = [],
+        sendsUserAgent: Bool = true
     ) {
         let span = key.span
         guard CacheKey.isKey(key, bytesMax: key.count),
@@ -65,12 +65,12 @@ package struct OriginFetchRequest: Hashable, Sendable {
         isHead = false
         isSafeToRetry = true
         self.fields = fields
-        self.ownFields = ownFields
-        self.namesItself = namesItself
+        self.originOnlyFields = originOnlyFields
+        self.sendsUserAgent = sendsUserAgent
         origin = OriginAuthority(span, url)
         bytes = RequestForwarder.get(
             target: span.copy(url.target.range), host: span.copy(url.authority.range),
-            userAgent: namesItself ? Self.userAgent : nil, fields + ownFields)
+            userAgent: sendsUserAgent ? Self.userAgent : nil, fields + originOnlyFields)
     }
 
     /// A request for a site, whose origin the operator names; every answer to it is handed on.
@@ -85,21 +85,21 @@ package struct OriginFetchRequest: Hashable, Sendable {
     ///   - isSafeToRetry: asking twice does no harm; never so once a byte of the body was sent.
     package init(
         origin: OriginAuthority, method: RequestMethod, head: [UInt8],
-        body: RequestBody = .none, isSafeToRetry: Bool
+        body: RequestBodyFraming = .none, isSafeToRetry: Bool
     ) {
         precondition(method != .connect)
         precondition(
             head.suffix(2).elementsEqual("\r\n".utf8)
                 && !head.suffix(4).elementsEqual("\r\n\r\n".utf8),
             "the head of a request ends behind its last line, before the empty one")
-        self.origin = origin.namedByOperator
+        self.origin = origin.operatorConfigured
         self.body = body
         self.isSafeToRetry = isSafeToRetry
         isHead = method == .head
         key = []
         fields = []
-        ownFields = []
-        namesItself = false
+        originOnlyFields = []
+        sendsUserAgent = false
         var bytes = head
         body.appendField(to: &bytes)
         bytes += Array("\r\n".utf8)
@@ -119,9 +119,9 @@ package struct OriginFetchRequest: Hashable, Sendable {
     func redirected(to key: [UInt8]) -> OriginFetchRequest? {
         let isSameOrigin = OriginAuthority(ofKey: key.span) == origin
         var request = OriginFetchRequest(
-            key: key, fields: fields, ownFields: isSameOrigin ? ownFields : [],
-            namesItself: namesItself || !isSameOrigin)
-        request?.holders = holders
+            key: key, fields: fields, originOnlyFields: isSameOrigin ? originOnlyFields : [],
+            sendsUserAgent: sendsUserAgent || !isSameOrigin)
+        request?.quotaHolders = quotaHolders
         return request
     }
 }

@@ -8,15 +8,15 @@ package import Ground
 /// on, those of clients with fewer connections first; those whose client has its share wait for it.
 /// A connection that becomes free goes to a fetch that waits on its own loop before one on
 /// another loop, which would have to open one anew, but passes over the first only so often.
-package struct OriginGate: Sendable {
+package struct OriginAdmission: Sendable {
     /// Names a fetch that asks or waits: the number of its loop, and its own there.
-    package struct Ticket: Hashable, Sendable {
+    package struct TransactionID: Hashable, Sendable {
         package var loop: Int
-        package var fetch: UInt64
+        package var transaction: UInt64
 
         package init(loop: Int, fetch: UInt64) {
             self.loop = loop
-            self.fetch = fetch
+            self.transaction = fetch
         }
     }
 
@@ -28,9 +28,9 @@ package struct OriginGate: Sendable {
         case useIdle
         /// Opens a connection, for which it has a place now.
         case open
-        /// Waits for ``News/granted(_:)``. If a loop is named, that one is to close an idle
+        /// Waits for ``Update/granted(_:)``. If a loop is named, that one is to close an idle
         /// connection to the origin, whose place it will get.
-        case wait(closingIdleOn: Int?)
+        case wait(closingIdleOnLoop: Int?)
         case refused(Refusal)
     }
 
@@ -39,28 +39,28 @@ package struct OriginGate: Sendable {
         /// As many wait as are allowed.
         case queueFull
         /// As many wait as are allowed of one holder.
-        case shareTaken
+        case quotaExhausted
         /// The origin fails.
         case circuitOpen(retryAfter: Interval)
     }
 
     /// What is done with a connection that became free.
-    package enum Release: Hashable, Sendable {
+    package enum ReleaseDecision: Hashable, Sendable {
         /// Kept for a later fetch.
         case keep
         /// Given to a fetch that waits on the same loop.
-        case handOver(Ticket)
+        case assign(TransactionID)
         /// Closed, for one that waits on another loop.
         case close
     }
 
     /// What is told to fetches that wait.
-    package enum News: Hashable, Sendable {
+    package enum Update: Hashable, Sendable {
         /// Has a place at the origin now, and opens a connection; if it has left meanwhile, the
         /// place is given back.
-        case granted(Ticket, OriginAuthority)
+        case granted(TransactionID, OriginAuthority)
         /// Waits no more: the circuit opened.
-        case refused(Ticket, retryAfter: Interval)
+        case refused(TransactionID, retryAfter: Interval)
     }
 
     /// How a fetch ended, as far as its origin is concerned.
@@ -72,12 +72,12 @@ package struct OriginGate: Sendable {
     }
 
     /// A change of an origin's circuit, for the log.
-    package enum Change: Hashable, Sendable {
-        case opened(failures: Int, pause: Interval)
+    package enum CircuitChange: Hashable, Sendable {
+        case opened(failures: Int, openInterval: Interval)
         case closed
     }
 
-    /// Limits of an ``OriginGate``.
+    /// Limits of an ``OriginAdmission``.
     package struct Settings: Hashable, Sendable {
         /// Connections to one origin.
         package var connectionsMax: Int
@@ -99,57 +99,57 @@ package struct OriginGate: Sendable {
             self.uploadPercent = uploadPercent
         }
 
-        fileprivate func shares(of placesMax: Int) -> ShareTable.Limits {
-            ShareTable.Limits(
-                placesMax: placesMax, clientPercent: clientPercent, uploadPercent: uploadPercent)
+        fileprivate func quotaLimits(of placesMax: Int) -> QuotaTable.Limits {
+            QuotaTable.Limits(
+                slotsMax: placesMax, clientPercent: clientPercent, uploadPercent: uploadPercent)
         }
     }
 
-    struct Waiting: Sendable {
-        let ticket: Ticket
-        let holders: [ShareHolder]
+    struct QueuedRequest: Sendable {
+        let ticket: TransactionID
+        let holders: [QuotaHolder]
         /// How often a later one was served before it.
-        var passedOver = 0
+        var bypassCount = 0
     }
 
     /// What is known of one origin.
-    struct Origin: Sendable {
+    struct OriginState: Sendable {
         /// Places taken.
-        var open = 0
+        var openConnections = 0
         /// Idle connections by loop; none of 0.
-        var idle: [Int: Int] = [:]
+        var idleByLoop: [Int: Int] = [:]
         /// Idle connections that a loop was asked to close.
-        var closing = 0
-        var queue: [Waiting] = []
+        var closingCount = 0
+        var queue: [QueuedRequest] = []
         /// Whom the fetches belong to that have connections of their own, and those that wait.
-        var shares: ShareTable
-        var queueShares: ShareTable
+        var quotas: QuotaTable
+        var queueQuotas: QuotaTable
         /// Of those with connections, who belongs to anybody.
-        var holders: [Ticket: [ShareHolder]] = [:]
+        var holders: [TransactionID: [QuotaHolder]] = [:]
         var circuit = CircuitBreaker()
         /// Fetches that try the origin while its circuit is half open.
-        var trials: [Ticket] = []
+        var trials: [TransactionID] = []
         var lastFailure = Instant.zero
 
         init(_ settings: Settings) {
-            shares = ShareTable(settings.shares(of: settings.connectionsMax))
-            queueShares = ShareTable(settings.shares(of: settings.queueMax))
+            quotas = QuotaTable(settings.quotaLimits(of: settings.connectionsMax))
+            queueQuotas = QuotaTable(settings.quotaLimits(of: settings.queueMax))
         }
 
-        var isQuiet: Bool {
-            open == 0 && queue.isEmpty && holders.isEmpty && circuit.isQuiet
+        var isUnused: Bool {
+            openConnections == 0 && queue.isEmpty && holders.isEmpty && circuit.hasNoHistory
         }
     }
 
     /// How often the first that waits may be passed over.
-    static let passesMax = 8
+    static let bypassesMax = 8
     /// Origins without connections that are remembered because they failed.
-    static let failedMax = 10_000
+    static let failedOriginsMax = 10_000
 
     package var settings: Settings
-    var origins: [OriginAuthority: Origin] = [:]
+    var origins: [OriginAuthority: OriginState] = [:]
     /// Circuits opened since the start.
-    package internal(set) var openings: UInt64 = 0
+    package internal(set) var circuitOpenings: UInt64 = 0
 
     package init(settings: Settings) {
         self.settings = settings
@@ -158,62 +158,68 @@ package struct OriginGate: Sendable {
 
 // MARK: - Fetches
 
-extension OriginGate {
+extension OriginAdmission {
     /// How long no fetch goes to the origin because its circuit is open; nil if one may.
-    package func pause(at authority: OriginAuthority, now: Instant) -> Interval? {
-        origins[authority]?.circuit.pause(now: now)
+    package func remainingOpenInterval(at authority: OriginAuthority, now: Instant) -> Interval? {
+        origins[authority]?.circuit.remainingOpenInterval(now: now)
     }
 
     /// A fetch wants a connection, as one of `holders`; `mayJoin` if one that others of its loop
     /// use has room for it.
-    package mutating func arrived(
-        _ ticket: Ticket, for holders: [ShareHolder] = [], at authority: OriginAuthority,
+    package mutating func requestAdmission(
+        _ ticket: TransactionID, for holders: [QuotaHolder] = [], at authority: OriginAuthority,
         mayJoin: Bool = false, now: Instant
     ) -> Admission {
-        var origin = origins[authority, default: Origin(settings)]
+        var origin = origins[authority, default: OriginState(settings)]
         defer { store(origin, of: authority) }
-        switch origin.circuit.arrived(limits: settings.circuit, now: now) {
+        switch origin.circuit.admit(limits: settings.circuit, now: now) {
         case .refused(let retryAfter): return .refused(.circuitOpen(retryAfter: retryAfter))
         case .trial: origin.trials.append(ticket)
-        case .go: break
+        case .allowed: break
         }
         let admission =
-            mayJoin && origin.passesOthers(of: ticket.loop)
+            mayJoin && origin.bypassQueue(of: ticket.loop)
             ? Admission.join : admit(ticket, holders, to: &origin)
         if case .refused = admission, origin.endTrial(ticket) { origin.circuit.trialAbandoned() }
         return admission
     }
 
     private func admit(
-        _ ticket: Ticket, _ holders: [ShareHolder], to origin: inout Origin
+        _ ticket: TransactionID, _ holders: [QuotaHolder], to origin: inout OriginState
     ) -> Admission {
-        let isEntitled = origin.shares.hasShare(for: holders)
-        let hasPlace = origin.open < settings.connectionsMax || origin.idle[ticket.loop] != nil
-        if isEntitled, hasPlace, origin.nextEntitled() == nil {
-            origin.hold(ticket, holders)
+        let isEntitled = origin.quotas.hasQuota(for: holders)
+        let hasPlace =
+            origin.openConnections < settings.connectionsMax
+            || origin.idleByLoop[ticket.loop] != nil
+        if isEntitled, hasPlace, origin.nextEligible() == nil {
+            origin.acquireQuota(ticket, holders)
             if origin.takeIdle(on: ticket.loop) { return .useIdle }
-            origin.open += 1
+            origin.openConnections += 1
             return .open
         }
         guard origin.queue.count < settings.queueMax else { return .refused(.queueFull) }
-        guard origin.queueShares.hasShare(for: holders) else { return .refused(.shareTaken) }
-        origin.queue.append(Waiting(ticket: ticket, holders: holders))
-        origin.queueShares.take(holders)
-        guard isEntitled, origin.closing < origin.queue.count, let loop = origin.idleLoop else {
-            return .wait(closingIdleOn: nil)
+        guard origin.queueQuotas.hasQuota(for: holders) else { return .refused(.quotaExhausted) }
+        origin.queue.append(QueuedRequest(ticket: ticket, holders: holders))
+        origin.queueQuotas.acquire(holders)
+        guard isEntitled, origin.closingCount < origin.queue.count,
+            let loop = origin.loopWithMostIdle
+        else {
+            return .wait(closingIdleOnLoop: nil)
         }
         // Not idle any more: no fetch takes it while it is being closed.
         _ = origin.takeIdle(on: loop)
-        origin.closing += 1
-        return .wait(closingIdleOn: loop)
+        origin.closingCount += 1
+        return .wait(closingIdleOnLoop: loop)
     }
 
     /// A connection that others of its loop use has room for a fetch that waits; true if it waits
     /// no more.
-    package mutating func joined(_ ticket: Ticket, _ authority: OriginAuthority) -> Bool {
+    package mutating func leaveQueueForShared(_ ticket: TransactionID, _ authority: OriginAuthority)
+        -> Bool
+    {
         guard var origin = origins[authority],
             let index = origin.queue.firstIndex(where: { $0.ticket == ticket }),
-            origin.passesOthers(of: ticket.loop, before: index)
+            origin.bypassQueue(of: ticket.loop, before: index)
         else { return false }
         _ = origin.dequeue(at: index)
         store(origin, of: authority)
@@ -221,7 +227,7 @@ extension OriginGate {
     }
 
     /// A fetch waits no more, of its own accord.
-    package mutating func left(_ ticket: Ticket, _ authority: OriginAuthority) {
+    package mutating func requestCancelled(_ ticket: TransactionID, _ authority: OriginAuthority) {
         guard var origin = origins[authority],
             let index = origin.queue.firstIndex(where: { $0.ticket == ticket })
         else { return }
@@ -230,9 +236,9 @@ extension OriginGate {
     }
 
     /// The head of an answer came; tells if the circuit closes by that.
-    package mutating func answered(_ authority: OriginAuthority) -> Change? {
-        guard var origin = origins[authority], !origin.circuit.isQuiet else { return nil }
-        let closes = origin.circuit.answered()
+    package mutating func responseReceived(_ authority: OriginAuthority) -> CircuitChange? {
+        guard var origin = origins[authority], !origin.circuit.hasNoHistory else { return nil }
+        let closes = origin.circuit.responseReceived()
         if closes { origin.trials = [] }
         store(origin, of: authority)
         return closes ? .closed : nil
@@ -240,36 +246,36 @@ extension OriginGate {
 
     /// A fetch that was admitted is over; `releases` if ``released(_:on:)`` follows for its
     /// connection, or ``closed(_:wasAskedFor:)``, so that its share need not be passed on here.
-    package mutating func ended(
-        _ ticket: Ticket, _ authority: OriginAuthority, _ outcome: Outcome, now: Instant,
+    package mutating func transactionEnded(
+        _ ticket: TransactionID, _ authority: OriginAuthority, _ outcome: Outcome, now: Instant,
         releases: Bool = true
-    ) -> (change: Change?, news: [News]) {
-        var origin = origins[authority, default: Origin(settings)]
+    ) -> (change: CircuitChange?, news: [Update]) {
+        var origin = origins[authority, default: OriginState(settings)]
         defer { store(origin, of: authority) }
-        origin.letGo(ticket)
+        origin.releaseQuota(ticket)
         let isTrial = origin.endTrial(ticket)
         switch outcome {
         case .succeeded:
-            origin.circuit.succeeded(now: now)
+            origin.circuit.recordSuccess(now: now)
         case .neutral:
             if isTrial { origin.circuit.trialAbandoned() }
         case .failed(let failure):
             origin.lastFailure = now
             // While it is half open only the trials decide.
             if origin.circuit.state == .halfOpen, !isTrial { break }
-            guard origin.circuit.failed(failure, limits: settings.circuit, now: now),
+            guard origin.circuit.recordFailure(failure, limits: settings.circuit, now: now),
                 case .open(let until) = origin.circuit.state
             else { break }
             origin.trials = []
-            openings += 1
+            circuitOpenings += 1
             let news = origin.queue.map {
-                News.refused($0.ticket, retryAfter: until - now)
+                Update.refused($0.ticket, retryAfter: until - now)
             }
             origin.queue = []
-            origin.queueShares = ShareTable(origin.queueShares.limits)
-            return (.opened(failures: origin.circuit.failures, pause: until - now), news)
+            origin.queueQuotas = QuotaTable(origin.queueQuotas.limits)
+            return (.opened(failures: origin.circuit.failures, openInterval: until - now), news)
         }
-        guard !releases, let news = grant(&origin, authority) else { return (nil, []) }
+        guard !releases, let news = grantSlot(&origin, authority) else { return (nil, []) }
         return (nil, [news])
     }
 
@@ -281,36 +287,38 @@ extension OriginGate {
 
 // MARK: - Connections
 
-extension OriginGate {
+extension OriginAdmission {
     /// One more connection is opened without asking: a further attempt of a race, or in place of
     /// one that turned out closed.
-    package mutating func opened(_ authority: OriginAuthority) {
-        origins[authority, default: Origin(settings)].open += 1
+    package mutating func connectionOpened(_ authority: OriginAuthority) {
+        origins[authority, default: OriginState(settings)].openConnections += 1
     }
 
     /// A connection on `loop` has ended an answer and may carry another.
-    package mutating func released(_ authority: OriginAuthority, on loop: Int) -> Release {
-        var origin = origins[authority, default: Origin(settings)]
+    package mutating func connectionReleased(_ authority: OriginAuthority, on loop: Int)
+        -> ReleaseDecision
+    {
+        var origin = origins[authority, default: OriginState(settings)]
         defer { store(origin, of: authority) }
         // More than allowed, because the limit was lowered or attempts raced.
-        guard origin.open <= settings.connectionsMax else { return .close }
-        guard let first = origin.nextEntitled() else {
-            origin.idle[loop, default: 0] += 1
+        guard origin.openConnections <= settings.connectionsMax else { return .close }
+        guard let first = origin.nextEligible() else {
+            origin.idleByLoop[loop, default: 0] += 1
             return .keep
         }
         let index =
-            origin.queue[first].passedOver < Self.passesMax
-            ? origin.nextEntitled(on: loop)
+            origin.queue[first].bypassCount < Self.bypassesMax
+            ? origin.nextEligible(on: loop)
             : origin.queue[first].ticket.loop == loop ? first : nil
         guard let index else { return .close }
-        origin.passOthers(before: index)
+        origin.recordBypasses(before: index)
         let chosen = origin.dequeue(at: index)
-        origin.hold(chosen.ticket, chosen.holders)
-        return .handOver(chosen.ticket)
+        origin.acquireQuota(chosen.ticket, chosen.holders)
+        return .assign(chosen.ticket)
     }
 
     /// An idle connection on `loop` is being closed, and not because the gate asked for that.
-    package mutating func idleEnded(_ authority: OriginAuthority, on loop: Int) {
+    package mutating func idleConnectionClosed(_ authority: OriginAuthority, on loop: Int) {
         guard var origin = origins[authority] else { return }
         _ = origin.takeIdle(on: loop)
         store(origin, of: authority)
@@ -318,29 +326,30 @@ extension OriginGate {
 
     /// A connection is gone, or a place was not used after all; `wasAskedFor` if the gate had asked
     /// a loop to close it.
-    package mutating func closed(
-        _ authority: OriginAuthority, wasAskedFor: Bool = false
-    ) -> News? {
+    package mutating func connectionClosed(
+        _ authority: OriginAuthority, wasRequested: Bool = false
+    ) -> Update? {
         guard var origin = origins[authority] else { return nil }
-        precondition(origin.open > 0, "closed a connection to \(authority) that was not open")
-        origin.open -= 1
-        if wasAskedFor { origin.closing = max(0, origin.closing - 1) }
-        let news = grant(&origin, authority)
+        precondition(
+            origin.openConnections > 0, "closed a connection to \(authority) that was not open")
+        origin.openConnections -= 1
+        if wasRequested { origin.closingCount = max(0, origin.closingCount - 1) }
+        let news = grantSlot(&origin, authority)
         store(origin, of: authority)
         return news
     }
 
     /// A loop that was asked to close an idle connection had none left.
-    package mutating func nothingClosed(_ authority: OriginAuthority) {
+    package mutating func noIdleConnectionClosed(_ authority: OriginAuthority) {
         guard var origin = origins[authority] else { return }
-        origin.closing = max(0, origin.closing - 1)
+        origin.closingCount = max(0, origin.closingCount - 1)
         store(origin, of: authority)
     }
 
     /// From now on other limits hold.
-    package mutating func adopt(_ settings: Settings) -> [News] {
+    package mutating func reconfigure(_ settings: Settings) -> [Update] {
         self.settings = settings
-        var news: [News] = []
+        var news: [Update] = []
         if settings.circuit.failures == nil {
             for authority in origins.keys {
                 origins[authority]?.circuit = CircuitBreaker()
@@ -348,13 +357,13 @@ extension OriginGate {
             }
         }
         for authority in origins.keys {
-            origins[authority]?.shares.limits = settings.shares(of: settings.connectionsMax)
-            origins[authority]?.queueShares.limits = settings.shares(of: settings.queueMax)
+            origins[authority]?.quotas.limits = settings.quotaLimits(of: settings.connectionsMax)
+            origins[authority]?.queueQuotas.limits = settings.quotaLimits(of: settings.queueMax)
         }
         for authority in origins.keys.sorted(by: { $0.description < $1.description }) {
-            while let granted = origins[authority].flatMap({ origin -> News? in
+            while let granted = origins[authority].flatMap({ origin -> Update? in
                 var origin = origin
-                let granted = grant(&origin, authority)
+                let granted = grantSlot(&origin, authority)
                 origins[authority] = origin
                 return granted
             }) { news.append(granted) }
@@ -362,22 +371,23 @@ extension OriginGate {
         return news
     }
 
-    private func grant(_ origin: inout Origin, _ authority: OriginAuthority) -> News? {
-        guard origin.open < settings.connectionsMax, let first = origin.nextEntitled() else {
+    private func grantSlot(_ origin: inout OriginState, _ authority: OriginAuthority) -> Update? {
+        guard origin.openConnections < settings.connectionsMax, let first = origin.nextEligible()
+        else {
             return nil
         }
-        origin.open += 1
+        origin.openConnections += 1
         let chosen = origin.dequeue(at: first)
-        origin.hold(chosen.ticket, chosen.holders)
+        origin.acquireQuota(chosen.ticket, chosen.holders)
         return .granted(chosen.ticket, authority)
     }
 
-    private mutating func store(_ origin: Origin, of authority: OriginAuthority) {
-        origins[authority] = origin.isQuiet ? nil : origin
-        guard origins.count > Self.failedMax else { return }
-        let idle = origins.filter { $0.value.open == 0 && $0.value.queue.isEmpty }
-        guard idle.count > Self.failedMax else { return }
+    private mutating func store(_ origin: OriginState, of authority: OriginAuthority) {
+        origins[authority] = origin.isUnused ? nil : origin
+        guard origins.count > Self.failedOriginsMax else { return }
+        let idle = origins.filter { $0.value.openConnections == 0 && $0.value.queue.isEmpty }
+        guard idle.count > Self.failedOriginsMax else { return }
         let order = idle.map { ($0.value.lastFailure, $0.key) }.sorted { $0.0 < $1.0 }
-        for (_, name) in order.prefix(Self.failedMax / 10) { origins[name] = nil }
+        for (_, name) in order.prefix(Self.failedOriginsMax / 10) { origins[name] = nil }
     }
 }

@@ -6,37 +6,37 @@ import Wire
 ///
 /// Invariants: `hop` is nil while the connection is idle or given up. `held` is empty unless the
 /// hop is paused or a read is under way. Once `input` has ended, no read comes.
-final class OriginHTTP1: ChannelInboundHandler, OriginCarrier {
+final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private let connection: OriginConnection
-    var hop: OriginHop?
+    var transaction: OriginTransaction?
     private var context: ChannelHandlerContext?
-    private var reader: AnswerReader
-    private var held: CircularBuffer<ByteBuffer> = []
+    private var reader: ResponseReader
+    private var pendingReads: CircularBuffer<ByteBuffer> = []
     private var isPersistent = false
     /// How the origin ended its side; nil while it is open.
-    private var input: InputEnd?
+    private var inputCloseReason: InputCloseReason?
     private var isAdvancing = false
     /// Writes whose bytes are not all with the kernel; 0 before it is used again.
-    private var unwritten = 0
+    private var pendingWrites = 0
 
     init(_ connection: OriginConnection, settings: OriginSettings) {
         self.connection = connection
-        reader = AnswerReader(settings: settings)
+        reader = ResponseReader(settings: settings)
     }
 
-    func send(_ request: OriginFetchRequest, _ body: OutgoingParts) {
+    func send(_ request: OriginFetchRequest, _ body: OutgoingBodyPart) {
         reader.requestSent(
-            isHead: request.isHead, keepsTrailers: request.origin.isNamedByOperator,
+            isHead: request.isHead, keepsTrailers: request.origin.isOperatorConfigured,
             upgrade: request.upgrade)
         isPersistent = false
         write([ByteBuffer(bytes: request.bytes)] + body.framed)
-        advance()
+        deliverPending()
     }
 
-    func write(_ body: OutgoingParts) {
+    func write(_ body: OutgoingBodyPart) {
         write(body.framed)
     }
 
@@ -45,37 +45,37 @@ final class OriginHTTP1: ChannelInboundHandler, OriginCarrier {
         for part in parts.dropLast() { context.write(wrapOutboundOut(part), promise: nil) }
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.assumeIsolated().whenComplete { [weak self] in self?.written($0) }
-        unwritten += 1
+        pendingWrites += 1
         context.writeAndFlush(wrapOutboundOut(last), promise: written)
     }
 
     private func written(_ result: Result<Void, any Error>) {
-        unwritten -= 1
+        pendingWrites -= 1
         switch result {
-        case .success: if unwritten == 0 { hop?.requestWritten() }
+        case .success: if pendingWrites == 0 { transaction?.requestWritten() }
         case .failure:
-            guard input == nil else { return }
-            input = .broken
-            advance()
+            guard inputCloseReason == nil else { return }
+            inputCloseReason = .reset
+            deliverPending()
         }
     }
 
-    var takesMore: Bool { context?.channel.isWritable ?? false }
-    var isWritten: Bool { unwritten == 0 }
-    var isOver: Bool { input != nil }
+    var isWritable: Bool { context?.channel.isWritable ?? false }
+    var isFlushed: Bool { pendingWrites == 0 }
+    var isUnusable: Bool { inputCloseReason != nil }
 
-    func foundSilent() {}
+    func responseTimedOut() {}
 
-    func leave(closing: Bool) {
-        hop = nil
+    func release(closing: Bool) {
+        transaction = nil
         if closing { return connection.close() }
         if let client = connection.client { client.release(connection) } else { connection.close() }
     }
 
     /// Drops what is held.
-    func giveUp() {
-        hop = nil
-        held.removeAll()
+    func abandon() {
+        transaction = nil
+        pendingReads.removeAll()
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -87,76 +87,78 @@ final class OriginHTTP1: ChannelInboundHandler, OriginCarrier {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !connection.isGivenUp else { return }
+        guard !connection.isAbandoned else { return }
         let buffer = unwrapInboundIn(data)
         // Anything that comes to an idle connection comes unasked and ends it: bytes behind an
         // answer, or the 408 of an origin that grew tired of waiting.
-        guard let hop else { return connection.close() }
-        hop.bytesArrived(buffer.readableBytes)
-        held.append(buffer)
+        guard let transaction else { return connection.close() }
+        transaction.bytesReceived(buffer.readableBytes)
+        pendingReads.append(buffer)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        advance()
+        deliverPending()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { hop?.connectionTakesMore() }
+        if context.channel.isWritable { transaction?.connectionBecameWritable() }
         context.fireChannelWritabilityChanged()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard let end = event as? InputEnd else {
+        guard let end = event as? InputCloseReason else {
             return context.fireUserInboundEventTriggered(event)
         }
-        if input == nil { input = end }
+        if inputCloseReason == nil { inputCloseReason = end }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if input == nil { input = .orderly }
-        advance()
+        if inputCloseReason == nil { inputCloseReason = .orderly }
+        deliverPending()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if input == nil { input = .broken }
+        if inputCloseReason == nil { inputCloseReason = .reset }
         context.close(promise: nil)
     }
 }
 
-extension OriginHTTP1 {
+extension OriginHTTP1Handler {
     /// Hands over what is held while the fetch wants it, then reads more or tells the end of input.
     ///
     /// Calls of the fetch's delegate may come back here; the outermost call does the work.
-    func advance() {
+    func deliverPending() {
         guard !isAdvancing else { return }
         isAdvancing = true
         defer { isAdvancing = false }
-        while let hop, !hop.isPaused, let first = held.popFirst() {
-            handOver(first, to: hop)
+        while let transaction, !transaction.isPaused, let first = pendingReads.popFirst() {
+            deliver(first, to: transaction)
         }
-        guard let hop else {
-            if input == nil, !connection.isGivenUp { context?.read() }
+        guard let transaction else {
+            if inputCloseReason == nil, !connection.isAbandoned { context?.read() }
             return
         }
-        if hop.isPaused { return }
-        guard let input else { return context?.read() ?? () }
-        hop.inputClosed(input)
+        if transaction.isPaused { return }
+        guard let inputCloseReason else { return context?.read() ?? () }
+        transaction.inputClosed(inputCloseReason)
     }
 
-    private func handOver(_ read: ByteBuffer, to hop: OriginHop) {
+    private func deliver(_ read: ByteBuffer, to hop: OriginTransaction) {
         var buffer = read
-        while self.hop === hop {
+        while self.transaction === hop {
             if hop.isPaused {
                 // Also when it is empty: the reader still has to say whether the answer is whole.
-                held.prepend(buffer)
+                pendingReads.prepend(buffer)
                 return
             }
             let step = reader.next(&buffer)
             if case .head(let head) = step { isPersistent = head.isPersistent }
-            let isOverrun = buffer.readableBytes > 0 || !held.isEmpty
-            let isClean = !isOverrun && input == nil && unwritten == 0
-            if step == .end, isOverrun { connection.client?.exchange.overran(connection.origin) }
-            hop.found(step, isReusable: isPersistent && isClean)
+            let isOverrun = buffer.readableBytes > 0 || !pendingReads.isEmpty
+            let isClean = !isOverrun && inputCloseReason == nil && pendingWrites == 0
+            if step == .end, isOverrun {
+                connection.client?.coordinator.recordOverrun(connection.origin)
+            }
+            hop.responseEventReceived(step, isReusable: isPersistent && isClean)
             if case .needsMore = step { return }
         }
     }

@@ -8,7 +8,7 @@ import Wire
 ///
 /// Invariant: `streamsUsed` counts the streams that have a hop; the connection is idle without any.
 /// It is always read from: a hop that is paused keeps its stream's window closed, and no other's.
-final class OriginHTTP2: ChannelInboundHandler {
+final class OriginHTTP2Handler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -20,11 +20,11 @@ final class OriginHTTP2: ChannelInboundHandler {
     private var parser: ResponseParser
     private var context: ChannelHandlerContext?
     private var output: [ByteBuffer] = []
-    private var streamsUsed = 0
+    private var activeStreams = 0
     /// How the origin ended its side; nil while it is open.
-    private var input: InputEnd?
+    private var inputCloseReason: InputCloseReason?
     /// What the origin said with GOAWAY, if that was an error.
-    private var complaint: HTTP2ErrorCode?
+    private var goAwayError: HTTP2ErrorCode?
     /// No fetch begins on it any more.
     private var isRetired = false
     private var isReading = false
@@ -42,7 +42,7 @@ final class OriginHTTP2: ChannelInboundHandler {
         self.now = now
         requestIsSecure = connection.origin.isSecure
         lastReadAt = now()
-        var settings = HTTP2Settings.toOrigins
+        var settings = HTTP2Settings.originDefaults
         settings.concurrentStreamsMax = origin.streamsMax
         settings.headBytesMax = origin.headBytesMax
         settings.fieldsMax = origin.headFieldsMax
@@ -58,41 +58,47 @@ final class OriginHTTP2: ChannelInboundHandler {
     var headBytesMax: Int { settings.headBytesMax }
 
     /// Fetches that can begin on it now.
-    var room: Int { isRetired || input != nil ? 0 : session.requestsAvailable }
+    var availableStreams: Int {
+        isRetired || inputCloseReason != nil ? 0 : session.requestsAvailable
+    }
 
     /// True once the origin has said how many requests it allows at once.
     var hasSettings: Bool { session.hasSettings }
 
     /// True if no fetch can begin on it any more, as far as is known.
-    var isOver: Bool { isRetired || input != nil || streamsUsed == 0 && room == 0 }
+    var isUnusable: Bool {
+        isRetired || inputCloseReason != nil || activeStreams == 0 && availableStreams == 0
+    }
 
     /// A new stream for `hop`, which is told what comes of it.
-    func open(for hop: OriginHop) -> OriginStream {
-        streamsUsed += 1
-        return OriginStream(on: self, for: hop)
+    func makeStream(for hop: OriginTransaction) -> OriginHTTP2Stream {
+        activeStreams += 1
+        return OriginHTTP2Stream(on: self, for: hop)
     }
 
     /// Begins the request; nil if there is no room for it after all.
-    func begin(_ request: OriginFetchRequest, _ owner: OriginStream) -> HTTP2Stream? {
-        guard room > 0, context != nil else { return nil }
-        let stream = session.request(
+    func startStream(_ request: OriginFetchRequest, _ owner: OriginHTTP2Stream) -> HTTP2Stream? {
+        guard availableStreams > 0, context != nil else { return nil }
+        let stream = session.sendRequest(
             head: request.bytes.span, isSecure: requestIsSecure, endsStream: request.body.isEmpty)
         stream?.owner = owner
         return stream
     }
 
     /// A stream has no hop any more.
-    func left() {
-        streamsUsed -= 1
+    func streamReleased() {
+        activeStreams -= 1
         defer { flush() }
-        guard let client = connection.client, streamsUsed == 0 else { return changed() }
-        if isOver { connection.close() } else { client.release(connection) }
-        changed()
+        guard let client = connection.client, activeStreams == 0 else {
+            return notifyCapacityChanged()
+        }
+        if isUnusable { connection.close() } else { client.release(connection) }
+        notifyCapacityChanged()
     }
 
     /// A question has waited for bytes since `since`, and for half of the time none came for any
     /// other either: the connection may be dead, and is used for no further question.
-    func foundSilent(since: Instant) {
+    func responseTimedOut(since: Instant) {
         let now = now()
         if now - lastReadAt >= lastReadAt - since { retire() }
     }
@@ -100,13 +106,13 @@ final class OriginHTTP2: ChannelInboundHandler {
     private func retire() {
         guard !isRetired else { return }
         isRetired = true
-        changed()
-        if streamsUsed == 0 { connection.close() }
+        notifyCapacityChanged()
+        if activeStreams == 0 { connection.close() }
     }
 
     /// The client is told how much room there is.
-    private func changed() {
-        connection.client?.roomChanged(connection)
+    private func notifyCapacityChanged() {
+        connection.client?.streamCapacityChanged(connection)
     }
 
     // MARK: The channel
@@ -115,16 +121,16 @@ final class OriginHTTP2: ChannelInboundHandler {
         self.context = context
         // The preface goes with the first request.
         context.read()
-        if !context.channel.isActive { end(.broken) }
+        if !context.channel.isActive { closeInput(.reset) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        end(.broken)
+        closeInput(.reset)
         self.context = nil
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard input == nil else { return }
+        guard inputCloseReason == nil else { return }
         isReading = true
         lastReadAt = now()
         let buffer = unwrapInboundIn(data)
@@ -134,8 +140,8 @@ final class OriginHTTP2: ChannelInboundHandler {
     func channelReadComplete(context: ChannelHandlerContext) {
         isReading = false
         flush()
-        changed()
-        if input == nil { context.read() }
+        notifyCapacityChanged()
+        if inputCloseReason == nil { context.read() }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -145,26 +151,26 @@ final class OriginHTTP2: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard let end = event as? InputEnd else {
+        guard let end = event as? InputCloseReason else {
             return context.fireUserInboundEventTriggered(event)
         }
         isReading = false
-        self.end(end)
+        self.closeInput(end)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        end(.orderly)
+        closeInput(.orderly)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        end(.broken)
+        closeInput(.reset)
         context.close(promise: nil)
     }
 
     /// Makes frames of what may be sent, and hands them on; not while a read goes on, after which
     /// it is done in any case.
     func flush() {
-        guard !isReading, !isFlushing, input == nil, let context else { return }
+        guard !isReading, !isFlushing, inputCloseReason == nil, let context else { return }
         isFlushing = true
         while session.hasOutput, context.channel.isWritable {
             session.takeOutput(into: &output, bytesMax: Self.outputBytesMax, now: now())
@@ -174,66 +180,66 @@ final class OriginHTTP2: ChannelInboundHandler {
             context.flush()
         }
         isFlushing = false
-        guard session.isOver else { return }
-        end(session.failure.map { .http2($0, byOrigin: false) } ?? .orderly)
+        guard session.isFinished else { return }
+        closeInput(session.failure.map { .http2($0, byOrigin: false) } ?? .orderly)
         connection.close()
     }
 
     /// Nothing more comes: every stream is told so.
-    private func end(_ end: InputEnd) {
-        guard input == nil else { return }
-        input = complaint.map { .http2($0, byOrigin: true) } ?? end
-        session.abandon(.cancel)
-        changed()
+    private func closeInput(_ end: InputCloseReason) {
+        guard inputCloseReason == nil else { return }
+        inputCloseReason = goAwayError.map { .http2($0, byOrigin: true) } ?? end
+        session.transportClosed(.cancel)
+        notifyCapacityChanged()
     }
 }
 
 // MARK: - Answers
 
-extension OriginHTTP2: HTTP2ClientDelegate {
-    func interimArrived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {
-        owner(of: stream)?.headArrived(head, &parser, linesCount: nil, hasBody: false)
+extension OriginHTTP2Handler: HTTP2ClientDelegate {
+    func interimResponseReceived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {
+        owner(of: stream)?.headReceived(head, &parser, linesCount: nil, hasBody: false)
     }
 
-    func answerArrived(
+    func responseReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
-        owner(of: stream)?.headArrived(head, &parser, linesCount: linesCount, hasBody: hasBody)
+        owner(of: stream)?.headReceived(head, &parser, linesCount: linesCount, hasBody: hasBody)
     }
 
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
-        owner(of: stream)?.bodyArrived(ByteBuffer(bytes: bytes.copy(0..<bytes.count)))
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        owner(of: stream)?.bodyReceived(ByteBuffer(bytes: bytes.copy(0..<bytes.count)))
     }
 
-    func answerEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
-        owner(of: stream)?.answerEnded(trailers: trailers.copy(0..<trailers.count))
+    func responseEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
+        owner(of: stream)?.responseEnded(trailers: trailers.copy(0..<trailers.count))
     }
 
-    func drained(_ stream: HTTP2Stream) {
+    func streamDrained(_ stream: HTTP2Stream) {
         owner(of: stream)?.drained()
     }
 
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
-        owner(of: stream)?.closed(code, isRefused: isSafeToRetry, with: input)
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
+        owner(of: stream)?.closed(code, isRefused: isSafeToRetry, with: inputCloseReason)
     }
 
-    func goAwayArrived(code: HTTP2ErrorCode) {
-        if code != .noError { complaint = code }
+    func goAwayReceived(code: HTTP2ErrorCode) {
+        if code != .noError { goAwayError = code }
         retire()
     }
 
-    func settingsArrived() {}
-    func pongArrived() {}
+    func settingsReceived() {}
+    func pingAcknowledged() {}
 
-    private func owner(of stream: HTTP2Stream) -> OriginStream? {
-        stream.owner as? OriginStream
+    private func owner(of stream: HTTP2Stream) -> OriginHTTP2Stream? {
+        stream.owner as? OriginHTTP2Stream
     }
 }
 
 // MARK: - Verbs of streams
 
-extension OriginHTTP2 {
-    func write(_ stream: HTTP2Stream, _ body: OutgoingParts) {
+extension OriginHTTP2Handler {
+    func write(_ stream: HTTP2Stream, _ body: OutgoingBodyPart) {
         for piece in body.pieces { session.write(stream, piece) }
         if let end = body.end {
             session.end(stream, trailers: end.isEmpty ? nil : end.bytes)
@@ -242,8 +248,8 @@ extension OriginHTTP2 {
     }
 
     /// Bytes of an answer's body were handed on; the origin may send as many more.
-    func consumed(_ stream: HTTP2Stream, bytes: Int) {
-        session.consumed(stream, bytes: bytes)
+    func consume(_ stream: HTTP2Stream, bytes: Int) {
+        session.consume(stream, bytes: bytes)
     }
 
     func reset(_ stream: HTTP2Stream) {

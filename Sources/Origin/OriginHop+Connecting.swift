@@ -4,41 +4,41 @@ import Wire
 
 // MARK: - Towards a connection
 
-extension OriginHop {
+extension OriginTransaction {
     func start() {
-        guard !machine.isFinished else { return }
+        guard !stateMachine.isFinished else { return }
         if let failure = client.refusal(of: request) {
-            return perform(machine.refused(failure))
+            return perform(stateMachine.refused(failure))
         }
-        look()
+        findConnection()
     }
 
     /// Looks for a connection; called again when the one that was waited for is there, or will not
     /// be.
-    func look() {
-        guard machine.wantsConnection, !isQueued else { return }
-        switch client.advice(for: self) {
-        case .join(let connection): arrive(joining: connection)
-        case .ask: arrive(joining: nil)
-        case .wait: perform(machine.connectionAwaited(now: client.now()))
-        case .refuse: perform(machine.refused(.overloaded(.queue)))
+    func findConnection() {
+        guard stateMachine.needsConnection, !isQueued else { return }
+        switch client.sharingDecision(for: self) {
+        case .join(let connection): requestAdmission(joining: connection)
+        case .openOwn: requestAdmission(joining: nil)
+        case .wait: perform(stateMachine.connectionAwaited(now: client.now()))
+        case .refuse: perform(stateMachine.refused(.overloaded(.queue)))
         }
     }
 
     /// Another question's connection has room for this one, which may have found or begun one of
     /// its own since that was decided.
-    func invited(to connection: OriginConnection) {
-        guard machine.wantsConnection else { return }
-        guard isQueued else { return arrive(joining: connection) }
-        guard client.exchange.joined(ticket, request.origin) else { return }
+    func connectionOffered(to connection: OriginConnection) {
+        guard stateMachine.needsConnection else { return }
+        guard isQueued else { return requestAdmission(joining: connection) }
+        guard client.coordinator.leaveQueueForShared(id, request.origin) else { return }
         isQueued = false
         join(connection)
     }
 
-    private func arrive(joining connection: OriginConnection?) {
+    private func requestAdmission(joining connection: OriginConnection?) {
         let now = client.now()
-        let admission = client.exchange.arrived(
-            ticket, for: request.holders, at: request.origin, mayJoin: connection != nil, now: now)
+        let admission = client.coordinator.requestAdmission(
+            id, for: request.quotaHolders, at: request.origin, mayJoin: connection != nil, now: now)
         switch admission {
         case .join:
             isAdmitted = true
@@ -47,80 +47,80 @@ extension OriginHop {
         case .useIdle:
             isAdmitted = true
             guard let connection = client.takeIdle(to: request.origin) else {
-                client.exchange.opened(request.origin)
-                return openingGranted(now)
+                client.coordinator.connectionOpened(request.origin)
+                return slotAcquired(now)
             }
-            take(connection)
+            useIdle(connection)
         case .open:
             isAdmitted = true
-            openingGranted(now)
+            slotAcquired(now)
         case .wait:
             isAdmitted = true
             isQueued = true
-            client.opens(self, hasPlace: false)
-            perform(machine.queued(now: now))
+            client.openingStarted(self, hasPlace: false)
+            perform(stateMachine.queued(now: now))
         case .refused(.queueFull):
-            perform(machine.refused(.overloaded(.queue)))
-        case .refused(.shareTaken):
-            perform(machine.refused(.overloaded(.share)))
+            perform(stateMachine.refused(.overloaded(.queue)))
+        case .refused(.quotaExhausted):
+            perform(stateMachine.refused(.overloaded(.quota)))
         case .refused(.circuitOpen(let retryAfter)):
-            perform(machine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
+            perform(stateMachine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
         }
     }
 
     /// The connection that was waited for is not to be had.
     func openingFailed(_ failure: OriginFailure) {
-        guard machine.wantsConnection, !isQueued else { return }
-        perform(machine.refused(failure))
+        guard stateMachine.needsConnection, !isQueued else { return }
+        perform(stateMachine.refused(failure))
     }
 
     private func join(_ connection: OriginConnection) {
         use(connection)
-        perform(machine.connectionReused(isShared: true, now: client.now()))
-        client.roomChanged(connection)
+        perform(stateMachine.connectionReused(isShared: true, now: client.now()))
+        client.streamCapacityChanged(connection)
     }
 
-    private func openingGranted(_ now: Instant) {
-        holdsPlace = true
-        client.opens(self, hasPlace: true)
-        perform(machine.placeGranted(now: now))
+    private func slotAcquired(_ now: Instant) {
+        holdsSlot = true
+        client.openingStarted(self, hasPlace: true)
+        perform(stateMachine.connectionSlotGranted(now: now))
     }
 
     /// The gate has a place for a connection.
-    func placeGranted() {
+    func slotGranted() {
         isQueued = false
-        openingGranted(client.now())
+        slotAcquired(client.now())
     }
 
     /// A connection of this loop became free for the fetch that waits.
-    func handedOver(_ connection: OriginConnection) {
+    func connectionAssigned(_ connection: OriginConnection) {
         isQueued = false
-        take(connection)
+        useIdle(connection)
     }
 
     /// Uses a connection that was free, unless it speaks HTTP/2, in which no protocol is switched:
     /// then another one takes its place.
-    private func take(_ connection: OriginConnection) {
+    private func useIdle(_ connection: OriginConnection) {
         guard connection.isShared, !request.upgrade.isEmpty else { return reuse(connection) }
         connection.close()
-        client.exchange.opened(request.origin)
-        openingGranted(client.now())
+        client.coordinator.connectionOpened(request.origin)
+        slotAcquired(client.now())
     }
 
     func circuitOpened(retryAfter: Interval) {
         isQueued = false
-        perform(machine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
+        perform(stateMachine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
     }
 
     /// TLS is agreed on over an attempt's connection, or it failed.
-    func attemptSecured(_ attempt: OriginConnection, _ result: Result<Void, TLSFailure>) {
+    func attemptTLSCompleted(_ attempt: OriginConnection, _ result: Result<Void, TLSFailure>) {
         guard let number = self.number(of: attempt) else { return }
         switch result {
-        case .success: perform(machine.secured(number, now: client.now()))
+        case .success: perform(stateMachine.tlsEstablished(number, now: client.now()))
         case .failure(let failure):
             attempts[number] = nil
-            attempt.hop = nil
-            perform(machine.handshakeFailed(number, failure, now: client.now()))
+            attempt.transaction = nil
+            perform(stateMachine.handshakeFailed(number, failure, now: client.now()))
         }
     }
 
@@ -131,103 +131,103 @@ extension OriginHop {
     func attemptSucceeded(_ attempt: OriginConnection, remote: ConnectTarget?) {
         guard let number = number(of: attempt) else { return }
         perform(
-            machine.connected(
+            stateMachine.attemptConnected(
                 number, to: remote, addressGuard: client.addressGuard(for: request.origin),
                 now: client.now()))
     }
 
     /// `isOurs` if it failed for want of what this process may have.
-    func attemptFailed(_ attempt: OriginConnection, reason: String, isOurs: Bool = false) {
+    func attemptFailed(_ attempt: OriginConnection, reason: String, isLocal: Bool = false) {
         guard let number = number(of: attempt) else { return }
         attempts[number] = nil
-        attempt.hop = nil
-        if isOurs, attempts.isEmpty {
-            return perform(machine.refused(.overloaded(.descriptors)))
+        attempt.transaction = nil
+        if isLocal, attempts.isEmpty {
+            return perform(stateMachine.refused(.overloaded(.descriptors)))
         }
-        perform(machine.connectFailed(number, reason: reason, now: client.now()))
+        perform(stateMachine.attemptFailed(number, reason: reason, now: client.now()))
     }
 }
 
 // MARK: - Attempts
 
-extension OriginHop {
+extension OriginTransaction {
     func resolved(_ result: Result<[IPAddress], ResolveFailure>) {
         switch result {
         case .success(let addresses):
             perform(
-                machine.resolved(
+                stateMachine.resolved(
                     addresses, addressGuard: client.addressGuard(for: request.origin),
                     now: client.now()))
-        case .failure(let failure): perform(machine.resolveFailed(failure))
+        case .failure(let failure): perform(stateMachine.resolveFailed(failure))
         }
     }
 
-    func leftToProxy() {
-        perform(machine.resolutionLeftToProxy(now: client.now()))
+    func resolutionDelegatedToProxy() {
+        perform(stateMachine.resolutionDelegatedToProxy(now: client.now()))
     }
 
     func lookupsExhausted() {
-        perform(machine.refused(.overloaded(.lookups)))
+        perform(stateMachine.refused(.overloaded(.lookups)))
     }
 
     func connect(to target: ConnectTarget, _ number: Int) {
-        if !holdsPlace { client.exchange.opened(request.origin) }
-        holdsPlace = true
+        if !holdsSlot { client.coordinator.connectionOpened(request.origin) }
+        holdsSlot = true
         guard let attempt = client.beginConnecting(for: request.origin) else {
             guard attempts.isEmpty else {
-                client.exchange.closed(request.origin)
-                holdsPlace = false
+                client.coordinator.connectionClosed(request.origin)
+                holdsSlot = false
                 return perform(
-                    machine.connectFailed(
+                    stateMachine.attemptFailed(
                         number, reason: "no further connection", now: client.now()))
             }
-            return perform(machine.refused(.overloaded(.connections)))
+            return perform(stateMachine.refused(.overloaded(.connections)))
         }
-        holdsPlace = false
+        holdsSlot = false
         attempts[number] = attempt
-        attempt.hop = self
+        attempt.transaction = self
         if case .address(let address) = target { attempt.address = address }
         client.connect(attempt, to: target)
     }
 
     private func reuse(_ connection: OriginConnection) {
         use(connection)
-        perform(machine.connectionReused(isShared: connection.isShared, now: client.now()))
-        client.roomChanged(connection)
-        client.opensNoMore(self)
+        perform(stateMachine.connectionReused(isShared: connection.isShared, now: client.now()))
+        client.streamCapacityChanged(connection)
+        client.openingEnded(self)
     }
 
     func use(_ connection: OriginConnection) {
-        carrier = connection.carry(self)
+        transport = connection.makeTransport(self)
         address = connection.address
-        isSharing = connection.isShared
+        isConnectionShared = connection.isShared
     }
 
     /// The request is to be sent anew, on whatever connection there is.
-    func startOver() {
-        carrier?.leave(closing: true)
-        carrier = nil
+    func restart() {
+        transport?.release(closing: true)
+        transport = nil
         // Another arrival, which says nothing of the origin yet.
         if isAdmitted {
-            client.exchange.ended(
-                ticket, request.origin, .neutral, now: client.now(), releases: false)
+            client.coordinator.transactionEnded(
+                id, request.origin, .neutral, now: client.now(), releases: false)
         }
         isAdmitted = false
-        later { [self] in look() }
+        schedule { [self] in findConnection() }
     }
 
-    func giveUpAttempts() {
+    func cancelAttempts() {
         let given = attempts.values
         attempts = [:]
         for attempt in given { attempt.close() }
     }
 
     /// The connection taken from the pool turned out closed; its place is kept for the next one.
-    func giveUpConnection() {
-        guard let carrier else { return }
-        self.carrier = nil
-        carrier.leave(closing: true)
-        client.exchange.opened(request.origin)
-        holdsPlace = true
+    func abandonConnection() {
+        guard let transport else { return }
+        self.transport = nil
+        transport.release(closing: true)
+        client.coordinator.connectionOpened(request.origin)
+        holdsSlot = true
     }
 }

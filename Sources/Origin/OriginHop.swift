@@ -8,23 +8,23 @@ import Wire
 /// Invariants: it is known to its client until it is finished. It has a `carrier` from the moment
 /// its request is written; before, there may be `attempts`. `holdsPlace` is true while the gate has
 /// counted a connection for it that has not begun.
-final class OriginHop {
+final class OriginTransaction {
     let number: UInt64
     let request: OriginFetchRequest
     let client: OriginClient
     /// Holds the hop; let go of once the hop is finished.
     private var fetch: OriginFetch?
-    var machine: FetchMachine
-    var carrier: (any OriginCarrier)?
+    var stateMachine: TransactionStateMachine
+    var transport: (any OriginTransport)?
     /// Where its connection leads; nil if only a proxy knows.
     var address: IPAddress?
     /// Its connection may carry others too.
-    var isSharing = false
+    var isConnectionShared = false
     var attempts: [Int: OriginConnection] = [:]
-    var holdsPlace = false
+    var holdsSlot = false
     var isQueued = false
     var isAdmitted = false
-    private var isAnswered = false
+    private var hasResponseHead = false
     private var timer: Scheduled<Void>?
     private var timerDue = Instant.distantFuture
     private var requestedAt = Instant.zero
@@ -50,102 +50,102 @@ final class OriginHop {
         var settings = client.settings
         settings.bodyBytesMax = request.bodyBytesMax ?? settings.bodyBytesMax
         settings.totalLimit = request.totalLimit ?? settings.totalLimit
-        machine = FetchMachine(
+        stateMachine = TransactionStateMachine(
             origin: request.origin, settings: settings, totalDeadline: totalDeadline,
             hasBody: !request.body.isEmpty, isSafeToRetry: request.isSafeToRetry)
     }
 
-    var isFinished: Bool { machine.isFinished }
+    var isFinished: Bool { stateMachine.isFinished }
 
     func pause() {
-        guard !isPaused, !machine.isFinished else { return }
+        guard !isPaused, !stateMachine.isFinished else { return }
         isPaused = true
-        machine.paused()
+        stateMachine.paused()
         armTimer()
     }
 
     func resume() {
-        guard isPaused, !machine.isFinished else { return }
+        guard isPaused, !stateMachine.isFinished else { return }
         isPaused = false
-        machine.resumed(now: client.now())
+        stateMachine.resumed(now: client.now())
         armTimer()
-        carrier?.advance()
+        transport?.deliverPending()
     }
 
-    func waiveRate() {
-        machine.rateWaived()
+    func waiveMinimumRate() {
+        stateMachine.minimumRateWaived()
     }
 
     /// Nothing more is told; the connection is closed.
     func cancel() {
-        guard !machine.isFinished else { return }
-        machine.cancelled()
-        leave(closing: true, isAnswered ? .succeeded : .neutral)
+        guard !stateMachine.isFinished else { return }
+        stateMachine.cancelled()
+        finish(closing: true, hasResponseHead ? .succeeded : .neutral)
     }
 }
 
 // MARK: - Events
 
-extension OriginHop {
+extension OriginTransaction {
     func shutDown() {
-        perform(machine.refused(.shutDown))
+        perform(stateMachine.refused(.shuttingDown))
     }
 
-    func bytesArrived(_ count: Int) {
-        machine.bytesArrived(count, now: client.now())
+    func bytesReceived(_ count: Int) {
+        stateMachine.bytesReceived(count, now: client.now())
     }
 
     /// What the connection's reader found in bytes for this hop; `isReusable` is told with the end.
-    func found(_ step: AnswerStep, isReusable: Bool) {
+    func responseEventReceived(_ step: ResponseEvent, isReusable: Bool) {
         switch step {
         case .needsMore: break
         case .interim(let head):
-            let effect = machine.interimHeadArrived(bytes: head.bytes.count)
+            let effect = stateMachine.interimResponseReceived(bytes: head.bytes.count)
             if case .fail = effect { return perform(effect) }
-            fetch?.hopInterim(head)
-        case .head(let head): headArrived(head)
+            fetch?.interimResponseReceived(head)
+        case .head(let head): responseHeadReceived(head)
         case .body(let piece):
-            let effect = machine.bodyArrived(piece.readableBytes)
+            let effect = stateMachine.bodyReceived(piece.readableBytes)
             if case .fail = effect { return perform(effect) }
-            fetch?.hopSent(piece)
-        case .trailers(let trailers): fetch?.hopTrailers(trailers)
+            fetch?.bodyReceived(piece)
+        case .trailers(let trailers): fetch?.trailersReceived(trailers)
         case .end:
-            self.isReusable = isReusable && outgoing.isWhole
-            perform(machine.bodyEnded())
-        case .refused(let failure): perform(machine.answerRefused(failure))
+            self.isReusable = isReusable && outgoing.isComplete
+            perform(stateMachine.bodyEnded())
+        case .refused(let failure): perform(stateMachine.responseRejected(failure))
         }
     }
 
-    func inputClosed(_ end: InputEnd) {
-        perform(machine.inputClosed(end, now: client.now()))
+    func inputClosed(_ end: InputCloseReason) {
+        perform(stateMachine.inputClosed(end, now: client.now()))
     }
 
     /// The origin has not acted on the request.
     func streamRefused() {
-        perform(machine.streamRefused(now: client.now()))
+        perform(stateMachine.streamRefused(now: client.now()))
     }
 
     var now: Instant { client.now() }
 
     /// Runs `task` soon, and not within the present call.
-    func later(_ task: @escaping () -> Void) {
+    func schedule(_ task: @escaping () -> Void) {
         client.loop.assumeIsolated().execute(task)
     }
 
-    private func headArrived(_ head: ResponseHead) {
+    private func responseHeadReceived(_ head: FramedResponseHead) {
         let now = client.now()
-        isAnswered = true
-        client.exchange.answered(request.origin)
-        let effect = machine.headArrived(head.framing, now: now)
+        hasResponseHead = true
+        client.coordinator.responseReceived(request.origin)
+        let effect = stateMachine.responseHeadReceived(head.framing, now: now)
         if case .fail = effect { return perform(effect) }
         // A refusal; the origin is not made to read what it does not want (RFC 9112 §9.5).
-        if head.answer.status >= 400, outgoing.isOpen {
+        if head.head.status >= 400, outgoing.isOpen {
             outgoing.stop()
-            machine.bodyMoved(.whole, now: now)
+            stateMachine.requestBodyProgressed(.complete, now: now)
             // Whoever holds the rest back need not.
-            fetch?.hopTakesMore()
+            fetch?.becameWritable()
         }
-        if head.answer.status == 101 { switchProtocol(now) }
+        if head.head.status == 101 { switchProtocol(now) }
         armTimer()
         let length: UInt64? =
             switch head.framing {
@@ -153,89 +153,90 @@ extension OriginHop {
             case .length(let length): length
             case .chunked, .untilClose: nil
             }
-        fetch?.hopAnswered(
-            head.answer, bodyLength: length, requestedAt: requestedAt, answeredAt: now)
+        fetch?.responseHeadReceived(
+            head.head, bodyLength: length, requestedAt: requestedAt, respondedAt: now)
     }
 
     /// From now on bytes go both ways, none of which is owed: whoever asked says how long the
     /// connection may rest.
     private func switchProtocol(_ now: Instant) {
         isSwitched = true
-        outgoing = OutgoingBody(.switched)
-        machine.rateWaived()
-        machine.bodyMoved(.waitsForCaller, now: now)
+        outgoing = OutgoingBody(.upgraded)
+        stateMachine.minimumRateWaived()
+        stateMachine.requestBodyProgressed(.awaitingCaller, now: now)
     }
 }
 
 // MARK: - The request's body
 
-extension OriginHop {
-    var takesMore: Bool { wantsBody && carrier?.takesMore == true }
-    var wantsBody: Bool { !machine.isFinished && outgoing.isOpen }
+extension OriginTransaction {
+    var isWritable: Bool { acceptsBody && transport?.isWritable == true }
+    var acceptsBody: Bool { !stateMachine.isFinished && outgoing.isOpen }
 
     func send(body piece: ByteBuffer) {
-        guard wantsBody else { return }
-        outgoing.add(piece)
-        passBody()
+        guard acceptsBody else { return }
+        outgoing.append(piece)
+        sendQueuedBody()
     }
 
     func endBody(_ trailers: Trailers) {
-        guard wantsBody else { return }
+        guard acceptsBody else { return }
         outgoing.end(trailers)
-        passBody()
-        if isSwitched, carrier?.isWritten == true { perform(machine.bodyEnded()) }
+        sendQueuedBody()
+        if isSwitched, transport?.isFlushed == true { perform(stateMachine.bodyEnded()) }
     }
 
     /// What is given before there is a connection waits for it.
-    private func passBody() {
-        guard let carrier else { return }
-        pass { carrier.write($0) }
+    private func sendQueuedBody() {
+        guard let transport else { return }
+        sendQueuedBody { transport.write($0) }
     }
 
-    private func pass(_ write: (OutgoingParts) -> Void) {
+    private func sendQueuedBody(_ write: (OutgoingBodyPart) -> Void) {
         let wasSending = isSending
         isSending = true
         defer { isSending = wasSending }
-        let parts = outgoing.take()
-        if !parts.isEmpty { machine.bodyMoved(.beingWritten, now: client.now()) }
+        let parts = outgoing.takePart()
+        if !parts.isEmpty { stateMachine.requestBodyProgressed(.writing, now: client.now()) }
         write(parts)
         armTimer()
     }
 
     /// All that was given to the connection is with the kernel.
     func requestWritten() {
-        guard isSwitched || !request.body.isEmpty, !machine.isFinished else { return }
+        guard isSwitched || !request.body.isEmpty, !stateMachine.isFinished else { return }
         // One side has ended, and so does the other.
-        if isSwitched, outgoing.isWhole { return perform(machine.bodyEnded()) }
-        machine.bodyMoved(outgoing.isOpen ? .waitsForCaller : .whole, now: client.now())
+        if isSwitched, outgoing.isComplete { return perform(stateMachine.bodyEnded()) }
+        stateMachine.requestBodyProgressed(
+            outgoing.isOpen ? .awaitingCaller : .complete, now: client.now())
         armTimer()
     }
 
     /// The connection takes more again.
-    func connectionTakesMore() {
-        guard !isSending, takesMore else { return }
-        fetch?.hopTakesMore()
+    func connectionBecameWritable() {
+        guard !isSending, isWritable else { return }
+        fetch?.becameWritable()
     }
 }
 
 // MARK: - Effects
 
-extension OriginHop {
-    var ticket: OriginGate.Ticket {
-        OriginGate.Ticket(loop: client.number, fetch: number)
+extension OriginTransaction {
+    var id: OriginAdmission.TransactionID {
+        OriginAdmission.TransactionID(loop: client.loopNumber, fetch: number)
     }
 
-    func perform(_ effect: FetchEffect) {
+    func perform(_ effect: TransactionEffect) {
         switch effect {
         case .wait: armTimer()
         case .resolve:
-            giveUpConnection()
+            abandonConnection()
             armTimer()
             client.resolve(for: self)
         case .startTLS(let attempt):
             armTimer()
-            if let connection = attempts[attempt] { client.secure(connection) }
-        case .startOver: startOver()
+            if let connection = attempts[attempt] { client.startTLS(connection) }
+        case .restart: restart()
         case .connect(let target, let attempt, let givenUp):
             if let givenUp { attempts.removeValue(forKey: givenUp)?.close() }
             armTimer()
@@ -243,58 +244,58 @@ extension OriginHop {
         case .sendRequest(let attempt):
             let won = attempt.flatMap { attempts.removeValue(forKey: $0) }
             if let won { use(won) }
-            giveUpAttempts()
-            fetch?.hopReached(request.origin, at: address)
-            guard !machine.isFinished else { return }
+            cancelAttempts()
+            fetch?.requestStarting(request.origin, at: address)
+            guard !stateMachine.isFinished else { return }
             requestedAt = client.now()
             armTimer()
-            pass { carrier?.send(request, $0) }
-            connectionTakesMore()
-            if let won, request.upgrade.isEmpty { client.opened(won, by: self) }
+            sendQueuedBody { transport?.send(request, $0) }
+            connectionBecameWritable()
+            if let won, request.upgrade.isEmpty { client.connectionOpened(won, by: self) }
         case .finish(let delimitedByClose):
-            leave(closing: !isReusable, .succeeded)?
-                .hopEnded(delimitedByClose: delimitedByClose)
+            finish(closing: !isReusable, .succeeded)?
+                .transactionEnded(delimitedByClose: delimitedByClose)
         case .fail(let failure):
             switch failure {
-            case .connectFailed: client.distrust(request.origin)
+            case .connectFailed: client.expireAddresses(request.origin)
             case .timedOut(.awaitingHead, limit: _), .timedOut(.readingBody, limit: _):
-                carrier?.foundSilent()
-            case .tls(let origin, let failure): client.exchange.failed(origin, failure)
+                transport?.responseTimedOut()
+            case .tls(let origin, let failure): client.coordinator.tlsFailed(origin, failure)
             default: break
             }
-            leave(closing: true, outcome(failure), failure)?.hopFailed(failure)
+            finish(closing: true, admissionOutcome(failure), failure)?.transactionFailed(failure)
         }
     }
 
     /// What a failure says of the origin: before the request is sent, that of a connection.
-    private func outcome(_ failure: OriginFailure) -> OriginGate.Outcome {
+    private func admissionOutcome(_ failure: OriginFailure) -> OriginAdmission.Outcome {
         // What is said in another protocol, and how that ends, is none of its answers.
-        guard failure.countsAgainstOrigin, !isSwitched else { return .neutral }
-        return .failed(carrier == nil ? .connection : .answer(path: request.pathHash))
+        guard failure.isOriginFailure, !isSwitched else { return .neutral }
+        return .failed(transport == nil ? .connection : .response(path: request.pathHash))
     }
 
     /// Lets go of everything; returns the fetch for its last call.
     @discardableResult
-    private func leave(
-        closing: Bool, _ outcome: OriginGate.Outcome, _ failure: OriginFailure? = nil
+    private func finish(
+        closing: Bool, _ outcome: OriginAdmission.Outcome, _ failure: OriginFailure? = nil
     ) -> OriginFetch? {
         timer?.cancel()
         timer = nil
-        client.hopLeft(self, failure)
+        client.transactionEnded(self, failure)
         // Before its connection is there for another of the same client.
         if isAdmitted {
-            client.exchange.ended(
-                ticket, request.origin, outcome, now: client.now(),
-                releases: !closing && !isSharing)
+            client.coordinator.transactionEnded(
+                id, request.origin, outcome, now: client.now(),
+                releases: !closing && !isConnectionShared)
         }
-        giveUpAttempts()
-        if isQueued { client.exchange.left(ticket, request.origin) }
-        if holdsPlace { client.exchange.closed(request.origin) }
+        cancelAttempts()
+        if isQueued { client.coordinator.requestCancelled(id, request.origin) }
+        if holdsSlot { client.coordinator.connectionClosed(request.origin) }
         isQueued = false
-        holdsPlace = false
-        if let carrier {
-            self.carrier = nil
-            carrier.leave(closing: closing)
+        holdsSlot = false
+        if let transport {
+            self.transport = nil
+            transport.release(closing: closing)
         }
         defer { fetch = nil }
         return fetch
@@ -303,7 +304,7 @@ extension OriginHop {
     /// Keeps a timer that is due no later than the machine's deadline; one that comes early is
     /// armed again.
     private func armTimer() {
-        let deadline = machine.deadline
+        let deadline = stateMachine.deadline
         guard deadline != .distantFuture else { return }
         if timer != nil, timerDue <= deadline { return }
         timer?.cancel()
@@ -311,7 +312,7 @@ extension OriginHop {
         timer = client.schedule(at: deadline) { [weak self] in
             guard let self else { return }
             timer = nil
-            perform(machine.ticked(now: client.now()))
+            perform(stateMachine.ticked(now: client.now()))
         }
     }
 }

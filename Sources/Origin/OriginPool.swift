@@ -1,7 +1,7 @@
 package import Ground
 
 /// Names a connection of one ``OriginClient``; never reused.
-package struct ConnectionID: Hashable, Sendable {
+package struct OriginConnectionID: Hashable, Sendable {
     package var number: UInt64
 
     package init(_ number: UInt64) {
@@ -14,15 +14,15 @@ package struct ConnectionID: Hashable, Sendable {
 ///
 /// Invariant: every open connection is counted once in ``openCount``; those in `idle` run no fetch.
 /// An idle list is ordered by the instant at which its connections became idle, the latest last.
-package struct OriginPool: Sendable {
+package struct OriginConnectionPool: Sendable {
     private struct Idle: Sendable {
-        var id: ConnectionID
+        var id: OriginConnectionID
         var since: Instant
     }
 
     private var settings: OriginSettings
     private var idle: [OriginAuthority: [Idle]] = [:]
-    private var origins: [ConnectionID: OriginAuthority] = [:]
+    private var origins: [OriginConnectionID: OriginAuthority] = [:]
 
     /// Number of connections that are open or being opened.
     package private(set) var openCount = 0
@@ -35,13 +35,13 @@ package struct OriginPool: Sendable {
     }
 
     /// From now on other limits hold; what is open stays open.
-    package mutating func adopt(_ settings: OriginSettings) {
+    package mutating func reconfigure(_ settings: OriginSettings) {
         self.settings = settings
     }
 
     /// A fetch wants a connection to `origin`; returns the idle one used last, which is then idle
     /// no more.
-    package mutating func connectionWanted(to origin: OriginAuthority) -> ConnectionID? {
+    package mutating func takeIdleConnection(to origin: OriginAuthority) -> OriginConnectionID? {
         guard var list = idle[origin], let latest = list.popLast() else { return nil }
         idle[origin] = list.isEmpty ? nil : list
         origins[latest.id] = nil
@@ -49,13 +49,13 @@ package struct OriginPool: Sendable {
     }
 
     /// A connection is to be opened; counts it unless refused.
-    package mutating func openingWanted() -> PoolGrant {
+    package mutating func reserveConnection() -> ConnectionReservation {
         if openCount < settings.connectionsMax {
             openCount += 1
             return .open
         }
         guard let oldest = oldestIdle() else { return .refuse }
-        forget(oldest)
+        removeIdle(oldest)
         // Both are counted until the closing of the old one is reported, so the count may pass the
         // limit briefly.
         openCount += 1
@@ -66,20 +66,20 @@ package struct OriginPool: Sendable {
     ///
     /// Returns the connections to be closed, which may be the one released.
     package mutating func connectionReleased(
-        _ id: ConnectionID, to origin: OriginAuthority, now: Instant
-    ) -> [ConnectionID] {
+        _ id: OriginConnectionID, to origin: OriginAuthority, now: Instant
+    ) -> [OriginConnectionID] {
         guard
             settings.idleConnectionsPerOriginMax > 0, settings.idleConnectionsMax > 0,
             settings.idleConnectionLimit > .zero
         else { return [id] }
-        var closing: [ConnectionID] = []
+        var closing: [OriginConnectionID] = []
         if let list = idle[origin], list.count >= settings.idleConnectionsPerOriginMax,
             let first = list.first
         {
-            forget(first.id)
+            removeIdle(first.id)
             closing.append(first.id)
         } else if idleCount >= settings.idleConnectionsMax, let oldest = oldestIdle() {
-            forget(oldest)
+            removeIdle(oldest)
             closing.append(oldest)
         }
         idle[origin, default: []].append(Idle(id: id, since: now))
@@ -88,18 +88,18 @@ package struct OriginPool: Sendable {
     }
 
     /// A connection is gone, whoever closed it and whether or not it was idle.
-    package mutating func connectionClosed(_ id: ConnectionID) {
+    package mutating func connectionClosed(_ id: OriginConnectionID) {
         precondition(openCount > 0, "closed \(id) of no open connection")
         openCount -= 1
-        forget(id)
+        removeIdle(id)
     }
 
     /// Time passed; returns the connections that were idle for too long, oldest first.
-    package mutating func ticked(now: Instant) -> [ConnectionID] {
+    package mutating func removeExpired(now: Instant) -> [OriginConnectionID] {
         let expired = idle.values.joined()
             .filter { $0.since + settings.idleConnectionLimit <= now }
             .sorted { ($0.since, $0.id.number) < ($1.since, $1.id.number) }
-        for entry in expired { forget(entry.id) }
+        for entry in expired { removeIdle(entry.id) }
         return expired.map(\.id)
     }
 
@@ -109,19 +109,19 @@ package struct OriginPool: Sendable {
     }
 
     /// No idle connection is to be used again; returns them, oldest first.
-    package mutating func drained() -> [ConnectionID] {
+    package mutating func removeAllIdle() -> [OriginConnectionID] {
         let all = origins.keys.sorted { $0.number < $1.number }
         idle = [:]
         origins = [:]
         return all
     }
 
-    private func oldestIdle() -> ConnectionID? {
+    private func oldestIdle() -> OriginConnectionID? {
         idle.values.compactMap(\.first)
             .min { ($0.since, $0.id.number) < ($1.since, $1.id.number) }?.id
     }
 
-    private mutating func forget(_ id: ConnectionID) {
+    private mutating func removeIdle(_ id: OriginConnectionID) {
         guard let origin = origins.removeValue(forKey: id) else { return }
         idle[origin]?.removeAll { $0.id == id }
         if idle[origin]?.isEmpty == true { idle[origin] = nil }
@@ -129,10 +129,10 @@ package struct OriginPool: Sendable {
 }
 
 /// Whether a connection may be opened.
-package enum PoolGrant: Hashable, Sendable {
+package enum ConnectionReservation: Hashable, Sendable {
     case open
     /// Close this idle connection and open one in its place.
-    case replace(ConnectionID)
+    case replace(OriginConnectionID)
     /// As many connections as are allowed are busy.
     case refuse
 }

@@ -20,13 +20,13 @@ package struct OriginSettings: Hashable, Sendable {
     /// Greatest size in bytes of an answer's body.
     package var bodyBytesMax: UInt64 = 1 << 30
     /// The forward proxy through which every connection goes; nil for none.
-    package var proxy: OriginProxy?
+    package var proxy: ForwardProxy?
     /// Greatest size in bytes of an answer's head.
     package var headBytesMax = 64 * 1024
     /// Greatest number of field lines in an answer's head.
     package var headFieldsMax = 128
     /// Greatest number of interim (1xx) answers before the final one.
-    package var interimAnswersMax = 100
+    package var interimResponsesMax = 100
     /// Greatest number of addresses of one name that are tried.
     package var addressesTriedMax = 8
     /// Greatest number of names looked up at once.
@@ -40,7 +40,7 @@ package struct OriginSettings: Hashable, Sendable {
     /// How long a connection is kept idle.
     package var idleConnectionLimit: Interval = .seconds(55)
     /// Whom to believe over TLS; nil for the issuers of this machine.
-    package var trust: OriginTrust?
+    package var trustStore: OriginTrustStore?
     /// Greatest number of questions at one time on one connection of HTTP/2, if the origin allows
     /// as many.
     package var streamsMax = 128
@@ -51,29 +51,29 @@ package struct OriginSettings: Hashable, Sendable {
     package var receiveWindowBytes = 256 * 1024
 
     /// Of all loops together: what one origin may have, and what is remembered of names.
-    package var gate = OriginGate.Settings(
+    package var admission = OriginAdmission.Settings(
         connectionsMax: 256, queueMax: 512,
         circuit: CircuitLimits(failures: 20, pause: .seconds(5)))
-    package var names = NameCache.Settings(
+    package var dnsCache = DNSCache.Settings(
         lifetime: .seconds(30), failureLifetime: .seconds(2), namesMax: 10_000)
 
     package init() {}
 
     /// Questions of one loop that may wait for a connection to one origin which another opens: as
     /// many as may have one or wait for one where nothing is shared.
-    var sharedWaitingMax: Int { gate.connectionsMax + gate.queueMax }
+    var sharedWaitingMax: Int { admission.connectionsMax + admission.queueMax }
 }
 
 /// A forward proxy (RFC 9110 §9.3.6, CONNECT); whoever names it trusts it, and it is reached
 /// whatever the address guard says.
-package struct OriginProxy: Hashable, Sendable {
+package struct ForwardProxy: Hashable, Sendable {
     package var authority: OriginAuthority
     /// True if the proxy looks origins' names up, so that no address is seen here and the guard of
     /// names is the proxy's.
-    package var looksUpNames: Bool
+    package var resolvesNames: Bool
 
-    package init(_ authority: OriginAuthority, looksUpNames: Bool) {
+    package init(_ authority: OriginAuthority, resolvesNames: Bool) {
         self.authority = authority
-        self.looksUpNames = looksUpNames
+        self.resolvesNames = resolvesNames
     }
 }

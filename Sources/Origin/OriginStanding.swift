@@ -1,7 +1,7 @@
 package import Ground
 
 /// How things stand between this node and one origin.
-package struct OriginStanding: Hashable, Sendable {
+package struct OriginStatus: Hashable, Sendable {
     package var origin: OriginAuthority
     /// Connections open or being opened, those idle included.
     package var connections: Int
@@ -16,7 +16,7 @@ package struct OriginStanding: Hashable, Sendable {
 }
 
 /// Sums over all origins.
-package struct OriginFigures: Hashable, Sendable {
+package struct OriginStatistics: Hashable, Sendable {
     package var connections = 0
     package var idle = 0
     package var waiting = 0
@@ -27,34 +27,34 @@ package struct OriginFigures: Hashable, Sendable {
     /// Connections ended because more came on them than an answer.
     package var overruns: UInt64 = 0
     /// Names whose addresses are remembered.
-    package var names = 0
+    package var cachedNames = 0
 }
 
-extension OriginGate {
+extension OriginAdmission {
     /// One for each origin of which something is known, by name.
-    package func standings(now: Instant) -> [OriginStanding] {
+    package func statuses(now: Instant) -> [OriginStatus] {
         origins.map { authority, origin in
             var retryAfter: Interval?
             if case .open(let until) = origin.circuit.state {
                 retryAfter = max(.zero, until - now)
             }
-            return OriginStanding(
-                origin: authority, connections: origin.open,
-                idle: origin.idle.values.reduce(0, +), waiting: origin.queue.count,
+            return OriginStatus(
+                origin: authority, connections: origin.openConnections,
+                idle: origin.idleByLoop.values.reduce(0, +), waiting: origin.queue.count,
                 circuit: origin.circuit.state, failures: origin.circuit.failures,
                 retryAfter: retryAfter)
         }.sorted { one, other in
             let (text, otherText) = (one.origin.description, other.origin.description)
             guard text == otherText else { return text < otherText }
-            return !one.origin.isNamedByOperator && other.origin.isNamedByOperator
+            return !one.origin.isOperatorConfigured && other.origin.isOperatorConfigured
         }
     }
 
-    var figures: OriginFigures {
-        var figures = OriginFigures(circuitOpenings: openings)
+    var statistics: OriginStatistics {
+        var figures = OriginStatistics(circuitOpenings: circuitOpenings)
         for origin in origins.values {
-            figures.connections += origin.open
-            figures.idle += origin.idle.values.reduce(0, +)
+            figures.connections += origin.openConnections
+            figures.idle += origin.idleByLoop.values.reduce(0, +)
             figures.waiting += origin.queue.count
             if origin.circuit.state != .closed { figures.circuitsOpen += 1 }
         }

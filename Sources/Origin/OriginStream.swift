@@ -7,176 +7,179 @@ import Wire
 ///
 /// Invariants: `held` is empty unless the hop is paused or told something just now. `ending` is
 /// told when all that was held is. Nothing is written to `stream` once it is closed.
-final class OriginStream: OriginCarrier {
+final class OriginHTTP2Stream: OriginTransport {
     /// How the answer came to its end.
-    private enum Ending {
-        case whole
+    private enum Completion {
+        case complete
         /// The origin has not acted on the request.
         case refused
-        case closed(InputEnd)
+        case closed(InputCloseReason)
         case failed(OriginFailure)
     }
 
-    private let link: OriginHTTP2
-    private var hop: OriginHop?
+    private let handler: OriginHTTP2Handler
+    private var transaction: OriginTransaction?
     private var stream: HTTP2Stream?
     private var requestIsHead = false
     private var keepsTrailers = false
     private var framing = BodyFraming.none
     private var bodyBytes: UInt64 = 0
-    private var held: CircularBuffer<AnswerStep> = []
-    private var ending: Ending?
+    private var pendingEvents: CircularBuffer<ResponseEvent> = []
+    private var completion: Completion?
     private var isAdvancing = false
     private var sentAt = Instant.zero
 
     /// Bytes of a request's body that may wait for the origin's windows.
     private static let queuedBytesMax = 64 << 10
 
-    init(on link: OriginHTTP2, for hop: OriginHop) {
-        self.link = link
-        self.hop = hop
+    init(on link: OriginHTTP2Handler, for hop: OriginTransaction) {
+        self.handler = link
+        self.transaction = hop
     }
 
     // MARK: The request
 
-    func send(_ request: OriginFetchRequest, _ body: OutgoingParts) {
+    func send(_ request: OriginFetchRequest, _ body: OutgoingBodyPart) {
         requestIsHead = request.isHead
-        keepsTrailers = request.origin.isNamedByOperator
-        sentAt = hop?.now ?? .zero
-        stream = link.begin(request, self)
+        keepsTrailers = request.origin.isOperatorConfigured
+        sentAt = transaction?.now ?? .zero
+        stream = handler.startStream(request, self)
         guard stream != nil else {
             // Not at once: whoever sends has not done so yet.
-            ending = .refused
-            hop?.later { [self] in advance() }
+            completion = .refused
+            transaction?.schedule { [self] in deliverPending() }
             return
         }
         write(body)
     }
 
-    func write(_ body: OutgoingParts) {
+    func write(_ body: OutgoingBodyPart) {
         guard let stream, !stream.isClosed else { return }
-        link.write(stream, body)
+        handler.write(stream, body)
     }
 
-    var takesMore: Bool {
+    var isWritable: Bool {
         guard let stream, !stream.isClosed else { return false }
         return stream.bytesQueued < Self.queuedBytesMax
     }
 
-    var isWritten: Bool { stream.map { $0.bytesQueued == 0 } ?? true }
+    var isFlushed: Bool { stream.map { $0.bytesQueued == 0 } ?? true }
 
     /// All that was written is on its way.
     func drained() {
-        hop?.requestWritten()
-        hop?.connectionTakesMore()
+        transaction?.requestWritten()
+        transaction?.connectionBecameWritable()
     }
 
-    func foundSilent() {
-        link.foundSilent(since: sentAt)
+    func responseTimedOut() {
+        handler.responseTimedOut(since: sentAt)
     }
 
-    func leave(closing: Bool) {
-        guard hop != nil else { return }
-        hop = nil
-        held.removeAll()
-        if let stream, !stream.isClosed, closing { link.reset(stream) }
-        link.left()
+    func release(closing: Bool) {
+        guard transaction != nil else { return }
+        transaction = nil
+        pendingEvents.removeAll()
+        if let stream, !stream.isClosed, closing { handler.reset(stream) }
+        handler.streamReleased()
     }
 
     // MARK: The answer
 
     /// A whole head; without `linesCount` an interim one.
-    func headArrived(
+    func headReceived(
         _ head: Span<UInt8>, _ parser: inout ResponseParser, linesCount: Int?, hasBody: Bool
     ) {
-        guard let hop, ending == nil else { return }
-        hop.bytesArrived(head.count)
+        guard let transaction, completion == nil else { return }
+        transaction.bytesReceived(head.count)
         parser.reset()
         switch parser.parse(head, from: 0, requestIsHead: requestIsHead) {
         case .interim(let interim, let end) where linesCount == nil && end == head.count:
-            held.append(.interim(interim))
+            pendingEvents.append(.interim(interim))
         case .head(var found, let end)
-        where found.answer.lines.count == linesCount && end == head.count:
+        where found.head.lines.count == linesCount && end == head.count:
             // The stream says where the body ends; what HTTP/1.1 calls that, Wire has put there.
             if !hasBody, found.framing == .chunked || found.framing == .untilClose {
                 found.framing = .none
             }
             framing = found.framing
-            held.append(.head(found))
+            pendingEvents.append(.head(found))
         case .refused(.headTooLarge(let bytesMax)): return fail(.headTooLarge(bytesMax: bytesMax))
-        case .refused(let refusal): return fail(.malformed(refusal.sentence))
+        case .refused(let refusal): return fail(.malformed(refusal.message))
         case .incomplete, .interim, .head: return fail(.http2(.protocolError, byOrigin: false))
         }
-        advance()
+        deliverPending()
     }
 
-    func bodyArrived(_ piece: ByteBuffer) {
-        guard let hop, ending == nil else { return }
+    func bodyReceived(_ piece: ByteBuffer) {
+        guard let transaction, completion == nil else { return }
         let count = piece.readableBytes
-        hop.bytesArrived(count)
+        transaction.bytesReceived(count)
         bodyBytes += UInt64(count)
-        if framing == .none { return fail(.overlong) }
-        if case .length(let length) = framing, bodyBytes > length { return fail(.overlong) }
-        held.append(.body(piece))
-        advance()
+        if framing == .none { return fail(.contentLengthExceeded) }
+        if case .length(let length) = framing, bodyBytes > length {
+            return fail(.contentLengthExceeded)
+        }
+        pendingEvents.append(.body(piece))
+        deliverPending()
     }
 
-    func answerEnded(trailers section: [UInt8]) {
-        guard hop != nil, ending == nil else { return }
+    func responseEnded(trailers section: [UInt8]) {
+        guard transaction != nil, completion == nil else { return }
         if case .length(let length) = framing, bodyBytes < length {
-            ending = .closed(.orderly)
-            return advance()
+            completion = .closed(.orderly)
+            return deliverPending()
         }
         if keepsTrailers, !section.isEmpty {
             guard let trailers = Trailers(section) else {
                 return fail(.malformed("a trailer field says how the message is framed or routed"))
             }
-            held.append(.trailers(trailers))
+            pendingEvents.append(.trailers(trailers))
         }
-        ending = .whole
-        advance()
+        completion = .complete
+        deliverPending()
     }
 
     /// The stream is over: by `code`, or because the connection came to the end `input`.
-    func closed(_ code: HTTP2ErrorCode, isRefused: Bool, with input: InputEnd?) {
+    func closed(_ code: HTTP2ErrorCode, isRefused: Bool, with input: InputCloseReason?) {
         let stream = stream.take()
-        guard hop != nil, ending == nil, let stream else { return }
+        guard transaction != nil, completion == nil, let stream else { return }
         if isRefused {
-            ending = .refused
+            completion = .refused
         } else if let input {
-            ending = .closed(input)
-        } else if stream.refusal != nil {
-            ending = .failed(.headTooLarge(bytesMax: link.headBytesMax))
+            completion = .closed(input)
+        } else if stream.headError != nil {
+            completion = .failed(.headTooLarge(bytesMax: handler.headBytesMax))
         } else {
             let error = code == .noError ? HTTP2ErrorCode.protocolError : code
-            ending = .closed(.http2(error, byOrigin: !stream.isReset && code != .noError))
+            completion = .closed(.http2(error, byOrigin: !stream.isReset && code != .noError))
         }
-        advance()
+        deliverPending()
     }
 
     private func fail(_ failure: OriginFailure) {
-        ending = .failed(failure)
-        advance()
+        completion = .failed(failure)
+        deliverPending()
     }
 
-    func advance() {
+    func deliverPending() {
         guard !isAdvancing else { return }
         isAdvancing = true
         defer { isAdvancing = false }
-        while let hop, !hop.isPaused, let step = held.popFirst() {
-            hop.found(step, isReusable: true)
+        while let transaction, !transaction.isPaused, let step = pendingEvents.popFirst() {
+            transaction.responseEventReceived(step, isReusable: true)
             if case .body(let piece) = step, let stream {
-                link.consumed(stream, bytes: piece.readableBytes)
+                handler.consume(stream, bytes: piece.readableBytes)
             }
         }
-        if let hop, !hop.isPaused, held.isEmpty, let ending {
-            switch ending {
-            case .whole: hop.found(.end, isReusable: true)
-            case .refused: hop.streamRefused()
-            case .closed(let end): hop.inputClosed(end)
-            case .failed(let failure): hop.found(.refused(failure), isReusable: false)
+        if let transaction, !transaction.isPaused, pendingEvents.isEmpty, let completion {
+            switch completion {
+            case .complete: transaction.responseEventReceived(.end, isReusable: true)
+            case .refused: transaction.streamRefused()
+            case .closed(let end): transaction.inputClosed(end)
+            case .failed(let failure):
+                transaction.responseEventReceived(.refused(failure), isReusable: false)
             }
         }
-        link.flush()
+        handler.flush()
     }
 }

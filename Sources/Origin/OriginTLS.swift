@@ -5,9 +5,9 @@ import Wire
 /// The encrypted side of a connection to an origin: agrees on TLS, tells whoever asked for it, and
 /// carries the bytes of the handler that is put behind it then.
 ///
-/// What comes of the end of input is told as an ``InputEnd``. What is written is encrypted when it
-/// is flushed, so that small pieces share a record.
-final class OriginTLS: ChannelDuplexHandler {
+/// What comes of the end of input is told as an ``InputCloseReason``. What is written is encrypted
+/// when it is flushed, so that small pieces share a record.
+final class OriginTLSHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -23,8 +23,8 @@ final class OriginTLS: ChannelDuplexHandler {
     private let session: TLSSession
     private let now: @Sendable () -> Instant
     /// Told once; nil afterwards.
-    private var agreed: ((Result<TLSParameters, TLSFailure>) -> Void)?
-    private let keep: (TLSResumption) -> Void
+    private var handshakeCompleted: ((Result<TLSParameters, TLSFailure>) -> Void)?
+    private let storeResumption: (TLSResumption) -> Void
     private var phase = Phase.handshaking
     /// Plaintext that waits for the next flush.
     private var pending: [ByteBuffer] = []
@@ -35,17 +35,18 @@ final class OriginTLS: ChannelDuplexHandler {
     /// - Parameters:
     ///   - session: new.
     ///   - now: reads the boot clock.
-    ///   - keep: takes what a later session to the same origin is resumed with.
-    ///   - agreed: told what became of the handshake, unless the channel is closed here before.
+    ///   - storeResumption: takes what a later session to the same origin is resumed with.
+    ///   - handshakeCompleted: told what became of the handshake, unless the channel is closed here
+    ///     before.
     init(
         _ session: TLSSession, now: @escaping @Sendable () -> Instant,
-        keep: @escaping (TLSResumption) -> Void,
-        agreed: @escaping (Result<TLSParameters, TLSFailure>) -> Void
+        storeResumption: @escaping (TLSResumption) -> Void,
+        handshakeCompleted: @escaping (Result<TLSParameters, TLSFailure>) -> Void
     ) {
         self.session = session
         self.now = now
-        self.keep = keep
-        self.agreed = agreed
+        self.storeResumption = storeResumption
+        self.handshakeCompleted = handshakeCompleted
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -56,7 +57,7 @@ final class OriginTLS: ChannelDuplexHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        agreed = nil
+        handshakeCompleted = nil
         for promise in promises { promise.fail(ChannelError.ioOnClosedChannel) }
         promises = []
     }
@@ -67,7 +68,7 @@ final class OriginTLS: ChannelDuplexHandler {
         guard phase != .ended else { return }
         session.receive(unwrapInboundIn(data))
         readEvents(context)
-        if let ticket = session.takeResumption() { keep(ticket) }
+        if let ticket = session.takeResumption() { storeResumption(ticket) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -87,21 +88,21 @@ final class OriginTLS: ChannelDuplexHandler {
             case .established(let parameters):
                 phase = .open
                 sendOutput(context)
-                tell(.success(parameters))
+                completeHandshake(.success(parameters))
             case .data(let plaintext): context.fireChannelRead(wrapInboundOut(plaintext))
             case .closed:
                 sendOutput(context)
-                end(.orderly, context)
+                closeInput(.orderly, context)
             case .failed(let failure):
                 sendOutput(context)
-                end(.tls(failure), context)
+                closeInput(.tls(failure), context)
             }
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         if phase != .ended, case .failed(let failure)? = session.inputClosed() {
-            end(phase == .open ? .cut : .tls(failure), context)
+            closeInput(phase == .open ? .truncated : .tls(failure), context)
         }
         context.fireChannelInactive()
     }
@@ -114,17 +115,17 @@ final class OriginTLS: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
-    private func end(_ end: InputEnd, _ context: ChannelHandlerContext) {
+    private func closeInput(_ end: InputCloseReason, _ context: ChannelHandlerContext) {
         let wasHandshaking = phase == .handshaking
         phase = .ended
         guard wasHandshaking else { return context.fireUserInboundEventTriggered(end) }
         guard case .tls(let failure) = end else { return }
-        tell(.failure(failure))
+        completeHandshake(.failure(failure))
         context.close(promise: nil)
     }
 
-    private func tell(_ result: Result<TLSParameters, TLSFailure>) {
-        agreed.take()?(result)
+    private func completeHandshake(_ result: Result<TLSParameters, TLSFailure>) {
+        handshakeCompleted.take()?(result)
     }
 
     // MARK: What goes
@@ -142,7 +143,7 @@ final class OriginTLS: ChannelDuplexHandler {
     func close(
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
-        agreed = nil
+        handshakeCompleted = nil
         if mode != .input {
             if phase == .open { encrypt(context) }
             session.close()

@@ -4,7 +4,7 @@ package import Wire
 ///
 /// Two are equal if they say the same, so that reading the same files again changes nothing: what
 /// was verified under one is good under the other.
-package final class OriginTrust: Sendable {
+package final class OriginTrustStore: Sendable {
     let context: TLSClientContext
     package let settings: TLSClientSettings
     private let digest: Int
@@ -17,8 +17,8 @@ package final class OriginTrust: Sendable {
     }
 }
 
-extension OriginTrust: Hashable {
-    package static func == (left: OriginTrust, right: OriginTrust) -> Bool {
+extension OriginTrustStore: Hashable {
+    package static func == (left: OriginTrustStore, right: OriginTrustStore) -> Bool {
         left === right || left.digest == right.digest && left.settings == right.settings
     }
 

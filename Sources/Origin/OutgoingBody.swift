@@ -10,56 +10,56 @@ struct OutgoingBody {
         /// More may be given.
         case open
         /// All of it was given.
-        case whole
+        case complete
         /// The origin does not want the rest.
         case stopped
     }
 
-    private let framing: RequestBody
+    private let framing: RequestBodyFraming
     private var state: State
-    private var left: UInt64 = 0
+    private var remaining: UInt64 = 0
     /// What was given and is not on a connection yet.
-    private var held: [ByteBuffer] = []
+    private var pendingPieces: [ByteBuffer] = []
     private var trailers = Trailers()
     /// The end was taken.
     private var isEndTaken: Bool
 
-    init(_ framing: RequestBody) {
+    init(_ framing: RequestBodyFraming) {
         self.framing = framing
-        state = framing.isEmpty ? .whole : .open
+        state = framing.isEmpty ? .complete : .open
         isEndTaken = framing.isEmpty
-        if case .length(let count) = framing { left = count }
+        if case .length(let count) = framing { remaining = count }
     }
 
     var isOpen: Bool { state == .open }
-    var isWhole: Bool { state == .whole }
+    var isComplete: Bool { state == .complete }
 
     /// A piece was given; an empty one says nothing.
-    mutating func add(_ piece: ByteBuffer) {
+    mutating func append(_ piece: ByteBuffer) {
         guard state == .open, piece.readableBytes > 0 else { return }
-        guard framing != .chunked, framing != .switched else { return held.append(piece) }
+        guard framing != .chunked, framing != .upgraded else { return pendingPieces.append(piece) }
         // What the client has announced is framed, and not a byte more follows it.
         var rest = piece
-        let count = min(UInt64(piece.readableBytes), left)
+        let count = min(UInt64(piece.readableBytes), remaining)
         guard let announced = rest.readSlice(length: Int(count)) else { return }
-        held.append(announced)
-        left -= count
-        if left == 0 { state = .whole }
+        pendingPieces.append(announced)
+        remaining -= count
+        if remaining == 0 { state = .complete }
     }
 
     /// The last piece was given.
     mutating func end(_ trailers: Trailers) {
         // One of which bytes are missing is never whole.
-        guard state == .open, framing == .chunked || left == 0 else { return }
-        state = .whole
+        guard state == .open, framing == .chunked || remaining == 0 else { return }
+        state = .complete
         self.trailers = trailers
     }
 
     /// What is to be written now.
-    mutating func take() -> OutgoingParts {
-        defer { held = [] }
-        var parts = OutgoingParts(pieces: held, isChunked: framing == .chunked)
-        if state == .whole, !isEndTaken {
+    mutating func takePart() -> OutgoingBodyPart {
+        defer { pendingPieces = [] }
+        var parts = OutgoingBodyPart(pieces: pendingPieces, isChunked: framing == .chunked)
+        if state == .complete, !isEndTaken {
             isEndTaken = true
             parts.end = trailers
         }
@@ -74,7 +74,7 @@ struct OutgoingBody {
 }
 
 /// A part of a request's body, as it was given.
-struct OutgoingParts {
+struct OutgoingBodyPart {
     private(set) var pieces: [ByteBuffer]
     /// The fields behind the body, if its end is among this; they are of a chunked one.
     fileprivate(set) var end: Trailers?

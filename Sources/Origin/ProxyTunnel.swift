@@ -5,12 +5,12 @@ import Wire
 
 /// Asks a forward proxy for a tunnel, then leaves the pipeline to whoever is behind it (RFC 9110
 /// §9.3.6).
-final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
+final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     /// The proxy gives no tunnel.
-    struct Refused: Error {
+    struct ConnectRejected: Error {
         let reason: String
     }
 
@@ -52,8 +52,8 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
             received.discardReadBytes()
             channelReadComplete(context: context)
         case .head(let head, let end):
-            guard (200..<300).contains(head.answer.status) else {
-                return finish(context, "the proxy answered with status \(head.answer.status)")
+            guard (200..<300).contains(head.head.status) else {
+                return finish(context, "the proxy answered with status \(head.head.status)")
             }
             // The origin speaks when it is asked; what comes unasked is not of it.
             guard end == received.readableBytes else {
@@ -61,7 +61,7 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
             }
             finish(context, nil)
         case .refused(let refusal):
-            finish(context, "the proxy's answer is not valid HTTP/1.1: \(refusal.sentence)")
+            finish(context, "the proxy's answer is not valid HTTP/1.1: \(refusal.message)")
         }
     }
 
@@ -78,14 +78,14 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         guard !isDone else { return }
         isDone = true
-        opened.fail(Refused(reason: "the connection to the proxy ended"))
+        opened.fail(ConnectRejected(reason: "the connection to the proxy ended"))
     }
 
     private func finish(_ context: ChannelHandlerContext, _ reason: String?) {
         guard !isDone else { return }
         isDone = true
         if let reason {
-            opened.fail(Refused(reason: reason))
+            opened.fail(ConnectRejected(reason: reason))
             context.close(promise: nil)
         } else {
             context.pipeline.syncOperations.removeHandler(self, promise: nil)

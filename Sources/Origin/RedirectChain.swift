@@ -28,8 +28,8 @@ package struct RedirectChain: Hashable, Sendable {
     package var isRedirected: Bool { urls.count > 1 }
 
     /// An answer came to the URL asked for now.
-    package mutating func answered(_ head: AnswerHead) -> Step {
-        guard followedMax > 0, Self.statuses.contains(head.status),
+    package mutating func responseReceived(_ head: ResponseHead) -> Step {
+        guard followedMax > 0, Self.redirectStatuses.contains(head.status),
             let location = head.first(.location)
         else { return .final }
         guard urls.count <= followedMax else { return .fail(.tooManyRedirects(max: followedMax)) }
@@ -38,7 +38,7 @@ package struct RedirectChain: Hashable, Sendable {
             Array(head.bytes[location.range]), against: url, into: &next)
         {
         case .refused(let refusal): return .fail(.redirectRefused(refusal))
-        case .made: break
+        case .normalised: break
         }
         guard !urls.contains(next) else { return .fail(.redirectLoop) }
         urls.append(next)
@@ -46,5 +46,5 @@ package struct RedirectChain: Hashable, Sendable {
     }
 
     /// Those by which a GET is repeated elsewhere (RFC 9110 §15.4); 300 and 305 are not.
-    private static let statuses: Set<UInt16> = [301, 302, 303, 307, 308]
+    private static let redirectStatuses: Set<UInt16> = [301, 302, 303, 307, 308]
 }

@@ -1,7 +1,7 @@
 package import Ground
 
 /// Who holds places of something limited, and has a share of it.
-package enum ShareHolder: Hashable, Sendable {
+package enum QuotaHolder: Hashable, Sendable {
     /// A client, by its address.
     case client(IPAddress)
     /// A site, by its name.
@@ -18,18 +18,18 @@ package enum ShareHolder: Hashable, Sendable {
     /// The client at `address`; nil for this machine itself, where a proxy or an operator asks.
     package init?(clientAt address: IPAddress?) {
         guard let address = address?.unmapped, !address.isLoopback else { return nil }
-        self = .client(address.subscriber)
+        self = .client(address.subscriberPrefix)
     }
 
     /// Those to whom a fetch from `origin` at `address` belongs.
     package init(originAt address: IPAddress) {
-        self = .address(address.unmapped.subscriber)
+        self = .address(address.unmapped.subscriberPrefix)
     }
 
     /// The owner of `origin`, as far as its name tells: its last two labels, or three if the last
     /// but one is short and the last is a country's, as in `a.co.uk`.
     package init(ownerOf origin: OriginAuthority) {
-        guard origin.literal == nil else {
+        guard origin.literalAddress == nil else {
             self = .origin(origin.host)
             return
         }
@@ -43,7 +43,7 @@ package enum ShareHolder: Hashable, Sendable {
 
 extension IPAddress {
     /// An IPv4 address, or the /64 of an IPv6 one, all of which one subscriber has.
-    fileprivate var subscriber: IPAddress {
+    fileprivate var subscriberPrefix: IPAddress {
         guard case .v6(let number) = self else { return self }
         return .v6((number >> 64) << 64)
     }

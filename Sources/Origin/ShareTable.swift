@@ -4,49 +4,49 @@
 /// share is not reserved: it is what a holder may have at most, so that it cannot have all.
 ///
 /// Invariant: a holder without places is not in `held`.
-package struct ShareTable: Hashable, Sendable {
+package struct QuotaTable: Hashable, Sendable {
     /// How many places there are, and which part of them each kind of holder may have, in
     /// hundredths, rounded up: never less than one place.
     package struct Limits: Hashable, Sendable {
-        package var placesMax: Int
+        package var slotsMax: Int
         package var clientPercent: Int
         package var originPercent: Int
         package var uploadPercent: Int
 
         package init(
-            placesMax: Int, clientPercent: Int = 100, originPercent: Int = 100,
+            slotsMax: Int, clientPercent: Int = 100, originPercent: Int = 100,
             uploadPercent: Int = 100
         ) {
-            self.placesMax = placesMax
+            self.slotsMax = slotsMax
             self.clientPercent = clientPercent
             self.originPercent = originPercent
             self.uploadPercent = uploadPercent
         }
 
         /// Places that `holder` may have.
-        package func placesMax(of holder: ShareHolder) -> Int {
+        package func slotsMax(of holder: QuotaHolder) -> Int {
             let percent =
                 switch holder {
                 case .client: clientPercent
                 case .site, .origin, .address: originPercent
                 case .uploads, .upgrades: uploadPercent
                 }
-            return (placesMax * percent + 99) / 100
+            return (slotsMax * percent + 99) / 100
         }
     }
 
     /// Why there is no place.
-    package enum Obstacle: Hashable, Sendable {
+    package enum Exhaustion: Hashable, Sendable {
         /// All are taken.
-        case places
+        case capacity
         /// One of the holders has its share.
-        case share
+        case quota
     }
 
     package var limits: Limits
     /// Places taken.
     package private(set) var count = 0
-    private var held: [ShareHolder: Int] = [:]
+    private var counts: [QuotaHolder: Int] = [:]
 
     package init(_ limits: Limits) {
         self.limits = limits
@@ -55,38 +55,38 @@ package struct ShareTable: Hashable, Sendable {
     /// Why one that belongs to `holders` gets no place; nil if it may take one.
     ///
     /// A share says more than that all is taken: it stays when others leave.
-    package func obstacle(to holders: [ShareHolder]) -> Obstacle? {
+    package func exhaustion(to holders: [QuotaHolder]) -> Exhaustion? {
         for holder in holders {
-            let shareMax = limits.placesMax(of: holder)
+            let shareMax = limits.slotsMax(of: holder)
             // A share of all is none.
-            guard shareMax >= limits.placesMax || held[holder, default: 0] < shareMax else {
-                return .share
+            guard shareMax >= limits.slotsMax || counts[holder, default: 0] < shareMax else {
+                return .quota
             }
         }
-        return count < limits.placesMax ? nil : .places
+        return count < limits.slotsMax ? nil : .capacity
     }
 
     /// True if no holder has its share, whether or not there are places.
-    package func hasShare(for holders: [ShareHolder]) -> Bool {
-        obstacle(to: holders) != .share
+    package func hasQuota(for holders: [QuotaHolder]) -> Bool {
+        exhaustion(to: holders) != .quota
     }
 
     /// Places that the client among `holders` has; 0 without one.
-    package func clientCount(of holders: [ShareHolder]) -> Int {
-        for case .client(let address) in holders { return held[.client(address), default: 0] }
+    package func clientCount(of holders: [QuotaHolder]) -> Int {
+        for case .client(let address) in holders { return counts[.client(address), default: 0] }
         return 0
     }
 
     /// One that belongs to `holders` has a place.
-    package mutating func take(_ holders: [ShareHolder]) {
+    package mutating func acquire(_ holders: [QuotaHolder]) {
         count += 1
-        for holder in holders { held[holder, default: 0] += 1 }
+        for holder in holders { counts[holder, default: 0] += 1 }
     }
 
     /// It has none any more.
-    package mutating func giveBack(_ holders: [ShareHolder]) {
+    package mutating func release(_ holders: [QuotaHolder]) {
         precondition(count > 0, "a place is given back that nobody has")
         count -= 1
-        for holder in holders { held[holder] = held[holder].flatMap { $0 > 1 ? $0 - 1 : nil } }
+        for holder in holders { counts[holder] = counts[holder].flatMap { $0 > 1 ? $0 - 1 : nil } }
     }
 }

@@ -1,7 +1,7 @@
 import Ground
 
 /// A range of addresses that is not for connecting to an origin over the Internet.
-package enum SpecialRange: Hashable, Sendable, CaseIterable {
+package enum SpecialPurposeRange: Hashable, Sendable, CaseIterable {
     /// 0.0.0.0/8 (RFC 791 §3.2), ::/128 (RFC 4291 §2.5.2).
     case unspecified
     /// 127.0.0.0/8 (RFC 1122 §3.2.1.3), ::1/128 (RFC 4291 §2.5.3).
@@ -58,7 +58,7 @@ package enum SpecialRange: Hashable, Sendable, CaseIterable {
 
     /// The special range that an IPv4 address lies in; nil if it is an ordinary address.
     init?(v4 address: UInt32) {
-        guard let row = Self.v4Rows.first(where: { $0.0.contains(.v4(address)) }) else {
+        guard let row = Self.v4Ranges.first(where: { $0.0.contains(.v4(address)) }) else {
             return nil
         }
         self = row.1
@@ -67,12 +67,12 @@ package enum SpecialRange: Hashable, Sendable, CaseIterable {
     /// The special range that an IPv6 address, not a mapped one, lies in; nil if it is an ordinary
     /// address.
     ///
-    /// What an address embeds is judged by ``Embedding``; forms whose only meaning is what they
+    /// What an address embeds is judged by ``IPv4Embedding``; forms whose only meaning is what they
     /// embed are ordinary here.
     init?(v6 number: UInt128) {
         let address = IPAddress.v6(number)
-        if Self.v6Ordinary.contains(where: { $0.contains(address) }) { return nil }
-        if let row = Self.v6Rows.first(where: { $0.0.contains(address) }) {
+        if Self.v6Exceptions.contains(where: { $0.contains(address) }) { return nil }
+        if let row = Self.v6Ranges.first(where: { $0.0.contains(address) }) {
             self = row.1
         } else if number >> 125 == 0b001 {
             return nil
@@ -90,7 +90,7 @@ package enum SpecialRange: Hashable, Sendable, CaseIterable {
     }
 
     /// The more specific range comes first.
-    private static let v4Rows: [(Network, SpecialRange)] = [
+    private static let v4Ranges: [(Network, SpecialPurposeRange)] = [
         (v4(0, 0, 0, 8), .unspecified),
         (v4(10, 0, 0, 8), .privateUse),
         (v4(100, 64, 0, 10), .carrierGrade),
@@ -110,13 +110,13 @@ package enum SpecialRange: Hashable, Sendable, CaseIterable {
     ]
 
     /// Teredo, whose embedded addresses decide, and the well-known NAT64 prefix.
-    private static let v6Ordinary: [Network] = [
+    private static let v6Exceptions: [Network] = [
         v6(0x2001_0000_0000_0000, 32),
         v6(0x0064_FF9B_0000_0000, 96),
     ]
 
     /// The more specific range comes first.
-    private static let v6Rows: [(Network, SpecialRange)] = [
+    private static let v6Ranges: [(Network, SpecialPurposeRange)] = [
         (v6(0, 128), .unspecified),
         (Network(.v6(1), 128), .loopback),
         (v6(0x0064_FF9B_0001_0000, 48), .localTranslation),

@@ -1,5 +1,5 @@
 /// How the length of an answer is told to a client (RFC 9112 §6).
-package enum Framing: Hashable, Sendable {
+package enum ResponseFraming: Hashable, Sendable {
     /// `Content-Length`, this many bytes.
     case length(UInt64)
     /// `Transfer-Encoding: chunked`.
@@ -13,11 +13,11 @@ package enum Framing: Hashable, Sendable {
 /// When and how a client gets an answer whose body is still being received.
 package enum DeliveryPlan: Hashable, Sendable {
     /// Head now, body as it comes, nothing left out.
-    case whole(Framing)
+    case whole(ResponseFraming)
     /// Head now: the parts it asked for can be told from the length that the origin has named.
     case parts(sizeBytes: UInt64)
     /// When the body is whole: what it asked for depends on a length that is not known yet.
-    case whenWhole
+    case afterCompletion
 
     /// What a request can be given.
     ///
@@ -25,14 +25,14 @@ package enum DeliveryPlan: Hashable, Sendable {
     /// body will be held whole, so that waiting for its end costs no memory of its own. `isHTTP10`:
     /// the client cannot read chunks.
     package static func decide(
-        _ request: RequestFacts, sizeBytes: UInt64?, isKept: Bool, isHTTP10: Bool
+        _ request: RequestTraits, sizeBytes: UInt64?, isKept: Bool, isHTTP10: Bool
     ) -> DeliveryPlan {
         if let sizeBytes {
             return request.contains(.ranged)
                 ? .parts(sizeBytes: sizeBytes) : .whole(.length(sizeBytes))
         }
         if request.contains(.head) { return .whole(.none) }
-        if isKept && (request.contains(.ranged) || isHTTP10) { return .whenWhole }
+        if isKept && (request.contains(.ranged) || isHTTP10) { return .afterCompletion }
         return .whole(isHTTP10 ? .untilClose : .chunked)
     }
 }

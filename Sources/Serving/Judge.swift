@@ -1,17 +1,17 @@
 package import Ground
 
 /// What is to be done with an entry that was found in memory.
-package enum Verdict: Hashable, Sendable {
+package enum HitDecision: Hashable, Sendable {
     /// Fresh, and the request asks for nothing but the whole of it.
     case serve
     /// Fresh; the request is conditional or wants a part, which the entry's validators decide.
-    case select
+    case evaluateConditions
     /// Not to be used before the origin has been asked again.
     case revalidate
 }
 
 /// What a request asks of an entry, as far as it can be seen without looking at a field's value.
-package struct RequestFacts: OptionSet, Hashable, Sendable {
+package struct RequestTraits: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
     package init(rawValue: UInt8) {
@@ -19,11 +19,11 @@ package struct RequestFacts: OptionSet, Hashable, Sendable {
     }
 
     /// HEAD: everything but the body.
-    package static let head = RequestFacts(rawValue: 1 << 0)
+    package static let head = RequestTraits(rawValue: 1 << 0)
     /// Any of If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since is there.
-    package static let conditional = RequestFacts(rawValue: 1 << 1)
+    package static let conditional = RequestTraits(rawValue: 1 << 1)
     /// GET with Range; a Range on any other method has no meaning (RFC 9110 §14.2).
-    package static let ranged = RequestFacts(rawValue: 1 << 2)
+    package static let ranged = RequestTraits(rawValue: 1 << 2)
 
     /// The facts of a request; made here, because in another room each set operation would be a
     /// call.
@@ -42,7 +42,9 @@ package struct RequestFacts: OptionSet, Hashable, Sendable {
 ///
 /// RFC 9111 §4: a stored answer is used if it is fresh and does not demand validation.
 @inline(__always)
-package func judge(_ facts: EntryFacts, for request: RequestFacts, now: Instant) -> Verdict {
+package func decideHit(_ facts: EntryMetadata, for request: RequestTraits, now: Instant)
+    -> HitDecision
+{
     guard now < facts.freshUntil, !facts.flags.contains(.noCache) else { return .revalidate }
-    return request.isSelective ? .select : .serve
+    return request.isSelective ? .evaluateConditions : .serve
 }

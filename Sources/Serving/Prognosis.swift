@@ -5,13 +5,13 @@ import HTTPRules
 /// What a request that asks for nothing special would get of a stored answer at one moment.
 ///
 /// Decided by what decides requests, so that operators are told what would be done.
-package enum Prognosis: Hashable, Sendable {
+package enum ReuseForecast: Hashable, Sendable {
     /// It is given, and fresh for so long yet.
     case fresh(Interval)
     /// It is given though it has not been fresh for so long, and validated meanwhile.
     case stale(Interval)
     /// The origin is asked first.
-    case revalidate(Reason)
+    case mustValidate(Reason)
     /// It is as if it were not there.
     case refetch
 
@@ -20,13 +20,13 @@ package enum Prognosis: Hashable, Sendable {
         case fenced
         /// Its origin wants to be asked each time.
         case noCache
-        case purgedSoftly
+        case softPurged
         /// It has not been fresh for so long.
         case stale(Interval)
     }
 
     /// What purges have made of an answer.
-    package enum Purge: Hashable, Sendable {
+    package enum PurgeEffect: Hashable, Sendable {
         case hard
         /// It is stale since then.
         case soft(since: Instant)
@@ -38,11 +38,12 @@ package enum Prognosis: Hashable, Sendable {
     ///   - facts: as they are stored.
     ///   - policy: by which it is given.
     ///   - purge: what no request has made of the entry yet; nil for nothing.
-    ///   - window: says whether the node is proven current; see ``EntryFacts/fenced(by:_:now:)``.
+    ///   - window: says whether the node is proven current; see
+    ///     ``EntryMetadata/fenced(by:_:now:)``.
     ///   - fence: for how long a validation counts while it is not.
     ///   - now: when the request would come.
     package init(
-        _ facts: EntryFacts, by policy: ReusePolicy, purge: Purge?, window: FenceWindow,
+        _ facts: EntryMetadata, by policy: ReusePolicy, purge: PurgeEffect?, window: FenceWindow,
         fence: Interval,
         now: Instant
     ) {
@@ -50,8 +51,9 @@ package enum Prognosis: Hashable, Sendable {
             self = .refetch
             return
         }
-        var counted = facts.counting(purge, at: now)
-        let isPurged = counted.freshUntil < facts.bornAt || counted.freshUntil < facts.freshUntil
+        var counted = facts.applying(purge, at: now)
+        let isPurged =
+            counted.freshUntil < facts.generatedAt || counted.freshUntil < facts.freshUntil
         if now >= window.currentUntil { counted = counted.fenced(by: window, fence, now: now) }
         let use = reuse(counted, for: .none, hasAuthorization: false, policy: policy, now: now)
         if case .stale = use {
@@ -59,20 +61,20 @@ package enum Prognosis: Hashable, Sendable {
         } else if use == .fresh {
             self = .fresh(counted.freshUntil - now)
         } else if counted.flags.contains(.isFenced) {
-            self = .revalidate(.fenced)
+            self = .mustValidate(.fenced)
         } else if counted.flags.contains(.noCache) {
-            self = .revalidate(.noCache)
+            self = .mustValidate(.noCache)
         } else if isPurged {
-            self = .revalidate(.purgedSoftly)
+            self = .mustValidate(.softPurged)
         } else {
-            self = .revalidate(.stale(now - counted.freshUntil))
+            self = .mustValidate(.stale(now - counted.freshUntil))
         }
     }
 }
 
-extension EntryFacts {
+extension EntryMetadata {
     /// As they are once `purge` is met, at `now` at the latest.
-    package func counting(_ purge: Prognosis.Purge?, at now: Instant) -> EntryFacts {
+    package func applying(_ purge: ReuseForecast.PurgeEffect?, at now: Instant) -> EntryMetadata {
         var counted = self
         switch purge {
         case .hard: counted.freshUntil = min(freshUntil, now)

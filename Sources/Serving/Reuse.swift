@@ -6,16 +6,16 @@ package enum Reuse: Hashable, Sendable {
     /// It may be given.
     case fresh
     /// It may be given though it is not fresh.
-    case stale(StaleUse)
+    case stale(StalePermission)
     /// Not to be given before the origin has been asked; with `only-if-cached` it is not there (RFC
     /// 9111 §5.2.1.7).
-    case validate(ValidationReason)
+    case mustValidate(ValidationReason)
     /// Not for a request with Authorization, nor to be validated for one (RFC 9111 §3.5).
     case unusable
 }
 
 /// By whose leave a stale answer is given (RFC 9111 §4.2.4).
-package enum StaleUse: Hashable, Sendable {
+package enum StalePermission: Hashable, Sendable {
     /// The client's (RFC 9111 §5.2.1.2).
     case maxStale
     /// The origin's or the operator's; it is to be validated meanwhile (RFC 5861 §3).
@@ -39,33 +39,34 @@ package enum ValidationReason: Hashable, Sendable {
 /// What the stored answer with these facts is good for.
 @inline(__always)
 package func reuse(
-    _ facts: EntryFacts, for control: RequestControl, hasAuthorization: Bool, policy: ReusePolicy,
+    _ facts: EntryMetadata, for control: RequestCacheControl, hasAuthorization: Bool,
+    policy: ReusePolicy,
     now: Instant
 ) -> Reuse {
     if control.isEmpty, !hasAuthorization, now < facts.freshUntil, !facts.flags.contains(.noCache) {
         return .fresh
     }
-    if hasAuthorization, !facts.flags.contains(.sharesAuthorized) { return .unusable }
-    return StoredAnswer(facts, policy: policy, now: now).reuse(for: control)
+    if hasAuthorization, !facts.flags.contains(.allowsAuthorization) { return .unusable }
+    return ReuseEvaluation(facts, policy: policy, now: now).reuse(for: control)
 }
 
 /// True if the answer may be given because the origin cannot be reached, does not answer in time,
 /// or answers with an error (RFC 5861 §4, RFC 9111 §4.2.4).
 ///
 /// Asked where ``reuse(_:for:hasAuthorization:policy:now:)`` said that the origin has to be.
-package func standsIn(
-    _ facts: EntryFacts, for control: RequestControl, policy: ReusePolicy, now: Instant
+package func isUsableOnError(
+    _ facts: EntryMetadata, for control: RequestCacheControl, policy: ReusePolicy, now: Instant
 ) -> Bool {
-    StoredAnswer(facts, policy: policy, now: now).standsIn(for: control)
+    ReuseEvaluation(facts, policy: policy, now: now).isUsableOnError(for: control)
 }
 
 /// The facts of a stored answer at one moment.
-private struct StoredAnswer {
-    let facts: EntryFacts
+private struct ReuseEvaluation {
+    let facts: EntryMetadata
     let policy: ReusePolicy
     let now: Instant
 
-    init(_ facts: EntryFacts, policy: ReusePolicy, now: Instant) {
+    init(_ facts: EntryMetadata, policy: ReusePolicy, now: Instant) {
         self.facts = facts
         self.policy = policy
         self.now = now
@@ -75,28 +76,30 @@ private struct StoredAnswer {
     /// How long it has not been fresh; negative while it is.
     private var staleness: Interval { now - facts.freshUntil }
 
-    func reuse(for control: RequestControl) -> Reuse {
-        if facts.flags.contains(.noCache) { return .validate(.noCache) }
-        if control.isNoCache { return .validate(.requestNoCache) }
+    func reuse(for control: RequestCacheControl) -> Reuse {
+        if facts.flags.contains(.noCache) { return .mustValidate(.noCache) }
+        if control.isNoCache { return .mustValidate(.requestNoCache) }
         // A reload asks with `max-age=0`: of what does not change there is nothing new to be had.
         // `no-cache` is the user's own word, and counts all the same (RFC 8246 §2).
         let isUnchanged = isFresh && facts.flags.contains(.immutable)
-        if let maxAge = control.maxAge, !isUnchanged, isOlder(than: maxAge) {
-            return .validate(.requestMaxAge)
+        if let maxAge = control.maxAge, !isUnchanged, exceedsMaxAge(than: maxAge) {
+            return .mustValidate(.requestMaxAge)
         }
         if let minFresh = control.minFresh, facts.freshUntil - now < minFresh {
-            return .validate(.requestMinFresh)
+            return .mustValidate(.requestMinFresh)
         }
         if isFresh { return .fresh }
-        if !facts.flags.isDisjoint(with: [.mustRevalidate, .isFenced]) { return .validate(.stale) }
-        if let maxStale = control.maxStale, staleness > maxStale { return .validate(.stale) }
+        if !facts.flags.isDisjoint(with: [.mustRevalidate, .isFenced]) {
+            return .mustValidate(.stale)
+        }
+        if let maxStale = control.maxStale, staleness > maxStale { return .mustValidate(.stale) }
         // Without `max-stale`, `max-age` says that nothing stale is wanted (RFC 9111 §5.2.1.1).
         let isStaleWanted = control.maxStale != nil || control.maxAge == nil
         if isStaleWanted, staleness < revalidationWindow { return .stale(.whileRevalidate) }
-        return control.maxStale == nil ? .validate(.stale) : .stale(.maxStale)
+        return control.maxStale == nil ? .mustValidate(.stale) : .stale(.maxStale)
     }
 
-    func standsIn(for control: RequestControl) -> Bool {
+    func isUsableOnError(for control: RequestCacheControl) -> Bool {
         if facts.flags.contains(.noCache) { return false }
         if control.isNoCache { return false }
         if isFresh { return true }
@@ -108,8 +111,8 @@ private struct StoredAnswer {
     }
 
     /// An answer is always older than 0: `max-age=0` asks for a new one.
-    private func isOlder(than maxAge: Interval) -> Bool {
-        maxAge <= .zero || now - facts.bornAt > maxAge
+    private func exceedsMaxAge(than maxAge: Interval) -> Bool {
+        maxAge <= .zero || now - facts.generatedAt > maxAge
     }
 
     private var revalidationWindow: Interval {

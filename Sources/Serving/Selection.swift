@@ -19,15 +19,15 @@ package enum Selection: Hashable, Sendable {
     /// empty for none. If the request is ranged, `size` of the facts must be the answer's length.
     /// More ranges than `rangesMax` are answered with the whole.
     package static func decide(
-        _ request: RequestFacts, lines: [FieldLine], in bytes: Span<UInt8>,
-        entityTag: Span<UInt8>, facts: EntryFacts, rangesMax: Int, now: WallTime
+        _ request: RequestTraits, lines: [FieldLine], in bytes: Span<UInt8>,
+        entityTag: Span<UInt8>, facts: EntryMetadata, rangesMax: Int, now: WallTime
     ) -> Selection {
         if request.contains(.conditional) {
             var preconditions = Preconditions(now: now)
             for line in lines {
-                preconditions.add(line, in: bytes, entityTag: entityTag, facts: facts)
+                preconditions.add(line, in: bytes, entityTag: entityTag, metadata: facts)
             }
-            switch preconditions.verdict {
+            switch preconditions.result {
             case .notModified: return .notModified
             case .failed: return .preconditionFailed
             case .proceed: break
@@ -40,7 +40,7 @@ package enum Selection: Hashable, Sendable {
         for line in lines where line.id == .ifRange {
             guard
                 Preconditions.ifRangeHolds(
-                    bytes, at: line.value.range, entityTag: entityTag, facts: facts, now: now)
+                    bytes, at: line.value.range, entityTag: entityTag, metadata: facts, now: now)
             else { return .whole }
         }
         let set = RangeSet.parse(
@@ -48,8 +48,8 @@ package enum Selection: Hashable, Sendable {
         switch set {
         case .whole: return .whole
         case .unsatisfiable: return .unsatisfiable
-        case .one(let range): return .parts([range])
-        case .several(let ranges): return .parts(ranges)
+        case .single(let range): return .parts([range])
+        case .multiple(let ranges): return .parts(ranges)
         }
     }
 }

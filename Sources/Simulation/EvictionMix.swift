@@ -5,7 +5,7 @@ internal import Ground
 ///
 /// Popularity is Zipf's, sizes are log-normal, with a Pareto tail. The same trace every time, but
 /// for the last bits of what `exp` and `log` give.
-package enum EvictionMix: String, CaseIterable, Sendable {
+package enum SyntheticTrace: String, CaseIterable, Sendable {
     /// A site's images and some downloads: 300,000 requests, 15 % of them for what nobody asks for
     /// again; three objects in a hundred are in the tail.
     case webMix = "web-mix"
@@ -19,7 +19,7 @@ package enum EvictionMix: String, CaseIterable, Sendable {
     /// The trace.
     package var trace: EvictionTrace {
         var trace = EvictionTrace(name: rawValue)
-        var dice = Dice(seed: self == .webMix ? 11 : 12)
+        var dice = SplitMix64(seed: self == .webMix ? 11 : 12)
         let ranks = Ranks(
             count: self == .webMix ? 80_000 : 20_000, exponent: self == .webMix ? 0.8 : 0.9)
         for number in 0..<Self.requestCount {
@@ -28,13 +28,13 @@ package enum EvictionMix: String, CaseIterable, Sendable {
                 ? Double.random(in: 0..<1, using: &dice) < 0.15 : number % 500 == 499
             let key = isOnce ? UInt64(ranks.count + number) : UInt64(ranks.draw(&dice))
             // Sizes have dice of their own: whoever asks first, a key has one size.
-            var sizeDice = Dice(seed: key)
+            var sizeDice = SplitMix64(seed: key)
             trace.append(key: key, size: size(isOnce: isOnce, &sizeDice))
         }
         return trace
     }
 
-    private func size(isOnce: Bool, _ dice: inout Dice) -> Int {
+    private func size(isOnce: Bool, _ dice: inout SplitMix64) -> Int {
         switch self {
         case .webMix:
             let isInTail = Double.random(in: 0..<1, using: &dice) < 0.03
@@ -52,7 +52,7 @@ package enum EvictionMix: String, CaseIterable, Sendable {
 
     /// A draw from the log-normal distribution (Box and Muller's way to a normal one).
     private static func logNormal(
-        median: Double, deviation: Double, _ dice: inout Dice
+        median: Double, deviation: Double, _ dice: inout SplitMix64
     ) -> Double {
         let radius = (-2 * log(Double.random(in: 0x1p-40..<1, using: &dice))).squareRoot()
         let angle = 2 * Double.pi * Double.random(in: 0..<1, using: &dice)
@@ -74,7 +74,7 @@ package enum EvictionMix: String, CaseIterable, Sendable {
 
         var count: Int { sums.count }
 
-        func draw(_ dice: inout Dice) -> Int {
+        func draw(_ dice: inout SplitMix64) -> Int {
             let wanted = Double.random(in: 0..<(sums.last ?? 1), using: &dice)
             var (low, high) = (0, sums.count - 1)
             while low < high {

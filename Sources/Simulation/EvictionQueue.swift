@@ -1,7 +1,7 @@
 /// LRU, or FIFO if hits do not promote: the yardsticks.
 ///
 /// Keys are 0..<`keys`.
-package struct EvictionQueue: EvictionPolicy {
+package struct LRUEvictionPolicy: EvictionPolicy {
     private let capacityBytes: Int
     private let promotes: Bool
     private var bytes = 0

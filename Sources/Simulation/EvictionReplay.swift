@@ -13,10 +13,10 @@ package enum EvictionKind: String, CaseIterable, Sendable {
     case fifo, lru
     /// S3-FIFO as its paper gives it.
     case s3fifo
-    /// ``MemoryTier`` and ``MemoryAdmission``, in as many shards as asked for.
+    /// ``MemoryEvictionPolicy`` and ``MemoryAdmission``, in as many shards as asked for.
     case nuthatch
-    /// ``SegmentLedger`` and ``ReclaimRule``, in segments as ``DiskPlan`` cuts them, or in as many
-    /// as asked for.
+    /// ``SegmentAllocator`` and ``ReclaimPolicy``, in segments as ``DiskPlan`` cuts them, or in as
+    /// many as asked for.
     case nuthatchDisk = "nuthatch-disk"
     /// The disk with a memory of a tenth of its capacity, on top of it, in front.
     case nuthatchBoth = "nuthatch-both"
@@ -26,7 +26,7 @@ package enum EvictionKind: String, CaseIterable, Sendable {
 }
 
 /// Misses of one policy on one trace; the first request of a key counts.
-package struct EvictionFigures: Hashable, Sendable {
+package struct ReplayStatistics: Hashable, Sendable {
     package var requests = 0
     package var misses = 0
     package var requestedBytes = 0
@@ -57,10 +57,10 @@ extension EvictionTrace {
     package func replay(
         _ kind: EvictionKind, capacityBytes: Int, objectBytesMax: Int = .max, shards: Int = 1,
         segments: Int? = nil
-    ) -> EvictionFigures {
+    ) -> ReplayStatistics {
         let keys = sizes.count
-        func disk() -> EvictionSegments {
-            EvictionSegments(
+        func disk() -> DiskTierReplay {
+            DiskTierReplay(
                 capacityBytes: capacityBytes, keys: keys,
                 segmentBytes: segments.map { max(1, capacityBytes / $0) }
                     ?? DiskPlan.segmentBytes(
@@ -70,16 +70,17 @@ extension EvictionTrace {
         }
         switch kind {
         case .fifo:
-            var policy = EvictionQueue(capacityBytes: capacityBytes, keys: keys, promotes: false)
+            var policy = LRUEvictionPolicy(
+                capacityBytes: capacityBytes, keys: keys, promotes: false)
             return replay(through: &policy, objectBytesMax)
         case .lru:
-            var policy = EvictionQueue(capacityBytes: capacityBytes, keys: keys, promotes: true)
+            var policy = LRUEvictionPolicy(capacityBytes: capacityBytes, keys: keys, promotes: true)
             return replay(through: &policy, objectBytesMax)
         case .s3fifo:
-            var policy = EvictionS3FIFO(capacityBytes: capacityBytes, keys: keys)
+            var policy = S3FIFOEvictionPolicy(capacityBytes: capacityBytes, keys: keys)
             return replay(through: &policy, objectBytesMax)
         case .nuthatch:
-            var policy = EvictionShards(capacityBytes: capacityBytes, shards: shards)
+            var policy = MemoryTierReplay(capacityBytes: capacityBytes, shards: shards)
             return replay(through: &policy, objectBytesMax)
         case .nuthatchDisk:
             var policy = disk()
@@ -88,8 +89,8 @@ extension EvictionTrace {
             figures.writtenBytes = policy.writtenBytes
             return figures
         case .nuthatchBoth:
-            var policy = EvictionTiers(
-                memory: EvictionShards(capacityBytes: capacityBytes / 10, shards: shards),
+            var policy = TieredReplay(
+                memory: MemoryTierReplay(capacityBytes: capacityBytes / 10, shards: shards),
                 disk: disk())
             var figures = replay(through: &policy, objectBytesMax)
             figures.admittedBytes = policy.disk.admittedBytes
@@ -101,8 +102,8 @@ extension EvictionTrace {
 
     private func replay(
         through policy: inout some EvictionPolicy & ~Copyable, _ objectBytesMax: Int
-    ) -> EvictionFigures {
-        var figures = EvictionFigures()
+    ) -> ReplayStatistics {
+        var figures = ReplayStatistics()
         for key in requests {
             let size = sizes[Int(key)]
             figures.requests += 1

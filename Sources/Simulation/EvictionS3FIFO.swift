@@ -7,19 +7,19 @@ import Cluster
 /// main queue and the others are evicted into the ghost queue (as many bytes as the main queue's);
 /// a newcomer found there enters the main queue. The main queue gives an entry one more round per
 /// hit, three at most. An object of the small queue's size or more is admitted from the ghost only.
-package struct EvictionS3FIFO: EvictionPolicy {
-    private enum Place: UInt8 { case none, small, main }
+package struct S3FIFOEvictionPolicy: EvictionPolicy {
+    private enum Location: UInt8 { case none, small, main }
 
     private let capacityBytes: Int
     private let smallBytesMax: Int
     private let ghostBytesMax: Int
-    private var small = LinkQueue<Int>()
-    private var main = LinkQueue<Int>()
-    private var ghost = LinkQueue<Int>()
+    private var small = FIFOQueue<Int>()
+    private var main = FIFOQueue<Int>()
+    private var ghost = FIFOQueue<Int>()
     private var smallBytes = 0
     private var mainBytes = 0
     private var ghostBytes = 0
-    private var places: [Place]
+    private var locations: [Location]
     private var hits: [Int]
     private var sizes: [Int]
     /// How many places a key has in the ghost queue that have been taken back from it.
@@ -30,7 +30,7 @@ package struct EvictionS3FIFO: EvictionPolicy {
         self.capacityBytes = capacityBytes
         smallBytesMax = capacityBytes / 10
         ghostBytesMax = capacityBytes * 9 / 10
-        places = Array(repeating: .none, count: keys)
+        locations = Array(repeating: .none, count: keys)
         hits = Array(repeating: 0, count: keys)
         sizes = hits
         ghostWithdrawals = hits
@@ -39,7 +39,7 @@ package struct EvictionS3FIFO: EvictionPolicy {
 
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
         let key = Int(key)
-        if places[key] != .none {
+        if locations[key] != .none {
             hits[key] += 1
             return true
         }
@@ -65,13 +65,13 @@ package struct EvictionS3FIFO: EvictionPolicy {
     }
 
     private mutating func pushSmall(_ key: Int) {
-        places[key] = .small
+        locations[key] = .small
         smallBytes += sizes[key]
         small.append(key)
     }
 
     private mutating func pushMain(_ key: Int) {
-        places[key] = .main
+        locations[key] = .main
         mainBytes += sizes[key]
         main.append(key)
     }
@@ -84,7 +84,7 @@ package struct EvictionS3FIFO: EvictionPolicy {
                 pushMain(key)
                 continue
             }
-            places[key] = .none
+            locations[key] = .none
             pushGhost(key)
             return
         }
@@ -94,7 +94,7 @@ package struct EvictionS3FIFO: EvictionPolicy {
         while let key = main.takeFirst() {
             mainBytes -= sizes[key]
             guard hits[key] > 0 else {
-                places[key] = .none
+                locations[key] = .none
                 return
             }
             hits[key] = min(hits[key], 3) - 1

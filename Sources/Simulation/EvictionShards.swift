@@ -1,42 +1,44 @@
 internal import Ground
 internal import Tiers
 
-/// The memory tier's own policy, in shards by hash under one limit in bytes: ``MemoryTier`` and
-/// ``MemoryAdmission``, as a node runs them.
-package struct EvictionShards: EvictionPolicy {
+/// The memory tier's own policy, in shards by hash under one limit in bytes:
+/// ``MemoryEvictionPolicy`` and ``MemoryAdmission``, as a node runs them.
+package struct MemoryTierReplay: EvictionPolicy {
     private let capacityBytes: Int
-    private var shards: [EvictionShard]
+    private var shards: [MemoryShardReplay]
     private var bytes = 0
 
     package init(capacityBytes: Int, shards: Int) {
         self.capacityBytes = capacityBytes
-        self.shards = (0..<shards).map { _ in EvictionShard() }
+        self.shards = (0..<shards).map { _ in MemoryShardReplay() }
     }
 
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
-        if hits(key) { return true }
-        admit(key, size: size, isJudged: true)
+        if recordHit(key) { return true }
+        admit(key, size: size, requiresAdmission: true)
         return false
     }
 
     /// True if the object is there; that is noted.
-    mutating func hits(_ key: UInt32) -> Bool {
+    mutating func recordHit(_ key: UInt32) -> Bool {
         let hash = Self.hash(key)
-        return shards[MemoryTier.shard(of: hash, among: shards.count)].hits(key, hash)
+        return shards[MemoryEvictionPolicy.shard(of: hash, among: shards.count)].recordHit(
+            key, hash)
     }
 
     /// Takes in an object that is not there, if there can be room for it; if `isJudged` and it is
     /// large, only if it is worth what would go for it.
-    mutating func admit(_ key: UInt32, size: Int, isJudged: Bool) {
+    mutating func admit(_ key: UInt32, size: Int, requiresAdmission: Bool) {
         guard size <= capacityBytes else { return }
         let hash = Self.hash(key)
-        let home = shards[MemoryTier.shard(of: hash, among: shards.count)]
+        let home = shards[MemoryEvictionPolicy.shard(of: hash, among: shards.count)]
         var worth = UInt64.max
-        if isJudged, MemoryAdmission.judges(size, limitBytes: capacityBytes) {
+        if requiresAdmission, MemoryAdmission.isSubjectToAdmission(size, limitBytes: capacityBytes)
+        {
             worth = home.gain(hash, UInt32(size))
         }
         while bytes + size > capacityBytes {
-            let giver = MemoryAdmission.giver(among: shards.count, bytes: bytes) {
+            let giver = MemoryAdmission.evictingShard(among: shards.count, bytes: bytes) {
                 (shards[$0].bytes, shards[$0].inflation)
             }
             guard let giver, let freed = shards[giver].evict(worth: worth) else {
@@ -49,14 +51,14 @@ package struct EvictionShards: EvictionPolicy {
     }
 
     private static func hash(_ key: UInt32) -> UInt64 {
-        var dice = Dice(seed: UInt64(key))
+        var dice = SplitMix64(seed: UInt64(key))
         return dice.next()
     }
 }
 
 /// One shard, and the keys that the store would hold beside it.
-private final class EvictionShard {
-    private var tier = MemoryTier(expectedEntries: 1024)
+private final class MemoryShardReplay {
+    private var tier = MemoryEvictionPolicy(expectedEntries: 1024)
     private var keys: [UInt32] = []
 
     var bytes: Int { Int(tier.bytes) }
@@ -64,13 +66,13 @@ private final class EvictionShard {
 
     func gain(_ hash: UInt64, _ cost: UInt32) -> UInt64 { tier.gain(hash: hash, cost: cost) }
 
-    func refused(_ hash: UInt64) { tier.refused(hash: hash) }
+    func refused(_ hash: UInt64) { tier.recordRejection(hash: hash) }
 
-    func hits(_ key: UInt32, _ hash: UInt64) -> Bool {
+    func recordHit(_ key: UInt32, _ hash: UInt64) -> Bool {
         var candidate = tier.first(hash)
         while let found = candidate {
             if keys[Int(found.id.index)] == key {
-                tier.touched(found.id)
+                tier.recordHit(found.id)
                 return true
             }
             candidate = tier.next(after: found)

@@ -27,7 +27,7 @@ package enum TraceReader {
         let file = path.split(separator: "/").last.map(String.init) ?? path
         let name = file.split(separator: ".").first.map(String.init) ?? file
         var trace = EvictionTrace(name: name)
-        var parser = TraceLines(bytes: bytes)
+        var parser = TraceParser(bytes: bytes)
         while let line = parser.next() {
             guard let (key, size) = line else {
                 throw TraceError.badLine(path: path, line: parser.lineNumber)
@@ -66,7 +66,7 @@ package enum TraceReader {
 }
 
 /// Cuts a trace's bytes into keys and sizes.
-private struct TraceLines {
+private struct TraceParser {
     let bytes: [UInt8]
     private var position = 0
     private(set) var lineNumber = 0

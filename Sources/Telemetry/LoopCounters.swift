@@ -3,8 +3,8 @@ import Synchronization
 /// The counters of one event loop: only its thread adds, any thread may read.
 ///
 /// With one writer an addition needs no locked instruction: a relaxed load and a relaxed store.
-package final class LoopCounters: Sendable {
-    private let cells = Cells()
+package final class EventLoopCounters: Sendable {
+    private let cells = CounterCells()
 
     package init() {}
 
@@ -23,7 +23,7 @@ package final class LoopCounters: Sendable {
 
 /// The counters that no loop owns: any thread may add, set and read.
 package final class NodeCounters: Sendable {
-    private let cells = Cells()
+    private let cells = CounterCells()
 
     package init() {}
 
@@ -45,7 +45,7 @@ package final class NodeCounters: Sendable {
 /// Room for every ``Metric``, with a cache line of padding on either side.
 ///
 /// The padding keeps two loops' counters, which may lie side by side in the heap, off one line.
-private struct Cells: ~Copyable, Sendable {
+private struct CounterCells: ~Copyable, Sendable {
     private static let padding = 8
     private let words = InlineArray<272, Atomic<UInt64>> { _ in Atomic(0) }
 

@@ -5,7 +5,7 @@ package enum MemberMetric: CaseIterable, Sendable {
 }
 
 /// The value of every metric of one member at about one moment.
-package struct MemberFigures: Sendable {
+package struct MemberSnapshot: Sendable {
     /// Its id: 32 hexadecimal digits.
     package let name: String
     package let lagRecords: UInt64

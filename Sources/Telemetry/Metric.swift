@@ -12,25 +12,25 @@ package enum Metric: Int, CaseIterable, Sendable {
     /// Given though no longer fresh.
     case requestsStale
     /// Of a site, what no cache may answer.
-    case requestsPassed
-    case requestsOther
+    case requestsBypassed
+    case requestsGenerated
 
-    case answersSuccess
-    case answersPartial
-    case answersNotModified
-    case answersRedirected
-    case answersClientError
-    case answersServerError
+    case responsesSuccess
+    case responsesPartial
+    case responsesNotModified
+    case responsesRedirected
+    case responsesClientError
+    case responsesServerError
     /// Begun and not brought to their end: the client went, or the rest did not come.
-    case answersLeft
-    case answersBrokenOff
+    case responsesClientClosed
+    case responsesAborted
     case sentBytes
 
     case connectionsOpen
     case connectionsAccepted
     case connectionsRefused
     /// Idle ones that were closed to make room.
-    case connectionsYielded
+    case connectionsEvicted
     case requestsMalformed
     /// With certificates, and with a ticket of an earlier one.
     case handshakes
@@ -57,11 +57,11 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originFetchesFailed
     /// Nobody wanted the rest.
     case originFetchesAbandoned
-    case originAnswersSuccess
-    case originAnswersRedirected
-    case originAnswersNotModified
-    case originAnswersClientError
-    case originAnswersServerError
+    case originResponsesSuccess
+    case originResponsesRedirected
+    case originResponsesNotModified
+    case originResponsesClientError
+    case originResponsesServerError
     case originFailuresNotAllowed
     case originFailuresName
     case originFailuresConnect
@@ -75,22 +75,22 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originFailuresLimit
     case originFailuresStopping
     case originReceivedBytes
-    case originRangesPassed
+    case originRangesPartial
     case originRangesSmall
-    case originRangesAgain
+    case originRangesRepeated
     case originRangesLimited
     case originUnreadBytes
     case originRedirects
     case originConnections
     case originConnectionsIdle
-    case originWaiting
+    case originFetchesQueued
     case originCircuitsOpen
     case originCircuitOpenings
     case originOverruns
     case upgrades
     case upgradesRefused
-    case originNames
-    case refusedFills
+    case originNamesCached
+    case refusedFetches
     case refusedShare
     case refusedWaiters
     case refusedWaitTime
@@ -101,13 +101,13 @@ package enum Metric: Int, CaseIterable, Sendable {
     case imagesMislabelled
     case imagesCoded
     case imagesUnreadable
-    case fillsInFlight
+    case fetchesInFlight
     case waiters
 
-    case evictionsForRoom
-    case evictionsForPlace
+    case evictionsForCapacity
+    case evictionsForEntryLimit
     case evictionsForShare
-    case evictionsForLimit
+    case evictionsForLoweredLimit
     case evictionsForPressure
     case evictionsPurged
     /// Of sites, for others of the same URL.
@@ -116,14 +116,14 @@ package enum Metric: Int, CaseIterable, Sendable {
     case memoryLimitBytes
     case memoryBodyBytes
     case memoryOverheadBytes
-    case memoryFillingBytes
+    case memoryFetchBytes
     case memoryPinnedBytes
     case memoryEntries
-    case memoryHeldLimitBytes
-    case memoryYields
+    case memoryEffectiveLimitBytes
+    case memoryUnderPressure
     case memoryHeadroomBytes
     case memoryStalledPermille
-    case memoryShrinksForRoom
+    case memoryShrinksForHeadroom
     case memoryShrinksForStalls
     case accessLinesDropped
 
@@ -138,7 +138,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case diskQueuedBytes
     case diskRecordsAdmitted
     case diskRecordsReinserted
-    case diskRecordsCrowdedOut
+    case diskRecordsQueueFull
     case diskRecordsDropped
     case diskRecordsLost
     case diskAdmittedBytes
@@ -147,7 +147,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case diskEvictions
     case diskExpirations
     case diskReclaims
-    case diskReadsAtOnce
+    case diskReadsFromPageCache
     case diskReadsByThread
     case diskFailures
     case journalSyncs
@@ -157,27 +157,27 @@ package enum Metric: Int, CaseIterable, Sendable {
 
     case peerGetsSent
     case peerProbesSent
-    case peerGetsAnswered
-    case peerProbesAnswered
-    case peerQuestionsLost
-    case peerProbesLate
+    case peerGetsReceived
+    case peerProbesReceived
+    case peerRequestsFailed
+    case peerProbesTimedOut
     case peerPoliciesDiffer
-    case peerAnswersTaken
+    case peerResponsesUsed
     case peerReceivedBytes
     case peerFramesSent
     case peerSentBytes
     case touchesSent
     case touchesReceived
     case touchesLost
-    case offersMade
+    case offersSent
     case offersReceived
-    case offersKept
+    case offersAccepted
     case offersRefused
     case offersDropped
-    case offersTaken
-    case offersWaiting
-    case offersOpen
-    case handingOver
+    case offersFetched
+    case offersQueued
+    case offersUnanswered
+    case handoffActive
     case membersAlive
     case membersSuspected
     case membersDead
@@ -185,19 +185,19 @@ package enum Metric: Int, CaseIterable, Sendable {
     case peerHandshakes
     case peerHandshakesFailed
     case peerFaults
-    case headsRefusedOfPeers
+    case headsRefusedFromPeers
     case headsRefusedOnDisk
     case gossipPingsSent
     case gossipAcksSent
     case gossipPingRequestsSent
     case gossipNacksSent
-    case gossipNewsSent
+    case gossipUpdatesSent
     case gossipTablesSent
     case gossipPingsReceived
     case gossipAcksReceived
     case gossipPingRequestsReceived
     case gossipNacksReceived
-    case gossipNewsReceived
+    case gossipUpdatesReceived
     case gossipTablesReceived
     case memberChangesToAlive
     case memberChangesToSuspected
@@ -214,28 +214,28 @@ package enum Metric: Int, CaseIterable, Sendable {
     case receiptsPending
     case fenced
     case joining
-    case membersCounted
+    case voters
 
     /// The answer's counter for a status code of 200 to 599.
-    package static func answers(status: UInt16) -> Metric {
+    package static func responses(status: UInt16) -> Metric {
         switch status {
-        case 206: .answersPartial
-        case 304: .answersNotModified
-        case ..<300: .answersSuccess
-        case ..<400: .answersRedirected
-        case ..<500: .answersClientError
-        default: .answersServerError
+        case 206: .responsesPartial
+        case 304: .responsesNotModified
+        case ..<300: .responsesSuccess
+        case ..<400: .responsesRedirected
+        case ..<500: .responsesClientError
+        default: .responsesServerError
         }
     }
 
     /// The counter of an origin's answer for a status code of 200 to 599.
-    package static func originAnswers(status: UInt16) -> Metric {
+    package static func originResponses(status: UInt16) -> Metric {
         switch status {
-        case 304: .originAnswersNotModified
-        case ..<300: .originAnswersSuccess
-        case ..<400: .originAnswersRedirected
-        case ..<500: .originAnswersClientError
-        default: .originAnswersServerError
+        case 304: .originResponsesNotModified
+        case ..<300: .originResponsesSuccess
+        case ..<400: .originResponsesRedirected
+        case ..<500: .originResponsesClientError
+        default: .originResponsesServerError
         }
     }
 }

@@ -14,7 +14,7 @@ package struct MetricFamily: Sendable {
         case node(label: String, [Series<Metric>])
         /// Sums over what other families have one by one, for each value of `label`.
         case sums(label: String, [Sum])
-        /// One for each ``Outcome``, told apart by `cache`.
+        /// One for each ``CacheOutcome``, told apart by `cache`.
         case outcomes(OutcomeMetric)
         /// For each site, which `site` says, one for each value of `label`, as for the node.
         case sites(label: String, [Series<SiteMetric>])
@@ -83,7 +83,7 @@ package struct MetricFamily: Sendable {
 
 extension MetricFamily {
     /// The name without `_total`: what OpenMetrics calls the family.
-    package var stem: String {
+    package var baseName: String {
         kind == .counter && name.hasSuffix("_total") ? String(name.dropLast(6)) : name
     }
 
@@ -104,7 +104,7 @@ extension MetricFamily {
         return switch source {
         case .node(_, let series): series.map(\.label)
         case .sums(_, let sums): sums.map(\.label)
-        case .outcomes: Outcome.allCases.map(\.label)
+        case .outcomes: CacheOutcome.allCases.map(\.label)
         case .sites(_, let series): series.map(\.label)
         case .members: []
         }

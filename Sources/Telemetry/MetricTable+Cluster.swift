@@ -28,7 +28,7 @@ extension MetricFamily {
             [
                 (.gossipPingsSent, "ping"), (.gossipAcksSent, "ack"),
                 (.gossipPingRequestsSent, "ping_request"), (.gossipNacksSent, "nack"),
-                (.gossipNewsSent, "news"), (.gossipTablesSent, "table"),
+                (.gossipUpdatesSent, "news"), (.gossipTablesSent, "table"),
             ],
             meaning: "Messages to other members about who is here",
             advice: "Many ping requests: members do not answer pings in time."),
@@ -37,7 +37,7 @@ extension MetricFamily {
             [
                 (.gossipPingsReceived, "ping"), (.gossipAcksReceived, "ack"),
                 (.gossipPingRequestsReceived, "ping_request"), (.gossipNacksReceived, "nack"),
-                (.gossipNewsReceived, "news"), (.gossipTablesReceived, "table"),
+                (.gossipUpdatesReceived, "news"), (.gossipTablesReceived, "table"),
             ],
             meaning: "Messages of other members about who is here",
             advice: "None while others are alive: this node is cut off."),
@@ -61,11 +61,11 @@ extension MetricFamily {
             meaning: "Questions to peers, by whether they may cause a fetch (get) or not (probe)",
             advice: "A get is a miss of an image that another node owns."),
         MetricFamily(
-            "nuthatch_peer_questions_lost_total", .counter, "questions", .peerQuestionsLost,
+            "nuthatch_peer_questions_lost_total", .counter, "questions", .peerRequestsFailed,
             meaning: "Questions to peers that no whole answer came to",
             advice: "Ordinary when a node dies; the next owner, or the origin, was asked instead."),
         MetricFamily(
-            "nuthatch_peer_probes_late_total", .counter, "misses", .peerProbesLate,
+            "nuthatch_peer_probes_late_total", .counter, "misses", .peerProbesTimedOut,
             meaning: "Misses of an owner for which not all probes were answered in time",
             advice: "What a busy node holds may have been fetched again; see which one is slow."),
         MetricFamily(
@@ -74,11 +74,11 @@ extension MetricFamily {
             advice: "Give all nodes the same file: until then each asks the origin for itself."),
         MetricFamily(
             "nuthatch_peer_questions_answered_total", .counter, "questions", by: "kind",
-            [(.peerGetsAnswered, "get"), (.peerProbesAnswered, "probe")],
+            [(.peerGetsReceived, "get"), (.peerProbesReceived, "probe")],
             meaning: "Questions of peers, by whether they may cause a fetch (get) or not (probe)",
             advice: "Should be alike on all nodes of the same weight."),
         MetricFamily(
-            "nuthatch_peer_answers_total", .counter, "answers", .peerAnswersTaken,
+            "nuthatch_peer_answers_total", .counter, "answers", .peerResponsesUsed,
             meaning: "Misses that a peer answered",
             advice: "What these do not save of the misses went to the origin."),
         MetricFamily(
@@ -101,7 +101,7 @@ extension MetricFamily {
         MetricFamily(
             "nuthatch_offers_total", .counter, "offers", by: "outcome",
             [
-                (.offersMade, "made"), (.offersKept, "kept"), (.offersRefused, "refused"),
+                (.offersSent, "made"), (.offersAccepted, "kept"), (.offersRefused, "refused"),
                 (.offersDropped, "dropped"),
             ],
             meaning:
@@ -110,16 +110,16 @@ extension MetricFamily {
             advice: "After a change of members kept must rise until nothing waits or is open."),
         MetricFamily(
             "nuthatch_offers_pending", .gauge, "offers", by: "state",
-            [(.offersWaiting, "waiting"), (.offersOpen, "open")],
+            [(.offersQueued, "waiting"), (.offersUnanswered, "open")],
             meaning: "Offers that are to be made, and those made that are not answered",
             advice: "0 when everybody has been offered what it owns, and has answered."),
         MetricFamily(
-            "nuthatch_handing_over", .gauge, "nodes", .handingOver,
+            "nuthatch_handing_over", .gauge, "nodes", .handoffActive,
             meaning: "Whether the node hands over everything that it holds, to go: 1, else 0",
             advice: "0 again while nuthatch_offers_pending is not is a node that nobody answers."),
         MetricFamily(
             "nuthatch_offers_received_total", .counter, "offers", by: "outcome",
-            [(.offersReceived, "received"), (.offersTaken, "taken")],
+            [(.offersReceived, "received"), (.offersFetched, "taken")],
             meaning: "Offers of other nodes, and images that were fetched because of one and kept",
             advice: "What is held already is not taken; many that are not are a disk in trouble."),
     ]

@@ -42,7 +42,7 @@ extension MetricFamily {
             "nuthatch_disk_records_total", .counter, "records", by: "result",
             [
                 (.diskRecordsAdmitted, "admitted"), (.diskRecordsReinserted, "reinserted"),
-                (.diskRecordsCrowdedOut, "queue_full"), (.diskRecordsDropped, "dropped"),
+                (.diskRecordsQueueFull, "queue_full"), (.diskRecordsDropped, "dropped"),
                 (.diskRecordsLost, "lost"),
             ],
             meaning: "Records of the disk cache by what became of them",
@@ -63,7 +63,7 @@ extension MetricFamily {
             advice: "Many bytes with few hits in memory ask for a larger memory-limit."),
         MetricFamily(
             "nuthatch_disk_reads_total", .counter, "records", by: "from",
-            [(.diskReadsAtOnce, "page_cache"), (.diskReadsByThread, "thread")],
+            [(.diskReadsFromPageCache, "page_cache"), (.diskReadsByThread, "thread")],
             meaning: "Records read, by whether the page cache held them",
             advice: "If thread dominates, give the machine memory or the disk more disk-threads."),
         MetricFamily(

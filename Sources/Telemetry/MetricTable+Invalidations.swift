@@ -32,7 +32,7 @@ extension MetricFamily {
             meaning: "Invalidations that are synced here and that a member has not confirmed",
             advice: "Rising: the member is cut off or hangs; /admin/v1/members has its address."),
         MetricFamily(
-            "nuthatch_members_counted", .gauge, "nodes", .membersCounted,
+            "nuthatch_members_counted", .gauge, "nodes", .voters,
             meaning: "Members of which a majority has to know a purge, as this node believes",
             advice: "More than are alive are some that nobody has forgotten yet."),
         MetricFamily(

@@ -18,9 +18,9 @@ extension MetricFamily {
         MetricFamily(
             "nuthatch_origin_answers_total", .counter, "answers", by: "status",
             [
-                (.originAnswersSuccess, "2xx"), (.originAnswersRedirected, "3xx"),
-                (.originAnswersNotModified, "304"), (.originAnswersClientError, "4xx"),
-                (.originAnswersServerError, "5xx"),
+                (.originResponsesSuccess, "2xx"), (.originResponsesRedirected, "3xx"),
+                (.originResponsesNotModified, "304"), (.originResponsesClientError, "4xx"),
+                (.originResponsesServerError, "5xx"),
             ],
             meaning: "Answers of origins by status; 304 is not counted in its class",
             advice: "Few 304 among many stale entries: the origin gives no validators."),
@@ -44,8 +44,8 @@ extension MetricFamily {
         MetricFamily(
             "nuthatch_origin_ranges_total", .counter, "requests", by: "fetched",
             [
-                (.originRangesPassed, "part"), (.originRangesSmall, "small"),
-                (.originRangesAgain, "again"), (.originRangesLimited, "limited"),
+                (.originRangesPartial, "part"), (.originRangesSmall, "small"),
+                (.originRangesRepeated, "again"), (.originRangesLimited, "limited"),
             ],
             meaning:
                 "Ranges of what was not stored: fetched as a part, whole because it is small or "
@@ -67,7 +67,7 @@ extension MetricFamily {
                 + "by why",
             advice: "The log names all but the last; see pixel-limit and coded-images."),
         MetricFamily(
-            "nuthatch_fills_in_flight", .gauge, "fetches", .fillsInFlight,
+            "nuthatch_fills_in_flight", .gauge, "fetches", .fetchesInFlight,
             meaning: "Fetches from origins that are running",
             advice: "Near fills-limit, look for slow origins."),
         MetricFamily(
@@ -87,7 +87,7 @@ extension MetricFamily {
             meaning: "Of these, those kept for a later fetch",
             advice: "origin-keepalive and origin-idle-connections say how long and how many."),
         MetricFamily(
-            "nuthatch_origin_waiting", .gauge, "fetches", .originWaiting,
+            "nuthatch_origin_waiting", .gauge, "fetches", .originFetchesQueued,
             meaning: "Fetches that wait for a connection to their origin",
             advice: "If it stays above 0, an origin is too slow; see /admin/v1/origins."),
         MetricFamily(
@@ -108,13 +108,13 @@ extension MetricFamily {
             meaning: "Requests for another protocol, such as WebSocket, by what became of them",
             advice: "Refused ones ask for what their site does not have in upgrade."),
         MetricFamily(
-            "nuthatch_origin_names", .gauge, "names", .originNames,
+            "nuthatch_origin_names", .gauge, "names", .originNamesCached,
             meaning: "Names whose addresses are remembered",
             advice: "At most dns-names-limit."),
         MetricFamily(
             "nuthatch_refused_total", .counter, "requests", by: "reason",
             [
-                (.refusedFills, "fills"), (.refusedShare, "share"), (.refusedWaiters, "waiters"),
+                (.refusedFetches, "fills"), (.refusedShare, "share"), (.refusedWaiters, "waiters"),
                 (.refusedWaitTime, "wait_time"), (.refusedMemory, "memory"),
                 (.refusedQueue, "origin_queue"),
                 (.refusedCircuit, "origin_circuit"),

@@ -5,14 +5,14 @@ extension MetricFamily {
             "nuthatch_site_requests_total", .counter, "requests",
             .sites(
                 label: "cache",
-                Outcome.allCases.map { Series(metric: .requests($0), label: $0.label) }),
+                CacheOutcome.allCases.map { Series(metric: .requests($0), label: $0.label) }),
             meaning: "Requests for a site by how the cache took part in the answer",
             advice: "Many that passed: look at Cache-Control, Set-Cookie and methods of the site."),
         MetricFamily(
             "nuthatch_site_body_bytes_total", .counter, "bytes",
             .sites(
                 label: "cache",
-                Outcome.allCases.map { Series(metric: .bodyBytes($0), label: $0.label) }),
+                CacheOutcome.allCases.map { Series(metric: .bodyBytes($0), label: $0.label) }),
             meaning: "Bytes of bodies of whole answers of a site, by how the cache took part",
             advice: "Few bytes from memory with many hits there: the large answers are elsewhere."),
         MetricFamily(

@@ -7,7 +7,7 @@ extension MetricFamily {
                 (.requestsRevalidated, "revalidated"),
                 (.requestsMissed, "miss"), (.requestsFromPeer, "peer"),
                 (.requestsCollapsed, "collapsed"), (.requestsStale, "stale"),
-                (.requestsPassed, "passed"), (.requestsOther, "none"),
+                (.requestsBypassed, "passed"), (.requestsGenerated, "none"),
             ],
             meaning: "Requests by how the cache took part in the answer",
             advice: "If misses dominate, compare evictions and the origins' freshness lifetimes."),
@@ -29,15 +29,15 @@ extension MetricFamily {
         MetricFamily(
             "nuthatch_answers_total", .counter, "answers", by: "status",
             [
-                (.answersSuccess, "2xx"), (.answersPartial, "206"),
-                (.answersRedirected, "3xx"), (.answersNotModified, "304"),
-                (.answersClientError, "4xx"), (.answersServerError, "5xx"),
+                (.responsesSuccess, "2xx"), (.responsesPartial, "206"),
+                (.responsesRedirected, "3xx"), (.responsesNotModified, "304"),
+                (.responsesClientError, "4xx"), (.responsesServerError, "5xx"),
             ],
             meaning: "Answers by status; 206 and 304 are not counted in their classes",
             advice: "5xx: see origin fetches, timeouts, and the limits of fills and waiters."),
         MetricFamily(
             "nuthatch_answers_unfinished_total", .counter, "answers", by: "side",
-            [(.answersLeft, "client"), (.answersBrokenOff, "node")],
+            [(.responsesClientClosed, "client"), (.responsesAborted, "node")],
             meaning:
                 "Answers not begun or not brought to their end, because the client went or the "
                 + "rest did not come",
@@ -79,7 +79,7 @@ extension MetricFamily {
                 + "connections-per-client",
             advice: "Raise the descriptor limit (ulimit -n), or the setting that is too low."),
         MetricFamily(
-            "nuthatch_connections_yielded_total", .counter, "connections", .connectionsYielded,
+            "nuthatch_connections_yielded_total", .counter, "connections", .connectionsEvicted,
             meaning: "Idle connections of clients closed to make room for new ones",
             advice: "As connections_refused: all places are taken, though not by requests."),
         MetricFamily(
@@ -107,8 +107,8 @@ extension MetricFamily {
         MetricFamily(
             "nuthatch_evictions_total", .counter, "entries", by: "reason",
             [
-                (.evictionsForRoom, "room"), (.evictionsForPlace, "entries"),
-                (.evictionsForShare, "share"), (.evictionsForLimit, "limit"),
+                (.evictionsForCapacity, "room"), (.evictionsForEntryLimit, "entries"),
+                (.evictionsForShare, "share"), (.evictionsForLoweredLimit, "limit"),
                 (.evictionsForPressure, "pressure"), (.evictionsPurged, "purged"),
             ],
             meaning:
@@ -132,7 +132,7 @@ extension MetricFamily {
             "nuthatch_memory_part_bytes", .gauge, "bytes", by: "part",
             [
                 (.memoryBodyBytes, "bodies"), (.memoryOverheadBytes, "overhead"),
-                (.memoryFillingBytes, "fetches"), (.memoryPinnedBytes, "pinned"),
+                (.memoryFetchBytes, "fetches"), (.memoryPinnedBytes, "pinned"),
             ],
             meaning:
                 "Parts of the memory used: bodies of entries, their keys, heads and bookkeeping, "

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// How a request was answered: what latencies and bytes are told apart by.
-package enum Outcome: Int, CaseIterable, Sendable {
+package enum CacheOutcome: Int, CaseIterable, Sendable {
     /// Fresh, from memory.
     case hit
     /// Fresh, from disk.
@@ -17,9 +17,9 @@ package enum Outcome: Int, CaseIterable, Sendable {
     /// Stored and no longer fresh, and given all the same.
     case stale
     /// To the origin and back: nothing of it is for a cache.
-    case passed
+    case bypassed
     /// The node itself: an error, or what is no image.
-    case none
+    case generated
 
     /// The value of the label `cache`.
     package var label: String {
@@ -31,13 +31,13 @@ package enum Outcome: Int, CaseIterable, Sendable {
         case .revalidated: "revalidated"
         case .collapsed: "collapsed"
         case .stale: "stale"
-        case .passed: "passed"
-        case .none: "none"
+        case .bypassed: "passed"
+        case .generated: "none"
         }
     }
 }
 
-/// What is measured of each ``Outcome``.
+/// What is measured of each ``CacheOutcome``.
 package enum OutcomeMetric: CaseIterable, Sendable {
     /// In nanoseconds.
     case duration
@@ -64,22 +64,22 @@ package enum LatencyBuckets {
 }
 
 /// Latencies and bytes of one event loop's answers: only its thread adds, any thread may read.
-package final class LoopOutcomes: Sendable {
+package final class OutcomeHistograms: Sendable {
     // For each outcome the buckets, then nanoseconds and bytes; a cache line of padding on either
     // side, as the counters have.
-    private static let cellsEach = LatencyBuckets.count + 2
+    private static let cellsPerOutcome = LatencyBuckets.count + 2
     private static let padding = 8
     private let words = InlineArray<196, Atomic<UInt64>> { _ in Atomic(0) }
 
     package init() {
-        precondition(Outcome.allCases.count * Self.cellsEach + 2 * Self.padding <= 196)
+        precondition(CacheOutcome.allCases.count * Self.cellsPerOutcome + 2 * Self.padding <= 196)
     }
 
     /// An answer is given; on the thread of the loop only.
     @inline(__always)
-    package func add(_ outcome: Outcome, nanoseconds: Int64, bodyBytes: UInt64) {
+    package func add(_ outcome: CacheOutcome, nanoseconds: Int64, bodyBytes: UInt64) {
         let nanoseconds = UInt64(max(0, nanoseconds))
-        let start = Self.padding + outcome.rawValue * Self.cellsEach
+        let start = Self.padding + outcome.rawValue * Self.cellsPerOutcome
         add(1, to: start + LatencyBuckets.bucket(nanoseconds))
         add(nanoseconds, to: start + LatencyBuckets.count)
         add(bodyBytes, to: start + LatencyBuckets.count + 1)
@@ -91,15 +91,16 @@ package final class LoopOutcomes: Sendable {
         words[cell].store(value, ordering: .relaxed)
     }
 
-    fileprivate func load(_ outcome: Outcome, _ place: Int) -> UInt64 {
-        words[Self.padding + outcome.rawValue * Self.cellsEach + place].load(ordering: .relaxed)
+    fileprivate func load(_ outcome: CacheOutcome, _ place: Int) -> UInt64 {
+        words[Self.padding + outcome.rawValue * Self.cellsPerOutcome + place].load(
+            ordering: .relaxed)
     }
 }
 
 /// Latencies and bytes of all loops at about one moment.
-package struct OutcomeFigures: Sendable {
+package struct OutcomeSnapshot: Sendable {
     package struct Row: Sendable {
-        package let outcome: Outcome
+        package let outcome: CacheOutcome
         /// Answers, by bucket of ``LatencyBuckets``; of each alone.
         package let counts: [UInt64]
         package let nanoseconds: UInt64
@@ -111,11 +112,11 @@ package struct OutcomeFigures: Sendable {
     /// One for each outcome, in its order.
     package let rows: [Row]
 
-    package init(_ loops: [LoopOutcomes]) {
-        func sum(_ outcome: Outcome, _ place: Int) -> UInt64 {
+    package init(_ loops: [OutcomeHistograms]) {
+        func sum(_ outcome: CacheOutcome, _ place: Int) -> UInt64 {
             loops.reduce(0) { $0 &+ $1.load(outcome, place) }
         }
-        rows = Outcome.allCases.map { outcome in
+        rows = CacheOutcome.allCases.map { outcome in
             Row(
                 outcome: outcome,
                 counts: (0..<LatencyBuckets.count).map { sum(outcome, $0) },
@@ -124,5 +125,5 @@ package struct OutcomeFigures: Sendable {
         }
     }
 
-    package subscript(outcome: Outcome) -> Row { rows[outcome.rawValue] }
+    package subscript(outcome: CacheOutcome) -> Row { rows[outcome.rawValue] }
 }

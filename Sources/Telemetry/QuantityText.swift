@@ -20,7 +20,7 @@ package enum SizeText {
     }
 
     /// `bytes` in the largest unit that divides it, so that ``parse(_:)`` gives the same number.
-    package static func render(_ bytes: UInt64) -> String {
+    package static func format(_ bytes: UInt64) -> String {
         if bytes == 0 { return "0B" }
         for unit in units where bytes.isMultiple(of: unit.bytes) {
             return "\(bytes / unit.bytes)\(unit.name)"
@@ -51,7 +51,7 @@ package enum DurationText {
     }
 
     /// `interval`, not negative and of whole milliseconds, in the largest unit that divides it.
-    package static func render(_ interval: Interval) -> String {
+    package static func format(_ interval: Interval) -> String {
         if interval == .zero { return "0s" }
         for unit in units where interval.nanoseconds.isMultiple(of: unit.nanoseconds) {
             return "\(interval.nanoseconds / unit.nanoseconds)\(unit.name)"

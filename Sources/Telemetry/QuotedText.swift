@@ -4,7 +4,7 @@ extension String {
     /// Escaped are quotation marks, backslashes, and whatever a terminal or a log could take for
     /// more than text: control and format characters and the separators of lines and paragraphs.
     package func quoted(limit: Int = 200) -> String {
-        "\"" + prefix(limit).escaped(marks: true) + (count > limit ? "…\"" : "\"")
+        "\"" + prefix(limit).escaped(quotes: true) + (count > limit ? "…\"" : "\"")
     }
 
     /// The text without user name and password, if it is a URL or an authority that has them.
@@ -15,15 +15,15 @@ extension String {
     }
 
     /// The text on one line, for what is a name and usually a plain one.
-    package var onOneLine: String { self[...].escaped(marks: false) }
+    package var singleLine: String { self[...].escaped(quotes: false) }
 }
 
 extension Substring {
-    fileprivate func escaped(marks: Bool) -> String {
+    fileprivate func escaped(quotes: Bool) -> String {
         var text = ""
         for scalar in unicodeScalars {
             switch scalar {
-            case "\"" where marks, "\\" where marks: text += "\\\(scalar)"
+            case "\"" where quotes, "\\" where quotes: text += "\\\(scalar)"
             case "\n": text += "\\n"
             case "\r": text += "\\r"
             case "\t": text += "\\t"

@@ -97,18 +97,18 @@ extension Setting {
     package func parse(
         _ text: String, from source: SettingSource
     ) throws(SettingError) -> SettingValue {
-        do throws(Refusal) {
-            return try read(text)
+        do throws(ParseFailure) {
+            return try parseValue(text)
         } catch {
             throw SettingError(setting: self, source: source, text: text, problem: error.problem)
         }
     }
 
-    private struct Refusal: Error {
+    private struct ParseFailure: Error {
         let problem: SettingError.Problem
     }
 
-    private func read(_ text: String) throws(Refusal) -> SettingValue {
+    private func parseValue(_ text: String) throws(ParseFailure) -> SettingValue {
         switch kind {
         case .bytes(let range):
             return .bytes(try Self.bounded(SizeText.parse(text), range))
@@ -146,15 +146,15 @@ extension Setting {
     }
 
     /// What stands before the first `=`, and behind it.
-    private static func site(_ text: String) throws(Refusal) -> SettingValue {
+    private static func site(_ text: String) throws(ParseFailure) -> SettingValue {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let pattern = SitePattern(String(parts[0])) else {
-            throw Refusal(problem: .malformed)
+            throw ParseFailure(problem: .malformed)
         }
         do throws(BaseURL.Problem) {
             return .site(pattern, try BaseURL(String(parts[1])))
         } catch {
-            throw Refusal(problem: .malformed)
+            throw ParseFailure(problem: .malformed)
         }
     }
 
@@ -180,17 +180,17 @@ extension Setting {
         return isType ? text.lowercased() : nil
     }
 
-    private static func required<Value>(_ value: Value?) throws(Refusal) -> Value {
-        guard let value else { throw Refusal(problem: .malformed) }
+    private static func required<Value>(_ value: Value?) throws(ParseFailure) -> Value {
+        guard let value else { throw ParseFailure(problem: .malformed) }
         return value
     }
 
     private static func bounded<Value: Comparable>(
         _ value: Value?, _ range: ClosedRange<Value>
-    ) throws(Refusal) -> Value {
+    ) throws(ParseFailure) -> Value {
         let value = try required(value)
-        if value < range.lowerBound { throw Refusal(problem: .belowRange) }
-        if value > range.upperBound { throw Refusal(problem: .aboveRange) }
+        if value < range.lowerBound { throw ParseFailure(problem: .belowRange) }
+        if value > range.upperBound { throw ParseFailure(problem: .aboveRange) }
         return value
     }
 
@@ -199,13 +199,13 @@ extension Setting {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? UInt64(text) : nil
     }
 
-    private static func network(_ text: String) throws(Refusal) -> Network {
+    private static func network(_ text: String) throws(ParseFailure) -> Network {
         do throws(Network.Problem) {
             return try Network(parsing: text)
         } catch {
             switch error {
-            case .malformed: throw Refusal(problem: .malformed)
-            case .hostBitsSet(let meant): throw Refusal(problem: .hostBitsSet(meant: meant))
+            case .malformed: throw ParseFailure(problem: .malformed)
+            case .hostBitsSet(let meant): throw ParseFailure(problem: .hostBitsSet(meant: meant))
             }
         }
     }

@@ -14,7 +14,7 @@ package enum SettingSource: Hashable, Sendable {
         case .flag: "flag \(name.flag)"
         case .environment: "environment \(name.environmentName)"
         case .file(let file, let line):
-            line.map { "\(file.onOneLine), line \($0)" } ?? file.onOneLine
+            line.map { "\(file.singleLine), line \($0)" } ?? file.singleLine
         case .builtIn: "the built-in default"
         }
     }

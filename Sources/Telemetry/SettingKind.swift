@@ -77,11 +77,11 @@ package enum SettingKind: Hashable, Sendable {
     package var allowed: String {
         switch self {
         case .bytes(let range):
-            "\(SizeText.render(range.lowerBound))…\(SizeText.render(range.upperBound))"
+            "\(SizeText.format(range.lowerBound))…\(SizeText.format(range.upperBound))"
         case .duration(let range):
-            "\(DurationText.render(range.lowerBound))…\(DurationText.render(range.upperBound))"
+            "\(DurationText.format(range.lowerBound))…\(DurationText.format(range.upperBound))"
         case .durationOrOff(let range):
-            "\(DurationText.render(range.lowerBound))…\(DurationText.render(range.upperBound))"
+            "\(DurationText.format(range.lowerBound))…\(DurationText.format(range.upperBound))"
                 + " or off"
         case .count(let range): "\(range.lowerBound)…\(range.upperBound)"
         case .address: "IPV4:PORT, [IPV6]:PORT or localhost:PORT"

@@ -22,7 +22,7 @@ extension Setting {
             meaning: "Oldest version of TLS that clients may speak",
             advice: "1.3 where no client is older than 2018."),
         Setting(
-            .tlsHandshakeTimeout, in: .tls, times, default: "10s",
+            .tlsHandshakeTimeout, in: .tls, timeLimits, default: "10s",
             meaning: "Time from a client's connection to the end of its TLS handshake",
             advice: "Raise it only for clients on very slow links."),
         Setting(

@@ -4,7 +4,7 @@ extension Setting {
     /// Every setting once, in the order of ``SettingName``.
     package static let table: [Setting] =
         nodeRows + memoryRows + diskRows
-        + originRows + originConnectionRows + originAnswerRows + fillRows
+        + originRows + originConnectionRows + originResponseRows + fetchRows
         + clientRows + requestRows + tlsRows + clusterRows
 
     private static let nodeRows: [Setting] = [
@@ -154,15 +154,15 @@ extension Setting {
             meaning: "Redirects that are followed in one fetch; 0 follows none",
             advice: "Each is held against allow-origin and the address guard like a first URL."),
         Setting(
-            .originConnectTimeout, in: .origins, times, default: "5s",
+            .originConnectTimeout, in: .origins, timeLimits, default: "5s",
             meaning: "Time for a connection to an origin to be established",
             advice: "If it is exceeded often, the origin is down or a firewall drops packets."),
         Setting(
-            .originFirstByteTimeout, in: .origins, times, default: "30s",
+            .originFirstByteTimeout, in: .origins, timeLimits, default: "30s",
             meaning: "Time from a request to an origin to the end of its answer's head",
             advice: "Raise it for origins that make images on demand."),
         Setting(
-            .originIdleTimeout, in: .origins, times, default: "30s",
+            .originIdleTimeout, in: .origins, timeLimits, default: "30s",
             meaning: "Time without a byte of an origin's body",
             advice: "If it is exceeded often, the origin stalls in the middle of answers."),
         Setting(
@@ -171,7 +171,7 @@ extension Setting {
             meaning: "Bytes of an answer's body in a second, over each origin-idle-timeout",
             advice: "A slower origin is given up; lower it for answers that come drop by drop."),
         Setting(
-            .originTotalTimeout, in: .origins, times, default: "10m",
+            .originTotalTimeout, in: .origins, timeLimits, default: "10m",
             meaning: "Time for one fetch from an origin in all",
             advice: "Raise it for large images from slow origins."),
     ]
@@ -194,7 +194,7 @@ extension Setting {
             meaning: "Fetches that wait for a connection to one origin",
             advice: "At the limit misses of that origin get 503; others and hits go on."),
         Setting(
-            .originQueueTimeout, in: .origins, times, default: "5s",
+            .originQueueTimeout, in: .origins, timeLimits, default: "5s",
             meaning: "Time for which a fetch waits for a connection to its origin",
             advice: "After it the misses get 503; the origin is too slow for what is asked of it."),
         Setting(
@@ -203,12 +203,12 @@ extension Setting {
             meaning: "Failed connections or answers after which an origin is left alone",
             advice: "Lower it to spare a weak origin, raise it if single failures are common."),
         Setting(
-            .originCircuitTime, in: .origins, times, default: "5s",
+            .originCircuitTime, in: .origins, timeLimits, default: "5s",
             meaning: "Time for which it is left alone, before fetches try it again",
             advice: "Misses get 503 meanwhile; the time doubles, up to tenfold, while it fails."),
     ]
 
-    private static let originAnswerRows: [Setting] = [
+    private static let originResponseRows: [Setting] = [
         Setting(
             .originHeadLimit, in: .origins, .bytes(1 << 10...1 << 20), default: "64KiB",
             meaning: "Largest head of an origin's answer",
@@ -243,7 +243,7 @@ extension Setting {
             advice: "Above it the one asked for longest ago is forgotten; some 200 bytes each."),
     ]
 
-    private static let fillRows: [Setting] = [
+    private static let fetchRows: [Setting] = [
         Setting(
             .fillsLimit, in: .origins, .count(1...1_000_000), default: "1024",
             meaning: "Fetches from origins at one time",
@@ -267,7 +267,7 @@ extension Setting {
             advice: "At the limit misses get 503 while hits go on; origins are too slow or too few."
         ),
         Setting(
-            .waitTimeout, in: .origins, times, default: "60s",
+            .waitTimeout, in: .origins, timeLimits, default: "60s",
             meaning: "Time for which a request waits for the head of its answer",
             advice: "After it the client gets 503; the fetch goes on for others."),
     ]
@@ -330,15 +330,15 @@ extension Setting {
             meaning: "Ranges that one request may ask for",
             advice: "A request for more is answered with the whole image."),
         Setting(
-            .idleTimeout, in: .clients, times, default: "60s",
+            .idleTimeout, in: .clients, timeLimits, default: "60s",
             meaning: "Time for which a connection may stay open without a request",
             advice: "Shorten it if idle clients take all connections."),
         Setting(
-            .headTimeout, in: .clients, times, default: "10s",
+            .headTimeout, in: .clients, timeLimits, default: "10s",
             meaning: "Time from a request's first byte to the end of its head",
             advice: "Raise it only for clients on very slow links."),
         Setting(
-            .bodyTimeout, in: .clients, times, default: "30s",
+            .bodyTimeout, in: .clients, timeLimits, default: "30s",
             meaning: "Time from the end of a request's head to the end of its body",
             advice: "Raise it only for clients on very slow links."),
         Setting(
@@ -346,7 +346,7 @@ extension Setting {
             meaning: "Bytes of a body to a site for which body-timeout is a second longer",
             advice: "A slower client gets 408; lower it only for clients on very slow links."),
         Setting(
-            .sendTimeout, in: .clients, times, default: "60s",
+            .sendTimeout, in: .clients, timeLimits, default: "60s",
             meaning: "Time in which a client takes not one byte of its answer",
             advice: "Shorten it if stalled clients hold memory."),
         Setting(
@@ -356,7 +356,7 @@ extension Setting {
     ]
 
     /// Any time limit that has to end some time: 10 ms to a day.
-    static let times = SettingKind.duration(.milliseconds(10) ... .seconds(86_400))
+    static let timeLimits = SettingKind.duration(.milliseconds(10) ... .seconds(86_400))
 }
 
 extension SettingName {

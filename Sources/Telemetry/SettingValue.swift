@@ -24,8 +24,8 @@ extension SettingValue {
     /// The value as an operator may write it.
     package var text: String {
         switch self {
-        case .bytes(let bytes): SizeText.render(bytes)
-        case .duration(let interval): DurationText.render(interval)
+        case .bytes(let bytes): SizeText.format(bytes)
+        case .duration(let interval): DurationText.format(interval)
         case .count(let count): "\(count)"
         case .address(let address): "\(address)"
         case .off: "off"

@@ -21,7 +21,7 @@ package final class SiteCounters: Sendable {
 }
 
 /// The value of every metric of one site at about one moment.
-package struct SiteFigures: Sendable {
+package struct SiteSnapshot: Sendable {
     package let name: String
     private let values: [UInt64]
 

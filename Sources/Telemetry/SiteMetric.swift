@@ -1,14 +1,14 @@
 /// Everything that is counted per site.
 package enum SiteMetric: Hashable, CaseIterable, Sendable {
     /// Answers by how the cache took part in them.
-    case requests(Outcome)
+    case requests(CacheOutcome)
     /// Of bodies given to clients, by the same.
-    case bodyBytes(Outcome)
+    case bodyBytes(CacheOutcome)
     /// Of bodies that came from the origin.
     case originBytes
 
     package static let allCases: [SiteMetric] =
-        Outcome.allCases.map { .requests($0) } + Outcome.allCases.map { .bodyBytes($0) }
+        CacheOutcome.allCases.map { .requests($0) } + CacheOutcome.allCases.map { .bodyBytes($0) }
         + [.originBytes]
 
     private static let outcomesCount = 9

@@ -1,19 +1,19 @@
 /// The value of every metric at about one moment: the sum over all loops and the node.
-package struct Snapshot: Sendable {
+package struct MetricsSnapshot: Sendable {
     private var values: [UInt64]
     /// In the order of the table of sites.
-    package let sites: [SiteFigures]
-    package let outcomes: OutcomeFigures
+    package let sites: [SiteSnapshot]
+    package let outcomes: OutcomeSnapshot
     /// The other members of the cluster, each once.
-    package let members: [MemberFigures]
+    package let members: [MemberSnapshot]
 
     /// Reads all counters; each one is exact, together they are not of one instant.
     package init(
-        loops: [LoopCounters], node: NodeCounters, sites: [SiteFigures] = [],
-        outcomes: [LoopOutcomes] = [], members: [MemberFigures] = []
+        loops: [EventLoopCounters], node: NodeCounters, sites: [SiteSnapshot] = [],
+        outcomes: [OutcomeHistograms] = [], members: [MemberSnapshot] = []
     ) {
         self.sites = sites
-        self.outcomes = OutcomeFigures(outcomes)
+        self.outcomes = OutcomeSnapshot(outcomes)
         self.members = members
         values = Metric.allCases.map { metric in
             loops.reduce(node.load(metric)) { $0 &+ $1.load(metric) }

@@ -38,7 +38,7 @@ package struct SpaceSaving: Sendable {
     }
 
     /// What is long ago counts less: halves every count.
-    package mutating func age() {
+    package mutating func decay() {
         for place in counters.indices {
             counters[place].count /= 2
             counters[place].error /= 2

@@ -5,7 +5,7 @@ import HTTPRules
 extension BodyDecoder {
     mutating func consume(_ byte: UInt8) {
         switch state {
-        case .size: state = size(byte)
+        case .size: state = decodeSize(byte)
         case .sizeLineFeed:
             guard byte == Byte.lineFeed else { return fail(.lineEnd) }
             state = remaining == 0 ? .trailerStart : .chunk
@@ -21,21 +21,21 @@ extension BodyDecoder {
                 return fail(.trailersTooLong(bytesMax: limits.trailerBytesMax))
             }
             if keepsTrailers { trailerSection.append(byte) }
-            state = trailer(byte)
+            state = decodeTrailer(byte)
         default:
             extensionBytes += 1
             guard extensionBytes <= limits.extensionBytesMax else {
                 return fail(.extensionsTooLong(bytesMax: limits.extensionBytesMax))
             }
-            state = chunkExtension(byte)
+            state = decodeChunkExtension(byte)
         }
     }
 
-    private mutating func fail(_ refusal: BodyRefusal) {
+    private mutating func fail(_ refusal: BodyDecodingError) {
         state = .failed(refusal)
     }
 
-    private mutating func size(_ byte: UInt8) -> State {
+    private mutating func decodeSize(_ byte: UInt8) -> State {
         if let value = ASCII.hexValue(byte) {
             guard digits < 16 else { return .failed(.chunkTooLarge) }
             digits += 1
@@ -51,7 +51,7 @@ extension BodyDecoder {
         }
     }
 
-    private func chunkExtension(_ byte: UInt8) -> State {
+    private func decodeChunkExtension(_ byte: UInt8) -> State {
         let isToken = ByteClass.token.contains(byte)
         switch state {
         case .extensionNameStart:
@@ -82,16 +82,16 @@ extension BodyDecoder {
         }
     }
 
-    private mutating func trailer(_ byte: UInt8) -> State {
+    private mutating func decodeTrailer(_ byte: UInt8) -> State {
         switch state {
         case .trailerStart:
             if byte == Byte.carriageReturn { return .lastLineFeed }
             name = (0, 0, 0)
             nameBytes = 0
-            if FieldLineScan.isSpace(byte) { return .failed(.trailer(.leadingSpace)) }
+            if FieldLineParser.isSpace(byte) { return .failed(.trailer(.leadingSpace)) }
             if byte == Byte.colon { return .failed(.trailer(.emptyName)) }
-            return trailerName(byte)
-        case .trailerName: return trailerName(byte)
+            return decodeTrailerName(byte)
+        case .trailerName: return decodeTrailerName(byte)
         case .trailerValue:
             if byte.isFieldContent { return .trailerValue }
             switch byte {
@@ -107,13 +107,13 @@ extension BodyDecoder {
         }
     }
 
-    private mutating func trailerName(_ byte: UInt8) -> State {
+    private mutating func decodeTrailerName(_ byte: UInt8) -> State {
         if byte == Byte.colon {
-            return nameIsForbidden ? .failed(.forbiddenTrailer) : .trailerValue
+            return isForbiddenTrailerName ? .failed(.forbiddenTrailer) : .trailerValue
         }
         guard ByteClass.token.contains(byte) else {
-            let isSpace = FieldLineScan.isSpace(byte)
-            return .failed(.trailer(isSpace ? .spaceBeforeColon : .nameNotToken))
+            let isSpace = FieldLineParser.isSpace(byte)
+            return .failed(.trailer(isSpace ? .spaceBeforeColon : .invalidNameToken))
         }
         let letter = UInt64(ASCII.lowercased(byte)) << UInt64((nameBytes & 7) * 8)
         switch nameBytes >> 3 {
@@ -126,8 +126,8 @@ extension BodyDecoder {
         return .trailerName
     }
 
-    private var nameIsForbidden: Bool {
+    private var isForbiddenTrailerName: Bool {
         guard nameBytes <= 24 else { return false }
-        return Trailers.forbids(FieldName(first: name.0, second: name.1, third: name.2))
+        return Trailers.isForbidden(FieldName(first: name.0, second: name.1, third: name.2))
     }
 }

@@ -16,7 +16,7 @@ package struct BodyLimits: Hashable, Sendable {
 }
 
 /// What ``BodyDecoder/next(_:from:)`` found.
-package enum BodyStep: Hashable, Sendable {
+package enum BodyDecodingResult: Hashable, Sendable {
     /// A piece of the body that is not empty; go on at `next`.
     case data(Extent, next: Int)
     /// All bytes have been taken in; go on with the bytes that come after them.
@@ -24,11 +24,11 @@ package enum BodyStep: Hashable, Sendable {
     /// The body ends before `next`. Further calls say the same.
     case end(next: Int)
     /// Where the body ends cannot be known; close the connection.
-    case refused(BodyRefusal)
+    case refused(BodyDecodingError)
 }
 
 /// Why a body cannot be read to its end.
-package enum BodyRefusal: Hashable, Sendable {
+package enum BodyDecodingError: Hashable, Sendable {
     /// No hexadecimal size, or a byte that may not follow it (RFC 9112 §7.1).
     case malformedChunkSize
     /// 2⁶⁴ bytes or more, or more than 16 digits.
@@ -38,7 +38,7 @@ package enum BodyRefusal: Hashable, Sendable {
     case extensionsTooLong(bytesMax: Int)
     /// A line of the chunked coding, or a chunk's data, does not end in CR LF.
     case lineEnd
-    case trailer(LineFault)
+    case trailer(LineSyntaxError)
     case trailersTooLong(bytesMax: Int)
     /// A trailer field that would change framing or routing (RFC 9110 §6.5.1).
     case forbiddenTrailer
@@ -47,7 +47,7 @@ package enum BodyRefusal: Hashable, Sendable {
     package var status: UInt16 { 400 }
 
     /// A sentence for whoever sent the body.
-    package var sentence: String {
+    package var message: String {
         switch self {
         case .malformedChunkSize: "A chunk's size is not a hexadecimal number alone."
         case .chunkTooLarge: "A chunk's size is too large."
@@ -55,7 +55,7 @@ package enum BodyRefusal: Hashable, Sendable {
         case .extensionsTooLong(let bytesMax):
             "The chunk extensions are too long; \(bytesMax) bytes are allowed."
         case .lineEnd: "A line of the chunked coding does not end in CR LF."
-        case .trailer(let fault): fault.sentence
+        case .trailer(let fault): fault.message
         case .trailersTooLong(let bytesMax):
             "The trailer section is too long; \(bytesMax) bytes are allowed."
         case .forbiddenTrailer: "A trailer field must not say how the message is framed or routed."
@@ -115,7 +115,7 @@ package struct BodyDecoder: Sendable {
         case trailerLineFeed
         /// LF must follow, and ends the body.
         case lastLineFeed
-        case failed(BodyRefusal)
+        case failed(BodyDecodingError)
     }
 
     /// A decoder before the first byte of a body.
@@ -148,7 +148,7 @@ package struct BodyDecoder: Sendable {
 
     /// The next piece of the body in `bytes`, from `start` on, which must lie in `bytes` or at its
     /// end.
-    package mutating func next(_ bytes: Span<UInt8>, from start: Int) -> BodyStep {
+    package mutating func next(_ bytes: Span<UInt8>, from start: Int) -> BodyDecodingResult {
         precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
         var index = start
         while true {
@@ -170,7 +170,7 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    private mutating func data(from index: Int, available: Int) -> BodyStep {
+    private mutating func data(from index: Int, available: Int) -> BodyDecodingResult {
         let count = Int(min(remaining, UInt64(available)))
         remaining -= UInt64(count)
         if remaining == 0 { state = state == .chunk ? .chunkCarriageReturn : .done }

@@ -9,6 +9,6 @@ extension EntryName {
             self = whole
             return
         }
-        self = whole.placed(with: EntryName(sha256(key.span.extracting(0..<urlEnd)).span))
+        self = whole.colocated(with: EntryName(sha256(key.span.extracting(0..<urlEnd)).span))
     }
 }

@@ -1,25 +1,25 @@
 import HTTPRules
 
 /// What stands at the beginning of a line in the field section of a head.
-enum FieldStep {
+enum FieldLineParseResult {
     /// A field line; the next one begins at `next`.
-    case line(LineMark, next: Int)
+    case line(FieldLineLocation, next: Int)
     /// The empty line; the head ends at the offset.
     case end(Int)
     /// The line's end is not there yet: no control byte but tab lies before `scanned`.
     case incomplete(scanned: Int)
     /// The line is no field line; the fault is at the offset.
-    case fault(LineFault, at: Int)
+    case invalid(LineSyntaxError, at: Int)
 }
 
 /// Reads field lines (RFC 9112 §5).
 ///
 /// A line is judged when its end has come, or a control byte that may not be in it: so the verdict
 /// on a head does not depend on the pieces in which it arrived.
-enum FieldLineScan {
+enum FieldLineParser {
     /// The field line at `start`, of which nothing at `end` or later is looked at.
     @inline(__always)
-    static func next(_ bytes: Span<UInt8>, at start: Int, end: Int) -> FieldStep {
+    static func parseLine(_ bytes: Span<UInt8>, at start: Int, end: Int) -> FieldLineParseResult {
         let first = bytes.word(at: start, end: end)
         if UInt16(truncatingIfNeeded: first) == 0x0A0D { return .end(start &+ 2) }
         var words: (UInt64, UInt64, UInt64) = (first | ByteLanes.caseBits, 0, 0)
@@ -33,46 +33,46 @@ enum FieldLineScan {
                 let third = bytes.word(at: start &+ 16, end: end)
                 outside = ByteLanes.outsideCommonName(third)
                 nameEnd &+= 8
-                guard outside != 0 else { return unusual(bytes, at: start, end: end) }
+                guard outside != 0 else { return parseUncommonLine(bytes, at: start, end: end) }
                 words.1 = second | ByteLanes.caseBits
-                words.2 = (third | ByteLanes.caseBits) & below(outside)
+                words.2 = (third | ByteLanes.caseBits) & maskBelow(outside)
             } else {
-                words.1 = (second | ByteLanes.caseBits) & below(outside)
+                words.1 = (second | ByteLanes.caseBits) & maskBelow(outside)
             }
         } else {
-            words.0 &= below(outside)
+            words.0 &= maskBelow(outside)
         }
         nameEnd &+= ByteLanes.firstIndex(outside)
         guard nameEnd > start, bytes.byte(at: nameEnd, end: end) == Byte.colon else {
-            return unusual(bytes, at: start, end: end)
+            return parseUncommonLine(bytes, at: start, end: end)
         }
         let id = FieldName(first: words.0, second: words.1, third: words.2)
-        return value(bytes, id: id, from: start, nameEnd: nameEnd, end: end)
+        return parseValue(bytes, id: id, from: start, nameEnd: nameEnd, end: end)
     }
 
     /// All bytes below the lowest marked one; at least one is marked.
     @inline(__always)
-    private static func below(_ lanes: UInt64) -> UInt64 {
+    private static func maskBelow(_ lanes: UInt64) -> UInt64 {
         let lowest = lanes & (0 &- lanes)
         return (lowest &>> 7) &- 1
     }
 
     /// The line whose name ends before the colon at `nameEnd`.
     @inline(__always)
-    private static func value(
+    private static func parseValue(
         _ bytes: Span<UInt8>, id: FieldName, from start: Int, nameEnd: Int, end: Int
-    ) -> FieldStep {
+    ) -> FieldLineParseResult {
         var valueStart = nameEnd &+ 1
         while isSpace(bytes.byte(at: valueStart, end: end)) { valueStart &+= 1 }
         let stop = bytes.firstControl(from: valueStart, end: end)
         guard bytes.holdsLineEnd(at: stop, end: end) else {
-            return unended(bytes, at: stop, end: end)
+            return unterminatedLine(bytes, at: stop, end: end)
         }
         var valueEnd = stop
         while valueEnd > valueStart, isSpace(bytes.byte(at: valueEnd &- 1, end: end)) {
             valueEnd &-= 1
         }
-        let mark = LineMark(
+        let mark = FieldLineLocation(
             id: id, nameStart: UInt32(truncatingIfNeeded: start),
             nameCount: UInt32(truncatingIfNeeded: nameEnd &- start),
             valueStart: UInt32(truncatingIfNeeded: valueStart),
@@ -89,35 +89,39 @@ enum FieldLineScan {
 
     /// A line whose name is long, holds other bytes than letters and `-`, or is wrong.
     @inline(never)
-    private static func unusual(_ bytes: Span<UInt8>, at start: Int, end: Int) -> FieldStep {
+    private static func parseUncommonLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
+        -> FieldLineParseResult
+    {
         var nameEnd = start
         while ByteClass.token.contains(bytes.byte(at: nameEnd, end: end)) { nameEnd += 1 }
         let byte = bytes.byte(at: nameEnd, end: end)
         if byte == Byte.colon, nameEnd > start {
-            return value(bytes, id: .other, from: start, nameEnd: nameEnd, end: end)
+            return parseValue(bytes, id: .other, from: start, nameEnd: nameEnd, end: end)
         }
         let stop = bytes.firstControl(from: start, end: end)
         guard stop < end, !(stop == end - 1 && bytes[stop] == Byte.carriageReturn) else {
             return .incomplete(scanned: stop)
         }
         guard nameEnd < stop || bytes.holdsLineEnd(at: stop, end: end) else {
-            return .fault(LineFault.control(bytes, at: stop), at: stop)
+            return .invalid(LineSyntaxError.forControlByte(bytes, at: stop), at: stop)
         }
-        if byte == Byte.colon { return .fault(.emptyName, at: nameEnd) }
-        guard isSpace(byte) else { return .fault(.nameNotToken, at: nameEnd) }
-        if nameEnd == start { return .fault(.leadingSpace, at: start) }
+        if byte == Byte.colon { return .invalid(.emptyName, at: nameEnd) }
+        guard isSpace(byte) else { return .invalid(.invalidNameToken, at: nameEnd) }
+        if nameEnd == start { return .invalid(.leadingSpace, at: start) }
         var afterSpace = nameEnd
         while isSpace(bytes.byte(at: afterSpace, end: end)) { afterSpace += 1 }
         let colonFollows = bytes.byte(at: afterSpace, end: end) == Byte.colon
-        return .fault(colonFollows ? .spaceBeforeColon : .nameNotToken, at: nameEnd)
+        return .invalid(colonFollows ? .spaceBeforeColon : .invalidNameToken, at: nameEnd)
     }
 
     /// The line is not ended by the control byte at `stop`, or by the end of what has come.
     @inline(never)
-    static func unended(_ bytes: Span<UInt8>, at stop: Int, end: Int) -> FieldStep {
+    static func unterminatedLine(_ bytes: Span<UInt8>, at stop: Int, end: Int)
+        -> FieldLineParseResult
+    {
         guard stop < end, !(stop == end - 1 && bytes[stop] == Byte.carriageReturn) else {
             return .incomplete(scanned: stop)
         }
-        return .fault(LineFault.control(bytes, at: stop), at: stop)
+        return .invalid(LineSyntaxError.forControlByte(bytes, at: stop), at: stop)
     }
 }

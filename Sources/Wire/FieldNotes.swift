@@ -3,19 +3,19 @@ import HTTPRules
 
 /// What a parser remembers of the fields that decide where a message ends and what becomes of the
 /// connection, while it reads them.
-struct FieldNotes {
+struct FramingFields {
     var contentLength: UInt64?
     var hasHost = false
     var codings = TransferCodings()
     /// `close` occurs in Connection.
-    var saysClose = false
+    var hasCloseOption = false
     /// `keep-alive` occurs in Connection.
-    var saysKeepAlive = false
+    var hasKeepAliveOption = false
     var expectsContinue = false
 
     /// True for the names that a parser has to act on.
     @inline(__always)
-    static func concerns(_ name: FieldName) -> Bool {
+    static func isRelevant(_ name: FieldName) -> Bool {
         switch name {
         case .host, .contentLength, .transferEncoding, .connection, .expect: true
         default: false
@@ -25,13 +25,13 @@ struct FieldNotes {
     /// Notes the options of one Connection line (RFC 9110 §7.6.1).
     ///
     /// What is no token says nothing.
-    mutating func noteConnection(_ bytes: Span<UInt8>, at value: Range<Int>) {
+    mutating func recordConnectionOptions(_ bytes: Span<UInt8>, at value: Range<Int>) {
         var index = value.lowerBound
         while index < value.upperBound {
             let element = ListElement.next(bytes, from: index, end: value.upperBound)
             switch element.range.count {
-            case 5: if Self.isClose(bytes, element.range) { saysClose = true }
-            case 10: if Self.isKeepAlive(bytes, element.range) { saysKeepAlive = true }
+            case 5: if Self.isClose(bytes, element.range) { hasCloseOption = true }
+            case 10: if Self.isKeepAlive(bytes, element.range) { hasKeepAliveOption = true }
             default: break
             }
             index = element.next
@@ -56,7 +56,7 @@ struct FieldNotes {
 
     /// Whether the connection may be used again (RFC 9112 §9.3).
     func isPersistent(isHTTP10: Bool) -> Bool {
-        !saysClose && (!isHTTP10 || saysKeepAlive)
+        !hasCloseOption && (!isHTTP10 || hasKeepAliveOption)
     }
 }
 
@@ -71,22 +71,22 @@ struct TransferCodings {
     var isChunkedOnly: Bool { chunkedCount == 1 && !hasOther && !isMalformed }
 
     /// Notes one line; an empty element is malformed, since framing is not to be guessed.
-    mutating func note(_ bytes: Span<UInt8>, at value: Range<Int>) {
+    mutating func record(_ bytes: Span<UInt8>, at value: Range<Int>) {
         if value.isEmpty || bytes[value.upperBound - 1] == Byte.comma { isMalformed = true }
         var index = value.lowerBound
         while index < value.upperBound {
             let element = ListElement.next(bytes, from: index, end: value.upperBound)
             if chunkedCount > 0 { isMalformed = true }
-            if bytes.holdsIgnoringCase("chunked", at: element.range) {
+            if bytes.matchesIgnoringCase("chunked", at: element.range) {
                 chunkedCount += 1
             } else {
-                noteOther(bytes, at: element.range)
+                recordOther(bytes, at: element.range)
             }
             index = element.next
         }
     }
 
-    private mutating func noteOther(_ bytes: Span<UInt8>, at element: Range<Int>) {
+    private mutating func recordOther(_ bytes: Span<UInt8>, at element: Range<Int>) {
         hasOther = true
         if element.isEmpty { isMalformed = true }
         for index in element where !ByteClass.token.contains(bytes[index]) { isMalformed = true }
@@ -116,8 +116,10 @@ struct ListElement {
         }
         var lower = start
         var upper = comma
-        while lower < upper, FieldLineScan.isSpace(bytes.byte(at: lower, end: end)) { lower &+= 1 }
-        while upper > lower, FieldLineScan.isSpace(bytes.byte(at: upper &- 1, end: end)) {
+        while lower < upper, FieldLineParser.isSpace(bytes.byte(at: lower, end: end)) {
+            lower &+= 1
+        }
+        while upper > lower, FieldLineParser.isSpace(bytes.byte(at: upper &- 1, end: end)) {
             upper &-= 1
         }
         return ListElement(range: lower..<upper, next: comma &+ 1)

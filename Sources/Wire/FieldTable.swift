@@ -5,7 +5,7 @@ package import HTTPRules
 ///
 /// Plain numbers, because the initialisers of ``FieldLine`` and ``Extent`` are calls into other
 /// targets, which most lines never need.
-struct LineMark {
+struct FieldLineLocation {
     var id: FieldName
     var nameStart: UInt32
     var nameCount: UInt32
@@ -33,7 +33,7 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
     /// The lines; only the first ``count`` of them belong to the present head and are to be read.
     ///
     /// Memory of its own, because an array asks at each line whether it is shared.
-    private let marks: UnsafeMutablePointer<LineMark>
+    private let locations: UnsafeMutablePointer<FieldLineLocation>
     private let capacity: Int
     /// Lines of the present head.
     package private(set) var count = 0
@@ -44,11 +44,11 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
     package init(fieldsMax: Int) {
         precondition(fieldsMax >= 0)
         capacity = fieldsMax
-        unsafe marks = .allocate(capacity: fieldsMax)
+        unsafe locations = .allocate(capacity: fieldsMax)
     }
 
     deinit {
-        unsafe marks.deallocate()
+        unsafe locations.deallocate()
     }
 
     /// The names that occur; ``FieldName/other`` stands for all that have no case of their own.
@@ -57,14 +57,14 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
     /// The line at `index`, which must be less than ``count``.
     package subscript(index: Int) -> FieldLine {
         precondition(index < count)
-        return unsafe marks[index].line
+        return unsafe locations[index].line
     }
 
     /// The value of the first line with this name.
     package func first(_ name: FieldName) -> Extent? {
         guard contains(name) else { return nil }
-        for index in 0..<count where unsafe marks[index].id == name {
-            return unsafe marks[index].valueExtent
+        for index in 0..<count where unsafe locations[index].id == name {
+            return unsafe locations[index].valueExtent
         }
         return nil
     }
@@ -88,9 +88,9 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
 
     /// False if there is no room left.
     @inline(__always)
-    mutating func append(_ mark: LineMark) -> Bool {
+    mutating func append(_ mark: FieldLineLocation) -> Bool {
         guard count < capacity else { return false }
-        unsafe marks.advanced(by: count).initialize(to: mark)
+        unsafe locations.advanced(by: count).initialize(to: mark)
         count &+= 1
         bits |= Self.bit(mark.id)
         return true

@@ -15,13 +15,13 @@ struct HeadProgress {
     ///
     /// A caller that moved the bytes starts anew: offsets are counted from the span's beginning.
     @inline(__always)
-    func continues(from start: Int, end: Int) -> Bool {
+    func canResume(from start: Int, end: Int) -> Bool {
         base == start && scanned <= end
     }
 
     /// True if the unfinished line may be ended now, or holds a byte that ends the wait for its
     /// end.
-    mutating func lineMayEnd(_ bytes: Span<UInt8>, end: Int) -> Bool {
+    mutating func scanForLineEnd(_ bytes: Span<UInt8>, end: Int) -> Bool {
         scanned = bytes.firstControl(from: scanned, end: end)
         return scanned < end
             && !(scanned == end - 1 && bytes[scanned] == Byte.carriageReturn)

@@ -15,14 +15,14 @@ package enum ProxyProtocol {
     package static let binaryBytesMax = 4 * 1024
 
     /// The header at the beginning of `bytes`, which are the first of a connection.
-    package static func read(_ bytes: Span<UInt8>) -> ProxyHeader {
+    package static func read(_ bytes: Span<UInt8>) -> ProxyProtocolResult {
         guard bytes.count > 0 else { return .needsMore }
         return bytes[0] == signature[0] ? binary(bytes) : line(bytes)
     }
 }
 
 /// What ``ProxyProtocol/read(_:)`` found.
-package enum ProxyHeader: Hashable, Sendable {
+package enum ProxyProtocolResult: Hashable, Sendable {
     /// All bytes are the beginning of a header. Call again with the same bytes and more.
     case needsMore
     /// Who connected to the proxy, or nil if it does not say (`UNKNOWN`, `LOCAL`): then the
@@ -50,13 +50,13 @@ extension ProxyProtocol {
     private static let v4 = Array("PROXY TCP4 ".utf8)
     private static let v6 = Array("PROXY TCP6 ".utf8)
 
-    private static func line(_ bytes: Span<UInt8>) -> ProxyHeader {
+    private static func line(_ bytes: Span<UInt8>) -> ProxyProtocolResult {
         let limit = min(bytes.count, lineBytesMax)
         var stop = 0
         while stop < limit, bytes[stop] != Byte.carriageReturn { stop += 1 }
-        let isUnknown = begins(bytes, to: stop, with: unknown)
-        let isV4 = begins(bytes, to: stop, with: v4)
-        guard isUnknown || isV4 || begins(bytes, to: stop, with: v6) else { return .refused }
+        let isUnknown = hasPrefix(bytes, to: stop, with: unknown)
+        let isV4 = hasPrefix(bytes, to: stop, with: v4)
+        guard isUnknown || isV4 || hasPrefix(bytes, to: stop, with: v6) else { return .refused }
         // Whatever the proxy says of a connection it does not know is to be ignored.
         if isUnknown, stop > unknown.count, bytes[unknown.count] != Byte.space { return .refused }
         guard stop + 1 < limit else {
@@ -73,7 +73,7 @@ extension ProxyProtocol {
     }
 
     /// True if the bytes before `end` begin like `text`, as far as they go.
-    private static func begins(_ bytes: Span<UInt8>, to end: Int, with text: [UInt8]) -> Bool {
+    private static func hasPrefix(_ bytes: Span<UInt8>, to end: Int, with text: [UInt8]) -> Bool {
         for index in 0..<min(end, text.count) where bytes[index] != text[index] { return false }
         return true
     }
@@ -121,7 +121,7 @@ extension ProxyProtocol {
     /// Signature, version and command, family and transport, length.
     private static let fixedCount = 16
 
-    private static func binary(_ bytes: Span<UInt8>) -> ProxyHeader {
+    private static func binary(_ bytes: Span<UInt8>) -> ProxyProtocolResult {
         for index in 0..<min(bytes.count, signature.count) where bytes[index] != signature[index] {
             return .refused
         }

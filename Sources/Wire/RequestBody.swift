@@ -1,14 +1,14 @@
 import Ground
 
 /// How the body of a request that is sent is framed (RFC 9112 §6).
-package enum RequestBody: Hashable, Sendable {
+package enum RequestBodyFraming: Hashable, Sendable {
     /// There is none, and no field says so.
     case none
     /// Content-Length, in bytes; 0 for a body that is said to be empty (RFC 9110 §8.6).
     case length(UInt64)
     case chunked
     /// Bytes of another protocol, until one side ends the connection (RFC 9110 §7.8).
-    case switched
+    case upgraded
 
     /// The framing of a request that was received; nil for one that only answers have.
     package init?(_ framing: BodyFraming) {
@@ -26,7 +26,7 @@ package enum RequestBody: Hashable, Sendable {
     /// Appends the field line that says so, with its CR LF.
     package func appendField(to head: inout [UInt8]) {
         switch self {
-        case .none, .switched: break
+        case .none, .upgraded: break
         case .length(let count):
             head += Array("Content-Length: ".utf8)
             ASCII.append(count, to: &head)

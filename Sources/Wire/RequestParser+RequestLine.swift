@@ -13,11 +13,11 @@ package enum TargetForm: Hashable, Sendable {
 }
 
 extension RequestParser {
-    enum LineStep {
+    enum RequestLineResult {
         case next(Int)
-        /// As ``FieldStep/incomplete(scanned:)``; the line begins at `lineStart`.
+        /// As ``FieldLineParseResult/incomplete(scanned:)``; the line begins at `lineStart`.
         case incomplete(lineStart: Int, scanned: Int)
-        case refused(RequestRefusal)
+        case refused(RequestParseError)
     }
 
     /// `HTTP/1.` before a digit, first byte lowest.
@@ -26,7 +26,9 @@ extension RequestParser {
 
     /// Reads the request line at `start`, after one empty line at most.
     @inline(__always)
-    mutating func requestLine(_ bytes: Span<UInt8>, at start: Int, end: Int) -> LineStep {
+    mutating func parseRequestLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
+        -> RequestLineResult
+    {
         var first = bytes.word(at: start, end: end)
         var lineStart = start
         if UInt16(truncatingIfNeeded: first) == 0x0A0D, start == progress.base {
@@ -39,7 +41,7 @@ extension RequestParser {
             method = .get
             targetStart = lineStart &+ 4
         } else {
-            targetStart = otherMethod(bytes, at: lineStart, end: lineEnd)
+            targetStart = parseOtherMethod(bytes, at: lineStart, end: lineEnd)
         }
         methodName = Extent(start: lineStart, count: targetStart &- lineStart &- 1)
         var targetEnd = targetStart
@@ -57,7 +59,7 @@ extension RequestParser {
             bytes.byte(at: targetEnd, end: lineEnd) == Byte.space,
             (version ^ Self.versionStart) << 8 == 0, minor < 10,
             bytes.holdsLineEnd(at: targetEnd &+ 9, end: lineEnd)
-        else { return judge(bytes, at: lineStart, end: lineEnd) }
+        else { return diagnoseRequestLine(bytes, at: lineStart, end: lineEnd) }
         isHTTP10 = minor == 0
         target = Extent(start: targetStart, count: targetEnd &- targetStart)
         if targetEnd &- targetStart > limits.targetBytesMax {
@@ -66,7 +68,7 @@ extension RequestParser {
         if bytes.byte(at: targetStart, end: lineEnd) == Byte.slash, method != .connect {
             form = .origin
             path = target
-        } else if let refusal = otherForm(bytes) {
+        } else if let refusal = parseOtherTargetForm(bytes) {
             return .refused(refusal)
         }
         return .next(targetEnd &+ 11)
@@ -74,7 +76,7 @@ extension RequestParser {
 
     /// The offset past the method and its space, or `start` if there is no token with a space.
     @inline(never)
-    private mutating func otherMethod(_ bytes: Span<UInt8>, at start: Int, end: Int) -> Int {
+    private mutating func parseOtherMethod(_ bytes: Span<UInt8>, at start: Int, end: Int) -> Int {
         var index = start
         while ByteClass.token.contains(bytes.byte(at: index, end: end)) { index += 1 }
         guard index > start, bytes.byte(at: index, end: end) == Byte.space else { return start }
@@ -85,7 +87,7 @@ extension RequestParser {
 
     /// Sets what a target that does not begin with `/` says.
     @inline(never)
-    private mutating func otherForm(_ bytes: Span<UInt8>) -> RequestRefusal? {
+    private mutating func parseOtherTargetForm(_ bytes: Span<UInt8>) -> RequestParseError? {
         path = .empty
         if method == .connect {
             form = .authority
@@ -100,9 +102,9 @@ extension RequestParser {
         form = .absolute
         let start = Int(target.start)
         let afterScheme: Int
-        if target.count > 7, bytes.holdsIgnoringCase("http://", at: start..<start + 7) {
+        if target.count > 7, bytes.matchesIgnoringCase("http://", at: start..<start + 7) {
             afterScheme = start + 7
-        } else if target.count > 8, bytes.holdsIgnoringCase("https://", at: start..<start + 8) {
+        } else if target.count > 8, bytes.matchesIgnoringCase("https://", at: start..<start + 8) {
             afterScheme = start + 8
         } else {
             return .targetForm
@@ -119,7 +121,9 @@ extension RequestParser {
 
     /// Says what is wrong with a request line that could not be read, if its end has come.
     @inline(never)
-    private func judge(_ bytes: Span<UInt8>, at start: Int, end: Int) -> LineStep {
+    private func diagnoseRequestLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
+        -> RequestLineResult
+    {
         let stop = bytes.firstControl(from: start, end: end)
         guard stop < end, !(stop == end - 1 && bytes[stop] == Byte.carriageReturn) else {
             return .incomplete(lineStart: start, scanned: stop)
@@ -128,7 +132,7 @@ extension RequestParser {
             return .refused(.blankLines)
         }
         guard bytes.holdsLineEnd(at: stop, end: end) else {
-            return .refused(.line(LineFault.control(bytes, at: stop), at: stop))
+            return .refused(.line(LineSyntaxError.forControlByte(bytes, at: stop), at: stop))
         }
         var index = start
         while ByteClass.token.contains(bytes.byte(at: index, end: stop)) { index += 1 }
@@ -144,7 +148,7 @@ extension RequestParser {
         guard bytes[index] == Byte.space else {
             return .refused(.targetByte(bytes[index], at: index))
         }
-        return .refused(versionFault(bytes, at: index + 1, end: stop))
+        return .refused(versionError(bytes, at: index + 1, end: stop))
     }
 
     private func isBlank(_ bytes: Span<UInt8>, at start: Int, end: Int) -> Bool {
@@ -152,8 +156,8 @@ extension RequestParser {
     }
 
     /// A version that is well formed but unknown is told from what is no version.
-    private func versionFault(_ bytes: Span<UInt8>, at start: Int, end: Int) -> RequestRefusal {
-        guard end - start == 8, bytes.holds("HTTP/", at: start..<start + 5),
+    private func versionError(_ bytes: Span<UInt8>, at start: Int, end: Int) -> RequestParseError {
+        guard end - start == 8, bytes.matches("HTTP/", at: start..<start + 5),
             ASCII.isDigit(bytes[start + 5]), bytes[start + 6] == 0x2E,
             ASCII.isDigit(bytes[start + 7])
         else { return .malformedRequestLine }

@@ -2,13 +2,13 @@ package import Ground
 import HTTPRules
 
 /// What ``RequestParser/parse(_:from:)`` found.
-package enum RequestParse: Hashable, Sendable {
+package enum RequestParseResult: Hashable, Sendable {
     /// The head's end has not come. Call again with the same bytes and more.
     case incomplete
     /// The head ends before the offset `end`, where the body or the next request begins.
     case head(end: Int)
     /// Answer with the refusal's status and close.
-    case refused(RequestRefusal)
+    case refused(RequestParseError)
 }
 
 /// Reads request heads of HTTP/1.1 and HTTP/1.0 in place (RFC 9112); one per connection.
@@ -35,7 +35,7 @@ package struct RequestParser: ~Copyable {
     package internal(set) var path = Extent.empty
 
     /// Has ``path`` end at the offset `end`: what stands behind it was for this node alone.
-    package mutating func cutPath(at end: Int) {
+    package mutating func truncatePath(at end: Int) {
         precondition(path.range.lowerBound <= end && end <= path.end, "\(end) is not in \(path)")
         path = Extent(start: path.range.lowerBound, count: end - path.range.lowerBound)
     }
@@ -54,7 +54,7 @@ package struct RequestParser: ~Copyable {
     package internal(set) var fields: FieldTable
 
     var progress = HeadProgress()
-    var notes = FieldNotes()
+    var framingFields = FramingFields()
 
     package init(limits: HeadLimits = HeadLimits()) {
         self.limits = limits
@@ -66,28 +66,30 @@ package struct RequestParser: ~Copyable {
     /// One empty line before the head is skipped (RFC 9112 §2.2). After `.incomplete` the call is
     /// repeated with the same bytes and more behind them; only what is new is then searched.
     /// After any other result the next call reads a new head.
-    package mutating func parse(_ bytes: Span<UInt8>, from start: Int) -> RequestParse {
+    package mutating func parse(_ bytes: Span<UInt8>, from start: Int) -> RequestParseResult {
         precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
         let end = start &+ min(bytes.count &- start, limits.headBytesMax)
         var position = start
-        if progress.continues(from: start, end: end) {
-            guard progress.lineMayEnd(bytes, end: end) else { return wait(bytes, from: start) }
+        if progress.canResume(from: start, end: end) {
+            guard progress.scanForLineEnd(bytes, end: end) else {
+                return awaitMoreBytes(bytes, from: start)
+            }
             position = progress.lineStart
         } else {
             begin(at: start)
         }
         if !progress.hasFirstLine {
-            switch requestLine(bytes, at: position, end: end) {
+            switch parseRequestLine(bytes, at: position, end: end) {
             case .next(let next): position = next
             case .incomplete(let lineStart, let scanned):
                 progress.lineStart = lineStart
                 progress.scanned = scanned
-                return wait(bytes, from: start)
+                return awaitMoreBytes(bytes, from: start)
             case .refused(let refusal): return refuse(refusal)
             }
             progress.hasFirstLine = true
         }
-        return fieldSection(bytes, at: position, start: start, end: end)
+        return parseFieldSection(bytes, at: position, start: start, end: end)
     }
 
     /// Forgets a head that has not come in full, so that the next call reads a new one.
@@ -99,43 +101,45 @@ package struct RequestParser: ~Copyable {
     private mutating func begin(at start: Int) {
         progress = HeadProgress()
         progress.base = start
-        notes = FieldNotes()
+        framingFields = FramingFields()
         fields.removeAll()
         host = .empty
     }
 
     @inline(__always)
-    private mutating func fieldSection(
+    private mutating func parseFieldSection(
         _ bytes: Span<UInt8>, at position: Int, start: Int, end: Int
-    ) -> RequestParse {
+    ) -> RequestParseResult {
         var position = position
         while true {
-            switch FieldLineScan.next(bytes, at: position, end: end) {
+            switch FieldLineParser.parseLine(bytes, at: position, end: end) {
             case .line(let line, let next):
                 guard fields.append(line) else {
                     return refuse(.tooManyFields(fieldsMax: limits.fieldsMax))
                 }
-                if FieldNotes.concerns(line.id),
-                    let refusal = note(bytes, line)
+                if FramingFields.isRelevant(line.id),
+                    let refusal = recordField(bytes, line)
                 {
                     return refuse(refusal)
                 }
                 position = next
             case .end(let headEnd):
-                if let refusal = settle(bytes) { return refuse(refusal) }
+                if let refusal = finishHead(bytes) { return refuse(refusal) }
                 progress.base = -1
                 return .head(end: headEnd)
             case .incomplete(let scanned):
                 progress.lineStart = position
                 progress.scanned = scanned
-                return wait(bytes, from: start)
-            case .fault(let fault, let offset): return refuse(.line(fault, at: offset))
+                return awaitMoreBytes(bytes, from: start)
+            case .invalid(let fault, let offset): return refuse(.line(fault, at: offset))
             }
         }
     }
 
     /// There is no more to read: waits for more bytes unless a limit has been reached.
-    private mutating func wait(_ bytes: Span<UInt8>, from start: Int) -> RequestParse {
+    private mutating func awaitMoreBytes(_ bytes: Span<UInt8>, from start: Int)
+        -> RequestParseResult
+    {
         let isFull = bytes.count - start >= limits.headBytesMax
         if progress.hasFirstLine {
             return isFull ? refuse(.headTooLarge(bytesMax: limits.headBytesMax)) : .incomplete
@@ -143,12 +147,12 @@ package struct RequestParser: ~Copyable {
         guard isFull || bytes.count - progress.lineStart >= requestLineBytesMax else {
             return .incomplete
         }
-        return refuse(lineTooLong(bytes))
+        return refuse(lineLengthError(bytes))
     }
 
     /// Says what is too long of a request line without end: the method, if not even that has ended
     /// (RFC 9112 §3).
-    private func lineTooLong(_ bytes: Span<UInt8>) -> RequestRefusal {
+    private func lineLengthError(_ bytes: Span<UInt8>) -> RequestParseError {
         let end = min(
             bytes.count, progress.base &+ limits.headBytesMax,
             progress.lineStart &+ requestLineBytesMax)
@@ -159,7 +163,7 @@ package struct RequestParser: ~Copyable {
             : .targetTooLong(bytesMax: limits.targetBytesMax)
     }
 
-    private mutating func refuse(_ refusal: RequestRefusal) -> RequestParse {
+    private mutating func refuse(_ refusal: RequestParseError) -> RequestParseResult {
         progress.base = -1
         return .refused(refusal)
     }

@@ -3,13 +3,13 @@
 /// The connection is closed after the answer: where the next request would begin is not known, or
 /// not to be trusted.
 /// Offsets are counted from the beginning of the span that was parsed.
-package enum RequestRefusal: Hashable, Sendable {
+package enum RequestParseError: Hashable, Sendable {
     /// Not `method SP target SP HTTP/1.1` (RFC 9112 §3), HTTP/0.9 included.
     case malformedRequestLine
     /// More than one empty line before the request line, or one that is not CR LF (RFC 9112 §2.2).
     case blankLines
     /// A line that is no line of HTTP/1.1.
-    case line(LineFault, at: Int)
+    case line(LineSyntaxError, at: Int)
     /// A byte in the target that no URI holds: control bytes, `#`, or one that is not ASCII.
     case targetByte(UInt8, at: Int)
     /// The target is none of the four forms, or not the one its method demands (RFC 9112 §3.2).
@@ -55,12 +55,12 @@ package enum RequestRefusal: Hashable, Sendable {
     }
 
     /// A sentence for whoever sent the request.
-    package var sentence: String {
+    package var message: String {
         switch self {
         case .malformedRequestLine:
             "The request line is not a method, a target and a version with one space between them."
         case .blankLines: "More than one empty line precedes the request line."
-        case .line(let fault, at: _): fault.sentence
+        case .line(let fault, at: _): fault.message
         case .targetByte(UInt8(ascii: "#"), at: _):
             "The request target holds a #, which has to be percent-encoded: # is written %23."
         case .targetByte(let byte, at: _):

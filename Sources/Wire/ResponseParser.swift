@@ -2,27 +2,27 @@ import Ground
 package import HTTPRules
 
 /// What ``ResponseParser/parse(_:from:requestIsHead:)`` found.
-package enum ResponseParse: Hashable, Sendable {
+package enum ResponseParseResult: Hashable, Sendable {
     /// The head's end has not come. Call again with the same bytes and more.
     case incomplete
     /// An interim answer (1xx, RFC 9110 §15.2) ends before `end`; another head follows there.
-    case interim(AnswerHead, end: Int)
+    case interim(ResponseHead, end: Int)
     /// The final head ends before `end`, where the body begins.
-    case head(ResponseHead, end: Int)
+    case head(FramedResponseHead, end: Int)
     /// The answer is not to be used; close the connection.
-    case refused(ResponseRefusal)
+    case refused(ResponseParseError)
 }
 
 /// An origin's final answer without its body.
-package struct ResponseHead: Hashable, Sendable {
-    package var answer: AnswerHead
+package struct FramedResponseHead: Hashable, Sendable {
+    package var head: ResponseHead
     /// How the body ends; hand it to ``BodyDecoder``.
     package var framing: BodyFraming
     /// False if the connection cannot be used again (RFC 9112 §9.3).
     package var isPersistent: Bool
 
-    package init(answer: AnswerHead, framing: BodyFraming, isPersistent: Bool) {
-        self.answer = answer
+    package init(response: ResponseHead, framing: BodyFraming, isPersistent: Bool) {
+        self.head = response
         self.framing = framing
         self.isPersistent = isPersistent
     }
@@ -42,13 +42,13 @@ package struct ResponseHead: Hashable, Sendable {
 package struct ResponseParser: ~Copyable {
     package let limits: HeadLimits
     /// A switch of protocols was asked for: a 101 is final, and what follows is no HTTP.
-    package var takesSwitch = false
+    package var acceptsProtocolSwitch = false
     private var progress = HeadProgress()
-    private var notes = FieldNotes()
+    private var framingFields = FramingFields()
     private var status: UInt16 = 0
     private var isHTTP10 = false
     /// An interim answer said that the connection ends, which it may do only after the final one.
-    private var interimSaidClose = false
+    private var interimHadCloseOption = false
     private var fields: FieldTable
 
     /// `limits.targetBytesMax` does not apply.
@@ -63,37 +63,41 @@ package struct ResponseParser: ~Copyable {
     /// other result the next call reads a new head.
     package mutating func parse(
         _ bytes: Span<UInt8>, from start: Int, requestIsHead: Bool
-    ) -> ResponseParse {
+    ) -> ResponseParseResult {
         precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
         let end = start + min(bytes.count - start, limits.headBytesMax)
         var position = start
-        if progress.continues(from: start, end: end) {
-            guard progress.lineMayEnd(bytes, end: end) else { return wait(bytes, from: start) }
+        if progress.canResume(from: start, end: end) {
+            guard progress.scanForLineEnd(bytes, end: end) else {
+                return awaitMoreBytes(bytes, from: start)
+            }
             position = progress.lineStart
         } else {
             begin(at: start)
         }
         if !progress.hasFirstLine {
-            switch statusLine(bytes, at: position, end: end) {
+            switch parseStatusLine(bytes, at: position, end: end) {
             case .end(let next): position = next
-            case .incomplete(let scanned): return wait(bytes, from: start, at: position, scanned)
+            case .incomplete(let scanned):
+                return awaitMoreBytes(bytes, from: start, at: position, scanned)
             case .refused(let refusal): return refuse(refusal)
             }
             progress.hasFirstLine = true
         }
         while true {
-            switch FieldLineScan.next(bytes, at: position, end: end) {
+            switch FieldLineParser.parseLine(bytes, at: position, end: end) {
             case .line(let line, let next):
                 guard fields.append(line) else {
                     return refuse(.tooManyFields(fieldsMax: limits.fieldsMax))
                 }
-                if let refusal = note(bytes, line) { return refuse(refusal) }
+                if let refusal = recordField(bytes, line) { return refuse(refusal) }
                 position = next
             case .end(let headEnd):
                 progress.base = -1
-                return settle(bytes, start..<headEnd, requestIsHead: requestIsHead)
-            case .incomplete(let scanned): return wait(bytes, from: start, at: position, scanned)
-            case .fault(let fault, let offset): return refuse(.line(fault, at: offset))
+                return finishHead(bytes, start..<headEnd, requestIsHead: requestIsHead)
+            case .incomplete(let scanned):
+                return awaitMoreBytes(bytes, from: start, at: position, scanned)
+            case .invalid(let fault, let offset): return refuse(.line(fault, at: offset))
             }
         }
     }
@@ -101,51 +105,55 @@ package struct ResponseParser: ~Copyable {
     /// Forgets a head that has not come in full, so that the next call reads a new one.
     package mutating func reset() {
         progress.base = -1
-        interimSaidClose = false
+        interimHadCloseOption = false
     }
 
     private mutating func begin(at start: Int) {
         progress = HeadProgress()
         progress.base = start
-        notes = FieldNotes()
+        framingFields = FramingFields()
         fields.removeAll()
     }
 
-    private mutating func wait(
+    private mutating func awaitMoreBytes(
         _ bytes: Span<UInt8>, from start: Int, at lineStart: Int, _ scanned: Int
-    ) -> ResponseParse {
+    ) -> ResponseParseResult {
         progress.lineStart = lineStart
         progress.scanned = scanned
-        return wait(bytes, from: start)
+        return awaitMoreBytes(bytes, from: start)
     }
 
-    private mutating func wait(_ bytes: Span<UInt8>, from start: Int) -> ResponseParse {
+    private mutating func awaitMoreBytes(_ bytes: Span<UInt8>, from start: Int)
+        -> ResponseParseResult
+    {
         guard bytes.count - start >= limits.headBytesMax else { return .incomplete }
         return refuse(.headTooLarge(bytesMax: limits.headBytesMax))
     }
 
-    private mutating func refuse(_ refusal: ResponseRefusal) -> ResponseParse {
+    private mutating func refuse(_ refusal: ResponseParseError) -> ResponseParseResult {
         reset()
         return .refused(refusal)
     }
 }
 
 extension ResponseParser {
-    private enum LineStep {
+    private enum StatusLineResult {
         case end(Int)
         case incomplete(scanned: Int)
-        case refused(ResponseRefusal)
+        case refused(ResponseParseError)
     }
 
-    private mutating func statusLine(_ bytes: Span<UInt8>, at start: Int, end: Int) -> LineStep {
+    private mutating func parseStatusLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
+        -> StatusLineResult
+    {
         let stop = bytes.firstControl(from: start, end: end)
         guard bytes.holdsLineEnd(at: stop, end: end) else {
-            switch FieldLineScan.unended(bytes, at: stop, end: end) {
-            case .fault(let fault, let offset): return .refused(.line(fault, at: offset))
+            switch FieldLineParser.unterminatedLine(bytes, at: stop, end: end) {
+            case .invalid(let fault, let offset): return .refused(.line(fault, at: offset))
             default: return .incomplete(scanned: stop)
             }
         }
-        guard stop - start >= 12, bytes.holds("HTTP/", at: start..<start + 5),
+        guard stop - start >= 12, bytes.matches("HTTP/", at: start..<start + 5),
             ASCII.isDigit(bytes[start + 5]), bytes[start + 6] == 0x2E,
             ASCII.isDigit(bytes[start + 7]), bytes[start + 8] == Byte.space,
             let code = bytes.decimal(at: start + 9..<start + 12), code >= 100,
@@ -157,35 +165,37 @@ extension ResponseParser {
         return .end(stop + 2)
     }
 
-    private mutating func note(_ bytes: Span<UInt8>, _ line: LineMark) -> ResponseRefusal? {
+    private mutating func recordField(_ bytes: Span<UInt8>, _ line: FieldLineLocation)
+        -> ResponseParseError?
+    {
         switch line.id {
-        case .connection: notes.noteConnection(bytes, at: line.value)
-        case .transferEncoding: notes.codings.note(bytes, at: line.value)
+        case .connection: framingFields.recordConnectionOptions(bytes, at: line.value)
+        case .transferEncoding: framingFields.codings.record(bytes, at: line.value)
         case .contentLength:
-            guard notes.contentLength == nil else { return .repeatedContentLength }
+            guard framingFields.contentLength == nil else { return .repeatedContentLength }
             guard let length = bytes.decimal(at: line.value) else {
                 return .invalidContentLength
             }
-            notes.contentLength = length
+            framingFields.contentLength = length
         default: break
         }
         return nil
     }
 
     /// Draws the conclusions from a complete head in `range` (RFC 9112 §6.3).
-    private mutating func settle(
+    private mutating func finishHead(
         _ bytes: Span<UInt8>, _ range: Range<Int>, requestIsHead: Bool
-    ) -> ResponseParse {
+    ) -> ResponseParseResult {
         let hasCoding = fields.contains(.transferEncoding)
         if hasCoding {
             if isHTTP10 || status < 200 { return refuse(.codingNotAllowed) }
-            if notes.contentLength != nil { return refuse(.lengthAndCoding) }
-            guard notes.codings.isChunkedOnly else { return refuse(.transferEncoding) }
+            if framingFields.contentLength != nil { return refuse(.lengthAndCoding) }
+            guard framingFields.codings.isChunkedOnly else { return refuse(.transferEncoding) }
         }
         if status < 200 {
-            if status == 101 { return settleSwitch(bytes, range) }
-            if !notes.isPersistent(isHTTP10: isHTTP10) { interimSaidClose = true }
-            return .interim(answer(bytes, range), end: range.upperBound)
+            if status == 101 { return finishProtocolSwitch(bytes, range) }
+            if !framingFields.isPersistent(isHTTP10: isHTTP10) { interimHadCloseOption = true }
+            return .interim(makeResponseHead(bytes, range), end: range.upperBound)
         }
         let framing: BodyFraming
         if requestIsHead || status == 204 || status == 304 {
@@ -193,33 +203,34 @@ extension ResponseParser {
         } else if hasCoding {
             framing = .chunked
         } else {
-            framing = notes.contentLength.map { .length($0) } ?? .untilClose
+            framing = framingFields.contentLength.map { .length($0) } ?? .untilClose
         }
-        let head = ResponseHead(
-            answer: answer(bytes, range), framing: framing,
-            isPersistent: framing != .untilClose && !interimSaidClose
-                && notes.isPersistent(isHTTP10: isHTTP10))
-        interimSaidClose = false
+        let head = FramedResponseHead(
+            response: makeResponseHead(bytes, range), framing: framing,
+            isPersistent: framing != .untilClose && !interimHadCloseOption
+                && framingFields.isPersistent(isHTTP10: isHTTP10))
+        interimHadCloseOption = false
         return .head(head, end: range.upperBound)
     }
 
-    private mutating func settleSwitch(
+    private mutating func finishProtocolSwitch(
         _ bytes: Span<UInt8>, _ range: Range<Int>
-    ) -> ResponseParse {
-        guard takesSwitch, !isHTTP10 else { return refuse(.unexpectedSwitch) }
-        interimSaidClose = false
-        let head = ResponseHead(
-            answer: answer(bytes, range), framing: .untilClose, isPersistent: false)
+    ) -> ResponseParseResult {
+        guard acceptsProtocolSwitch, !isHTTP10 else { return refuse(.unexpectedSwitch) }
+        interimHadCloseOption = false
+        let head = FramedResponseHead(
+            response: makeResponseHead(bytes, range), framing: .untilClose, isPersistent: false)
         return .head(head, end: range.upperBound)
     }
 
-    private func answer(_ bytes: Span<UInt8>, _ range: Range<Int>) -> AnswerHead {
-        AnswerHead(
-            status: status, bytes: bytes.copy(range), lines: lines(movedTo: range.lowerBound))
+    private func makeResponseHead(_ bytes: Span<UInt8>, _ range: Range<Int>) -> ResponseHead {
+        ResponseHead(
+            status: status, bytes: bytes.copy(range), lines: rebasedLines(movedTo: range.lowerBound)
+        )
     }
 
     /// The lines with extents counted from the head's first byte.
-    private func lines(movedTo start: Int) -> [FieldLine] {
+    private func rebasedLines(movedTo start: Int) -> [FieldLine] {
         fields.copy().map { line in
             FieldLine(
                 id: line.id,

@@ -2,12 +2,12 @@
 ///
 /// Its connection is closed: nothing after this can be trusted.
 /// Offsets are counted from the beginning of the span that was parsed.
-package enum ResponseRefusal: Hashable, Sendable {
+package enum ResponseParseError: Hashable, Sendable {
     /// Not `HTTP/1.1 SP 3DIGIT SP [reason]` (RFC 9112 §4), or a status below 100.
     case malformedStatusLine
     /// Another major version than 1.
     case version
-    case line(LineFault, at: Int)
+    case line(LineSyntaxError, at: Int)
     case headTooLarge(bytesMax: Int)
     case tooManyFields(fieldsMax: Int)
     /// 101 to a request that asked for no other protocol (RFC 9110 §15.2.2).
@@ -22,11 +22,11 @@ package enum ResponseRefusal: Hashable, Sendable {
     case transferEncoding
 
     /// A sentence for the operator's log.
-    package var sentence: String {
+    package var message: String {
         switch self {
         case .malformedStatusLine: "The status line is malformed."
         case .version: "The version is none of HTTP/1."
-        case .line(let fault, at: _): fault.sentence
+        case .line(let fault, at: _): fault.message
         case .headTooLarge(let bytesMax):
             "The answer's head is too large; \(bytesMax) bytes are allowed."
         case .tooManyFields(let fieldsMax):

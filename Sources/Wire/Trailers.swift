@@ -24,9 +24,9 @@ package struct Trailers: Hashable, Sendable {
         var position = 0
         while position < span.count {
             guard
-                case .line(let mark, let next) = FieldLineScan.next(
+                case .line(let mark, let next) = FieldLineParser.parseLine(
                     span, at: position, end: span.count),
-                !Self.forbids(mark.id)
+                !Self.isForbidden(mark.id)
             else { return nil }
             lines.append(mark.line)
             position = next
@@ -38,7 +38,7 @@ package struct Trailers: Hashable, Sendable {
     package var isEmpty: Bool { lines.isEmpty }
 
     /// True for a name that no trailer field may have (RFC 9110 §6.5.1).
-    static func forbids(_ name: FieldName) -> Bool {
+    static func isForbidden(_ name: FieldName) -> Bool {
         switch name {
         case .contentLength, .transferEncoding, .host: true
         default: false

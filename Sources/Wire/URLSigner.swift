@@ -10,7 +10,7 @@ package final class URLSigner: Sendable {
         self.keys = keys.map { HMACKey($0.secret) }
     }
 
-    /// What the first key makes of `text`, which is a ``SignedText``.
+    /// What the first key makes of `text`, which is a ``SignatureBase``.
     package func sign(_ text: Span<UInt8>) -> Signature {
         keys[0].sign(text)
     }

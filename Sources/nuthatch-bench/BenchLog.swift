@@ -6,14 +6,14 @@ import Tiers
 import Wire
 
 /// A log in a directory, filled with answers that follow from their numbers.
-final class BenchLog {
+final class BenchDiskLog {
     let log: DiskLog
-    let figures: DiskFigures
+    let figures: DiskCounters
     private let directory: NodeDirectory
     private let noise: [UInt8]
 
     /// What became of the start.
-    private(set) var note = ""
+    private(set) var openNotes = ""
 
     init(below root: String, limitBytes: UInt64, ageLimit: Interval = .seconds(.max)) throws {
         var plan: DiskPlan?
@@ -27,16 +27,16 @@ final class BenchLog {
         }
         guard let plan else { preconditionFailure("a limit of \(limitBytes)") }
         self.directory = directory
-        figures = DiskFigures()
-        var dice = Dice(seed: 7)
+        figures = DiskCounters()
+        var dice = SplitMix64(seed: 7)
         noise = (0..<4096).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
         var notes: [String] = []
         log = try DiskLog.open(
             directory,
-            .init(plan: plan, ageLimit: ageLimit, keys: (3, 4), dice: dice),
+            .init(plan: plan, ageLimit: ageLimit, keys: (3, 4), random: dice),
             directory.identity, figures: figures, formerWall: 0, now: Self.now()
-        ) { notes.append($0.text) }
-        note = notes.joined(separator: "\n")
+        ) { notes.append($0.message) }
+        openNotes = notes.joined(separator: "\n")
     }
 
     static func now() -> Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
@@ -73,9 +73,9 @@ final class BenchLog {
         let now = Self.now()
         let head = Self.head(bodyBytes)
         let record = DiskRecord(
-            name: Self.name(number), stamp: log.view.stamp,
+            name: Self.name(number), invalidationVersion: log.view.version,
             times: DiskTimes(
-                validated: now, born: now, freshUntil: .max, lastModified: DiskFormat.noTime,
+                validated: now, generated: now, freshUntil: .max, lastModified: DiskFormat.noTime,
                 date: now),
             lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [],
             layout: head.layout, key: Self.key(number), head: head.bytes, tags: [],
@@ -85,14 +85,14 @@ final class BenchLog {
     }
 
     /// Takes the files' pages out of the page cache, after what is dirty is written.
-    func coolDown() throws {
+    func dropPageCache() throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
             try DiskFile("\(directory.path)/\(name)", creates: false).dropFromPageCache()
         }
     }
 
     /// A rank of 0 to `keys` - 1 with the popularity of (rank + 1)^-0.8.
-    static func zipf(_ keys: Int, _ dice: inout Dice) -> Int {
+    static func zipf(_ keys: Int, _ dice: inout SplitMix64) -> Int {
         let part = Double.random(in: 0..<1, using: &dice)
         return min(keys - 1, Int(pow(part, 5) * Double(keys)))
     }

@@ -41,20 +41,20 @@ struct DiskCommand: ParsableCommand {
     func run() throws {
         let root = root
         defer { if directory == nil { try? FileManager.default.removeItem(atPath: root) } }
-        if only ?? .restart == .restart { try restart(root + "/many") }
-        if only ?? .churn == .churn { try churn(root + "/churn") }
+        if only ?? .restart == .restart { try measureRestart(root + "/many") }
+        if only ?? .churn == .churn { try measureChurn(root + "/churn") }
         guard only ?? .cold == .cold else { return }
-        for bytes in [10_000, 1_000_000] { try cold(root + "/cold-\(bytes)", bytes) }
+        for bytes in [10_000, 1_000_000] { try measureColdReads(root + "/cold-\(bytes)", bytes) }
     }
 
     // MARK: Restart
 
-    private func restart(_ root: String) throws {
+    private func measureRestart(_ root: String) throws {
         let limit = UInt64(entries) * UInt64(bodyBytes + 900) + 1 << 30
         try fill(root, limit)
-        let before = try ProcessFigures().residentBytes
+        let before = try ProcessStatistics().residentBytes
         let start = nanoseconds()
-        let again = try BenchLog(below: root, limitBytes: limit)
+        let again = try BenchDiskLog(below: root, limitBytes: limit)
         let opened = nanoseconds()
         let isThere = read(again, entries / 2)
         let first = nanoseconds()
@@ -62,13 +62,13 @@ struct DiskCommand: ParsableCommand {
         print("restart, \(found) of \(entries) entries:")
         print("  open \(ms(opened - start)), first hit \(ms(first - start)) (found: \(isThere))")
         let index = Double(again.log.view.shards.residentBytes) / Double(found)
-        let resident = Double(try ProcessFigures().residentBytes - before) / Double(found)
-        print("  index \(rounded(index)) bytes an entry; resident memory \(rounded(resident))")
-        print("  " + again.note)
+        let entry = Double(try ProcessStatistics().residentBytes - before) / Double(found)
+        print("  index \(rounded(index)) bytes an entry; resident memory \(rounded(entry))")
+        print("  " + again.openNotes)
     }
 
     private func fill(_ root: String, _ limit: UInt64) throws {
-        let log = try BenchLog(below: root, limitBytes: limit)
+        let log = try BenchDiskLog(below: root, limitBytes: limit)
         let start = nanoseconds()
         for number in 0..<entries { try log.store(number, bodyBytes: bodyBytes) }
         let took = nanoseconds() - start
@@ -80,24 +80,24 @@ struct DiskCommand: ParsableCommand {
 
     /// Requests with the popularity of rank^-0.8 for twenty times what fits, while another thread
     /// looks at what is there.
-    private func churn(_ root: String) throws {
+    private func measureChurn(_ root: String) throws {
         let limit: UInt64 = 256 << 20
-        let log = try BenchLog(below: root, limitBytes: limit)
+        let log = try BenchDiskLog(below: root, limitBytes: limit)
         let keys = 100_000
         let size = { (number: Int) in 5_000 + number &* 7919 % 90_000 }
-        var dice = Dice(seed: 11)
-        for _ in 0..<20_000 { try request(log, BenchLog.zipf(keys, &dice), size) }
-        let still = Latencies.of(log.log.view, keys, times: 200_000)
+        var dice = SplitMix64(seed: 11)
+        for _ in 0..<20_000 { try request(log, BenchDiskLog.zipf(keys, &dice), size) }
+        let still = Latencies.measureLookups(log.log.view, keys, times: 200_000)
         let end = nanoseconds() + UInt64(seconds) * 1_000_000_000
         let (written, admitted) = (log.figures[.writtenBytes], log.figures[.admittedBytes])
         let reclaims = log.figures[.reclaims]
         var misses = 0
         var requests = 0
         let view = log.log.view
-        let looker = Sampler { Latencies.of(view, keys, until: $0) }
+        let looker = Sampler { Latencies.measureLookups(view, keys, until: $0) }
         while nanoseconds() < end {
             requests += 1
-            if try request(log, BenchLog.zipf(keys, &dice), size) { misses += 1 }
+            if try request(log, BenchDiskLog.zipf(keys, &dice), size) { misses += 1 }
         }
         let busy = looker.stop()
         print("churn for \(seconds) s, \(requests) requests, \(misses) misses:")
@@ -112,9 +112,9 @@ struct DiskCommand: ParsableCommand {
 
     /// True if it was a miss.
     @discardableResult
-    private func request(_ log: BenchLog, _ number: Int, _ size: (Int) -> Int) throws -> Bool {
-        let digest = BenchLog.name(number).digest
-        let second = UInt32(clamping: BenchLog.now() / 1000)
+    private func request(_ log: BenchDiskLog, _ number: Int, _ size: (Int) -> Int) throws -> Bool {
+        let digest = BenchDiskLog.name(number).digest
+        let second = UInt32(clamping: BenchDiskLog.now() / 1000)
         guard log.log.view.shards.find(digest) == nil else {
             log.log.touch(digest, count: 1, at: second)
             return false
@@ -125,22 +125,22 @@ struct DiskCommand: ParsableCommand {
 
     // MARK: Cold reads
 
-    private func cold(_ root: String, _ bytes: Int) throws {
+    private func measureColdReads(_ root: String, _ bytes: Int) throws {
         let count = min(20_000, (2 << 30) / bytes)
-        let log = try BenchLog(
+        let log = try BenchDiskLog(
             below: root, limitBytes: UInt64(count) * UInt64(bytes + 2_000) * 2 + 1 << 30)
         for number in 0..<count { try log.store(number, bodyBytes: bytes) }
         try log.log.close()
         let places = (0..<count).compactMap { number in
-            log.log.view.shards.find(BenchLog.name(number).digest)
+            log.log.view.shards.find(BenchDiskLog.name(number).digest)
         }.shuffled()
         let wanted = places.prefix(max(200, (512 << 20) / bytes))
         var figures: [String: [Double]] = [:]
         for _ in 0..<3 {
-            try log.coolDown()
-            figures["plain", default: []].append(try plain(log, wanted))
-            try log.coolDown()
-            figures["log", default: []].append(ours(log, wanted.count, of: count, bytes))
+            try log.dropPageCache()
+            figures["plain", default: []].append(try readPlain(log, wanted))
+            try log.dropPageCache()
+            figures["log", default: []].append(readThroughLog(log, wanted.count, of: count, bytes))
         }
         let median = { (name: String) in (figures[name] ?? []).sorted()[1] }
         let ratio = median("log") / median("plain")
@@ -150,7 +150,7 @@ struct DiskCommand: ParsableCommand {
     }
 
     /// Megabytes a second of whole records, read where they lie, and nothing else.
-    private func plain(_ log: BenchLog, _ places: ArraySlice<DiskEntry>) throws -> Double {
+    private func readPlain(_ log: BenchDiskLog, _ places: ArraySlice<DiskEntry>) throws -> Double {
         let start = nanoseconds()
         var sum = 0
         for place in places {
@@ -166,14 +166,16 @@ struct DiskCommand: ParsableCommand {
     }
 
     /// The same of bodies, found by name, checked, and cut for memory.
-    private func ours(_ log: BenchLog, _ wanted: Int, of count: Int, _ bytes: Int) -> Double {
+    private func readThroughLog(_ log: BenchDiskLog, _ wanted: Int, of count: Int, _ bytes: Int)
+        -> Double
+    {
         let numbers = (0..<count).shuffled().prefix(wanted)
         let start = nanoseconds()
         var sum = 0
         for number in numbers {
             guard
                 var reading = log.log.view.read(
-                    BenchLog.name(number), key: BenchLog.key(number)),
+                    BenchDiskLog.name(number), key: BenchDiskLog.key(number)),
                 let chunks = log.log.view.readBody(&reading)
             else { continue }
             sum += chunks.reduce(0) { $0 + $1.readableBytes }
@@ -183,8 +185,10 @@ struct DiskCommand: ParsableCommand {
 
     // MARK: Small things
 
-    private func read(_ log: BenchLog, _ number: Int) -> Bool {
-        guard var reading = log.log.view.read(BenchLog.name(number), key: BenchLog.key(number))
+    private func read(_ log: BenchDiskLog, _ number: Int) -> Bool {
+        guard
+            var reading = log.log.view.read(
+                BenchDiskLog.name(number), key: BenchDiskLog.key(number))
         else { return false }
         return log.log.view.readBody(&reading) != nil
     }

@@ -39,8 +39,8 @@ struct HitCommand: ParsableCommand {
         time("signature, checked") { checkSigned(url, signer, $0) }
         let store = MemoryStore(
             .init(limitBytes: 256 << 20), hashing: KeyedHash(key0: 1, key1: 2))
-        let entries = Entries(store: store)
-        for number in 0..<10_000 { _ = entries.put(number, bodyBytes: 1_000) }
+        let entries = SyntheticEntries(store: store)
+        for number in 0..<10_000 { _ = entries.insert(number, bodyBytes: 1_000) }
         time("hash, look-up and judge among 10,000") { lookUp(store, $0) }
     }
 
@@ -59,17 +59,17 @@ struct HitCommand: ParsableCommand {
     private func signedTarget(_ url: [UInt8], _ signer: URLSigner) -> [UInt8] {
         var text = url
         let expiry = WallTime(seconds: 4_102_444_800)
-        _ = SignedText.wrap(&text, expiry: expiry)
+        _ = SignatureBase.makeBase(&text, expiry: expiry)
         var target = Array("/v1/image?url=".utf8) + url
-        SignedText.append(signer.sign(text.span), expiry: expiry, to: &target)
+        SignatureBase.append(signer.sign(text.span), expiry: expiry, to: &target)
         return target
     }
 
     private func readSigned(_ target: [UInt8], _ rounds: Int) -> Int {
         var sum = 0
         for _ in 0..<rounds {
-            if case .signed(let signed) = SignedTarget.read(target.span, at: 0..<target.count) {
-                sum &+= signed.bare.end
+            if case .signed(let signed) = SignedTarget.parse(target.span, at: 0..<target.count) {
+                sum &+= signed.unsignedTarget.end
             }
         }
         return sum
@@ -77,7 +77,8 @@ struct HitCommand: ParsableCommand {
 
     private func checkSigned(_ url: [UInt8], _ signer: URLSigner, _ rounds: Int) -> Int {
         let target = signedTarget(url, signer)
-        guard case .signed(let signed) = SignedTarget.read(target.span, at: 0..<target.count) else {
+        guard case .signed(let signed) = SignedTarget.parse(target.span, at: 0..<target.count)
+        else {
             return 0
         }
         var text: [UInt8] = []
@@ -85,7 +86,7 @@ struct HitCommand: ParsableCommand {
         for _ in 0..<rounds {
             text.removeAll(keepingCapacity: true)
             text.append(contentsOf: url)
-            let key = SignedText.wrap(&text, expiry: signed.expiry)
+            let key = SignatureBase.makeBase(&text, expiry: signed.expiry)
             if signer.accepts(signed.signature, of: text.span) { sum &+= key.count }
         }
         return sum
@@ -119,7 +120,7 @@ struct HitCommand: ParsableCommand {
     }
 
     private func lookUp(_ store: MemoryStore, _ rounds: Int) -> Int {
-        let keys = (0..<10_000).map(Entries.key)
+        let keys = (0..<10_000).map(SyntheticEntries.key)
         var sum = 0
         for round in 0..<rounds {
             let key = keys[(round &* 7919) % keys.count]
@@ -127,7 +128,7 @@ struct HitCommand: ParsableCommand {
             let hash = store.hash(span, 0..<key.count)
             guard let found = store.find(span, 0..<key.count, hash: hash) else { return 0 }
             let now = Instant(nanoseconds: Int64(round))
-            if judge(found.facts, for: [], now: now) == .serve { sum &+= 1 }
+            if decideHit(found.metadata, for: [], now: now) == .serve { sum &+= 1 }
         }
         return sum
     }

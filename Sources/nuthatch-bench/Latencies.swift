@@ -21,14 +21,14 @@ struct Latencies: Sendable {
     mutating func add(_ others: Latencies) { all += others.all }
 
     /// That than which so great a part of all is not longer; 0 for none.
-    static func value(at part: Double, of sorted: [UInt64]) -> UInt64 {
+    static func quantile(at part: Double, of sorted: [UInt64]) -> UInt64 {
         sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
     }
 
     /// This part's time, as so many times that of `others`; like `1.25 times`.
     func ratio(of part: Double, to others: Latencies) -> String {
         let (own, other) = (
-            Self.value(at: part, of: sorted), Self.value(at: part, of: others.sorted)
+            Self.quantile(at: part, of: sorted), Self.quantile(at: part, of: others.sorted)
         )
         guard other > 0 else { return "nothing to compare" }
         return "\((Double(own) / Double(other) * 100).rounded() / 100) times"
@@ -39,24 +39,24 @@ struct Latencies: Sendable {
         guard !all.isEmpty else { return "none" }
         let sorted = sorted
         let at = { (part: Double) in
-            "\((Double(Self.value(at: part, of: sorted)) / 100).rounded() / 10) µs"
+            "\((Double(Self.quantile(at: part, of: sorted)) / 100).rounded() / 10) µs"
         }
         return "p50 \(at(0.5)), p99 \(at(0.99)), p99.9 \(at(0.999)), most \(at(1))"
     }
 
     /// Of so many looks at entries by the popularity of their numbers, each read from the page
     /// cache and checked.
-    static func of(
+    static func measureLookups(
         _ view: DiskView, _ keys: Int, times: Int = .max, until isOver: () -> Bool = { false }
     ) -> Latencies {
         var latencies = Latencies()
-        var dice = Dice(seed: 13)
-        var room = [UInt8](repeating: 0, count: DiskView.roomBytes)
+        var dice = SplitMix64(seed: 13)
+        var room = [UInt8](repeating: 0, count: DiskView.bufferBytes)
         while latencies.all.count < times, !isOver() {
-            let number = BenchLog.zipf(keys, &dice)
-            let (key, name) = (BenchLog.key(number), BenchLog.name(number))
+            let number = BenchDiskLog.zipf(keys, &dice)
+            let (key, name) = (BenchDiskLog.key(number), BenchDiskLog.name(number))
             let start = nanoseconds()
-            if case .whole = view.readAtOnce(name, key: key, room: &room) {
+            if case .complete = view.readNonblocking(name, key: key, buffer: &room) {
                 latencies.all.append(nanoseconds() - start)
             }
         }

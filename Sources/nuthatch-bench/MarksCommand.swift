@@ -24,28 +24,29 @@ struct MarksCommand: ParsableCommand {
 
     func run() throws {
         var table = MarkTable()
-        try look(in: table, "no mark")
+        try measureLookups(in: table, "no mark")
         let applying = ContinuousClock().measure {
             for number in 0..<prefixes {
                 table.apply(mark(Self.prefix(number), UInt64(number) + 1))
             }
         }
         print("prefix applied in: \(nanoseconds(applying, of: prefixes)) ns")
-        try look(in: table, "\(prefixes) prefixes")
-        let before = try ProcessFigures().residentBytes
+        try measureLookups(in: table, "\(prefixes) prefixes")
+        let before = try ProcessStatistics().residentBytes
         for number in 0..<tags {
             table.apply(mark(.tag(Array("product-\(number)".utf8)), UInt64(number) + 1))
         }
-        print("bytes of memory per tag: \(try (ProcessFigures().residentBytes - before) / tags)")
-        try look(in: table, "\(prefixes) prefixes and \(tags) tags")
+        print("bytes of memory per tag: \(try (ProcessStatistics().residentBytes - before) / tags)")
+        try measureLookups(in: table, "\(prefixes) prefixes and \(tags) tags")
     }
 
     private func nanoseconds(_ time: Duration, of count: Int) -> Int {
         Int(time / .nanoseconds(1)) / count
     }
 
-    private func mark(_ target: PurgeTarget, _ count: UInt64) -> Mark {
-        Mark(target, isSoft: false, stamp: Stamp(epoch: 1, count: count))
+    private func mark(_ target: PurgeTarget, _ count: UInt64) -> InvalidationMark {
+        InvalidationMark(
+            target, isSoft: false, version: InvalidationVersion(epoch: 1, count: count))
     }
 
     private static func prefix(_ number: Int) -> PurgeTarget {
@@ -55,7 +56,7 @@ struct MarksCommand: ParsableCommand {
     }
 
     /// Each entry is older than every mark, has four tags, and lies four segments deep.
-    private func look(in table: MarkTable, _ what: String) throws {
+    private func measureLookups(in table: MarkTable, _ what: String) throws {
         let count = 10_000
         let entries = (0..<count).map { number in
             (
@@ -70,7 +71,7 @@ struct MarksCommand: ParsableCommand {
             for number in 0..<lookUps {
                 let entry = entries[number % count]
                 let effect = table.effect(
-                    on: entry.key, tags: entry.tags, stamp: .zero)
+                    on: entry.key, tags: entry.tags, version: .zero)
                 if effect != nil { found += 1 }
             }
         }

@@ -27,30 +27,30 @@ struct MemoryCommand: ParsableCommand {
 
     func run() throws {
         let store = MemoryStore(.init(limitBytes: .max / 4), hashing: KeyedHash(key0: 1, key1: 2))
-        let maker = Entries(store: store)
-        let before = try ProcessFigures().residentBytes
-        for number in 0..<entries { _ = maker.put(number, bodyBytes: bodyBytes) }
-        let resident = try ProcessFigures().residentBytes - before
+        let maker = SyntheticEntries(store: store)
+        let before = try ProcessStatistics().residentBytes
+        for number in 0..<entries { _ = maker.insert(number, bodyBytes: bodyBytes) }
+        let entry = try ProcessStatistics().residentBytes - before
         let counted = store.account.usedBytes
         print("entries: \(store.count) of \(bodyBytes) bytes")
-        print("resident bytes per entry: \(resident / entries)")
+        print("resident bytes per entry: \(entry / entries)")
         print("counted bytes per entry: \(counted / entries)")
         print("chunk bytes per entry: \(BodyLayout.capacity(UInt64(bodyBytes)))")
-        try press(store, residentBefore: before)
+        try measurePressure(store, residentBefore: before)
     }
 
     /// What comes back to the kernel when less is held, and how long that takes.
-    private func press(_ store: MemoryStore, residentBefore: Int) throws {
+    private func measurePressure(_ store: MemoryStore, residentBefore: Int) throws {
         let counted = store.account.usedBytes
-        let full = try ProcessFigures().residentBytes
+        let full = try ProcessStatistics().residentBytes
         let clock = ContinuousClock()
-        let evicting = clock.measure { store.press(toBytes: counted / 100 * pressTo) }
-        let evicted = try ProcessFigures().residentBytes
-        let returning = clock.measure { Allocator.returnFreeMemory() }
+        let evicting = clock.measure { store.setPressureLimit(bytes: counted / 100 * pressTo) }
+        let evicted = try ProcessStatistics().residentBytes
+        let returning = clock.measure { Allocator.releaseFreeMemory() }
         let freed = counted - store.account.usedBytes
         print("pressed to \(pressTo) %: \(freed >> 20) MiB evicted in \(evicting)")
         print("resident MiB less by then: \((full - evicted) >> 20)")
-        let left = try ProcessFigures().residentBytes
+        let left = try ProcessStatistics().residentBytes
         print("resident MiB less after \(returning) more: \((full - left) >> 20)")
         print("resident MiB left for the tier: \((left - residentBefore) >> 20)")
     }

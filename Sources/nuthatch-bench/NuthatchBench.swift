@@ -14,6 +14,6 @@ struct NuthatchBench: AsyncParsableCommand {
 }
 
 /// What keeps a measurement from being made.
-struct BenchFault: Error, CustomStringConvertible {
+struct BenchError: Error, CustomStringConvertible {
     let description: String
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Simulation
 
 /// `nuthatch-sim count`: every interleaving of a small cluster that changes its counted set.
-struct CountCommand: ParsableCommand {
+struct VoterSetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "count",
         abstract: "Plays every run of a small cluster that counts and forgets members.",
@@ -58,13 +58,13 @@ struct CountCommand: ParsableCommand {
 
     func run() throws {
         if mistakes { return try findMistakes() }
-        var bounds = CountBounds(nodes: nodes)
+        var bounds = VoterModelBounds(nodes: nodes)
         bounds.changes = changes
         bounds.crashes = crashes
         bounds.ballots = ballots
-        bounds.owners = owners
-        bounds.lateAnswers = late
-        bounds.hasRepeats = repeats
+        bounds.proposers = owners
+        bounds.delayedResponses = late
+        bounds.hasRepeatedVotes = repeats
         bounds.statesMax = statesMax
         if let first { bounds.firstSets = first...first }
         print(
@@ -75,33 +75,33 @@ struct CountCommand: ParsableCommand {
             bounds.hasPurge = hasPurge
             let name = hasPurge ? "promise, one purge" : "agreement"
             let outcome = search(name, bounds)
-            isSound = isSound && outcome.isWhole && outcome.broken == nil
+            isSound = isSound && outcome.isExhaustive && outcome.violated == nil
         }
         if !isSound { throw ExitCode.failure }
     }
 
     private func findMistakes() throws {
         var isFound = true
-        for flaw in CountFlaw.allCases {
-            isFound = search("\(flaw)", flaw.bounds, flaw).broken != nil && isFound
+        for flaw in VoterModelMutation.allCases {
+            isFound = search("\(flaw)", flaw.bounds, flaw).violated != nil && isFound
         }
         if !isFound { throw ExitCode.failure }
     }
 
     /// Prints what a search has come to.
     private func search(
-        _ name: String, _ bounds: CountBounds, _ flaw: CountFlaw? = nil
-    ) -> CountSearch.Outcome {
+        _ name: String, _ bounds: VoterModelBounds, _ flaw: VoterModelMutation? = nil
+    ) -> VoterModelSearch.SearchResult {
         let start = ContinuousClock.now
-        var search = CountSearch(bounds, flaw: flaw)
+        var search = VoterModelSearch(bounds, flaw: flaw)
         let outcome = search.run()
         let seconds = (ContinuousClock.now - start).components.seconds
         print(
             "\(name): \(outcome.states) states, \(outcome.transitions) transitions, "
                 + "depth \(outcome.depth), \(outcome.nodeStates) states of a node, "
-                + "violations \(outcome.broken == nil ? 0 : 1), \(seconds) s"
-                + (outcome.isWhole ? "" : ", not whole"))
-        if let law = outcome.broken {
+                + "violations \(outcome.violated == nil ? 0 : 1), \(seconds) s"
+                + (outcome.isExhaustive ? "" : ", not whole"))
+        if let law = outcome.violated {
             print("  \(law) is broken:")
             for line in outcome.trace { print("    \(line)") }
         }

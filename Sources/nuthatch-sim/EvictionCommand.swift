@@ -10,7 +10,7 @@ struct EvictionCommand: ParsableCommand {
     @Argument(
         help: """
             Trace files: timestamp,key,size a line; .gz is read through gzip. Or the name of a \
-            synthetic trace: \(EvictionMix.allCases.map(\.rawValue).joined(separator: ", ")).
+            synthetic trace: \(SyntheticTrace.allCases.map(\.rawValue).joined(separator: ", ")).
             """)
     var traces: [String]
 
@@ -73,7 +73,7 @@ struct EvictionCommand: ParsableCommand {
                 : [Row(kind: kind, segments: nil)]
         }
         for path in traces {
-            let trace = try EvictionMix(rawValue: path)?.trace ?? TraceReader.read(path)
+            let trace = try SyntheticTrace(rawValue: path)?.trace ?? TraceReader.read(path)
             let sizes = try sizes()
             if !json { print(header(trace, sizes)) }
             for row in rows {
@@ -117,7 +117,7 @@ struct EvictionCommand: ParsableCommand {
             """
     }
 
-    private func tableRow(_ row: Row, _ figures: [EvictionFigures]) -> String {
+    private func tableRow(_ row: Row, _ figures: [ReplayStatistics]) -> String {
         let cells = figures.map { figures in
             let written =
                 row.kind.isSegmented ? " × \(ratio(figures.writeAmplification))" : ""
@@ -130,7 +130,7 @@ struct EvictionCommand: ParsableCommand {
     }
 
     private func lines(
-        _ trace: EvictionTrace, _ row: Row, _ sizes: [Size], _ figures: [EvictionFigures]
+        _ trace: EvictionTrace, _ row: Row, _ sizes: [Size], _ figures: [ReplayStatistics]
     ) -> String {
         zip(sizes, figures).map { size, figures in
             """

@@ -61,13 +61,13 @@ struct InvalidationCommand: ParsableCommand {
             "\(outcome.seeds) seeds of \(nodes) nodes: \(outcome.reads) reads, "
                 + "\(outcome.originFetches) fetches, \(outcome.events) events, "
                 + "digest \(hexadecimal(outcome.digest))")
-        for kind in InvalidationClass.allCases {
+        for kind in InvalidationCoverageGoal.allCases {
             print("  \(kind): \(outcome.reached[kind.rawValue])")
         }
         for violation in outcome.violations { print(violation) }
-        if !outcome.missed.isEmpty { print("never reached: \(outcome.missed)") }
+        if !outcome.uncovered.isEmpty { print("never reached: \(outcome.uncovered)") }
         // The rarest comes once in some hundred seeds.
-        guard outcome.violations.isEmpty, outcome.missed.isEmpty || seeds < 1_000 else {
+        guard outcome.violations.isEmpty, outcome.uncovered.isEmpty || seeds < 1_000 else {
             throw ExitCode.failure
         }
     }
@@ -79,7 +79,10 @@ struct InvalidationCommand: ParsableCommand {
                 seeds: first..<first + seeds, nodes: nodes, mutation: mutation
             ).run()
             if let violation = outcome.violations.first {
-                print("\(mutation.rawValue): found after \(outcome.seeds) seeds: \(violation.law)")
+                print(
+                    "\(mutation.rawValue): found after \(outcome.seeds) seeds: "
+                        + "\(violation.invariant)"
+                )
             } else {
                 print("\(mutation.rawValue): not found in \(outcome.seeds) seeds")
                 isFound = false
@@ -90,7 +93,7 @@ struct InvalidationCommand: ParsableCommand {
 
     private func printLoad(_ rate: Int) throws {
         for seed in first..<first + seeds {
-            var world = InvalidationSpread(seed: seed, nodes: nodes, loss: 0.05)
+            var world = InvalidationPropagation(seed: seed, nodes: nodes, loss: 0.05)
             let figures = world.run(rate: rate, seconds: seconds, issuers: issuers ?? nodes)
             guard let figures else {
                 print("seed \(seed): not all have come to all")

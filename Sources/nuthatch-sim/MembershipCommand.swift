@@ -37,10 +37,10 @@ struct MembershipCommand: ParsableCommand {
     func run() throws {
         if digest { return try printDigest() }
         if let plays { return try play(plays) }
-        print(MembershipFigures.head)
+        print(MembershipStatistics.head)
         for nodes in try sizes() {
             for loss in try losses() {
-                let figures = try MembershipFigures(
+                let figures = try MembershipStatistics(
                     nodes: nodes, loss: loss / 100, rounds: rounds, seed: seed)
                 print(figures.row)
             }
@@ -48,7 +48,7 @@ struct MembershipCommand: ParsableCommand {
     }
 
     private func printDigest() throws {
-        var play = MembershipPlay(seed: seed)
+        var play = MembershipScenario(seed: seed)
         print(hexadecimal(try play.run().digest))
     }
 
@@ -56,7 +56,7 @@ struct MembershipCommand: ParsableCommand {
         var recoveries: [Interval] = []
         var wrong: [UInt64] = []
         for seed in seed..<seed + count {
-            var play = MembershipPlay(seed: seed)
+            var play = MembershipScenario(seed: seed)
             let report = try play.run()
             recoveries.append(report.recovery)
             if report.falsePositives > 0 { wrong.append(seed) }

@@ -7,7 +7,7 @@ struct NuthatchSim: ParsableCommand {
         commandName: "nuthatch-sim",
         abstract: "Runs the deciding parts of Nuthatch on traces and in simulated worlds.",
         subcommands: [
-            CountCommand.self, EvictionCommand.self, InvalidationCommand.self,
+            VoterSetCommand.self, EvictionCommand.self, InvalidationCommand.self,
             MembershipCommand.self, RingCommand.self,
         ])
 }

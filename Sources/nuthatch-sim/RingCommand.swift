@@ -30,16 +30,16 @@ struct RingCommand: ParsableCommand {
     }
 
     private func row(_ count: Int) -> String {
-        var dice = Dice(seed: seed)
-        let members = RingFigures.members(count + 1, using: &dice)
+        var dice = SplitMix64(seed: seed)
+        let members = RingStatistics.members(count + 1, using: &dice)
         let newcomer = members[count]
         let (ring, anew) = timed { Ring(members: Array(members.dropLast())) }
         let (joined, added) = timed { ring.adding(newcomer) }
         let left = ring.removing(members[0].id)
-        let figures = RingFigures(of: ring, joined: joined, left: left)
+        let figures = RingStatistics(of: ring, afterJoin: joined, afterLeave: left)
         return line([
-            String(figures.nodes), decimal(figures.peakToMean), decimal(figures.leastToMean),
-            decimal(figures.joinedToMean), decimal(figures.leftToMean), decimal(anew),
+            String(figures.nodes), decimal(figures.peakToMean), decimal(figures.minToMean),
+            decimal(figures.movedOnJoinToMean), decimal(figures.movedOnLeaveToMean), decimal(anew),
             decimal(added),
         ])
     }

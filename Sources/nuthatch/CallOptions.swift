@@ -3,7 +3,7 @@ import Client
 import Node
 
 /// What every command takes that asks a running node something.
-struct CallOptions: ParsableArguments {
+struct NodeConnectionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Admin port of the node that is asked; its port is 8081 if none is said. Default: what "
@@ -40,25 +40,25 @@ struct CallOptions: ParsableArguments {
 }
 
 /// What the help of these commands ends with.
-enum CallHelp {
-    static let whom = """
+enum NodeConnectionHelp {
+    static let localNodeHelp = """
         The node of this machine or container is found as serve would find it: by the flags, the \
         environment and the file of serve, of which only admin-listen and admin-token-file matter.
         """
 
     /// The statuses; `others` are those that the command has besides.
-    static func status(_ others: String = "") -> String {
+    static func exitStatusHelp(_ others: String = "") -> String {
         "Exit status: 0 if it was done, 1 if the node refused or has no such thing, 64 for a "
             + "command line that cannot be read, 69 if no node answered, \(others)78 if the "
             + "settings do not say where one is."
     }
 
-    static let late = "75 if it was not over in time, "
+    static let timeoutStatus = "75 if it was not over in time, "
 }
 
-extension CommandEnding {
+extension CommandOutcome {
     /// - Throws: the exit code, unless it is done.
     func exit() throws {
-        if self != .done { throw ExitCode(status) }
+        if self != .succeeded { throw ExitCode(exitStatus) }
     }
 }

@@ -23,9 +23,9 @@ struct CheckConfig: ParsableCommand {
     func run() throws {
         let configuration = try settings.load()
         for warning in configuration.warnings + configuration.descriptorWarnings {
-            complain("warning: \(warning)")
+            printError("warning: \(warning)")
         }
         for line in configuration.listing { print(line) }
-        complain("the settings are valid")
+        printError("the settings are valid")
     }
 }

@@ -9,14 +9,14 @@ struct Drain: ParsableCommand {
             Shows how much is left to be handed over, until nothing is, or nobody answers for what \
             is left. Ending the command does not end the drain; --undo does.
 
-            \(CallHelp.whom)
+            \(NodeConnectionHelp.localNodeHelp)
 
             Examples:
               nuthatch drain
               nuthatch drain --stop --within 10m --node 10.0.0.7:8081
               nuthatch drain --undo
 
-            \(CallHelp.status("75 if not all was handed over, "))
+            \(NodeConnectionHelp.exitStatusHelp("75 if not all was handed over, "))
             """)
 
     @Flag(help: "Stop the node once everything is handed over.")
@@ -26,21 +26,23 @@ struct Drain: ParsableCommand {
     var undo = false
 
     @OptionGroup
-    var waiting: WaitOptions
+    var waitOptions: WaitOptions
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
     func validate() throws {
-        if undo, stop || waiting.isSaid {
+        if undo, stop || waitOptions.isSpecified {
             throw ValidationError("--undo stands alone")
         }
     }
 
     func run() throws {
-        guard !undo else { return try call.commands.undrain().exit() }
-        var order = DrainOrder()
-        (order.stops, order.waits, order.limit) = (stop, !waiting.noWait, waiting.within)
-        try call.commands.drain(order).exit()
+        guard !undo else { return try connection.commands.undrain().exit() }
+        var order = DrainArguments()
+        (order.stopsNode, order.waitsUntilDone, order.timeout) = (
+            stop, !waitOptions.noWait, waitOptions.within
+        )
+        try connection.commands.drain(order).exit()
     }
 }

@@ -66,7 +66,7 @@ struct Get: ParsableCommand {
     }
 
     func run() throws {
-        var wish = Fetching(url: url)
+        var wish = GetArguments(url: url)
         (wish.base, wish.isOfSite, wish.output) = (base, siteUrl, output)
         (wish.isHeadOnly, wish.fields) = (head, header)
         let options = CommandOptions(

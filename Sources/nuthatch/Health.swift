@@ -26,9 +26,9 @@ struct Health: ParsableCommand {
     var settings: SettingOptions
 
     func run() throws {
-        let check = HealthCheck.of(settings.sources.ownNode, timeout: timeout ?? "3s")
+        let check = HealthCheck.run(settings.sources.ownNode, timeout: timeout ?? "3s")
         guard check.isReady else {
-            complain(check.line)
+            printError(check.line)
             throw ExitCode.failure
         }
         print(check.line)

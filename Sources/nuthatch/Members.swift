@@ -5,7 +5,7 @@ struct Members: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the members of the cluster, forget some, open or recover one.",
         discussion: """
-            \(CallHelp.whom)
+            \(NodeConnectionHelp.localNodeHelp)
 
             Examples:
               nuthatch members
@@ -14,7 +14,7 @@ struct Members: ParsableCommand {
               nuthatch members bootstrap
               nuthatch members recover
 
-            \(CallHelp.status())
+            \(NodeConnectionHelp.exitStatusHelp())
             """,
         subcommands: [
             MembersList.self, MembersForget.self, MembersBootstrap.self, MembersRecover.self,
@@ -36,13 +36,13 @@ struct MembersList: ParsableCommand {
             Example:
               nuthatch members list --json
 
-            \(CallHelp.status())
+            \(NodeConnectionHelp.exitStatusHelp())
             """)
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
-    func run() throws { try call.commands.members().exit() }
+    func run() throws { try connection.commands.members().exit() }
 }
 
 struct MembersForget: ParsableCommand {
@@ -64,14 +64,14 @@ struct MembersForget: ParsableCommand {
               nuthatch members forget 0123456789abcdef0123456789abcdef \
             fedcba9876543210fedcba9876543210
 
-            \(CallHelp.status())
+            \(NodeConnectionHelp.exitStatusHelp())
             """)
 
     @Argument(help: ArgumentHelp("A member's id, 32 hexadecimal digits.", valueName: "id"))
     var members: [String]
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
     func validate() throws {
         for member in members where !Commands.isMember(member) {
@@ -79,7 +79,7 @@ struct MembersForget: ParsableCommand {
         }
     }
 
-    func run() throws { try call.commands.forget(members).exit() }
+    func run() throws { try connection.commands.forget(members).exit() }
 }
 
 struct MembersBootstrap: ParsableCommand {
@@ -95,13 +95,13 @@ struct MembersBootstrap: ParsableCommand {
             Example:
               nuthatch members bootstrap --node 10.0.0.7:8081
 
-            \(CallHelp.status())
+            \(NodeConnectionHelp.exitStatusHelp())
             """)
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
-    func run() throws { try call.commands.bootstrap().exit() }
+    func run() throws { try connection.commands.bootstrap().exit() }
 }
 
 struct MembersRecover: ParsableCommand {
@@ -122,14 +122,14 @@ struct MembersRecover: ParsableCommand {
             Example:
               nuthatch members recover --yes --node 10.0.0.7:8081
 
-            \(CallHelp.status())
+            \(NodeConnectionHelp.exitStatusHelp())
             """)
 
     @Flag(help: "Do not ask before.")
     var yes = false
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
-    func run() throws { try call.commands.recover(isSure: yes).exit() }
+    func run() throws { try connection.commands.recover(isSure: yes).exit() }
 }

@@ -9,15 +9,15 @@ struct Prefetch: ParsableCommand {
             belongs: at its owners. Shows how far it is; ending the command does not end it. While \
             as many prefetches run as may, it waits for its turn, unless it is not to wait.
 
-            \(CallHelp.whom)
+            \(NodeConnectionHelp.localNodeHelp)
 
             Examples:
               nuthatch prefetch https://img.example/a.jpg https://img.example/b.jpg
               sort -u urls.txt | nuthatch prefetch --file -
               nuthatch prefetch --no-wait --sitemap https://www.example/sitemap.xml
 
-            \(CallHelp.status(CallHelp.late)) It is 1, too, if a URL or a sitemap could not be \
-            fetched, and all was over in time.
+            \(NodeConnectionHelp.exitStatusHelp(NodeConnectionHelp.timeoutStatus)) It is 1, too, if a \
+            URL or a sitemap could not be fetched, and all was over in time.
             """)
 
     @Argument(help: "URLs of images, or of sites that the node answers for.")
@@ -41,10 +41,10 @@ struct Prefetch: ParsableCommand {
     var accept: String?
 
     @OptionGroup
-    var waiting: WaitOptions
+    var waitOptions: WaitOptions
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
     func validate() throws {
         if sitemap != nil, !urls.isEmpty || !file.isEmpty {
@@ -56,9 +56,11 @@ struct Prefetch: ParsableCommand {
     }
 
     func run() throws {
-        var order = PrefetchOrder()
+        var order = PrefetchArguments()
         (order.urls, order.files, order.sitemap) = (urls, file, sitemap)
-        (order.accept, order.waits, order.limit) = (accept, !waiting.noWait, waiting.within)
-        try call.commands.prefetch(order).exit()
+        (order.accept, order.waitsUntilDone, order.timeout) = (
+            accept, !waitOptions.noWait, waitOptions.within
+        )
+        try connection.commands.prefetch(order).exit()
     }
 }

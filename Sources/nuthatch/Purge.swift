@@ -8,7 +8,7 @@ struct Purge: ParsableCommand {
             Shows the receipt while it fills in, member by member. A purge that was issued reaches \
             every node, also when this command does not wait for it.
 
-            \(CallHelp.whom)
+            \(NodeConnectionHelp.localNodeHelp)
 
             Examples:
               nuthatch purge https://images.example.com/photo.jpg
@@ -16,7 +16,8 @@ struct Purge: ParsableCommand {
               nuthatch purge --tag product-17 --id deploy-7 --within 30s
               nuthatch purge --everything --yes
 
-            \(CallHelp.status("75 if a member has not confirmed in time, or cannot be reached, "))
+            \(NodeConnectionHelp.exitStatusHelp("75 if a member has not confirmed in time, "
+                + "or cannot be reached, "))
             """)
 
     @Argument(help: "URLs, the client's or the origin's, each with all its variants.")
@@ -51,7 +52,7 @@ struct Purge: ParsableCommand {
         help: ArgumentHelp(
             "all: until every member in reach has confirmed. issued: until it is on the node's "
                 + "disk, and sent. none: not at all. Default: all.", valueName: "what"),
-        completion: .list(PurgePatience.allCases.map(\.rawValue)))
+        completion: .list(PurgeWaitTarget.allCases.map(\.rawValue)))
     var wait: String?
 
     @Option(
@@ -61,28 +62,28 @@ struct Purge: ParsableCommand {
     var within: String?
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
     func validate() throws {
         if urls.isEmpty, prefix.isEmpty, tag.isEmpty, !everything {
             throw ValidationError("say what is to be purged: URLs, --prefix, --tag, --everything")
         }
-        if let wait, PurgePatience(rawValue: wait) == nil {
+        if let wait, PurgeWaitTarget(rawValue: wait) == nil {
             throw ValidationError("--wait: '\(wait)' is none of all, issued, none")
         }
     }
 
     func run() throws {
-        let commands = call.commands
+        let commands = connection.commands
         if everything, !yes {
             let question = "Purge everything, on every node of the cluster?"
             try commands.confirm(question, "--everything")?.exit()
         }
-        var order = PurgeOrder()
+        var order = PurgeArguments()
         (order.urls, order.prefixes, order.tags) = (urls, prefix, tag)
         (order.isEverything, order.isSoft, order.id) = (everything, soft, id)
-        order.wait = wait.flatMap(PurgePatience.init) ?? .all
-        if let within { order.limit = within }
+        order.wait = wait.flatMap(PurgeWaitTarget.init) ?? .all
+        if let within { order.timeout = within }
         try commands.purge(order).exit()
     }
 }

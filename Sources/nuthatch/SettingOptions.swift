@@ -40,16 +40,16 @@ struct SettingOptions: ParsableArguments {
     /// - Throws: after each fault has been named, the exit code that sysexits(3) has for it; a
     ///   command line that cannot be read has ended with `EX_USAGE` before.
     func load() throws(ExitCode) -> Configuration {
-        do throws(ConfigurationFaults) {
+        do throws(ConfigurationErrors) {
             return try sources.load()
         } catch {
-            for line in error.lines { complain(line) }
+            for line in error.lines { printError(line) }
             throw ExitCode(EX_CONFIG)
         }
     }
 }
 
 /// Writes a line to standard error.
-func complain(_ line: String) {
+func printError(_ line: String) {
     FileHandle.standardError.write(Data("nuthatch: \(line)\n".utf8))
 }

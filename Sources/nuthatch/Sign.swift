@@ -69,7 +69,7 @@ struct Sign: ParsableCommand {
         do throws(ConfigurationError) {
             signing = try URLSigning(keyFile: keyFile ?? "")
         } catch {
-            complain(error.description)
+            printError(error.description)
             throw ExitCode(EX_CONFIG)
         }
         let lines: [String]
@@ -79,7 +79,7 @@ struct Sign: ParsableCommand {
             let form = site.map(URLSigning.Form.site) ?? .image(base: base ?? "")
             lines = try urls.map { try signing.sign($0, as: form, expiry: expiry) }
         } catch let fault as URLSigning.Fault {
-            complain(fault.description)
+            printError(fault.description)
             throw ExitCode(EX_USAGE)
         }
         for line in lines { print(line) }

@@ -9,20 +9,20 @@ struct Status: ParsableCommand {
             purges that somebody has not confirmed; of several nodes a table. They are asked at \
             the same time.
 
-            \(CallHelp.whom)
+            \(NodeConnectionHelp.localNodeHelp)
 
             Examples:
               nuthatch status
               nuthatch status --node 10.0.0.7 --node 10.0.0.8 --node 10.0.0.9
               nuthatch status --json | jq .statistics.requests
 
-            \(CallHelp.status()) Of several nodes all have to answer.
+            \(NodeConnectionHelp.exitStatusHelp()) Of several nodes all have to answer.
             """)
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
-    func run() throws { try call.commands.status().exit() }
+    func run() throws { try connection.commands.status().exit() }
 }
 
 struct Inspect: ParsableCommand {
@@ -32,13 +32,13 @@ struct Inspect: ParsableCommand {
             Each stored variant with its tier, age and freshness, what a client would get now and \
             why, and which nodes own it. Neither the origin nor another node is asked.
 
-            \(CallHelp.whom)
+            \(NodeConnectionHelp.localNodeHelp)
 
             Examples:
               nuthatch inspect https://images.example.com/photo.jpg
               nuthatch inspect --head https://www.example.com/
 
-            \(CallHelp.status())
+            \(NodeConnectionHelp.exitStatusHelp())
             """)
 
     @Argument(help: "The client's URL, or the origin's.")
@@ -48,7 +48,7 @@ struct Inspect: ParsableCommand {
     var head = false
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
-    func run() throws { try call.commands.inspect(url, withHeads: head).exit() }
+    func run() throws { try connection.commands.inspect(url, withHeads: head).exit() }
 }

@@ -11,7 +11,7 @@ struct Top: ParsableCommand {
             watched, too, if they answer at the same port without a token, which is sent to those \
             alone that are named.
 
-            \(CallHelp.whom)
+            \(NodeConnectionHelp.localNodeHelp)
 
             Examples:
               nuthatch top
@@ -19,7 +19,7 @@ struct Top: ParsableCommand {
               nuthatch top --once
               nuthatch top --json | jq -c '[.at, .statistics.requests.memory]'
 
-            \(CallHelp.status())
+            \(NodeConnectionHelp.exitStatusHelp())
             """)
 
     @Option(
@@ -35,12 +35,12 @@ struct Top: ParsableCommand {
     var once = false
 
     @OptionGroup
-    var call: CallOptions
+    var connection: NodeConnectionOptions
 
     func run() throws {
-        var order = TopOrder()
+        var order = TopArguments()
         if let interval { order.interval = interval }
         order.isOnce = once
-        try call.commands.top(order).exit()
+        try connection.commands.top(order).exit()
     }
 }

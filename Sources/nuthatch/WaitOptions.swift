@@ -11,7 +11,7 @@ struct WaitOptions: ParsableArguments {
             valueName: "duration"))
     var within: String?
 
-    var isSaid: Bool { noWait || within != nil }
+    var isSpecified: Bool { noWait || within != nil }
 
     func validate() throws {
         if noWait, within != nil {

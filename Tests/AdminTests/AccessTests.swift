@@ -9,12 +9,12 @@ struct AccessTests {
         TokenDigest([UInt8](repeating: byte, count: 32).span)
     }
 
-    private static let guarded = AdminAccess(grants: [
+    private static let guarded = AdminAccessPolicy(grants: [
         .init(.read, digest(1)), .init(.purge, digest(2)), .init(.admin, digest(3)),
     ])
 
     private func caller(
-        _ proof: AdminCaller.Proof = .none, host: String = "127.0.0.1:8081",
+        _ proof: AdminCaller.Credential = .none, host: String = "127.0.0.1:8081",
         origin: String? = nil, site: String? = nil
     ) -> AdminCaller {
         AdminCaller(
@@ -26,11 +26,12 @@ struct AccessTests {
     func roles() {
         for (byte, has) in zip([1, 2, 3] as [UInt8], AdminRole.allCases) {
             for wanted in AdminRole.allCases {
-                let verdict = Self.guarded.verdict(
-                    on: caller(.token(Self.digest(byte))), for: wanted)
+                let verdict = Self.guarded.authorize(
+                    caller(.token(Self.digest(byte))), for: wanted)
                 #expect(
                     verdict
-                        == (has >= wanted ? .allowed(has) : .refused(.role(has, wanted))))
+                        == (has >= wanted ? .allowed(has) : .denied(.insufficientRole(has, wanted)))
+                )
             }
         }
     }
@@ -38,71 +39,71 @@ struct AccessTests {
     @Test("where there are tokens, everybody has to have one, on loopback too")
     func tokens() {
         let access = Self.guarded
-        #expect(access.verdict(on: caller(), for: .read) == .refused(.tokenMissing))
+        #expect(access.authorize(caller(), for: .read) == .denied(.tokenMissing))
         #expect(
-            access.verdict(on: caller(.token(Self.digest(9))), for: .read)
-                == .refused(.tokenWrong))
-        #expect(access.verdict(on: caller(.malformed), for: .read) == .refused(.tokenMalformed))
-        #expect(access.verdict(on: caller(.certificate), for: .admin) == .allowed(.admin))
-        #expect(access.verdict(on: caller(), for: nil) == .allowed(.read))
+            access.authorize(caller(.token(Self.digest(9))), for: .read)
+                == .denied(.tokenUnknown))
+        #expect(access.authorize(caller(.malformed), for: .read) == .denied(.tokenMalformed))
+        #expect(access.authorize(caller(.certificate), for: .admin) == .allowed(.admin))
+        #expect(access.authorize(caller(), for: nil) == .allowed(.read))
     }
 
     @Test("without tokens whoever asks by address may, and nobody by a name that leads here")
     func names() {
-        let access = AdminAccess()
+        let access = AdminAccessPolicy()
         for host in ["127.0.0.1:8081", "[::1]:8081", "localhost", "LOCALHOST:1", "a.localhost:2"] {
-            #expect(access.verdict(on: caller(host: host), for: .admin) == .allowed(.admin))
+            #expect(access.authorize(caller(host: host), for: .admin) == .allowed(.admin))
         }
         for host in ["evil.example:8081", "", "127.0.0.1.evil.example", "[::1", "localhost.a"] {
             #expect(
-                access.verdict(on: caller(host: host), for: .read)
-                    == .refused(.name(Array(host.utf8))))
+                access.authorize(caller(host: host), for: .read)
+                    == .denied(.hostNotAllowed(Array(host.utf8))))
         }
         #expect(
-            access.verdict(on: caller(.token(Self.digest(1))), for: .read)
-                == .refused(.tokenNotTaken))
+            access.authorize(caller(.token(Self.digest(1))), for: .read)
+                == .denied(.tokensNotConfigured))
     }
 
     @Test("no page of another site has anything done, whatever it proves")
     func crossSite() {
         let mine = "127.0.0.1:8081"
-        for proof in [.none, .certificate, .token(Self.digest(3))] as [AdminCaller.Proof] {
+        for proof in [.none, .certificate, .token(Self.digest(3))] as [AdminCaller.Credential] {
             for site in ["cross-site", "same-site", "nonsense"] {
                 #expect(
-                    Self.guarded.verdict(on: caller(proof, site: site), for: .read)
-                        == .refused(.crossSite))
+                    Self.guarded.authorize(caller(proof, site: site), for: .read)
+                        == .denied(.crossSite))
             }
             for origin in ["https://evil.example", "null", "http://127.0.0.1:80", mine] {
                 #expect(
-                    Self.guarded.verdict(on: caller(proof, origin: origin), for: .read)
-                        == .refused(.crossSite))
+                    Self.guarded.authorize(caller(proof, origin: origin), for: .read)
+                        == .denied(.crossSite))
             }
         }
-        let access = AdminAccess()
+        let access = AdminAccessPolicy()
         for site in ["same-origin", "none"] {
-            #expect(access.verdict(on: caller(site: site), for: .admin) == .allowed(.admin))
+            #expect(access.authorize(caller(site: site), for: .admin) == .allowed(.admin))
         }
         #expect(
-            access.verdict(on: caller(origin: "http://\(mine)"), for: .admin) == .allowed(.admin))
+            access.authorize(caller(origin: "http://\(mine)"), for: .admin) == .allowed(.admin))
     }
 
     @Test("a file of tokens gives each its role; one alone is for everything")
     func file() throws {
         let long = String(repeating: "a", count: 16)
         let text = "# people\nread \(long)1\npurge   \(long)2\r\n\n\(long)3\nadmin \(long)4\n"
-        let entries = try AdminTokens.entries(of: Array(text.utf8))
+        let entries = try AdminTokenFile.entries(of: Array(text.utf8))
         #expect(entries.map(\.role) == [.read, .purge, .admin, .admin])
         #expect(
             entries.map { String(decoding: $0.token, as: UTF8.self) }
                 == [1, 2, 3, 4].map { "\(long)\($0)" })
-        let faults: [(String, AdminTokens.Fault)] = [
+        let faults: [(String, AdminTokenFile.ParseError)] = [
             ("\nroot \(long)", .role(line: 2)), ("", .tokens(.noTokens)),
             ("read short", .tokens(.length(line: 1, count: 5))),
             ("\(long)\nread \(long)", .tokens(.repeated(line: 2))),
             ("read \(long) more", .tokens(.byte(line: 1))),
         ]
         for (text, fault) in faults {
-            #expect(throws: fault, "\(text)") { try AdminTokens.entries(of: Array(text.utf8)) }
+            #expect(throws: fault, "\(text)") { try AdminTokenFile.entries(of: Array(text.utf8)) }
         }
     }
 }

@@ -9,29 +9,29 @@ struct AdminGateTests {
         TokenDigest([UInt8](repeating: byte, count: 32).span)
     }
 
-    private static let access = AdminAccess(grants: [
+    private static let access = AdminAccessPolicy(grants: [
         .init(.read, digest(1)), .init(.purge, digest(2)), .init(.admin, digest(3)),
     ])
 
     /// The gate with who asks it: a token by its first byte, from an address by its last one.
     private struct World {
-        var gate = AdminGate()
+        var gate = AdminRateLimiter()
         var now = Instant(nanoseconds: 1_000_000_000)
 
         mutating func ask(
-            _ proof: AdminCaller.Proof, from address: IPAddress = .v4(1),
-            _ name: AdminOperation.Name = .getStatus
-        ) -> AdminGate.Admission {
+            _ proof: AdminCaller.Credential, from address: IPAddress = .v4(1),
+            _ name: AdminOperation.ID = .getStatus
+        ) -> AdminRateLimiter.Admission {
             let caller = AdminCaller(address: address, proof: proof, authority: [])
-            let operation = AdminOperation.row(name)
-            let verdict = access.verdict(on: caller, for: operation.role)
+            let operation = AdminOperation.operation(name)
+            let verdict = access.authorize(caller, for: operation.role)
             return gate.admit(verdict, of: caller, to: operation, at: now)
         }
 
         mutating func ask(
             with byte: UInt8, from address: IPAddress = .v4(1),
-            _ name: AdminOperation.Name = .getStatus
-        ) -> AdminGate.Admission {
+            _ name: AdminOperation.ID = .getStatus
+        ) -> AdminRateLimiter.Admission {
             ask(.token(digest(byte)), from: address, name)
         }
     }
@@ -40,17 +40,17 @@ struct AdminGateTests {
     func wrongTokens() {
         var world = World()
         for _ in 0..<10 {
-            #expect(world.ask(with: 9) == .refused(.tokenWrong, delay: .zero))
+            #expect(world.ask(with: 9) == .refused(.tokenUnknown, delay: .zero))
         }
-        let late = AdminGate.Admission.refused(
-            .tooManyAttempts(retryAfterSeconds: 7), delay: .seconds(6))
+        let late = AdminRateLimiter.Admission.refused(
+            .attemptRateExceeded(retryAfterSeconds: 7), delay: .seconds(6))
         #expect(world.ask(with: 9) == late)
         // However often it is tried, the delay does not grow.
         for _ in 0..<1_000 { #expect(world.ask(.malformed) == late) }
         world.now = world.now + .seconds(6)
         #expect(world.ask(.malformed) == .refused(.tokenMalformed, delay: .zero))
         #expect(world.ask(with: 9) == late)
-        #expect(world.ask(with: 9, from: .v4(2)) == .refused(.tokenWrong, delay: .zero))
+        #expect(world.ask(with: 9, from: .v4(2)) == .refused(.tokenUnknown, delay: .zero))
     }
 
     @Test("a right token is looked at, whoever has guessed from its address")
@@ -59,7 +59,8 @@ struct AdminGateTests {
         for _ in 0..<1_000 { _ = world.ask(with: 9) }
         #expect(world.ask(with: 1) == .admitted(.read))
         #expect(world.ask(with: 3, .drain) == .admitted(.admin))
-        #expect(world.ask(with: 1, .drain) == .refused(.role(.read, .admin), delay: .zero))
+        #expect(
+            world.ask(with: 1, .drain) == .refused(.insufficientRole(.read, .admin), delay: .zero))
         #expect(world.ask(.certificate, .drain) == .admitted(.admin))
         #expect(world.ask(.none) == .refused(.tokenMissing, delay: .zero))
     }
@@ -72,7 +73,7 @@ struct AdminGateTests {
         #expect(given == 20)
         #expect(
             world.ask(with: 1, .getEntryBody)
-                == .refused(.tooManyReports(retryAfterSeconds: 1), delay: .zero))
+                == .refused(.reportRateExceeded(retryAfterSeconds: 1), delay: .zero))
         // Small ones wait less, and what everybody may see not at all.
         world.now = world.now + .milliseconds(10)
         #expect(world.ask(with: 1, .getStatus) == .admitted(.read))
@@ -92,21 +93,21 @@ struct RateLimiterTests {
     func bucket() {
         var limiter = RateLimiter(.init(burst: 3, refill: .seconds(2)))
         var now = Instant(nanoseconds: 0)
-        #expect(limiter.take(3, of: 1, at: now) == nil)
-        for _ in 0..<5 { #expect(limiter.take(of: 1, at: now) == .seconds(2)) }
-        #expect(limiter.take(2, of: 1, at: now) == .seconds(4))
+        #expect(limiter.take(3, from: 1, at: now) == nil)
+        for _ in 0..<5 { #expect(limiter.take(from: 1, at: now) == .seconds(2)) }
+        #expect(limiter.take(2, from: 1, at: now) == .seconds(4))
         now = now + .seconds(1_000)
-        #expect(limiter.take(2, of: 1, at: now) == nil)
-        #expect(limiter.take(2, of: 1, at: now) == .seconds(2))
-        #expect(limiter.take(of: 1, at: now) == nil)
+        #expect(limiter.take(2, from: 1, at: now) == nil)
+        #expect(limiter.take(2, from: 1, at: now) == .seconds(2))
+        #expect(limiter.take(from: 1, at: now) == nil)
     }
 
     @Test("a crowd takes no more room; who has taken most is kept longest")
     func crowd() {
         var limiter = RateLimiter(.init(burst: 10, refill: .seconds(6)))
         let now = Instant(nanoseconds: 0)
-        #expect(limiter.take(10, of: 7, at: now) == nil)
-        for number in 100..<5_000 { #expect(limiter.take(of: UInt128(number), at: now) == nil) }
-        #expect(limiter.take(of: 7, at: now) == .seconds(6))
+        #expect(limiter.take(10, from: 7, at: now) == nil)
+        for number in 100..<5_000 { #expect(limiter.take(from: UInt128(number), at: now) == nil) }
+        #expect(limiter.take(from: 7, at: now) == .seconds(6))
     }
 }

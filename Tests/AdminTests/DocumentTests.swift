@@ -25,10 +25,10 @@ struct DocumentTests {
 
     @Test("origins are listed with their circuits")
     func origins() {
-        let row = OriginRow(
+        let row = OriginDocument(
             origin: "a.example:80", connections: 3, idle: 1, waiting: 2, circuit: "open",
             failures: 20, retryAfterMilliseconds: 4000)
-        let document = OriginRow.json([row])
+        let document = OriginDocument.json([row])
         #expect(
             document.text == """
                 {"origins":[
@@ -38,17 +38,17 @@ struct DocumentTests {
 
                 """)
         #expect(ShapeCheck.faults(document, .listOrigins) == [])
-        #expect(ShapeCheck.faults(OriginRow.json([]), .listOrigins) == [])
+        #expect(ShapeCheck.faults(OriginDocument.json([]), .listOrigins) == [])
     }
 
     @Test("members are listed with what they own, and with what they have not confirmed")
     func members() {
-        let row = MemberRow(
+        let row = MemberDocument(
             node: Self.id, process: Self.id, address: "10.0.0.1:8082", state: "alive",
             isCounted: true, contactMilliseconds: 0, weight: 1000, countedWeight: 400,
             isCaughtUp: true, isDraining: false, isSelf: true, isConnected: true, ringShare: 0.05,
             lagRecords: 7)
-        let document = MemberRow.json([row])
+        let document = MemberDocument.json([row])
         #expect(
             document.text == """
                 {"members":[
@@ -60,12 +60,12 @@ struct DocumentTests {
 
                 """)
         #expect(ShapeCheck.faults(document, .listMembers) == [])
-        #expect(MemberRow.json([]).text == "{\"members\":[]}\n")
+        #expect(MemberDocument.json([]).text == "{\"members\":[]}\n")
     }
 
     @Test("a node's status says what there is, and null for what there is not")
     func status() {
-        let snapshot = Snapshot(loops: [], node: NodeCounters())
+        let snapshot = MetricsSnapshot(loops: [], node: NodeCounters())
         for isWhole in [true, false] {
             let document = StatusDocument(
                 node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
@@ -81,12 +81,12 @@ struct DocumentTests {
 
     @Test("statistics are told apart by where answers came from")
     func statistics() {
-        let loop = LoopOutcomes()
+        let loop = OutcomeHistograms()
         loop.add(.hit, nanoseconds: 60_000, bodyBytes: 10)
         loop.add(.miss, nanoseconds: 60_000_000_000, bodyBytes: 20)
         let document = StatisticsDocument(
             uptimeMilliseconds: 5,
-            snapshot: Snapshot(loops: [], node: NodeCounters(), outcomes: [loop]),
+            snapshot: MetricsSnapshot(loops: [], node: NodeCounters(), outcomes: [loop]),
             readiness: .ready, fencedMilliseconds: 7, hasDisk: true, isInCluster: false,
             receiptsPending: 0, members: []
         ).json
@@ -96,7 +96,7 @@ struct DocumentTests {
         guard case .list(let memory) = document["latency"]?["memory"],
             case .list(let origin) = document["latency"]?["origin"],
             case .list(let bounds) = document["latency"]?["bounds_us"]
-        else { return #expect(Bool(false), "\(document.line)") }
+        else { return #expect(Bool(false), "\(document.compactText)") }
         #expect(memory[1] == 1 && origin.last == 1 && origin.count == bounds.count + 1)
     }
 
@@ -105,12 +105,12 @@ struct DocumentTests {
         var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         variant.isInMemory = true
         variant.fields = [("content-type", "image/png")]
-        variant.verdict = .refetch
+        variant.decision = .refetch
         let document = EntryDocument(
             url: "http://a.example/b", key: "http://a.example/b", variants: [variant],
             owners: [Self.id], isOwner: true)
         #expect(ShapeCheck.faults(document.json, .getEntry) == [])
-        let hot = HotDocument(rows: [
+        let hot = HotEntriesDocument(rows: [
             .init(key: "k", url: "u", contentType: "image/png", bodyBytes: 3, accesses: 9)
         ])
         #expect(ShapeCheck.faults(hot.json, .listHotEntries) == [])
@@ -119,7 +119,7 @@ struct DocumentTests {
     @Test("settings are listed with where they come from; the ring with who owns where")
     func others() {
         let rows = Setting.table.map {
-            ConfigurationDocument.Row($0, $0.defaults, source: "built in")
+            ConfigurationDocument.Entry($0, $0.defaults, source: "built in")
         }
         let configuration = ConfigurationDocument(
             rows: rows,
@@ -128,18 +128,18 @@ struct DocumentTests {
         #expect(ShapeCheck.faults(configuration.json, .getConfiguration) == [])
         let ring = RingDocument(
             slots: 262_144, shares: [.init(node: Self.id, first: 1, second: 0)],
-            strip: Array(repeating: 0, count: RingDocument.stripCount))
+            strip: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
         #expect(ShapeCheck.faults(ring.json, .getRing) == [])
         #expect(ShapeCheck.faults(LogLevelDocument("debug").json, .setLogLevel) == [])
-        #expect(ShapeCheck.faults(StateDocument.json("draining"), .drain, 202) == [])
+        #expect(ShapeCheck.faults(OperationStatusDocument.json("draining"), .drain, 202) == [])
     }
 
     @Test("a support snapshot is all documents of one moment, and what the kernel says")
     func support() {
         var process = SupportDocument.Process()
-        process.read(status: "Name:\tnuthatch\nVmRSS:\t   12 kB\nThreads:\t7\nVmHWM:\t-\n")
+        process.parse(status: "Name:\tnuthatch\nVmRSS:\t   12 kB\nThreads:\t7\nVmHWM:\t-\n")
         #expect(process.residentBytes == 12 << 10 && process.threads == 7)
-        let snapshot = Snapshot(loops: [], node: NodeCounters())
+        let snapshot = MetricsSnapshot(loops: [], node: NodeCounters())
         let document = SupportDocument(
             takenAt: "2026-11-21T01:02:03Z", process: process,
             status: StatusDocument(
@@ -154,7 +154,7 @@ struct DocumentTests {
             logLevel: LogLevelDocument("info"), members: [],
             ring: RingDocument(
                 slots: 262_144, shares: [],
-                strip: Array(repeating: 0, count: RingDocument.stripCount)),
+                strip: Array(repeating: 0, count: RingDocument.ownershipSampleCount)),
             origins: [], purges: [], prefetches: [], metrics: "a 1\n"
         ).json
         #expect(ShapeCheck.faults(document, .getSupportSnapshot) == [])
@@ -167,7 +167,7 @@ struct DocumentTests {
             "a": nil, "b": [true, 7, .decimal(0.5), .decimal(.nan)], "c": "\"\\\n\u{1F}ü",
         ]
         #expect(
-            value.line
+            value.compactText
                 == #"{"a":null,"b":[true,7,0.5,null],"c":"\"\\\u000a\u001fü"}"#)
     }
 }

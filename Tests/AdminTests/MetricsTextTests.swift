@@ -5,10 +5,10 @@ import Testing
 @Suite("Metrics as scrapers read them")
 struct MetricsTextTests {
     /// Of a node with two loops, two sites and one other member.
-    private let snapshot: Snapshot
+    private let snapshot: MetricsSnapshot
 
     init() {
-        let loops = [LoopCounters(), LoopCounters()]
+        let loops = [EventLoopCounters(), EventLoopCounters()]
         loops[0].add(.requestsHit, 40)
         loops[1].add(.requestsHit, 2)
         loops[1].add(.connectionsOpen)
@@ -17,7 +17,7 @@ struct MetricsTextTests {
         let node = NodeCounters()
         node.set(.memoryLimitBytes, to: 1 << 40)
         node.set(.memoryStalledPermille, to: 70)
-        let outcomes = LoopOutcomes()
+        let outcomes = OutcomeHistograms()
         outcomes.add(.disk, nanoseconds: 60_000, bodyBytes: 5)
         outcomes.add(.disk, nanoseconds: 1_500_000_000, bodyBytes: 6)
         outcomes.add(.disk, nanoseconds: 60_000_000_000, bodyBytes: 7)
@@ -25,18 +25,18 @@ struct MetricsTextTests {
         site.add(.requests(.hit), 7)
         site.add(.bodyBytes(.peer), 9)
         site.add(.originBytes, 10)
-        snapshot = Snapshot(
+        snapshot = MetricsSnapshot(
             loops: loops, node: node,
             sites: [
-                SiteFigures(name: "a.example:8080", counters: []),
-                SiteFigures(name: "*", counters: [site]),
+                SiteSnapshot(name: "a.example:8080", counters: []),
+                SiteSnapshot(name: "*", counters: [site]),
             ],
             outcomes: [outcomes],
-            members: [MemberFigures(name: "00ff", lagRecords: 3)])
+            members: [MemberSnapshot(name: "00ff", lagRecords: 3)])
     }
 
     private func lines(_ format: MetricsFormat) -> [String] {
-        String(decoding: MetricsText.render(snapshot, as: format), as: UTF8.self)
+        String(decoding: MetricsExposition.render(snapshot, as: format), as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
@@ -108,7 +108,7 @@ struct MetricsTextTests {
     @Test("sites and members have series of their own, named by hosts and ids")
     func parts() {
         let requests = family("nuthatch_site_requests_total")
-        #expect(requests.count == 1 + 2 * Outcome.allCases.count)
+        #expect(requests.count == 1 + 2 * CacheOutcome.allCases.count)
         #expect(
             requests[1] == "nuthatch_site_requests_total{site=\"a.example:8080\",cache=\"hit\"} 0")
         #expect(requests.contains("nuthatch_site_requests_total{site=\"*\",cache=\"hit\"} 7"))
@@ -124,8 +124,8 @@ struct MetricsTextTests {
 
     @Test("without sites and members nothing is said of them, of all else everything")
     func absentParts() {
-        let bare = Snapshot(loops: [], node: NodeCounters())
-        let text = String(decoding: MetricsText.render(bare, as: .text), as: UTF8.self)
+        let bare = MetricsSnapshot(loops: [], node: NodeCounters())
+        let text = String(decoding: MetricsExposition.render(bare, as: .text), as: UTF8.self)
         for family in MetricFamily.table {
             let isPart =
                 switch family.source {

@@ -19,15 +19,15 @@ struct OpenAPITests {
                     continue
                 }
                 ids.append(id)
-                let operation = AdminOperation.Name(rawValue: id).map(AdminOperation.row)
+                let operation = AdminOperation.ID(rawValue: id).map(AdminOperation.operation)
                 #expect(operation?.path == path.name)
                 #expect(operation?.method.lowercased() == method.name)
             }
         }
-        #expect(ids.sorted() == AdminOperation.Name.allCases.map(\.rawValue).sorted())
+        #expect(ids.sorted() == AdminOperation.ID.allCases.map(\.rawValue).sorted())
     }
 
-    @Test("every parameter of a path is described, and needed", arguments: AdminOperation.table)
+    @Test("every parameter of a path is described, and needed", arguments: AdminOperation.all)
     func parameters(_ operation: AdminOperation) {
         let named = operation.path.matches(of: /\{([a-z]+)\}/).map { String($0.output.1) }
         let described = operation.parameters.filter(\.isInPath)
@@ -38,21 +38,21 @@ struct OpenAPITests {
 
     @Test(
         "every status is said once, and who needs a token may hear so",
-        arguments: AdminOperation.table)
+        arguments: AdminOperation.all)
     func answers(_ operation: AdminOperation) {
-        let statuses = operation.answers.map(\.status)
-        #expect(Set(statuses).count == statuses.count, "\(operation.name)")
+        let statuses = operation.responses.map(\.status)
+        #expect(Set(statuses).count == statuses.count, "\(operation.id)")
         #expect(statuses.contains(401) == (operation.role != nil))
         #expect(statuses.contains(413) == (operation.body != nil))
-        for answer in operation.answers where answer.content == nil {
-            #expect(answer.status >= 400)
+        for response in operation.responses where response.content == nil {
+            #expect(response.status >= 400)
         }
     }
 
     @Test("nothing is changed by who may only read")
     func roles() {
-        for operation in AdminOperation.table where operation.method != "GET" {
-            #expect((operation.role ?? .read) > .read, "\(operation.name)")
+        for operation in AdminOperation.all where operation.method != "GET" {
+            #expect((operation.role ?? .read) > .read, "\(operation.id)")
         }
     }
 }

@@ -17,12 +17,12 @@ struct PatternTests {
     ]
 
     private func isRead(_ body: JSON) -> Bool {
-        let data = Data(body.line.utf8)
+        let data = Data(body.compactText.utf8)
         return (try? JSONDecoder().decode(PurgeRequest.self, from: data)) != nil
     }
 
     private func isDescribed(_ body: JSON) throws -> Bool {
-        let shape = try #require(AdminOperation.row(.issuePurge).body?.shape)
+        let shape = try #require(AdminOperation.operation(.issuePurge).body?.schema)
         return ShapeCheck.faults(body, shape, at: "body").isEmpty
     }
 
@@ -46,9 +46,9 @@ struct PatternTests {
 
     @Test("names of receipts are described as they are read", arguments: texts)
     func names(_ text: String) throws {
-        let parameter = try #require(AdminOperation.row(.getReceipt).parameters.first)
-        let faults = ShapeCheck.faults(.text(text), parameter.shape, at: "receipt")
-        #expect(faults.isEmpty == (ReceiptName(text) != nil))
+        let parameter = try #require(AdminOperation.operation(.getReceipt).parameters.first)
+        let faults = ShapeCheck.faults(.text(text), parameter.schema, at: "receipt")
+        #expect(faults.isEmpty == (ReceiptID(text) != nil))
     }
 
     @Test("who owns what is not held is a part of the problem")

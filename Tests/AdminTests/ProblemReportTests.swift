@@ -5,8 +5,8 @@ import Testing
 
 @Suite("A problem document as who has asked reads it")
 struct ProblemReportTests {
-    private func read(_ text: String) throws -> ProblemReport {
-        try JSONDecoder().decode(ProblemReport.self, from: Data(text.utf8))
+    private func read(_ text: String) throws -> ReceivedProblem {
+        try JSONDecoder().decode(ReceivedProblem.self, from: Data(text.utf8))
     }
 
     @Test("what a node writes is read as it was meant")
@@ -15,20 +15,20 @@ struct ProblemReportTests {
         ProblemDocument(status: 503, name: "overloaded", title: "Too much", detail: "Wait.\n")
             .append(to: &bytes)
         let report = try read(String(decoding: bytes, as: UTF8.self))
-        #expect(report.name == "overloaded" && report.sentence == "Too much: Wait.\\n")
+        #expect(report.name == "overloaded" && report.message == "Too much: Wait.\\n")
     }
 
     @Test("others' problems have no name of a node's, and may say less")
     func others() throws {
         let report = try read(#"{"type": "about:blank", "title": "No"}"#)
-        #expect(report.name == nil && report.sentence == "No")
+        #expect(report.name == nil && report.message == "No")
         #expect(throws: (any Error).self) { try read(#"{"type": "urn:nuthatch:problem:a"}"#) }
     }
 
     @Test("of what is no problem document the beginning is shown, on one line")
     func text() {
-        let report = ProblemReport(ofText: Array("a\n\(String(repeating: "b", count: 100))".utf8))
-        #expect(report.name == nil && report.sentence.hasPrefix("a\\nbb"))
-        #expect(report.sentence.count == 81)
+        let report = ReceivedProblem(ofText: Array("a\n\(String(repeating: "b", count: 100))".utf8))
+        #expect(report.name == nil && report.message.hasPrefix("a\\nbb"))
+        #expect(report.message.count == 81)
     }
 }

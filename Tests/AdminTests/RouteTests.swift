@@ -6,7 +6,7 @@ struct RouteTests {
     private func route(_ method: String, _ target: String) -> String {
         switch AdminRoute(method: method, target: target) {
         case .operation(let operation, let arguments):
-            ([operation.name.rawValue] + arguments).joined(separator: " ")
+            ([operation.id.rawValue] + arguments).joined(separator: " ")
         case .notFound: "not found"
         case .methodNotAllowed(let allowed): "only \(allowed)"
         }
@@ -14,9 +14,9 @@ struct RouteTests {
 
     @Test(
         "each operation is reached by its method and path, with or without a query",
-        arguments: AdminOperation.Name.allCases)
-    func every(_ name: AdminOperation.Name) {
-        let operation = AdminOperation.row(name)
+        arguments: AdminOperation.ID.allCases)
+    func every(_ name: AdminOperation.ID) {
+        let operation = AdminOperation.operation(name)
         let path = operation.path.replacing(/\{[a-z]+\}/, with: "x")
         let arguments = operation.path.contains("{") ? " x" : ""
         for target in [path, path + "?", path + "?verbose=1"] {
@@ -51,23 +51,23 @@ struct RouteTests {
 
     @Test("of a query only known parameters are taken, once, and with a value that is allowed")
     func queries() throws {
-        func read(_ query: String) throws(AdminQuery.Fault) -> AdminQuery {
-            try AdminQuery(query[...], AdminOperation.row(.listPurges).parameters)
+        func read(_ query: String) throws(AdminQuery.QueryError) -> AdminQuery {
+            try AdminQuery(query[...], AdminOperation.operation(.listPurges).parameters)
         }
         let some = try read("limit=7&id=a%20b")
         #expect(some.number("limit") == 7 && some["id"] == "a b")
         #expect(try read("")["limit"] == nil)
-        let faults: [(String, AdminQuery.Fault)] = [
-            ("limits=7", .unknown("limits", allowed: ["id", "limit"])),
-            ("limit=7&limit=7", .saidTwice("limit")),
-            ("limit=0", .value("limit", allowed: "1 to 100")),
-            ("limit=+5", .value("limit", allowed: "1 to 100")),
-            ("limit", .value("limit", allowed: "1 to 100")),
-            ("limit=99999999999999999999", .value("limit", allowed: "1 to 100")),
+        let faults: [(String, AdminQuery.QueryError)] = [
+            ("limits=7", .unknownParameter("limits", allowed: ["id", "limit"])),
+            ("limit=7&limit=7", .duplicateParameter("limit")),
+            ("limit=0", .invalidValue("limit", allowed: "1 to 100")),
+            ("limit=+5", .invalidValue("limit", allowed: "1 to 100")),
+            ("limit", .invalidValue("limit", allowed: "1 to 100")),
+            ("limit=99999999999999999999", .invalidValue("limit", allowed: "1 to 100")),
         ]
         for (query, fault) in faults { #expect(throws: fault, "\(query)") { try read(query) } }
         for query in ["id=", "id=%FF", "id=%4", "id=" + String(repeating: "a", count: 129)] {
-            #expect(throws: AdminQuery.Fault.self, "\(query)") { try read(query) }
+            #expect(throws: AdminQuery.QueryError.self, "\(query)") { try read(query) }
         }
     }
 }

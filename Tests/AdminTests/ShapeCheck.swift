@@ -4,10 +4,10 @@ import Admin
 enum ShapeCheck {
     /// What is wrong with the answer of an operation; empty if nothing is.
     static func faults(
-        _ value: JSON, _ name: AdminOperation.Name, _ status: UInt16 = 200
+        _ value: JSON, _ name: AdminOperation.ID, _ status: UInt16 = 200
     ) -> [String] {
-        let answer = AdminOperation.row(name).answers.first { $0.status == status }
-        guard let shape = answer?.content?.shape else { return ["\(status) has no shape"] }
+        let response = AdminOperation.operation(name).responses.first { $0.status == status }
+        guard let shape = response?.content?.shape else { return ["\(status) has no shape"] }
         return faults(value, shape, at: "body")
     }
 
@@ -26,7 +26,7 @@ enum ShapeCheck {
         case ("string", .text(let text)): return string(text, shape, place)
         case ("array", .list(let values)): return array(values, shape, place)
         case ("object", .object(let members)): return object(members, shape, place)
-        default: return ["\(place) is no \(type): \(value.line)"]
+        default: return ["\(place) is no \(type): \(value.compactText)"]
         }
     }
 
@@ -93,5 +93,5 @@ extension JSON {
 
 extension JSON {
     /// What is sent.
-    var text: String { String(decoding: page, as: UTF8.self) }
+    var text: String { String(decoding: formattedBytes, as: UTF8.self) }
 }

@@ -3,7 +3,7 @@ package import Wire
 
 /// A certificate made for a test, with its key.
 @safe
-package final class MadeCertificate: @unchecked Sendable {
+package final class TestCertificate: @unchecked Sendable {
     package enum Key: Hashable, CaseIterable {
         case ecdsa
         case rsa
@@ -25,14 +25,14 @@ package final class MadeCertificate: @unchecked Sendable {
 
     package let certificate: OpaquePointer
     package let key: OpaquePointer
-    private let issuer: MadeCertificate?
+    private let issuer: TestCertificate?
 
     /// A new one, self-signed without `issuer`.
     ///
     /// `names` are as OpenSSL's configuration writes a subjectAltName, like `DNS:a.example`.
     package init(
         _ subject: String, names: String? = nil, key kind: Key = .ecdsa,
-        validity: Validity = Validity(), isIssuer: Bool = false, issuer: MadeCertificate? = nil
+        validity: Validity = Validity(), isIssuer: Bool = false, issuer: TestCertificate? = nil
     ) {
         unsafe key = unsafe Self.makeKey(kind)
         unsafe certificate = unsafe X509_new()
@@ -61,10 +61,10 @@ package final class MadeCertificate: @unchecked Sendable {
     }
 
     /// One authority for tests that need no other.
-    package static let authority = MadeCertificate("Test authority", isIssuer: true)
+    package static let authority = TestCertificate("Test authority", isIssuer: true)
 
     /// For `a.example`.
-    package static let a = MadeCertificate("a", names: "DNS:a.example", issuer: authority)
+    package static let exampleLeaf = TestCertificate("a", names: "DNS:a.example", issuer: authority)
 
     private func add(_ kind: CInt, _ value: String, _ issued: OpaquePointer) {
         var context = unsafe X509V3_CTX()
@@ -92,7 +92,7 @@ package final class MadeCertificate: @unchecked Sendable {
     }
 }
 
-extension MadeCertificate {
+extension TestCertificate {
     package var pem: [UInt8] {
         unsafe Self.text { sink in unsafe PEM_write_bio_X509(sink, certificate) }
     }

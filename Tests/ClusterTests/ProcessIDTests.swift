@@ -6,8 +6,8 @@ import Testing
 struct ProcessIDTests {
     @Test("the same dice draw the same id, and draw another one next")
     func drawn() {
-        var dice = Dice(seed: 1)
-        var same = Dice(seed: 1)
+        var dice = SplitMix64(seed: 1)
+        var same = SplitMix64(seed: 1)
         let first = ProcessID(using: &dice)
         #expect(first == ProcessID(using: &same))
         #expect(first != ProcessID(using: &dice))

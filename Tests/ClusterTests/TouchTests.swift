@@ -47,7 +47,7 @@ struct TouchTests {
 
     @Test("no use is lost between the loops and the batches, whatever the order")
     func conserved() {
-        var dice = Dice(seed: 7)
+        var dice = SplitMix64(seed: 7)
         var loops = (0..<4).map { _ in TouchTable(keysMax: 50) }
         var queue = TouchQueue(keysMax: 100_000)
         var uses: [EntryDigest: UInt32] = [:]
@@ -68,7 +68,7 @@ struct TouchTests {
         for index in loops.indices { queue.add(loops[index].take()) }
         while queue.count > 0 { handOn(queue.takeBatch()) }
         #expect(handedOn == uses)
-        #expect(queue.dropped == 0 && queue.merged > 0)
+        #expect(queue.droppedCount == 0 && queue.mergedCount > 0)
     }
 
     @Test("under pressure the oldest touches are dropped and counted")
@@ -76,7 +76,7 @@ struct TouchTests {
         var queue = TouchQueue(keysMax: 100)
         let touches = (0..<250).map { Touch(digest: digest($0), count: 1, lastAccess: 1) }
         queue.add(touches)
-        #expect(queue.count == 100 && queue.dropped == 150)
+        #expect(queue.count == 100 && queue.droppedCount == 150)
         #expect(queue.takeBatch() == Array(touches.suffix(100)))
         #expect(queue.takeBatch().isEmpty)
         queue.add(Array(touches.prefix(1)))
@@ -92,7 +92,7 @@ struct TouchTests {
         #expect(queue.takeBatch() == Array(touches.prefix(1_024)))
         queue.add([touches[1_500]])
         #expect(queue.takeBatch().first == touches[1_024])
-        #expect(queue.takeBatch().count == 452 && !queue.hasBatch && queue.merged == 1)
+        #expect(queue.takeBatch().count == 452 && !queue.hasBatch && queue.mergedCount == 1)
         #expect(queue.count == 0)
     }
 

@@ -10,7 +10,7 @@ struct MembershipDigestTests {
         "a seed does the same in another process",
         arguments: [1, 2, 3, 72, 527, 575, 608, 614, 907, 940] as [UInt64])
     func elsewhere(seed: UInt64) throws {
-        var play = MembershipPlay(seed: seed)
+        var play = MembershipScenario(seed: seed)
         let digest = hexadecimal(try play.run().digest)
         let outcome = try Program.run(
             NodeProcess.built("nuthatch-sim"), ["membership", "--seed", String(seed), "--digest"])

@@ -52,18 +52,18 @@ import Testing
         ] as [(String, Bool, Bool?)])
     func literals(literal: String, isSame: Bool, isSameIgnoringCase: Bool?) {
         let bytes = Array("--Content-Type--".utf8)
-        let holds = bytes.span.holds(literal, at: 2..<14)
+        let holds = bytes.span.matches(literal, at: 2..<14)
         #expect(holds == isSame)
         // A literal with an upper case letter may not be asked for without regard to case.
         guard let isSameIgnoringCase else { return }
-        let holdsIgnoringCase = bytes.span.holdsIgnoringCase(literal, at: 2..<14)
+        let holdsIgnoringCase = bytes.span.matchesIgnoringCase(literal, at: 2..<14)
         #expect(holdsIgnoringCase == isSameIgnoringCase)
     }
 
     @Test("Nothing is where nothing is")
     func emptyLiteral() {
         let bytes = Array("ab".utf8)
-        let holds = bytes.span.holds("", at: 1..<1)
+        let holds = bytes.span.matches("", at: 1..<1)
         #expect(holds)
     }
 
@@ -71,7 +71,7 @@ import Testing
     func caseOfOthers() {
         // @ and `, [ and {, differ in the bit that makes letters lower.
         let bytes: [UInt8] = [0x40, 0x5B]
-        let holds = bytes.span.holdsIgnoringCase("`{", at: 0..<2)
+        let holds = bytes.span.matchesIgnoringCase("`{", at: 0..<2)
         #expect(!holds)
     }
 

@@ -49,7 +49,7 @@ import Testing
 
     @Test("Cutting a stream into any parts changes nothing", arguments: 0..<200)
     func manyParts(round: Int) {
-        var dice = Dice(seed: UInt64(round))
+        var dice = SplitMix64(seed: UInt64(round))
         let bytes = (0..<Int(dice.next() % 5_000)).map { _ in UInt8(dice.next() >> 56) }
         let partMax = 1 << (dice.next() % 12)
         var cuts: [Int] = []

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct AnswerControlTests {
     /// Fields; where the directives stood that count; `max-age` of them.
-    private static let choosing: [([String], AnswerControl.Source, Int64?)] = [
+    private static let choosing: [([String], EffectiveCacheControl.Source, Int64?)] = [
         ([], .none, nil),
         (["Expires: 0"], .none, nil),
         (["Cache-Control: max-age=1"], .cacheControl, 1),
@@ -42,22 +42,22 @@ import Testing
     @Test(
         "RFC 9213 §2.2: the first field aimed at this cache that is valid and not empty counts",
         arguments: choosing)
-    func chosen(fields: [String], source: AnswerControl.Source, maxAge: Int64?) {
-        let found = AnswerControl(AnswerHead(status: 200, fields: fields))
+    func chosen(fields: [String], source: EffectiveCacheControl.Source, maxAge: Int64?) {
+        let found = EffectiveCacheControl(ResponseHead(status: 200, fields: fields))
         #expect(found.source == source)
         #expect(found.control.maxAge == maxAge.map(Interval.seconds))
-        #expect(found.readsExpires == (source == .none || source == .cacheControl))
+        #expect(found.usesExpires == (source == .none || source == .cacheControl))
     }
 
     @Test("RFC 9213 §2.2: Cache-Control alone is read where nothing is aimed at this cache")
     func plain() {
-        let head = AnswerHead(200, "CDN-Cache-Control: max-age=2", "Cache-Control: max-age=1")
-        let found = AnswerControl(cacheControlOf: head)
+        let head = ResponseHead(200, "CDN-Cache-Control: max-age=2", "Cache-Control: max-age=1")
+        let found = EffectiveCacheControl(cacheControlOf: head)
         #expect(found.source == .cacheControl && found.control.maxAge == .seconds(1))
     }
 
     private func targeted(_ value: String) -> CacheControl {
-        AnswerControl(AnswerHead(200, "CDN-Cache-Control: " + value)).control
+        EffectiveCacheControl(ResponseHead(200, "CDN-Cache-Control: " + value)).control
     }
 
     private static let lifetimeTable: [(String, Int64?)] = [

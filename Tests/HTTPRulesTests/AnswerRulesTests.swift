@@ -4,14 +4,14 @@ import Testing
 
 private func examine(
     _ fields: [String], status: UInt16 = 200, extra: [String] = []
-) -> Examination {
-    AnswerRules.examine(
-        AnswerHead(status: status, fields: fields), to: ExaminedRequest(), receipt: receipt,
-        policy: .image(defaultTTL: .seconds(60), types: ContentTypes(extra: extra)))
+) -> Cacheability {
+    CacheabilityRules.evaluate(
+        ResponseHead(status: status, fields: fields), to: RequestCacheability(), timing: receipt,
+        policy: .image(defaultTTL: .seconds(60), types: ImageMediaTypes(extra: extra)))
 }
 
 @Suite struct AnswerRulesTests {
-    private static let storing: [([String], NotStored?)] = [
+    private static let storing: [([String], NotStoredReason?)] = [
         ([], nil),
         (["Cache-Control: max-age=60"], nil),
         (["Cache-Control: no-cache"], nil),
@@ -26,9 +26,9 @@ private func examine(
         (["Cache-Control: private, public, max-age=9"], .isPrivate),
         (["Cache-Control: private, s-maxage=9"], .isPrivate),
         (["Cache-Control: private, no-store"], .noStore),
-        (["Vary: *"], .varyEverything), (["Vary: Accept Cookie"], nil),
-        (["Vary: Accept, *"], .varyEverything),
-        (["Vary: Accept", "Vary: *"], .varyEverything),
+        (["Vary: *"], .varyWildcard), (["Vary: Accept Cookie"], nil),
+        (["Vary: Accept, *"], .varyWildcard),
+        (["Vary: Accept", "Vary: *"], .varyWildcard),
         (["Vary: **"], nil),
         (["Vary: Cookie, User-Agent, X-Any"], nil),
         (["Set-Cookie: a=b"], nil),
@@ -37,8 +37,8 @@ private func examine(
     ]
 
     @Test("RFC 9111 §3: which answers a shared cache stores", arguments: storing)
-    func stored(fields: [String], expected: NotStored?) {
-        #expect(examine(["Content-Type: image/png"] + fields).notStored == expected)
+    func stored(fields: [String], expected: NotStoredReason?) {
+        #expect(examine(["Content-Type: image/png"] + fields).notStoredReason == expected)
     }
 
     @Test(
@@ -46,15 +46,15 @@ private func examine(
         arguments: [201, 203, 204, 301, 302, 304, 404, 410, 416, 500, 503] as [UInt16])
     func statuses(status: UInt16) {
         let fields = ["Content-Type: image/png", "Cache-Control: max-age=60, must-understand"]
-        #expect(examine(fields, status: status).notStored == .status(status))
-        #expect(examine(fields, status: 206).notStored == .partialContent)
+        #expect(examine(fields, status: status).notStoredReason == .status(status))
+        #expect(examine(fields, status: 206).notStoredReason == .partialContent)
     }
 
     @Test("RFC 9111 §5.2.2.3: must-understand lifts no-store for a status that is understood only")
     func mustUnderstand() {
         let fields = ["Content-Type: image/png", "Cache-Control: no-store, must-understand"]
-        #expect(examine(fields).isShareable)
-        #expect(!examine(fields, status: 599).isShareable)
+        #expect(examine(fields).isCollapsible)
+        #expect(!examine(fields, status: 599).isCollapsible)
     }
 
     @Test(
@@ -65,8 +65,8 @@ private func examine(
             ("Cache-Control: max-age=0", true), ("Set-Cookie: a=b", true), ("Vary: Cookie", true),
         ])
     func shareable(field: String, expected: Bool) {
-        #expect(examine(["Content-Type: image/png", field]).isShareable == expected)
-        #expect(examine([field], status: 404).isShareable == expected)
+        #expect(examine(["Content-Type: image/png", field]).isCollapsible == expected)
+        #expect(examine([field], status: 404).isCollapsible == expected)
     }
 
     private static let typeTable: [([String], Bool)] = [
@@ -86,7 +86,7 @@ private func examine(
     func types(values: [String], expected: Bool) {
         let found = examine(values.map { "Content-Type: \($0)" }, extra: ["application/json"])
         #expect(found.isTypeAccepted == expected)
-        #expect(found.notStored == (expected ? nil : .contentType))
+        #expect(found.notStoredReason == (expected ? nil : .contentType))
     }
 
     private static let flagTable: [([String], EntryFlags)] = [
@@ -120,8 +120,8 @@ private func examine(
 
     @Test("RFC 9110 §6.6.1: without a Date that can be read the time of receipt stands in")
     func date() {
-        #expect(examine(["Content-Type: image/png"]).date == receipt.receivedWall)
-        #expect(examine(["Date: x"]).date == receipt.receivedWall)
+        #expect(examine(["Content-Type: image/png"]).date == receipt.receivedWallTime)
+        #expect(examine(["Date: x"]).date == receipt.receivedWallTime)
         let dated = examine(["Date: Thu, 01 Jan 1970 00:00:05 GMT"])
         #expect(dated.date == WallTime(seconds: 5))
     }
@@ -132,10 +132,10 @@ private func examine(
             "Content-Type: image/png", "ETag: \"a\"", "Cache-Control: max-age=100", "Age: 8",
             "Last-Modified: Thu, 01 Jan 1970 00:00:05 GMT",
         ]
-        let head = StoredHead(AnswerHead(status: 200, fields: fields).asImage, size: 7)
-        let facts = examine(fields).facts(size: 7, head: head)
+        let head = StoredHead(ResponseHead(status: 200, fields: fields).imageResponse, size: 7)
+        let facts = examine(fields).metadata(size: 7, head: head)
         #expect(facts.size == 7)
-        #expect(facts.bornAt == receipt.receivedAt - .seconds(10))
+        #expect(facts.generatedAt == receipt.receivedAt - .seconds(10))
         #expect(facts.freshUntil == receipt.receivedAt + .seconds(90))
         #expect(facts.lastModified == WallTime(seconds: 5))
         #expect(head.bytes.text(facts.entityTag) == "\"a\"")

@@ -49,8 +49,8 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
         #expect(names(control.privateFields) == ["a", "b", "c"])
         #expect(names(control.noCacheFields) == ["x"])
         #expect(control.flags == .noCache)
-        #expect(control.ofWholeAnswer.flags == [.isPrivate, .noCache])
-        #expect(control.ofWholeAnswer.privateFields.isEmpty)
+        #expect(control.ofWholeResponse.flags == [.isPrivate, .noCache])
+        #expect(control.ofWholeResponse.privateFields.isEmpty)
         #expect(parse("private=\"no-store, max-age=5\"").flags == .isPrivate)
         #expect(parse("private=\"a\", max-age=5").maxAge == .seconds(5))
     }
@@ -100,7 +100,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
 
     @Test("RFC 9111 §5.2: what was written is read as what it was")
     func roundTrip() {
-        var dice = Dice(seed: 9111)
+        var dice = SplitMix64(seed: 9111)
         let words = [
             "max-age", "s-maxage", "no-store", "no-cache", "private", "public", "must-revalidate",
             "proxy-revalidate", "must-understand", "immutable", "no-transform", "only-if-cached",

@@ -98,7 +98,7 @@ import Trials
 
     @Test("The lines of a head are gathered, others are not")
     func head() {
-        let head = AnswerHead(
+        let head = ResponseHead(
             200, "Cache-Control: max-age=5", "Pragma: no-cache", "cache-control: private")
         let control = CacheControl(head)
         #expect(control.maxAge == .seconds(5))
@@ -107,7 +107,7 @@ import Trials
 
     @Test("No value makes the parser fail, and white space around commas means nothing")
     func anyBytes() {
-        var dice = Dice(seed: 5)
+        var dice = SplitMix64(seed: 5)
         for _ in 0..<Trials.count(5000) {
             let value = dice.text(of: "max-age=no-store, \"\\ 19x;\t", upTo: 40)
             let spaced =

@@ -7,7 +7,7 @@ func key(_ url: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault) -> Result<[UI
     var scratch: [UInt8] = "left over".bytes
     switch CacheKey.normalise(url: url.span, at: 0..<url.count, into: &scratch, bytesMax: bytesMax)
     {
-    case .made: return .success(scratch)
+    case .normalised: return .success(scratch)
     case .refused(let refusal): return .failure(refusal)
     }
 }
@@ -22,7 +22,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     let bytes = "url=".bytes + value + "%".bytes
     let range = 4..<4 + value.count
     switch CacheKey.normalise(percentEncoded: bytes.span, at: range, into: &scratch) {
-    case .made: return .success(scratch)
+    case .normalised: return .success(scratch)
     case .refused(let refusal): return .failure(refusal)
     }
 }

@@ -5,21 +5,23 @@ import Trials
 
 /// A head received at 1,000 s of the boot clock, 2 s after it was asked for, on Sun, 06 Nov 1994
 /// 08:49:37 GMT.
-let receipt = Freshness.Receipt(
+let receipt = Freshness.ResponseTiming(
     requestedAt: Instant(nanoseconds: 998_000_000_000),
     receivedAt: Instant(nanoseconds: 1_000_000_000_000),
     receivedWall: WallTime(seconds: 784_111_777))
 
 @Suite struct FreshnessTests {
-    private func freshness(_ head: AnswerHead, defaultTTL: Int64 = 3600) -> Freshness {
+    private func freshness(_ head: ResponseHead, defaultTTL: Int64 = 3600) -> Freshness {
         var policy = FreshnessPolicy(defaultTTL: .seconds(defaultTTL))
         policy.defaultsEveryStatus = true
         return Freshness(
-            head, control: AnswerControl(cacheControlOf: head), receipt: receipt, policy: policy)
+            head, control: EffectiveCacheControl(cacheControlOf: head), timing: receipt,
+            policy: policy)
     }
 
     private func age(_ fields: String...) -> Int64 {
-        (receipt.receivedAt - freshness(AnswerHead(status: 200, fields: fields)).bornAt).seconds
+        (receipt.receivedAt - freshness(ResponseHead(status: 200, fields: fields)).generatedAt)
+            .seconds
     }
 
     @Test("RFC 9111 §4.2.3: without Age and Date an answer is as old as its journey")
@@ -112,19 +114,19 @@ let receipt = Freshness.Receipt(
         "RFC 9111 §4.2.1: s-maxage before max-age before Expires before the default",
         arguments: lifetimeTable)
     func lifetime(fields: [String], seconds: Int64) {
-        let found = freshness(AnswerHead(status: 200, fields: fields))
+        let found = freshness(ResponseHead(status: 200, fields: fields))
         #expect(found.lifetime == .seconds(seconds))
-        #expect(found.freshUntil == found.bornAt + .seconds(seconds))
+        #expect(found.freshUntil == found.generatedAt + .seconds(seconds))
     }
 
     @Test("A negative default TTL is none")
     func negativeDefault() {
-        #expect(freshness(AnswerHead(200), defaultTTL: -5).lifetime == .zero)
+        #expect(freshness(ResponseHead(200), defaultTTL: -5).lifetime == .zero)
     }
 
     @Test("RFC 9111 §4.2.3: whatever the origin says, Age is never negative at receipt")
     func neverNegative() {
-        var dice = Dice(seed: 3)
+        var dice = SplitMix64(seed: 3)
         for _ in 0..<Trials.count(5000) {
             var fields: [String] = []
             var date: [UInt8] = []
@@ -137,16 +139,16 @@ let receipt = Freshness.Receipt(
             if Bool.random(using: &dice) { fields.append("Age: \(age)") }
             let start = Int64.random(in: 0...Int64.max, using: &dice)
             let journey = Int64.random(in: -5_000_000_000...5_000_000_000, using: &dice)
-            let receipt = Freshness.Receipt(
+            let receipt = Freshness.ResponseTiming(
                 requestedAt: Instant(nanoseconds: start) - Interval(nanoseconds: journey),
                 receivedAt: Instant(nanoseconds: start),
                 receivedWall: WallTime(seconds: Int64.random(in: 0...4_000_000_000, using: &dice)))
-            let head = AnswerHead(status: 200, fields: fields)
+            let head = ResponseHead(status: 200, fields: fields)
             let found = Freshness(
-                head, control: AnswerControl(head), receipt: receipt,
+                head, control: EffectiveCacheControl(head), timing: receipt,
                 policy: FreshnessPolicy(defaultTTL: .seconds(1)))
-            #expect(found.bornAt <= receipt.receivedAt)
-            #expect(found.lifetime >= .zero && found.freshUntil >= found.bornAt)
+            #expect(found.generatedAt <= receipt.receivedAt)
+            #expect(found.lifetime >= .zero && found.freshUntil >= found.generatedAt)
         }
     }
 }

@@ -5,7 +5,7 @@ import Trials
 
 @Suite struct NegotiationTests {
     private func reduce(accept: [String] = [], encoding: [String] = []) -> Negotiation {
-        var rules = NegotiationRules()
+        var rules = NegotiationNormaliser()
         for value in accept {
             let bytes = ("," + value + ",image/avif").bytes
             rules.addAccept(bytes.span, at: 1..<1 + value.utf8.count)
@@ -78,20 +78,20 @@ import Trials
             let negotiation = Negotiation(rawValue: bits)
             if negotiation.isSuperset(of: [.brotli, .gzip]) { continue }
             var accept: [UInt8] = []
-            NegotiationRules.appendAccept(negotiation, to: &accept)
+            NegotiationNormaliser.appendAccept(negotiation, to: &accept)
             var encoding: [UInt8] = []
-            NegotiationRules.appendAcceptEncoding(negotiation, to: &encoding)
+            NegotiationNormaliser.appendAcceptEncoding(negotiation, to: &encoding)
             #expect(reduce(accept: [accept.text], encoding: [encoding.text]) == negotiation)
             #expect(accept.text.hasSuffix("image/*,*/*;q=0.8"))
         }
         var plain: [UInt8] = []
-        NegotiationRules.appendAccept([.avif, .webp, .svg, .jxl], to: &plain)
+        NegotiationNormaliser.appendAccept([.avif, .webp, .svg, .jxl], to: &plain)
         #expect(plain.text == "image/avif,image/webp,image/jxl,image/svg+xml,image/*,*/*;q=0.8")
     }
 
     @Test("No value makes the reader leave its range, and at most one coding is left")
     func anyBytes() {
-        var dice = Dice(seed: 4)
+        var dice = SplitMix64(seed: 4)
         for _ in 0..<Trials.count(5000) {
             let value = dice.text(of: "image/avfgzipbr,;q=0. \"\\*", upTo: 40)
             let found = reduce(accept: [value], encoding: [value])

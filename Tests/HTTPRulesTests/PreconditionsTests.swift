@@ -6,8 +6,8 @@ import Testing
 func facts(
     size: UInt64 = 10, lastModified: Int64? = 784_111_777, date: Int64 = 784_112_000,
     flags: EntryFlags = []
-) -> EntryFacts {
-    EntryFacts(
+) -> EntryMetadata {
+    EntryMetadata(
         size: size, bornAt: .zero, freshUntil: .zero, flags: flags,
         lastModified: lastModified.map { WallTime(seconds: $0) }, date: WallTime(seconds: date),
         entityTag: .empty)
@@ -19,21 +19,21 @@ func facts(
     private static let after = "Sun, 06 Nov 1994 08:49:38 GMT"
 
     private func verdict(
-        _ fields: [String], tag: String = "\"a\"", _ facts: EntryFacts = facts()
-    ) -> PreconditionVerdict {
-        let head = AnswerHead(status: 200, fields: fields)
+        _ fields: [String], tag: String = "\"a\"", _ facts: EntryMetadata = facts()
+    ) -> PreconditionResult {
+        let head = ResponseHead(status: 200, fields: fields)
         var preconditions = Preconditions(now: WallTime(seconds: 1_795_219_200))
         let tag = tag.bytes
         for line in head.lines {
-            preconditions.add(line, in: head.bytes.span, entityTag: tag.span, facts: facts)
+            preconditions.add(line, in: head.bytes.span, entityTag: tag.span, metadata: facts)
         }
-        return preconditions.verdict
+        return preconditions.result
     }
 
     @Test(
         "RFC 9110 §13.1.2: If-None-Match is false if a tag matches weakly",
         arguments: [
-            ("\"a\"", "\"a\"", PreconditionVerdict.notModified), ("W/\"a\"", "\"a\"", .notModified),
+            ("\"a\"", "\"a\"", PreconditionResult.notModified), ("W/\"a\"", "\"a\"", .notModified),
             ("\"a\"", "W/\"a\"", .notModified), ("W/\"a\"", "W/\"a\"", .notModified),
             ("*", "\"a\"", .notModified), ("*", "", .notModified), ("\"b\"", "\"a\"", .proceed),
             ("\"b\", \"a\"", "\"a\"", .notModified), ("\"b\",\"a\"", "\"a\"", .notModified),
@@ -47,20 +47,20 @@ func facts(
             ("\"a b\"", "\"a b\"", .proceed), ("W/", "\"a\"", .proceed), ("\"", "\"", .proceed),
             ("\"\u{E9}\"", "\"\u{E9}\"", .notModified), ("\"a\" \"b\"", "\"b\"", .proceed),
         ])
-    func ifNoneMatch(value: String, tag: String, expected: PreconditionVerdict) {
+    func ifNoneMatch(value: String, tag: String, expected: PreconditionResult) {
         #expect(verdict(["If-None-Match: \(value)"], tag: tag) == expected)
     }
 
     @Test(
         "RFC 9110 §13.1.1: If-Match is false unless a tag matches strongly",
         arguments: [
-            ("\"a\"", "\"a\"", PreconditionVerdict.proceed), ("W/\"a\"", "\"a\"", .failed),
+            ("\"a\"", "\"a\"", PreconditionResult.proceed), ("W/\"a\"", "\"a\"", .failed),
             ("\"a\"", "W/\"a\"", .failed), ("W/\"a\"", "W/\"a\"", .failed), ("*", "", .proceed),
             ("\"b\"", "\"a\"", .failed), ("\"b\", \"a\"", "\"a\"", .proceed),
             ("", "\"a\"", .failed),
             ("\"a\"", "", .failed), ("a", "\"a\"", .failed),
         ])
-    func ifMatch(value: String, tag: String, expected: PreconditionVerdict) {
+    func ifMatch(value: String, tag: String, expected: PreconditionResult) {
         #expect(verdict(["If-Match: \(value)"], tag: tag) == expected)
     }
 
@@ -75,12 +75,12 @@ func facts(
     @Test(
         "RFC 9110 §13.1.3: If-Modified-Since is false from the date of modification on",
         arguments: [
-            (before, PreconditionVerdict.proceed), (same, .notModified), (after, .notModified),
+            (before, PreconditionResult.proceed), (same, .notModified), (after, .notModified),
             ("Sunday, 06-Nov-94 08:49:37 GMT", .notModified),
             ("Sun Nov  6 08:49:37 1994", .notModified),
             ("nonsense", .proceed), ("", .proceed), ("0", .proceed),
         ])
-    func ifModifiedSince(value: String, expected: PreconditionVerdict) {
+    func ifModifiedSince(value: String, expected: PreconditionResult) {
         #expect(verdict(["If-Modified-Since: \(value)"]) == expected)
     }
 
@@ -94,10 +94,10 @@ func facts(
     @Test(
         "RFC 9110 §13.1.4: If-Unmodified-Since is false before the date of modification",
         arguments: [
-            (before, PreconditionVerdict.failed), (same, .proceed), (after, .proceed),
+            (before, PreconditionResult.failed), (same, .proceed), (after, .proceed),
             ("nonsense", .proceed),
         ])
-    func ifUnmodifiedSince(value: String, expected: PreconditionVerdict) {
+    func ifUnmodifiedSince(value: String, expected: PreconditionResult) {
         #expect(verdict(["If-Unmodified-Since: \(value)"]) == expected)
         #expect(verdict(["If-Unmodified-Since: \(value)"], facts(lastModified: nil)) == .proceed)
     }
@@ -113,7 +113,7 @@ func facts(
     @Test(
         "RFC 9110 §13.2.2: the order of evaluation",
         arguments: [
-            (["If-Match: \"a\"", "If-Unmodified-Since: \(before)"], PreconditionVerdict.proceed),
+            (["If-Match: \"a\"", "If-Unmodified-Since: \(before)"], PreconditionResult.proceed),
             (["If-Match: \"b\"", "If-None-Match: \"a\""], .failed),
             (["If-None-Match: \"a\"", "If-Match: \"b\""], .failed),
             (["If-Match: \"a\"", "If-None-Match: \"a\""], .notModified),
@@ -124,7 +124,7 @@ func facts(
             (["If-Unmodified-Since: \(after)", "If-Modified-Since: \(after)"], .notModified),
             (["If-Range: \"b\"", "Range: bytes=0-1"], .proceed), ([], .proceed),
         ])
-    func order(fields: [String], expected: PreconditionVerdict) {
+    func order(fields: [String], expected: PreconditionResult) {
         #expect(verdict(fields) == expected)
     }
 
@@ -153,7 +153,7 @@ func facts(
         let bytes = ("x" + value + "x").utf8.map { $0 }
         let tag = tag.bytes
         let holds = Preconditions.ifRangeHolds(
-            bytes.span, at: 1..<bytes.count - 1, entityTag: tag.span, facts: facts(flags: flags),
+            bytes.span, at: 1..<bytes.count - 1, entityTag: tag.span, metadata: facts(flags: flags),
             now: WallTime(seconds: 1_795_219_200))
         #expect(holds == expected)
     }
@@ -164,7 +164,7 @@ func facts(
         let none: [UInt8] = []
         let holds = Preconditions.ifRangeHolds(
             bytes.span, at: 0..<bytes.count, entityTag: none.span,
-            facts: facts(lastModified: nil, flags: .strongDate), now: WallTime(seconds: 0))
+            metadata: facts(lastModified: nil, flags: .strongDate), now: WallTime(seconds: 0))
         #expect(!holds)
     }
 }

@@ -74,7 +74,7 @@ import Testing
         }
         #expect(problem(.urlMissing).name == "url-missing")
         #expect(problem(.urlEmpty(offset: 3)).detail.contains("percent-encoded"))
-        #expect(problem(.urlDoubled(offset: 3)).name == "url-doubled")
+        #expect(problem(.urlDuplicated(offset: 3)).name == "url-doubled")
         let unknown = problem(.parameterUnknown(name: Extent(start: 26, count: 3)))
         #expect(unknown.name == "parameter-unknown")
         #expect(unknown.detail.contains("\"c?\"\"") && unknown.detail.contains("%26"))

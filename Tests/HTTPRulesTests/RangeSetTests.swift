@@ -15,20 +15,20 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
     }
 
     private static let oneTable: [(String, UInt64, RangeSet)] = [
-        ("bytes=0-499", 10_000, .one(range(0, 499))),
-        ("bytes=500-999", 10_000, .one(range(500, 999))),
-        ("bytes=-500", 10_000, .one(range(9500, 9999))),
-        ("bytes=9500-", 10_000, .one(range(9500, 9999))),
-        ("bytes=0-0", 10, .one(range(0, 0))), ("bytes=9-9", 10, .one(range(9, 9))),
-        ("bytes=0-", 10, .one(range(0, 9))), ("bytes=0-9", 10, .one(range(0, 9))),
-        ("bytes=0-10", 10, .one(range(0, 9))),
-        ("bytes=5-99999999999999999999999", 10, .one(range(5, 9))),
-        ("bytes=-99999999999999999999999", 10, .one(range(0, 9))),
-        ("bytes=-1", 10, .one(range(9, 9))),
-        ("bytes=-10", 10, .one(range(0, 9))), ("bytes=-11", 10, .one(range(0, 9))),
-        ("BYTES=1-2", 10, .one(range(1, 2))), ("bytes=, 1-2 ,", 10, .one(range(1, 2))),
-        ("bytes=001-002", 10, .one(range(1, 2))),
-        ("bytes=0-18446744073709551615", 10, .one(range(0, 9))),
+        ("bytes=0-499", 10_000, .single(range(0, 499))),
+        ("bytes=500-999", 10_000, .single(range(500, 999))),
+        ("bytes=-500", 10_000, .single(range(9500, 9999))),
+        ("bytes=9500-", 10_000, .single(range(9500, 9999))),
+        ("bytes=0-0", 10, .single(range(0, 0))), ("bytes=9-9", 10, .single(range(9, 9))),
+        ("bytes=0-", 10, .single(range(0, 9))), ("bytes=0-9", 10, .single(range(0, 9))),
+        ("bytes=0-10", 10, .single(range(0, 9))),
+        ("bytes=5-99999999999999999999999", 10, .single(range(5, 9))),
+        ("bytes=-99999999999999999999999", 10, .single(range(0, 9))),
+        ("bytes=-1", 10, .single(range(9, 9))),
+        ("bytes=-10", 10, .single(range(0, 9))), ("bytes=-11", 10, .single(range(0, 9))),
+        ("BYTES=1-2", 10, .single(range(1, 2))), ("bytes=, 1-2 ,", 10, .single(range(1, 2))),
+        ("bytes=001-002", 10, .single(range(1, 2))),
+        ("bytes=0-18446744073709551615", 10, .single(range(0, 9))),
     ]
 
     @Test(
@@ -39,21 +39,21 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
             ("bytes=5-2", false), ("lines=0-0", false), ("bytes=", false), ("bytes=1,2", false),
         ])
     func isPart(value: String, expected: Bool) {
-        #expect(isPart(AnswerHead(200, "A: b", "Range: " + value)) == expected)
-        #expect(!isPart(AnswerHead(200, "Range: " + value, "Range: " + value)))
+        #expect(isPart(ResponseHead(200, "A: b", "Range: " + value)) == expected)
+        #expect(!isPart(ResponseHead(200, "Range: " + value, "Range: " + value)))
     }
 
     @Test("more ranges than are answered ask for no part")
     func tooManyParts() {
-        let head = AnswerHead(200, "Range: bytes=0-0,2-2,4-4")
+        let head = ResponseHead(200, "Range: bytes=0-0,2-2,4-4")
         #expect(isPart(head, countMax: 3))
         #expect(!isPart(head, countMax: 2))
     }
 
     /// Of the lines of a head that stands for a request's.
-    private func isPart(_ head: AnswerHead, countMax: Int = 16) -> Bool {
+    private func isPart(_ head: ResponseHead, countMax: Int = 16) -> Bool {
         let bytes = head.bytes
-        return RangeSet.isPart(head.lines, in: bytes.span, countMax: countMax)
+        return RangeSet.requestsPart(head.lines, in: bytes.span, countMax: countMax)
     }
 
     @Test(
@@ -64,7 +64,7 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
             ("", nil),
         ] as [(String, UInt64?)])
     func completeLength(value: String, expected: UInt64?) {
-        #expect(AnswerHead(206, "Content-Range: " + value).completeLength == expected)
+        #expect(ResponseHead(206, "Content-Range: " + value).completeLength == expected)
     }
 
     @Test("RFC 9110 §14.1.2: one range of bytes", arguments: oneTable)
@@ -103,16 +103,16 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
     }
 
     private static let severalTable: [(String, RangeSet)] = [
-        ("bytes=0-0,-1", .several([range(0, 0), range(99, 99)])),
-        ("bytes=-1,0-0", .several([range(99, 99), range(0, 0)])),
-        ("bytes=50-59,10-19,30-39", .several([range(50, 59), range(10, 19), range(30, 39)])),
-        ("bytes=0-9,200-", .one(range(0, 9))), ("bytes=200-,0-9", .one(range(0, 9))),
-        ("bytes=0-9,5-19", .one(range(0, 19))), ("bytes=5-19,0-9", .one(range(0, 19))),
-        ("bytes=0-9,10-19", .one(range(0, 19))),
-        ("bytes=0-9,11-19", .several([range(0, 9), range(11, 19)])),
-        ("bytes=0-,0-,0-", .one(range(0, 99))), ("bytes=0-,5-5", .one(range(0, 99))),
-        ("bytes=20-29,0-9,5-15", .several([range(0, 15), range(20, 29)])),
-        ("bytes=0-9, 0-9 ,20-29", .several([range(0, 9), range(20, 29)])),
+        ("bytes=0-0,-1", .multiple([range(0, 0), range(99, 99)])),
+        ("bytes=-1,0-0", .multiple([range(99, 99), range(0, 0)])),
+        ("bytes=50-59,10-19,30-39", .multiple([range(50, 59), range(10, 19), range(30, 39)])),
+        ("bytes=0-9,200-", .single(range(0, 9))), ("bytes=200-,0-9", .single(range(0, 9))),
+        ("bytes=0-9,5-19", .single(range(0, 19))), ("bytes=5-19,0-9", .single(range(0, 19))),
+        ("bytes=0-9,10-19", .single(range(0, 19))),
+        ("bytes=0-9,11-19", .multiple([range(0, 9), range(11, 19)])),
+        ("bytes=0-,0-,0-", .single(range(0, 99))), ("bytes=0-,5-5", .single(range(0, 99))),
+        ("bytes=20-29,0-9,5-15", .multiple([range(0, 15), range(20, 29)])),
+        ("bytes=0-9, 0-9 ,20-29", .multiple([range(0, 9), range(20, 29)])),
     ]
 
     @Test("RFC 9110 §15.3.7.2: several ranges, those that touch made one", arguments: severalTable)
@@ -123,7 +123,7 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
     @Test("RFC 9110 §14.2: more ranges than the limit are answered with the whole")
     func limit() {
         let many = (0..<16).map { "\($0 * 2)-\($0 * 2)" }.joined(separator: ",")
-        guard case .several(let ranges) = parse("bytes=" + many, size: 100) else {
+        guard case .multiple(let ranges) = parse("bytes=" + many, size: 100) else {
             Issue.record("16 ranges are allowed")
             return
         }
@@ -135,14 +135,14 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
 
     @Test("RFC 9110 §14.2: no range leaves the body, and together they are not longer than it")
     func inside() {
-        var dice = Dice(seed: 21)
+        var dice = SplitMix64(seed: 21)
         for _ in 0..<Trials.count(20_000) {
             let size = UInt64.random(in: 0...30, using: &dice)
             let value = "bytes=" + dice.text(of: "0123456789--,, ", upTo: 24)
             switch parse(value, size: size) {
             case .whole, .unsatisfiable: break
-            case .one(let one): #expect(one.first <= one.last && one.last < size, "\(value)")
-            case .several(let ranges):
+            case .single(let one): #expect(one.first <= one.last && one.last < size, "\(value)")
+            case .multiple(let ranges):
                 #expect(ranges.count > 1)
                 #expect(ranges.allSatisfy { $0.first <= $0.last && $0.last < size }, "\(value)")
                 #expect(ranges.reduce(0) { $0 + $1.count } < size, "\(value)")

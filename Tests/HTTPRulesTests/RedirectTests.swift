@@ -37,7 +37,7 @@ import Testing
         var found: [UInt8] = []
         let result = RedirectTarget.resolve(
             Array(location.utf8), against: base.bytes, into: &found)
-        #expect(result == .made)
+        #expect(result == .normalised)
         #expect(String(decoding: found, as: UTF8.self) == target)
     }
 
@@ -59,16 +59,16 @@ import Testing
 
     // MARK: What a redirect says of the answer behind it
 
-    private static let receipt = Freshness.Receipt(
+    private static let receipt = Freshness.ResponseTiming(
         requestedAt: .zero, receivedAt: .zero, receivedWall: WallTime(seconds: 1_000_000_000))
 
-    private func examine(_ redirect: [String], _ fields: [String] = []) -> Examination {
-        var examination = AnswerRules.examine(
-            AnswerHead(status: 200, fields: ["Content-Type: image/png"] + fields),
-            to: ExaminedRequest(), receipt: Self.receipt,
-            policy: .image(defaultTTL: .seconds(3600), types: ContentTypes()))
+    private func examine(_ redirect: [String], _ fields: [String] = []) -> Cacheability {
+        var examination = CacheabilityRules.evaluate(
+            ResponseHead(status: 200, fields: ["Content-Type: image/png"] + fields),
+            to: RequestCacheability(), timing: Self.receipt,
+            policy: .image(defaultTTL: .seconds(3600), types: ImageMediaTypes()))
         let redirect = Redirect(
-            head: AnswerHead(status: 302, fields: redirect), receipt: Self.receipt,
+            head: ResponseHead(status: 302, fields: redirect), timing: Self.receipt,
             url: "http://a/b".bytes)
         examination.limit(by: redirect, defaultTTL: .seconds(3600))
         return examination
@@ -87,16 +87,17 @@ import Testing
 
     @Test("What may not be stored or shared of the redirect may not be of the answer, either")
     func storing() {
-        #expect(examine(["Cache-Control: no-store"]).notStored == .noStore)
-        #expect(examine(["Cache-Control: private"]).notStored == .isPrivate)
-        #expect(examine(["Vary: *"]).notStored == .varyEverything)
+        #expect(examine(["Cache-Control: no-store"]).notStoredReason == .noStore)
+        #expect(examine(["Cache-Control: private"]).notStoredReason == .isPrivate)
+        #expect(examine(["Vary: *"]).notStoredReason == .varyWildcard)
         for field in ["Cache-Control: no-store", "Cache-Control: private", "Vary: *"] {
-            #expect(!examine([field]).isShareable)
+            #expect(!examine([field]).isCollapsible)
         }
-        #expect(examine([]).notStored == nil && examine([]).isShareable)
+        #expect(examine([]).notStoredReason == nil && examine([]).isCollapsible)
         #expect(examine(["Cache-Control: no-cache"]).flags.contains(.noCache))
         #expect(
-            examine(["Cache-Control: private"], ["Cache-Control: no-store"]).notStored == .noStore)
+            examine(["Cache-Control: private"], ["Cache-Control: no-store"]).notStoredReason
+                == .noStore)
     }
 
     @Test("Clients and caches behind are told no more than the redirect allows")
@@ -112,16 +113,16 @@ import Testing
             ([], [], []),
         ]
         for (redirect, fields, expected) in cases {
-            let head = AnswerHead(status: 200, fields: ["Content-Type: image/png"] + fields)
+            let head = ResponseHead(status: 200, fields: ["Content-Type: image/png"] + fields)
             let step = Redirect(
-                head: AnswerHead(status: 302, fields: redirect), receipt: Self.receipt,
+                head: ResponseHead(status: 302, fields: redirect), timing: Self.receipt,
                 url: "http://a/b".bytes)
-            let made = head.redirected(by: [step], examine(redirect, fields))
+            let made = head.restricted(by: [step], examine(redirect, fields))
             let values = made.lines.filter { $0.id != .contentType }.map {
                 made.bytes.text($0.value)
             }
             #expect(values == expected)
-            #expect(head.redirected(by: [], examine(redirect, fields)) == head)
+            #expect(head.restricted(by: [], examine(redirect, fields)) == head)
         }
     }
 }

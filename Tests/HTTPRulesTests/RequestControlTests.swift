@@ -2,9 +2,9 @@ import Ground
 import HTTPRules
 import Testing
 
-private func control(_ fields: String...) -> RequestControl {
-    let head = AnswerHead(status: 200, fields: fields)
-    return RequestControl(lines: head.lines, in: head.bytes.span)
+private func control(_ fields: String...) -> RequestCacheControl {
+    let head = ResponseHead(status: 200, fields: fields)
+    return RequestCacheControl(lines: head.lines, in: head.bytes.span)
 }
 
 @Suite struct RequestControlTests {
@@ -17,8 +17,8 @@ private func control(_ fields: String...) -> RequestControl {
             ["Cache-Control: \"no-cache\""], ["Pragma: no-cache=1"], ["Pragma: no-cached"],
         ])
     func empty(fields: [String]) {
-        let head = AnswerHead(status: 200, fields: fields)
-        let found = RequestControl(lines: head.lines, in: head.bytes.span)
+        let head = ResponseHead(status: 200, fields: fields)
+        let found = RequestCacheControl(lines: head.lines, in: head.bytes.span)
         #expect(found == .none)
         #expect(found.isEmpty)
     }

@@ -6,13 +6,13 @@ import Trials
 private func freshness(
     _ fields: [String], status: UInt16 = 200, policy: FreshnessPolicy = FreshnessPolicy()
 ) -> Freshness {
-    let head = AnswerHead(status: status, fields: fields)
-    return Freshness(head, control: AnswerControl(head), receipt: receipt, policy: policy)
+    let head = ResponseHead(status: status, fields: fields)
+    return Freshness(head, control: EffectiveCacheControl(head), timing: receipt, policy: policy)
 }
 
 private func modified(_ secondsBefore: Int64) -> String {
     var date: [UInt8] = []
-    HTTPDate.append(WallTime(seconds: receipt.receivedWall.seconds - secondsBefore), to: &date)
+    HTTPDate.append(WallTime(seconds: receipt.receivedWallTime.seconds - secondsBefore), to: &date)
     return "Last-Modified: " + date.text
 }
 
@@ -101,10 +101,10 @@ private func modified(_ secondsBefore: Int64) -> String {
         #expect(
             freshness(["Cache-Control: max-age=5"], status: 404, policy: policy).source == .maxAge)
         #expect(freshness([], status: 410, policy: policy).lifetime == .zero)
-        let stored = AnswerRules.examine(
-            AnswerHead(503), to: ExaminedRequest(), receipt: receipt,
+        let stored = CacheabilityRules.evaluate(
+            ResponseHead(503), to: RequestCacheability(), timing: receipt,
             policy: .site(freshness: policy))
-        #expect(stored.notStored == nil)
+        #expect(stored.notStoredReason == nil)
     }
 
     @Test("Nothing is fresh for longer than the ceiling")
@@ -120,34 +120,34 @@ private func modified(_ secondsBefore: Int64) -> String {
 
     @Test("RFC 9111 §4.2.3: Age is never less than the origin's, nor does it decrease")
     func ages() {
-        var dice = Dice(seed: 423)
+        var dice = SplitMix64(seed: 423)
         for _ in 0..<Trials.count(3000) {
             let given = (0..<Int.random(in: 0...3, using: &dice)).map { _ in
                 UInt64.random(in: 0...UInt64.max, using: &dice)
                     >> UInt64.random(in: 0..<64, using: &dice)
             }
             let journey = Int64.random(in: 0...9, using: &dice)
-            let came = Freshness.Receipt(
+            let came = Freshness.ResponseTiming(
                 requestedAt: receipt.receivedAt - .seconds(journey),
-                receivedAt: receipt.receivedAt, receivedWall: receipt.receivedWall)
-            let head = AnswerHead(status: 200, fields: given.map { "Age: \($0)" })
+                receivedAt: receipt.receivedAt, receivedWall: receipt.receivedWallTime)
+            let head = ResponseHead(status: 200, fields: given.map { "Age: \($0)" })
             let found = Freshness(
-                head, control: AnswerControl(head), receipt: came, policy: FreshnessPolicy())
+                head, control: EffectiveCacheControl(head), timing: came, policy: FreshnessPolicy())
             let least = min(Int64(clamping: given.first ?? 0), DeltaSeconds.max) + journey
             var now = came.receivedAt
-            var age = now - found.bornAt
+            var age = now - found.generatedAt
             #expect(age >= .seconds(least))
             for _ in 0..<4 {
                 now = now + Interval(nanoseconds: Int64.random(in: 0...Int64.max / 8, using: &dice))
-                #expect(now - found.bornAt >= age)
-                age = now - found.bornAt
+                #expect(now - found.generatedAt >= age)
+                age = now - found.generatedAt
             }
         }
     }
 
     @Test("RFC 9111 §3: what is not to be stored is not, whatever else is said")
     func neverStored() {
-        var dice = Dice(seed: 3)
+        var dice = SplitMix64(seed: 3)
         let words = [
             "max-age=60", "s-maxage=60", "public", "no-store", "private", "must-revalidate",
             "immutable", "no-cache", "private=\"a\"", "stale-if-error=60", "foo", "",
@@ -160,9 +160,9 @@ private func modified(_ secondsBefore: Int64) -> String {
             let status = [200, 206, 302, 304, 404, 500][Int.random(in: 0..<6, using: &dice)]
             let hasAuthorization = Bool.random(using: &dice)
             let fields = ["Cache-Control: " + control.joined(separator: ","), modified(100)]
-            let found = AnswerRules.examine(
-                AnswerHead(status: UInt16(status), fields: fields),
-                to: ExaminedRequest(hasAuthorization: hasAuthorization), receipt: receipt,
+            let found = CacheabilityRules.evaluate(
+                ResponseHead(status: UInt16(status), fields: fields),
+                to: RequestCacheability(hasAuthorization: hasAuthorization), timing: receipt,
                 policy: .site())
             let isShared = !Set(control).isDisjoint(with: [
                 "public", "s-maxage=60", "must-revalidate",
@@ -170,7 +170,7 @@ private func modified(_ secondsBefore: Int64) -> String {
             let isForbidden =
                 control.contains("no-store") || control.contains("private") || status == 206
                 || status == 304 || hasAuthorization && !isShared
-            if isForbidden { #expect(found.notStored != nil && !found.isShareable) }
+            if isForbidden { #expect(found.notStoredReason != nil && !found.isCollapsible) }
         }
     }
 }

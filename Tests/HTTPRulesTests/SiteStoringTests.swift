@@ -3,17 +3,18 @@ import HTTPRules
 import Testing
 
 private func examine(
-    _ fields: [String], status: UInt16 = 200, to request: ExaminedRequest = ExaminedRequest(),
-    policy: StoringPolicy = .site()
-) -> Examination {
-    AnswerRules.examine(
-        AnswerHead(status: status, fields: fields), to: request, receipt: receipt, policy: policy)
+    _ fields: [String], status: UInt16 = 200,
+    to request: RequestCacheability = RequestCacheability(),
+    policy: StoragePolicy = .site()
+) -> Cacheability {
+    CacheabilityRules.evaluate(
+        ResponseHead(status: status, fields: fields), to: request, timing: receipt, policy: policy)
 }
 
 private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
 
 @Suite struct SiteStoringTests {
-    private static let storingTable: [([String], NotStored?)] = [
+    private static let storingTable: [([String], NotStoredReason?)] = [
         (["Cache-Control: max-age=60"], nil),
         (["Cache-Control: max-age=0"], nil),
         (["Cache-Control: max-age=x"], nil),
@@ -46,29 +47,29 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         (["Cache-Control: private=\"\", max-age=60"], .isPrivate),
         (["Cache-Control: private=\"a\", private, max-age=60"], .isPrivate),
         // RFC 9111 §4.1
-        (["Cache-Control: max-age=60", "Vary: *"], .varyEverything),
-        (["Cache-Control: max-age=60", "Vary: Accept, *"], .varyEverything),
+        (["Cache-Control: max-age=60", "Vary: *"], .varyWildcard),
+        (["Cache-Control: max-age=60", "Vary: Accept, *"], .varyWildcard),
         // RFC 9213 §2.2
         (["Cache-Control: no-store", "CDN-Cache-Control: max-age=60"], nil),
         (["Cache-Control: max-age=60", "CDN-Cache-Control: no-store"], .noStore),
         (["Cache-Control: max-age=60", "Nuthatch-Cache-Control: private"], .isPrivate),
-        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "CDN-Cache-Control: x"], .noFreshness),
+        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "CDN-Cache-Control: x"], .neverReusable),
         // Nothing to be fresh by, and nothing to ask the origin with.
-        ([], .noFreshness),
-        (["Cache-Control: public"], .noFreshness),
-        (["Cache-Control: must-revalidate"], .noFreshness),
-        (["Cache-Control: no-cache"], .noFreshness),
-        (["Cache-Control: no-cache, max-age=60"], .noFreshness),
-        (["Cache-Control: max-age=0, must-revalidate"], .noFreshness),
-        (["Cache-Control: s-maxage=0"], .noFreshness),
-        (["ETag: a"], .noFreshness),
-        (["Last-Modified: x"], .noFreshness),
-        (["Cache-Control: stale-while-revalidate=60"], .noFreshness),
+        ([], .neverReusable),
+        (["Cache-Control: public"], .neverReusable),
+        (["Cache-Control: must-revalidate"], .neverReusable),
+        (["Cache-Control: no-cache"], .neverReusable),
+        (["Cache-Control: no-cache, max-age=60"], .neverReusable),
+        (["Cache-Control: max-age=0, must-revalidate"], .neverReusable),
+        (["Cache-Control: s-maxage=0"], .neverReusable),
+        (["ETag: a"], .neverReusable),
+        (["Last-Modified: x"], .neverReusable),
+        (["Cache-Control: stale-while-revalidate=60"], .neverReusable),
     ]
 
     @Test("RFC 9111 §3: which answers a site stores", arguments: storingTable)
-    func stored(fields: [String], expected: NotStored?) {
-        #expect(examine(fields).notStored == expected)
+    func stored(fields: [String], expected: NotStoredReason?) {
+        #expect(examine(fields).notStoredReason == expected)
     }
 
     private static let guessed: Set<UInt16> = [
@@ -84,23 +85,24 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
     func statuses(status: UInt16) {
         let isGuessed = Self.guessed.contains(status)
         #expect(
-            examine([modified], status: status).notStored == (isGuessed ? nil : .status(status)))
+            examine([modified], status: status).notStoredReason
+                == (isGuessed ? nil : .status(status)))
         #expect(
-            examine(["ETag: \"a\""], status: status).notStored
+            examine(["ETag: \"a\""], status: status).notStoredReason
                 == (isGuessed ? nil : .status(status)))
         let explicit = [
             ["Cache-Control: max-age=60"], ["Cache-Control: s-maxage=60"], ["Expires: 0"],
             ["Cache-Control: public", modified], ["CDN-Cache-Control: max-age=60"],
         ]
         for fields in explicit {
-            #expect(examine(fields, status: status).notStored == nil)
+            #expect(examine(fields, status: status).notStoredReason == nil)
         }
         let understood = examine(["Cache-Control: max-age=60, must-understand"], status: status)
         let isKnown = ![226, 299, 429, 451, 499, 599].contains(status)
-        #expect(understood.notStored == (isKnown ? nil : .status(status)))
+        #expect(understood.notStoredReason == (isKnown ? nil : .status(status)))
         let lifted = examine(
             ["Cache-Control: max-age=60, no-store, must-understand"], status: status)
-        #expect((lifted.notStored == nil) == isKnown)
+        #expect((lifted.notStoredReason == nil) == isKnown)
     }
 
     @Test(
@@ -108,23 +110,23 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         arguments: [100, 101, 103, 199, 304, 412, 416, 600, 999] as [UInt16])
     func never(status: UInt16) {
         let fields = ["Cache-Control: max-age=60, public", modified]
-        #expect(examine(fields, status: status).notStored == .status(status))
-        #expect(examine(fields, status: 206).notStored == .partialContent)
+        #expect(examine(fields, status: status).notStoredReason == .status(status))
+        #expect(examine(fields, status: 206).notStoredReason == .partialContent)
     }
 
     @Test("RFC 9111 §3: only what answers a GET is stored")
     func methods() {
         let fields = ["Cache-Control: max-age=60"]
-        #expect(examine(fields, to: ExaminedRequest(method: .get)).notStored == nil)
-        #expect(examine(fields, to: ExaminedRequest(method: .head)).notStored == .method)
-        #expect(examine(fields, to: ExaminedRequest(method: .other)).notStored == .method)
+        #expect(examine(fields, to: RequestCacheability(method: .get)).notStoredReason == nil)
+        #expect(examine(fields, to: RequestCacheability(method: .head)).notStoredReason == .method)
+        #expect(examine(fields, to: RequestCacheability(method: .other)).notStoredReason == .method)
     }
 
     @Test("RFC 9111 §5.2.1.5: a request may forbid the storing")
     func requestNoStore() {
-        let found = examine(["Cache-Control: max-age=60"], to: ExaminedRequest(isNoStore: true))
-        #expect(found.notStored == .requestNoStore)
-        #expect(!found.isShareable)
+        let found = examine(["Cache-Control: max-age=60"], to: RequestCacheability(isNoStore: true))
+        #expect(found.notStoredReason == .requestNoStore)
+        #expect(!found.isCollapsible)
     }
 
     @Test(
@@ -137,12 +139,12 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         ])
     func authorization(control: String, isShared: Bool) {
         let fields = ["Cache-Control: " + control, "ETag: \"a\""]
-        let authorized = examine(fields, to: ExaminedRequest(hasAuthorization: true))
-        #expect(authorized.notStored == (isShared ? nil : .authorization))
-        #expect(authorized.isShareable == isShared)
+        let authorized = examine(fields, to: RequestCacheability(hasAuthorization: true))
+        #expect(authorized.notStoredReason == (isShared ? nil : .authorization))
+        #expect(authorized.isCollapsible == isShared)
         let open = examine(fields)
-        #expect(open.notStored == nil)
-        #expect(open.flags.contains(.sharesAuthorized) == isShared)
+        #expect(open.notStoredReason == nil)
+        #expect(open.flags.contains(.allowsAuthorization) == isShared)
     }
 
     @Test("RFC 5861 §4: which statuses are the origin's failure")
@@ -154,15 +156,15 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
     @Test("RFC 9111 §7.3: an answer with Set-Cookie is one client's, unless the operator says no")
     func setCookie() {
         let fields = ["Cache-Control: max-age=60", "Set-Cookie: a=b"]
-        #expect(examine(fields).notStored == .setCookie)
-        #expect(examine(fields, policy: .site(storesSetCookie: true)).notStored == nil)
-        #expect(examine(["Cache-Control: max-age=60"]).notStored == nil)
+        #expect(examine(fields).notStoredReason == .setCookie)
+        #expect(examine(fields, policy: .site(storesSetCookie: true)).notStoredReason == nil)
+        #expect(examine(["Cache-Control: max-age=60"]).notStoredReason == nil)
     }
 
     @Test("Any type is stored")
     func types() {
-        let answer = examine(["Cache-Control: max-age=60", "Content-Type: text/html"])
-        #expect(answer.isTypeAccepted && answer.notStored == nil)
+        let response = examine(["Cache-Control: max-age=60", "Content-Type: text/html"])
+        #expect(response.isTypeAccepted && response.notStoredReason == nil)
     }
 
     @Test(
@@ -176,17 +178,17 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
             (["Cache-Control: max-age=60, private=\"a\""], true),
         ])
     func shareable(fields: [String], expected: Bool) {
-        #expect(examine(fields).isShareable == expected)
+        #expect(examine(fields).isCollapsible == expected)
     }
 
     private static let flagTable: [(String, EntryFlags)] = [
         ("max-age=60", []), ("no-cache", .noCache), ("no-cache=\"a\", max-age=60", []),
-        ("must-revalidate", [.mustRevalidate, .sharesAuthorized]),
+        ("must-revalidate", [.mustRevalidate, .allowsAuthorization]),
         ("proxy-revalidate", .mustRevalidate), ("immutable", .immutable),
-        ("s-maxage=60", [.mustRevalidate, .sharesAuthorized]), ("public", .sharesAuthorized),
+        ("s-maxage=60", [.mustRevalidate, .allowsAuthorization]), ("public", .allowsAuthorization),
         (
             "s-maxage=60, immutable, no-cache",
-            [.mustRevalidate, .sharesAuthorized, .immutable, .noCache]
+            [.mustRevalidate, .allowsAuthorization, .immutable, .noCache]
         ),
     ]
 
@@ -201,7 +203,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
     func windows() {
         let found = examine(["Cache-Control: max-age=1, stale-while-revalidate=2, stale-if-error=3"]
         )
-        let facts = found.facts(size: 4, entityTag: .empty)
+        let facts = found.metadata(size: 4, entityTag: .empty)
         #expect(facts.staleWhileRevalidateSeconds == 2 && facts.staleIfErrorSeconds == 3)
         #expect(facts.size == 4)
         let great = examine(["Cache-Control: stale-if-error=99999999999"])
@@ -213,7 +215,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
     func unstored() {
         let found = examine(["Cache-Control: max-age=60, private=\"b, A\", no-cache=\"c\""])
         #expect(found.unstoredFields.names.map(\.text) == ["a", "b", "c"])
-        #expect(found.notStored == nil && !found.flags.contains(.noCache))
+        #expect(found.notStoredReason == nil && !found.flags.contains(.noCache))
         #expect(examine(["Cache-Control: private"]).unstoredFields.isEmpty)
     }
 
@@ -225,12 +227,12 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
 
     @Test("RFC 9213: images know no fields aimed at this cache, and take lists for the whole")
     func images() {
-        let image = StoringPolicy.image(defaultTTL: .seconds(60), types: ContentTypes())
+        let image = StoragePolicy.image(defaultTTL: .seconds(60), types: ImageMediaTypes())
         let fields = ["Content-Type: image/png", "CDN-Cache-Control: no-store"]
-        #expect(examine(fields, policy: image).notStored == nil)
+        #expect(examine(fields, policy: image).notStoredReason == nil)
         let listed = ["Content-Type: image/png", "Cache-Control: private=\"a\", no-cache=\"b\""]
         let found = examine(listed, policy: image)
-        #expect(found.notStored == .isPrivate && found.flags.contains(.noCache))
+        #expect(found.notStoredReason == .isPrivate && found.flags.contains(.noCache))
         #expect(found.unstoredFields.isEmpty)
     }
 }

@@ -5,13 +5,13 @@ import Testing
 @Suite("A head that another process has rendered is read as strictly as an origin's")
 struct StoredHeadCheckTests {
     private static let image = StoredHead(
-        AnswerHead(
+        ResponseHead(
             200, "ETag: W/\"a\"", "Content-Type: image/png", "Cache-Control: max-age=60",
             "Content-Language: de", "Vary: Accept"
-        ).asImage,
+        ).imageResponse,
         size: 12)
 
-    private static let facts = EntryFacts(
+    private static let facts = EntryMetadata(
         size: 12, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
         date: WallTime(seconds: 0), entityTag: .empty)
 
@@ -20,7 +20,7 @@ struct StoredHeadCheckTests {
         _ head: StoredHead, flags: EntryFlags = [], size: UInt64? = 12
     ) -> StoredHeadFault? {
         do throws(StoredHeadFault) {
-            try head.check(flags, size: size)
+            try head.validate(flags, size: size)
             return nil
         } catch {
             return error
@@ -39,7 +39,7 @@ struct StoredHeadCheckTests {
     @Test("What was rendered here is taken, with a size and without")
     func own() {
         #expect(fault(Self.image) == nil)
-        let open = StoredHead(AnswerHead(200, "Content-Type: image/png"), size: nil)
+        let open = StoredHead(ResponseHead(200, "Content-Type: image/png"), size: nil)
         #expect(fault(open, size: nil) == nil)
         let site = StoredHead(
             site: ["Date: x", "Content-Type: a/b", "Set-Cookie: a", "ETag: \"b\"", "Empty: "],
@@ -104,7 +104,7 @@ struct StoredHeadCheckTests {
             omittingEmptySubsequences: false)
         let lying = head.moved(bytes: (text[0] + name + ":" + text[1]).bytes)
         #expect(fault(head) == nil)
-        guard case .foreignField = try #require(fault(lying)) else {
+        guard case .forbiddenField = try #require(fault(lying)) else {
             Issue.record("\(line)")
             return
         }
@@ -136,7 +136,7 @@ struct StoredHeadCheckTests {
             #expect(fault(head.moved(multipartStart: place)) != nil, "\(place)")
             #expect(fault(head.moved(notModifiedStart: place)) != nil, "\(place)")
         }
-        #expect(fault(head.moved(multipartStart: head.bytes.count)) == .places)
+        #expect(fault(head.moved(multipartStart: head.bytes.count)) == .partOffsets)
         #expect(fault(head.moved(multipartStart: head.partialStart)) == .contentType)
         #expect(fault(head.moved(notModifiedStart: head.multipartStart)) == nil)
     }
@@ -144,13 +144,13 @@ struct StoredHeadCheckTests {
     @Test("Facts that are those of no answer")
     func facts() {
         for flags: EntryFlags in [.isVariantIndex, .isHitForMiss, .isFenced] {
-            #expect(fault(Self.image, flags: flags) == .facts)
+            #expect(fault(Self.image, flags: flags) == .metadata)
         }
     }
 
     @Test("One byte changed anywhere traps nothing, and leaves one line a line", arguments: 0..<400)
     func anyByte(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var bytes = Self.image.bytes
         for _ in 0..<Int.random(in: 1...3, using: &dice) {
             let place = Int.random(in: 0..<bytes.count, using: &dice)
@@ -161,8 +161,8 @@ struct StoredHeadCheckTests {
         guard fault(head) == nil else { return }
         #expect(StoredHead.lines(bytes).count == lines.count)
         #expect(lines.allSatisfy { $0.contains(": ") && !$0.contains("\n") })
-        let answer = AnswerHead(status: 304, fields: ["ETag: W/\"b\""])
-        _ = head.updated(with: answer, facts: Self.facts)
+        let response = ResponseHead(status: 304, fields: ["ETag: W/\"b\""])
+        _ = head.updated(with: response, metadata: Self.facts)
     }
 }
 

@@ -3,7 +3,7 @@ import HTTPRules
 import Testing
 
 @Suite struct StoredHeadTests {
-    private static let full = AnswerHead(
+    private static let full = ResponseHead(
         200, "Vary: Accept", "Server: x", "ETag: W/\"a\"", "Content-Type: image/png",
         "Set-Cookie: a=b", "Cache-Control: max-age=60", "Date: Thu, 01 Jan 1970 00:00:05 GMT",
         "Content-Length: 99", "Expires: 0", "Content-Language: de", "Age: 5", "X-Any: 1",
@@ -25,7 +25,7 @@ import Testing
 
     @Test("Each kind of answer is one slice of the head")
     func slices() {
-        let head = StoredHead(Self.full.asImage, size: 1234)
+        let head = StoredHead(Self.full.imageResponse, size: 1234)
         let multipart = """
             content-encoding: gzip\r
             content-language: de\r
@@ -45,7 +45,7 @@ import Testing
 
     @Test("Without a size there is no Content-Length")
     func noSize() {
-        let head = StoredHead(Self.full.asImage, size: nil)
+        let head = StoredHead(Self.full.imageResponse, size: nil)
         let whole = head.bytes.text(head.whole)
         #expect(whole.hasPrefix("HTTP/1.1 200 OK\r\ncontent-type: image/png\r\n"))
         #expect(!whole.contains("Content-Length"))
@@ -57,7 +57,7 @@ import Testing
 
     @Test("RFC 9110 §15.4.5: a 304 of an answer without validators has what guards browsers alone")
     func bare() {
-        let head = StoredHead(AnswerHead(200, "Content-Type: image/gif").asImage, size: 0)
+        let head = StoredHead(ResponseHead(200, "Content-Type: image/gif").imageResponse, size: 0)
         #expect(head.bytes.text(head.notModified) == Self.nosniff && head.entityTag.isEmpty)
         #expect(head.bytes.text(head.whole).contains("Content-Length: 0\r\n"))
     }
@@ -71,7 +71,7 @@ import Testing
             ("image/JPEG;q=1", false), ("image/avif", false), ("image/vnd.microsoft.icon", false),
         ])
     func sandbox(type: String, expected: Bool) {
-        let head = StoredHead(AnswerHead(200, "Content-Type: \(type)").asImage, size: 1)
+        let head = StoredHead(ResponseHead(200, "Content-Type: \(type)").imageResponse, size: 1)
         for part in [head.whole, head.partial, head.multipart, head.notModified] {
             let text = head.bytes.text(part)
             #expect(text.contains(Self.sandbox) == expected, "\(text)")
@@ -92,7 +92,7 @@ import Testing
     func disposition(type: String, origin: String?, expected: String?) {
         let fields =
             ["Content-Type: \(type)"] + (origin.map { ["Content-Disposition: \($0)"] } ?? [])
-        let head = StoredHead(AnswerHead(status: 200, fields: fields).asImage, size: 1)
+        let head = StoredHead(ResponseHead(status: 200, fields: fields).imageResponse, size: 1)
         let lines = head.bytes.text(head.partial).split(separator: "\r\n")
         let found = lines.filter { $0.hasPrefix("content-disposition: ") }
         #expect(found.map { String($0.dropFirst(21)) } == (expected.map { [$0] } ?? []))
@@ -101,10 +101,10 @@ import Testing
     @Test("An origin's own policy is not passed on beside ours")
     func originPolicy() {
         let head = StoredHead(
-            AnswerHead(
+            ResponseHead(
                 200, "Content-Type: image/svg+xml", "Content-Security-Policy: script-src *",
                 "X-Content-Type-Options: none", "Connection: content-security-policy"
-            ).asImage,
+            ).imageResponse,
             size: 1)
         let text = head.bytes.text(head.whole)
         #expect(text.contains(Self.sandbox) && text.contains(Self.nosniff))
@@ -114,10 +114,10 @@ import Testing
     @Test("RFC 9110 §7.6.1: what Connection nominates is not stored")
     func nominated() {
         let head = StoredHead(
-            AnswerHead(
+            ResponseHead(
                 200, "Content-Type: image/png", "ETag: \"a\"", "Connection: close, ETag",
                 "Connection: expires", "Expires: 0"
-            ).asImage, size: 1)
+            ).imageResponse, size: 1)
         let whole = head.bytes.text(head.whole)
         #expect(!whole.contains("etag") && !whole.contains("expires"))
         #expect(whole.contains("content-type") && head.entityTag.isEmpty)
@@ -126,9 +126,9 @@ import Testing
     @Test("Of a field that is no list only the first line is stored")
     func doubled() {
         let head = StoredHead(
-            AnswerHead(
+            ResponseHead(
                 200, "Content-Type: image/png", "ETag: \"a\"", "ETag: \"b\"", "Vary: A", "Vary: B"
-            ).asImage,
+            ).imageResponse,
             size: 1)
         #expect(
             head.bytes.text(head.notModified) == Self.nosniff
@@ -140,59 +140,60 @@ import Testing
         arguments: ["a", "\"a", "w/\"a\"", "", "\"a\" \"b\"", "'a'"])
     func badTag(tag: String) {
         let head = StoredHead(
-            AnswerHead(200, "Content-Type: image/png", "ETag: \(tag)").asImage, size: 1)
+            ResponseHead(200, "Content-Type: image/png", "ETag: \(tag)").imageResponse, size: 1)
         #expect(head.entityTag.isEmpty)
         #expect(head.bytes.text(head.notModified) == Self.nosniff + "etag: \(tag)\r\n")
     }
 }
 
 @Suite struct FreshenedTests {
-    private static let origin = AnswerHead(
+    private static let origin = ResponseHead(
         200, "Content-Type: image/png", "ETag: \"a\"", "Cache-Control: max-age=60",
         "Content-Language: de", "Content-Encoding: gzip", "Vary: Accept-Encoding",
         "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT", "Date: Sun, 06 Nov 1994 08:49:30 GMT")
 
-    private func stored(_ answer: AnswerHead = origin) -> (StoredHead, EntryFacts) {
-        let head = StoredHead(answer.asImage, size: 5)
-        let examination = AnswerRules.examine(
-            answer, to: ExaminedRequest(), receipt: receipt,
-            policy: .image(defaultTTL: .seconds(7), types: ContentTypes()))
-        return (head, examination.facts(size: 5, head: head))
+    private func stored(_ response: ResponseHead = origin) -> (StoredHead, EntryMetadata) {
+        let head = StoredHead(response.imageResponse, size: 5)
+        let examination = CacheabilityRules.evaluate(
+            response, to: RequestCacheability(), timing: receipt,
+            policy: .image(defaultTTL: .seconds(7), types: ImageMediaTypes()))
+        return (head, examination.metadata(size: 5, head: head))
     }
 
     private struct Freshened: Equatable {
-        let examination: Examination
+        let examination: Cacheability
         let head: StoredHead
-        let facts: EntryFacts
+        let facts: EntryMetadata
     }
 
     private func freshened(
-        _ fields: [String], _ answer: AnswerHead = origin
+        _ fields: [String], _ response: ResponseHead = origin
     ) -> Freshened? {
-        let (head, facts) = stored(answer)
-        let later = Freshness.Receipt(
+        let (head, facts) = stored(response)
+        let later = Freshness.ResponseTiming(
             requestedAt: receipt.requestedAt + .seconds(100),
             receivedAt: receipt.receivedAt + .seconds(100),
-            receivedWall: WallTime(seconds: receipt.receivedWall.seconds + 100))
-        return freshened(head, facts, AnswerHead(status: 304, fields: fields), later)
+            receivedWall: WallTime(seconds: receipt.receivedWallTime.seconds + 100))
+        return freshened(head, facts, ResponseHead(status: 304, fields: fields), later)
     }
 
     /// What a 304 makes of an image; nil if it is of another answer.
     private func freshened(
-        _ head: StoredHead, _ facts: EntryFacts, _ answer: AnswerHead,
-        _ receipt: Freshness.Receipt
+        _ head: StoredHead, _ facts: EntryMetadata, _ response: ResponseHead,
+        _ receipt: Freshness.ResponseTiming
     ) -> Freshened? {
-        let confirmed = Confirmation.confirmed(
-            by: answer, of: [Validators(head.bytes, facts: facts)], received: receipt.receivedWall)
+        let confirmed = Freshening.responsesToUpdate(
+            by: response, of: [Validators(head.bytes, metadata: facts)],
+            received: receipt.receivedWallTime)
         guard confirmed == [0] else { return nil }
-        let updated = head.updated(with: answer, facts: facts)
-        let examination = AnswerRules.examine(
-            updated, to: ExaminedRequest(), receipt: receipt,
-            policy: .image(defaultTTL: .seconds(7), types: ContentTypes()))
-        let new = StoredHead(updated.asImage, size: facts.size)
+        let updated = head.updated(with: response, metadata: facts)
+        let examination = CacheabilityRules.evaluate(
+            updated, to: RequestCacheability(), timing: receipt,
+            policy: .image(defaultTTL: .seconds(7), types: ImageMediaTypes()))
+        let new = StoredHead(updated.imageResponse, size: facts.size)
         return Freshened(
             examination: examination, head: new,
-            facts: examination.facts(size: facts.size, head: new))
+            facts: examination.metadata(size: facts.size, head: new))
     }
 
     @Test("RFC 9111 §3.2: fields of the 304 replace those stored, others stay")
@@ -220,14 +221,14 @@ import Testing
 
                 """)
         #expect(found.facts.size == 5)
-        #expect(found.facts.freshUntil == found.facts.bornAt + .seconds(10))
+        #expect(found.facts.freshUntil == found.facts.generatedAt + .seconds(10))
         #expect(found.head.bytes.text(found.facts.entityTag) == "\"a\"")
-        #expect(found.examination.notStored == nil)
+        #expect(found.examination.notStoredReason == nil)
     }
 
     @Test("A 304 cannot lift what guards browsers")
     func guarded() throws {
-        let page = AnswerHead(200, "Content-Type: text/html", "ETag: \"a\"")
+        let page = ResponseHead(200, "Content-Type: text/html", "ETag: \"a\"")
         let found = try #require(
             freshened(
                 [
@@ -255,26 +256,26 @@ import Testing
     func unchanged(field: String) throws {
         let found = try #require(freshened([field]))
         #expect(found.head == stored().0)
-        #expect(found.examination.notStored == nil)
+        #expect(found.examination.notStoredReason == nil)
     }
 
     @Test("RFC 9111 §4.3.4: a 304 makes the answer fresh anew, by its own Date and Age")
     func fresh() throws {
         let received = receipt.receivedAt + .seconds(100)
         let plain = try #require(freshened([]))
-        #expect(plain.facts.bornAt == received - .seconds(2))
+        #expect(plain.facts.generatedAt == received - .seconds(2))
         #expect(plain.facts.freshUntil == received + .seconds(58))
         let aged = try #require(freshened(["Age: 20"]))
-        #expect(aged.facts.bornAt == received - .seconds(22))
+        #expect(aged.facts.generatedAt == received - .seconds(22))
         let dated = try #require(freshened(["Date: Sun, 06 Nov 1994 08:50:37 GMT"]))
-        #expect(dated.facts.bornAt == received - .seconds(40))
+        #expect(dated.facts.generatedAt == received - .seconds(40))
         #expect(dated.facts.date == WallTime(seconds: 784_111_837))
     }
 
     @Test("RFC 9111 §3.2: a 304 may forbid what was allowed")
     func forbidden() throws {
         let found = try #require(freshened(["Cache-Control: no-store"]))
-        #expect(found.examination.notStored == .noStore)
+        #expect(found.examination.notStoredReason == .noStore)
         let vary = try #require(freshened(["Vary: Accept"]))
         #expect(VaryNames(renderedHead: vary.head.bytes).names == FieldNames(["accept"]))
     }
@@ -302,18 +303,18 @@ import Testing
         "RFC 9111 §4.3.4: a 304 with another validator is not of this answer",
         arguments: validatorTable)
     func validators(tag: String, fields: [String], confirms: Bool) {
-        let answer = AnswerHead(
+        let response = ResponseHead(
             200, "Content-Type: image/png", "ETag: \(tag)",
             "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT")
-        #expect((freshened(fields, answer) != nil) == confirms)
+        #expect((freshened(fields, response) != nil) == confirms)
     }
 
     @Test("A head that a 304 says nothing about is the same, however often it is confirmed")
     func stable() throws {
         let (head, facts) = stored()
-        let found = try #require(freshened(head, facts, AnswerHead(304), receipt))
+        let found = try #require(freshened(head, facts, ResponseHead(304), receipt))
         #expect(found.head == head)
-        let again = try #require(freshened(found.head, found.facts, AnswerHead(304), receipt))
+        let again = try #require(freshened(found.head, found.facts, ResponseHead(304), receipt))
         #expect(again == found)
     }
 }

@@ -16,7 +16,7 @@ extension [UInt8] {
     func text(_ extent: Extent) -> String { String(latin: Array(self[extent.range])) }
 }
 
-extension AnswerHead {
+extension ResponseHead {
     /// An answer with the given field lines, each `name: value`.
     init(_ status: UInt16 = 200, _ fields: String...) {
         self.init(status: status, fields: fields)
@@ -42,7 +42,7 @@ extension AnswerHead {
     }
 }
 
-extension Dice {
+extension SplitMix64 {
     mutating func byte(of choice: [UInt8]) -> UInt8 {
         choice[Int.random(in: 0..<choice.count, using: &self)]
     }

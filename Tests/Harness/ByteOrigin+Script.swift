@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 
-final class ScriptHandler: ChannelInboundHandler {
+final class ByteOriginHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -16,17 +16,17 @@ final class ScriptHandler: ChannelInboundHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        run(context)
+        runScript(context)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         script = []
-        origin.ended()
+        origin.connectionClosed()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         received.writeImmutableBuffer(unwrapInboundIn(data))
-        run(context)
+        runScript(context)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -39,18 +39,18 @@ final class ScriptHandler: ChannelInboundHandler {
     }
 
     /// A step is taken from the script before it is done, since it may come back here when it is.
-    private func run(_ context: ChannelHandlerContext) {
+    private func runScript(_ context: ChannelHandlerContext) {
         while !isBusy, let step = script.first {
             switch step {
-            case .request:
-                guard let head = taken(through: "\r\n\r\n") else { return }
-                origin.received(String(buffer: head))
-            case .body(let count):
+            case .awaitRequestHead:
+                guard let head = readThrough("\r\n\r\n") else { return }
+                origin.record(String(buffer: head))
+            case .awaitBody(let count):
                 guard let body = received.readSlice(length: count) else { return }
-                origin.received(body: body)
-            case .bodyEnding(let text):
-                guard let body = taken(through: text) else { return }
-                origin.received(body: body)
+                origin.record(body: body)
+            case .awaitBodyEnding(let text):
+                guard let body = readThrough(text) else { return }
+                origin.record(body: body)
             default: break
             }
             script.removeFirst()
@@ -59,7 +59,7 @@ final class ScriptHandler: ChannelInboundHandler {
     }
 
     /// What came up to and with `text`; nil if that has not come.
-    private func taken(through text: String) -> ByteBuffer? {
+    private func readThrough(_ text: String) -> ByteBuffer? {
         guard let range = received.readableBytesView.firstRange(of: Array(text.utf8)) else {
             return nil
         }
@@ -68,7 +68,7 @@ final class ScriptHandler: ChannelInboundHandler {
 
     private func perform(_ step: ByteOrigin.Step, _ context: ChannelHandlerContext) {
         switch step {
-        case .request, .body, .bodyEnding: break
+        case .awaitRequestHead, .awaitBody, .awaitBodyEnding: break
         case .send(let text):
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
         case .drip(let text):
@@ -79,22 +79,22 @@ final class ScriptHandler: ChannelInboundHandler {
         case .trickle(let text, let milliseconds):
             isBusy = true
             trickle(Array(text.utf8)[...], .milliseconds(milliseconds), context)
-        case .bytes(let bytes):
+        case .sendBytes(let bytes):
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
-        case .repeated(let text):
+        case .sendRepeatedly(let text):
             isBusy = true
             let count = max(1, 4096 / text.utf8.count)
             repeated(ByteBuffer(string: String(repeating: text, count: count)), context)
         case .flood(let count):
             isBusy = true
             flood(from: 0, to: count, context)
-        case .deaf:
+        case .stopReading:
             let options = context.channel.syncOptions
             try? options?.setOption(.autoRead, value: false)
             origin.gate.hop(to: context.eventLoop).assumeIsolated().whenComplete { _ in
                 try? options?.setOption(.autoRead, value: true)
             }
-        case .gate: wait(for: origin.gate.hop(to: context.eventLoop), context)
+        case .awaitGate: wait(for: origin.gate.hop(to: context.eventLoop), context)
         case .close:
             script = []
             context.close(mode: .all, promise: nil)
@@ -110,7 +110,7 @@ final class ScriptHandler: ChannelInboundHandler {
         isBusy = true
         future.assumeIsolated().whenComplete { _ in
             self.isBusy = false
-            self.run(context)
+            self.runScript(context)
         }
     }
 
@@ -119,7 +119,7 @@ final class ScriptHandler: ChannelInboundHandler {
     ) {
         guard let first = bytes.first, context.channel.isActive else {
             isBusy = false
-            return run(context)
+            return runScript(context)
         }
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: [first])), promise: nil)
         context.eventLoop.assumeIsolated().scheduleTask(in: pause) {
@@ -137,13 +137,13 @@ final class ScriptHandler: ChannelInboundHandler {
     private func flood(from start: Int, to end: Int, _ context: ChannelHandlerContext) {
         guard start < end else {
             isBusy = false
-            return run(context)
+            return runScript(context)
         }
         let count = min(ByteOrigin.block.readableBytes, end - start)
         guard let piece = ByteOrigin.block.getSlice(at: 0, length: count) else { return }
         context.writeAndFlush(wrapOutboundOut(piece)).assumeIsolated().whenComplete { result in
             guard case .success = result else { return }
-            self.origin.took(count)
+            self.origin.recordSent(count)
             // Not at once: a write that is done at once would come back here deeper and deeper.
             context.eventLoop.assumeIsolated().execute {
                 self.flood(from: start + count, to: end, context)

@@ -7,13 +7,13 @@ package final class ByteOrigin: Sendable {
     /// One thing that a connection does, after the thing before it is done.
     package enum Step: Sendable {
         /// Wait for the end of a request's head.
-        case request
+        case awaitRequestHead
         /// Wait for this many bytes of a request's body, framing included.
-        case body(Int)
+        case awaitBody(Int)
         /// Wait for this text, up to which everything is a request's body with its framing.
-        case bodyEnding(String)
+        case awaitBodyEnding(String)
         /// Read no more until the test opens the gate.
-        case deaf
+        case stopReading
         case send(String)
         /// Send this many bytes of `block`, as fast as they are taken.
         case flood(Int)
@@ -21,11 +21,11 @@ package final class ByteOrigin: Sendable {
         case drip(String)
         /// The same, with so many milliseconds between them.
         case trickle(String, milliseconds: Int64)
-        case bytes([UInt8])
+        case sendBytes([UInt8])
         /// Send this text again and again until the connection is closed.
-        case repeated(String)
+        case sendRepeatedly(String)
         /// Wait until the test opens the gate.
-        case gate
+        case awaitGate
         /// End the connection as TCP does, after everything sent.
         case close
         /// Break the connection.
@@ -86,7 +86,7 @@ package final class ByteOrigin: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     guard let origin = box.value else { return }
                     try prepare(channel)
-                    let handler = ScriptHandler(origin, script: origin.begin())
+                    let handler = ByteOriginHandler(origin, script: origin.connectionOpened())
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
@@ -110,7 +110,7 @@ package final class ByteOrigin: Sendable {
     /// The bodies received, in order, with their framing.
     package var bodies: [ByteBuffer] { log.withLock { $0.bodies } }
     /// Bytes of floods that were handed to the kernel.
-    package var bytesTaken: Int { log.withLock { $0.bytesTaken } }
+    package var bytesSent: Int { log.withLock { $0.bytesTaken } }
     var gate: EventLoopFuture<Void> { gatePromise.futureResult }
 
     package func openGate() {
@@ -122,7 +122,7 @@ package final class ByteOrigin: Sendable {
         try await channel.close()
     }
 
-    private func begin() -> [Step] {
+    private func connectionOpened() -> [Step] {
         let index = log.withLock { log in
             log.connections += 1
             log.open += 1
@@ -131,19 +131,19 @@ package final class ByteOrigin: Sendable {
         return scripts[min(index, scripts.count - 1)]
     }
 
-    func received(_ head: String) {
+    func record(_ head: String) {
         log.withLock { $0.requests.append(head) }
     }
 
-    func received(body: ByteBuffer) {
+    func record(body: ByteBuffer) {
         log.withLock { $0.bodies.append(body) }
     }
 
-    func took(_ count: Int) {
+    func recordSent(_ count: Int) {
         log.withLock { $0.bytesTaken += count }
     }
 
-    func ended() {
+    func connectionClosed() {
         log.withLock { $0.open -= 1 }
     }
 }

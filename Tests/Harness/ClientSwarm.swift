@@ -5,7 +5,7 @@ import NIOPosix
 package final class ClientSwarm: Sendable {
     private struct State {
         /// Those whose connection is open and who are not done.
-        var clients: [LoopClient?]
+        var clients: [EventLoopClient?]
         var connected = 0
         var responses: [Response?]
         var refused = 0
@@ -39,9 +39,9 @@ package final class ClientSwarm: Sendable {
 
     private func connect(_ port: Int, _ index: Int, _ plan: SwarmClientPlan) {
         let state = state
-        let (reading, bodyBytesMax) = plan.behaviour.parts
-        LoopClient.connect(
-            to: port, on: MultiThreadedEventLoopGroup.singleton, reading: reading
+        let (reading, bodyBytesMax) = plan.behaviour.readMode
+        EventLoopClient.connect(
+            to: port, on: MultiThreadedEventLoopGroup.singleton, readMode: reading
         ).whenComplete { result in
             guard case .success(let client) = result else {
                 return state.update { state in
@@ -54,7 +54,7 @@ package final class ClientSwarm: Sendable {
                 state.clients[index] = client
                 return state.isStopped
             }
-            client.ask(
+            client.send(
                 ByteBuffer(bytes: plan.request), expecting: plan.expecting,
                 bodyBytesMax: bodyBytesMax
             ) { response in
@@ -93,7 +93,7 @@ package final class ClientSwarm: Sendable {
         forEach { $0.close() }
     }
 
-    private func forEach(_ body: @escaping @Sendable (LoopClient) -> Void) {
+    private func forEach(_ body: @escaping @Sendable (EventLoopClient) -> Void) {
         for client in state.read(\.clients) {
             guard let client else { continue }
             client.eventLoop.execute { body(client) }

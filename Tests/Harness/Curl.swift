@@ -3,15 +3,15 @@ package import Foundation
 /// The `curl` program, asked for one URL at a time.
 package struct Curl: Sendable {
     /// What it got.
-    package struct Answer: Sendable {
+    package struct TransferResult: Sendable {
         /// Its exit status: 0 if it takes the answer for whole; nil if it had to be killed.
-        package var exit: Int?
+        package var exitStatus: Int?
         /// The version of HTTP: `1.1`, `2`.
         package var version = ""
         /// The status code; 0 if no head came.
         package var status = 0
         /// The field lines, and behind them those of the trailers.
-        package var fields = HeaderLines()
+        package var fields = HeaderFields()
         /// The status codes of interim answers before it.
         package var interim: [Int] = []
         /// The body.
@@ -48,17 +48,17 @@ package struct Curl: Sendable {
     /// - Parameter more: What to ask, and how.
     /// - Returns: What it got.
     /// - Throws: That there is no curl.
-    package func callAsFunction(_ more: String...) throws -> Answer {
-        try ask(more)
+    package func callAsFunction(_ more: String...) throws -> TransferResult {
+        try run(more)
     }
 
     /// The same for a list.
-    package func ask(_ more: [String]) throws -> Answer {
+    package func run(_ more: [String]) throws -> TransferResult {
         try start(more).wait()
     }
 
     /// Starts it, to wait for it later.
-    package func start(_ more: [String]) throws -> Running {
+    package func start(_ more: [String]) throws -> Transfer {
         let folder = try TemporaryFolder()
         let head = folder.appending(path: "head")
         let program = try Program(
@@ -67,11 +67,11 @@ package struct Curl: Sendable {
                 [
                     "--dump-header", head.path, "--write-out", "%{stderr}\n%{http_version}",
                 ] + more))
-        return Running(program: program, folder: folder)
+        return Transfer(program: program, folder: folder)
     }
 
     /// A curl under way.
-    package final class Running: Sendable {
+    package final class Transfer: Sendable {
         private let program: Program
         private let folder: TemporaryFolder
 
@@ -90,24 +90,24 @@ package struct Curl: Sendable {
         package func signal(_ number: Int32) { program.signal(number) }
 
         /// Waits for its end.
-        package func wait(seconds: Double = 90) -> Answer {
-            var answer = Answer()
-            answer.exit = program.wait(seconds: seconds)
+        package func wait(seconds: Double = 90) -> TransferResult {
+            var response = TransferResult()
+            response.exitStatus = program.wait(seconds: seconds)
             program.kill()
-            answer.body = program.output
+            response.body = program.output
             let said = program.errors
             let lines = said.split(separator: "\n", omittingEmptySubsequences: false)
-            answer.version = lines.last.map(String.init) ?? ""
-            answer.errors = lines.dropLast().joined(separator: "\n")
+            response.version = lines.last.map(String.init) ?? ""
+            response.errors = lines.dropLast().joined(separator: "\n")
             let file = folder.appending(path: "head")
             let head = (try? String(contentsOf: file, encoding: .isoLatin1)) ?? ""
-            answer.read(head)
-            return answer
+            response.read(head)
+            return response
         }
     }
 }
 
-extension Curl.Answer {
+extension Curl.TransferResult {
     /// A field's first value.
     package subscript(name: String) -> String? { fields[name] }
 
@@ -120,19 +120,19 @@ extension Curl.Answer {
             if line.hasPrefix("HTTP/"), let status = line.split(separator: " ").dropFirst().first {
                 if (100..<200).contains(self.status) { interim.append(self.status) }
                 self.status = Int(status) ?? 0
-                fields = HeaderLines()
-            } else if let field = HeaderLines.parse(line) {
+                fields = HeaderFields()
+            } else if let field = HeaderFields.parse(line) {
                 fields.lines.append(field)
             }
         }
     }
 }
 
-extension Curl.Answer: CustomStringConvertible {
+extension Curl.TransferResult: CustomStringConvertible {
     /// What it is in a line, without its body.
     package var description: String {
         let lines = fields.lines.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
-        let ended = exit.map { "exit \($0)" } ?? "killed"
+        let ended = exitStatus.map { "exit \($0)" } ?? "killed"
         return "HTTP/\(version) \(status) [\(lines)] \(body.count) bytes, \(ended) \(errors)"
     }
 }

@@ -27,13 +27,13 @@ package struct Deadline: Sendable {
     /// Waits until the deadline, for what shows itself by nothing happening.
     ///
     /// `TidyTests` lists where this is used.
-    package func pass() {
-        _ = reached { false }
+    package func waitUntilPassed() {
+        _ = waitUntil { false }
     }
 
     /// Waits until the deadline, or until `condition` does not hold any more; whether it held.
-    package func pass(while condition: () throws -> Bool) rethrows -> Bool {
-        try !reached { try !condition() }
+    package func waitUntilPassed(holding condition: () throws -> Bool) rethrows -> Bool {
+        try !waitUntil { try !condition() }
     }
 
     /// Asks again and again until the answer is yes or time is up.
@@ -45,7 +45,7 @@ package struct Deadline: Sendable {
     ///     comes soon is seen soon, and what takes long costs few questions.
     ///   - question: What is asked.
     /// - Returns: Whether the answer was yes.
-    package func reached(
+    package func waitUntil(
         every milliseconds: Double = 40, _ question: () throws -> Bool
     ) rethrows -> Bool {
         let clock = DispatchSemaphore(value: 0)

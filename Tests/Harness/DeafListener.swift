@@ -1,7 +1,7 @@
 import Glibc
 
 /// A listener whose backlog is full: who connects hears nothing.
-package final class DeafListener {
+package final class FullBacklogListener {
     private var sockets: [CInt] = []
     /// Its port.
     package let port: Int
@@ -22,7 +22,7 @@ package final class DeafListener {
             let filler = try Socket.open()
             sockets.append(filler)
             _ = fcntl(filler, F_SETFL, fcntl(filler, F_GETFL) | O_NONBLOCK)
-            _ = unsafe Socket.give(filler, address, port: self.port, to: connect)
+            _ = unsafe Socket.call(filler, address, port: self.port, to: connect)
         }
     }
 

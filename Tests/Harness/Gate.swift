@@ -5,7 +5,7 @@ package final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var arrivals = 0
-        var sleepers: [@Sendable () -> Void] = []
+        var waiters: [@Sendable () -> Void] = []
     }
 
     private let state = Monitor(State())
@@ -17,8 +17,8 @@ package final class Gate: Sendable {
     package func open() {
         let sleepers = state.update { state in
             state.isOpen = true
-            defer { state.sleepers = [] }
-            return state.sleepers
+            defer { state.waiters = [] }
+            return state.waiters
         }
         for wake in sleepers { wake() }
     }
@@ -32,11 +32,11 @@ package final class Gate: Sendable {
     }
 
     /// Registers an arrival and runs `wake` once when the gate opens; false if it is open already.
-    func arrive(_ wake: @escaping @Sendable () -> Void) -> Bool {
+    func wait(_ wake: @escaping @Sendable () -> Void) -> Bool {
         state.update { state in
             state.arrivals += 1
             guard !state.isOpen else { return false }
-            state.sleepers.append(wake)
+            state.waiters.append(wake)
             return true
         }
     }

@@ -6,7 +6,7 @@ package final class HTTP2Client {
     package let socket: Socket
     private var received: [UInt8] = []
     /// How the server ended the connection, if it did.
-    package private(set) var end: Ending?
+    package private(set) var end: ResponseEnding?
     private var streamNext: UInt32 = 1
 
     /// Connects to a port of 127.0.0.1 and sends the preface and SETTINGS.
@@ -34,7 +34,7 @@ package final class HTTP2Client {
     }
 
     /// A number for the next request.
-    package func takeStream() -> UInt32 {
+    package func nextStreamID() -> UInt32 {
         defer { streamNext += 2 }
         return streamNext
     }
@@ -48,9 +48,9 @@ package final class HTTP2Client {
             var buffer = ByteBuffer()
             switch socket.receive(into: &buffer, bytesMax: 64 * 1_024, deadline) {
             case .bytes: received += buffer.readableBytesView
-            case .end: end = .cutShort
+            case .end: end = .truncated
             case .reset: end = .reset
-            case .nothing: return nil
+            case .timedOut: return nil
             }
         }
     }
@@ -71,7 +71,7 @@ package final class HTTP2Client {
     }
 
     /// Drops what still comes, and says how the connection ended.
-    package func waitForEnd(seconds: Double = 30) -> Ending {
+    package func waitForEnd(seconds: Double = 30) -> ResponseEnding {
         let deadline = Deadline.seconds(seconds)
         while end == nil, !deadline.hasPassed {
             _ = next(seconds: Double(deadline.millisecondsLeft) / 1_000)
@@ -86,33 +86,34 @@ package final class HTTP2Client {
     package func get(
         _ path: String, host: String = "localhost"
     ) throws -> (status: Int?, body: [UInt8], isWhole: Bool) {
-        let stream = takeStream()
+        let stream = nextStreamID()
         try send(.request(stream, path, host: host))
-        return try answer(to: stream)
+        return try response(on: stream)
     }
 
     /// Reads the answer on a stream, all windows kept open.
-    package func answer(
-        to stream: UInt32
+    package func response(
+        on stream: UInt32
     ) throws -> (status: Int?, body: [UInt8], isWhole: Bool) {
         var status: Int?
         var body: [UInt8] = []
         while let frame = next() {
             switch frame.kind {
-            case .settings where !frame.has(HTTP2Frame.acknowledged): try send(.settingsTaken)
-            case .ping where !frame.has(HTTP2Frame.acknowledged):
+            case .settings where !frame.isSet(HTTP2Frame.acknowledged):
+                try send(.settingsAcknowledgement)
+            case .ping where !frame.isSet(HTTP2Frame.acknowledged):
                 try send(
                     HTTP2Frame(.ping, flags: HTTP2Frame.acknowledged, payload: frame.payload))
             case .reset where frame.stream == stream: return (status, body, false)
             case .headers where frame.stream == stream:
-                if status == nil { status = HeaderBlock.status(frame.payload) }
+                if status == nil { status = FieldBlock.status(frame.payload) }
             case .data where frame.stream == stream:
                 body += frame.payload
                 let count = UInt32(frame.payload.count)
                 if count > 0 { try send(.window(0, count), .window(stream, count)) }
             default: break
             }
-            guard frame.stream == stream, frame.has(HTTP2Frame.endStream) else { continue }
+            guard frame.stream == stream, frame.isSet(HTTP2Frame.endStream) else { continue }
             if frame.kind == .headers || frame.kind == .data { return (status, body, true) }
         }
         return (status, body, false)

@@ -43,7 +43,7 @@ package struct HTTP2Frame: Hashable, Sendable {
     }
 
     /// Whether a flag is set.
-    package func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
+    package func isSet(_ flag: UInt8) -> Bool { flags & flag != 0 }
 
     /// The error code of RST_STREAM and GOAWAY; nil for others.
     package var code: UInt32? {
@@ -92,7 +92,7 @@ extension HTTP2Frame {
     }
 
     /// The answer to SETTINGS.
-    package static let settingsTaken = HTTP2Frame(.settings, flags: acknowledged)
+    package static let settingsAcknowledgement = HTTP2Frame(.settings, flags: acknowledged)
 
     /// PING with these eight bytes.
     package static func ping(_ payload: [UInt8] = Array("12345678".utf8)) -> HTTP2Frame {
@@ -116,12 +116,12 @@ extension HTTP2Frame {
     ) -> HTTP2Frame {
         HTTP2Frame(
             .headers, flags: endHeaders | (hasBody ? 0 : endStream), stream: stream,
-            payload: HeaderBlock.request(method, path, host: host, fields))
+            payload: FieldBlock.request(method, path, host: host, fields))
     }
 }
 
 /// Field sections written without tables (RFC 7541 §6.2.2).
-package enum HeaderBlock {
+package enum FieldBlock {
     /// A request's.
     package static func request(
         _ method: String = "GET", _ path: String = "/", host: String = "localhost",
@@ -139,12 +139,12 @@ package enum HeaderBlock {
     }
 
     /// One field line that becomes the first of the table's own (RFC 7541 §6.2.1).
-    package static func kept(_ name: String, _ value: String) -> [UInt8] {
+    package static func incrementallyIndexed(_ name: String, _ value: String) -> [UInt8] {
         [0x40] + string(name) + string(value)
     }
 
     /// The first of the table's own lines, in one byte (RFC 7541 §6.1).
-    package static let again: UInt8 = 0xBE
+    package static let firstDynamicIndex: UInt8 = 0xBE
 
     /// Text without Huffman coding (RFC 7541 §5.2).
     private static func string(_ text: String) -> [UInt8] {

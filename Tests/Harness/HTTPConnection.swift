@@ -6,14 +6,14 @@ package final class HTTPConnection {
     package let socket: Socket
     private var received = ByteBuffer()
     /// How the last read from the socket ended the connection, if it did.
-    private var end: Ending?
+    private var end: ResponseEnding?
 
     private static let pieceBytesMax = 64 * 1_024
 
     /// Connects to a port of 127.0.0.1, of another namespace if one is named.
     package init(
         port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil,
-        in space: NetworkSpace? = nil
+        in space: NetworkNamespace? = nil
     ) throws {
         socket = try Socket(
             port: port, from: address, receiveBufferBytes: receiveBufferBytes, in: space)
@@ -24,8 +24,8 @@ package final class HTTPConnection {
     /// - Parameters:
     ///   - target: The request target.
     ///   - method: The method.
-    ///   - host: The value of `Host`.
-    ///   - fields: Field lines beside `Host`.
+    ///   - host: The value of `HostRate`.
+    ///   - fields: Field lines beside `HostRate`.
     ///   - expecting: An image to compare the body with, in place of keeping it.
     ///   - seconds: How long to wait for each piece of the response.
     /// - Returns: The response, however it ended.
@@ -43,9 +43,9 @@ package final class HTTPConnection {
     /// - Parameters:
     ///   - body: All of the body.
     ///   - target: The request target.
-    ///   - host: The value of `Host`.
+    ///   - host: The value of `HostRate`.
     ///   - method: The method.
-    ///   - fields: Field lines beside `Host` and `Content-Length`.
+    ///   - fields: Field lines beside `HostRate` and `Content-Length`.
     /// - Returns: The response, however it ended.
     /// - Throws: What the system says if the request cannot be sent.
     package func post(
@@ -80,8 +80,8 @@ package final class HTTPConnection {
         method: String = "GET", expecting: TestImage? = nil, bodyBytesMax: Int = .max,
         seconds: Double = 30
     ) -> Response {
-        let record = expecting.map { BodyRecord.comparing($0) } ?? .keeping
-        var reader = ResponseReader(method: method, record: record)
+        let record = expecting.map { BodyRecorder.comparing($0) } ?? .keeping
+        var reader = ResponseReader(method: method, recorder: record)
         while true {
             reader.read(&received)
             if reader.isDone { break }
@@ -97,7 +97,7 @@ package final class HTTPConnection {
     /// Waits for the server to end the connection; bytes that come before are dropped.
     ///
     /// - Returns: `cutShort` for an orderly end, `reset`, or `timedOut`.
-    package func waitForEnd(seconds: Double = 30) -> Ending {
+    package func waitForEnd(seconds: Double = 30) -> ResponseEnding {
         let deadline = Deadline.seconds(seconds)
         while end == nil, !deadline.hasPassed {
             received.clear()
@@ -107,7 +107,7 @@ package final class HTTPConnection {
     }
 
     /// Whether the server has sent nothing that was not read, and keeps the connection open.
-    package func isQuiet(seconds: Double) -> Bool {
+    package func isIdle(seconds: Double) -> Bool {
         if end == nil, received.readableBytes == 0 { receive(seconds) }
         return end == nil && received.readableBytes == 0
     }
@@ -116,8 +116,8 @@ package final class HTTPConnection {
         received.discardReadBytes()
         let bytesMax = Self.pieceBytesMax
         switch socket.receive(into: &received, bytesMax: bytesMax, .seconds(seconds)) {
-        case .bytes, .nothing: break
-        case .end: end = .cutShort
+        case .bytes, .timedOut: break
+        case .end: end = .truncated
         case .reset: end = .reset
         }
     }

@@ -1,7 +1,7 @@
 package import Foundation
 
 /// Dates as HTTP writes them (RFC 9110 §5.6.7, IMF-fixdate).
-package enum HTTPDate {
+package enum HTTPDateFormat {
     /// The date as text, for example `Sun, 06 Nov 1994 08:49:37 GMT`.
     package static func text(_ date: Date) -> String {
         var calendar = Calendar(identifier: .gregorian)

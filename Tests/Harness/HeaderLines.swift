@@ -1,5 +1,5 @@
 /// One field line of a message, as text.
-package struct HeaderLine: Sendable, Equatable {
+package struct HeaderField: Sendable, Equatable {
     /// The name as it was sent.
     package let name: String
     /// The value without the white space around it.
@@ -13,12 +13,12 @@ package struct HeaderLine: Sendable, Equatable {
 }
 
 /// The field lines of a message in the order they came, found by name without regard to case.
-package struct HeaderLines: Sendable, Equatable {
+package struct HeaderFields: Sendable, Equatable {
     /// The lines in their order.
-    package var lines: [HeaderLine]
+    package var lines: [HeaderField]
 
     /// A list of these lines.
-    package init(_ lines: [HeaderLine] = []) {
+    package init(_ lines: [HeaderField] = []) {
         self.lines = lines
     }
 
@@ -41,12 +41,12 @@ package struct HeaderLines: Sendable, Equatable {
     }
 
     /// Reads one `name: value` line; nil if it is none, or has space before its colon.
-    static func parse(_ line: String) -> HeaderLine? {
+    static func parse(_ line: String) -> HeaderField? {
         guard let colon = line.firstIndex(of: ":"), colon > line.startIndex else { return nil }
         let name = line[..<colon]
         guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
         let value = line[line.index(after: colon)...].trimmingWhitespace()
-        return HeaderLine(String(name), value)
+        return HeaderField(String(name), value)
     }
 }
 

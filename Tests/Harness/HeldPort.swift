@@ -5,7 +5,7 @@ import Glibc
 /// It is bound with SO_REUSEADDR and never listens: the system gives it to nobody who asks for any
 /// port, while a listener that asks for it by number and has that option set too gets it, as often
 /// as it wishes (socket(7)). Who connects before is refused.
-package final class HeldPort: Sendable {
+package final class ReservedPort: Sendable {
     /// Its number.
     package let number: Int
     private let descriptor: CInt
@@ -14,20 +14,20 @@ package final class HeldPort: Sendable {
     ///
     /// - Parameter space: Whose 127.0.0.1 it is; nil for that of this process.
     /// - Throws: What the system says, for example that no port is free.
-    package init(in space: NetworkSpace? = nil) throws {
+    package init(in space: NetworkNamespace? = nil) throws {
         DescriptorLimit.raise()
         descriptor = try space?.perform(Socket.open) ?? Socket.open()
-        number = try Socket.hold(descriptor, on: "127.0.0.1")
+        number = try Socket.reserve(descriptor, on: "127.0.0.1")
     }
 
     deinit { _ = close(descriptor) }
 
     /// A free port that is held as long as this process runs.
-    package static func forever() throws -> Int {
-        let port = try HeldPort()
+    package static func forProcess() throws -> Int {
+        let port = try ReservedPort()
         all.change { $0.append(port) }
         return port.number
     }
 
-    private static let all = LockedBox<[HeldPort]>([])
+    private static let all = LockedBox<[ReservedPort]>([])
 }

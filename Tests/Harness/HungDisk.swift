@@ -14,24 +14,26 @@ package final class HungDisk: Sendable {
         preload = try Preload(Self.source, in: folder.url)
     }
 
-    private var sign: URL { folder.appending(path: "hangs") }
-    private var readSign: URL { folder.appending(path: "reads-hang") }
+    private var writeMarker: URL { folder.appending(path: "hangs") }
+    private var readMarker: URL { folder.appending(path: "reads-hang") }
 
     /// The variables that make a process depend on this.
     package var environment: [String: String] {
-        preload.environment(["HUNG_DISK_SIGN": sign.path, "HUNG_DISK_READ_SIGN": readSign.path])
+        preload.environment([
+            "HUNG_DISK_SIGN": writeMarker.path, "HUNG_DISK_READ_SIGN": readMarker.path,
+        ])
     }
 
     /// From now on nothing is written, and nothing is read either if `reads` hang too.
     package func hang(reads: Bool = true) throws {
-        if reads { try Data().write(to: readSign) }
-        try Data().write(to: sign)
+        if reads { try Data().write(to: readMarker) }
+        try Data().write(to: writeMarker)
     }
 
     /// From now on everything that waits is done.
-    package func goOn() throws {
-        try? FileManager.default.removeItem(at: readSign)
-        try FileManager.default.removeItem(at: sign)
+    package func resume() throws {
+        try? FileManager.default.removeItem(at: readMarker)
+        try FileManager.default.removeItem(at: writeMarker)
     }
 
     /// The library in C: positioned writes, syncs, and reads that are not to wait do not return

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Images for tests: real ones where the shared folder is at hand, made ones always.
-package enum ImageSource {
+package enum ImageCorpus {
     /// The real images of the shared folder, whole ones only; empty where the folder is missing.
     package static let real = images(in: "whole")
 
@@ -27,7 +27,7 @@ package enum ImageSource {
     ]
 
     /// Made images: each type small, and every size with the types taking turns.
-    package static let made: [TestImage] = {
+    package static let generated: [TestImage] = {
         let kinds = TestImage.Kind.allCases
         let small = kinds.enumerated().map { index, kind in
             TestImage.generated(kind, byteCount: 2_000 + index, seed: UInt64(index))
@@ -40,7 +40,7 @@ package enum ImageSource {
     }()
 
     /// Real and made ones together.
-    package static let all: [TestImage] = real + made
+    package static let all: [TestImage] = real + generated
 
     /// The `images` folder beside the repository, or one level further up for a work tree.
     private static var sharedFolder: String? {

@@ -1,7 +1,7 @@
 /// Request targets of the image interface.
-package enum ImageTarget {
+package enum ImageRequestTarget {
     /// `/v1/image?url=…` for an absolute URL, everything but unreserved characters encoded.
-    package static func of(_ url: String) -> String {
+    package static func forURL(_ url: String) -> String {
         "/v1/image?url=" + encoded(url)
     }
 

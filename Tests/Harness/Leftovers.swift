@@ -3,12 +3,12 @@ import Synchronization
 
 /// What is to be done when the process of the tests ends: a value that is kept in a static is never
 /// released.
-enum Leftovers {
+enum ExitHandlers {
     private static let endings = Mutex<[@Sendable () -> Void]>([])
 
     private static let isRegistered: Bool = {
         let code = atexit {
-            for end in Leftovers.endings.withLock({ $0 }).reversed() { end() }
+            for end in ExitHandlers.endings.withLock({ $0 }).reversed() { end() }
         }
         return code == 0
     }()

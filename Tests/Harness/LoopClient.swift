@@ -5,13 +5,13 @@ import NIOPosix
 /// A client on an event loop: requests out, responses in, one after the other over one connection.
 ///
 /// Owned by its loop; nothing but ``eventLoop`` and ``closed`` is used elsewhere.
-package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
+package final class EventLoopClient: ChannelInboundHandler, @unchecked Sendable {
     package typealias InboundIn = ByteBuffer
     /// Takes the response, however it ended.
-    package typealias Answered = (Response) -> Void
+    package typealias ResponseHandler = (Response) -> Void
 
     /// When the client reads, and how much.
-    package enum Reading: Sendable {
+    package enum ReadMode: Sendable {
         /// Everything as it comes.
         case all
         /// Nothing until ``startReading()``.
@@ -21,12 +21,12 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private let channel: any Channel
-    private var reading: Reading
+    private var readMode: ReadMode
     /// The response under way.
     private var reader: ResponseReader?
     private var bodyBytesMax = Int.max
     /// Called once for each request, and never again.
-    private var answered: Answered?
+    private var responseHandler: ResponseHandler?
 
     /// The loop that owns this client.
     package var eventLoop: any EventLoop { channel.eventLoop }
@@ -35,16 +35,16 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
     /// True as long as another request can be sent.
     package var isOpen: Bool { channel.isActive }
 
-    private init(_ channel: any Channel, _ reading: Reading) {
+    private init(_ channel: any Channel, _ reading: ReadMode) {
         self.channel = channel
-        self.reading = reading
+        self.readMode = reading
     }
 
     /// Opens a connection to a server.
     package static func connect(
         to port: Int, host: String = "127.0.0.1", on group: any EventLoopGroup,
-        reading: Reading = .all
-    ) -> EventLoopFuture<LoopClient> {
+        readMode: ReadMode = .all
+    ) -> EventLoopFuture<EventLoopClient> {
         var receiveBytesMax = 64 * 1_024
         var bootstrap = ClientBootstrap(group: group)
             .channelOption(.autoRead, value: false)
@@ -54,7 +54,7 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
         // A thousand connections whose buffers grow as they like take all the memory that the
         // kernel has for TCP: it drops what comes then.
         var bufferBytes: SocketOptionValue = 131_072
-        switch reading {
+        switch readMode {
         case .all: break
         case .nothing: bufferBytes = 4_096
         case .slowly(let bytesMax, _): receiveBytesMax = bytesMax
@@ -67,12 +67,12 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
             )
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let client = LoopClient(channel, reading)
+                    let client = EventLoopClient(channel, readMode)
                     try channel.pipeline.syncOperations.addHandler(client)
                 }
             }
             .connect(host: host, port: port)
-            .flatMapThrowing { try $0.pipeline.syncOperations.handler(type: LoopClient.self) }
+            .flatMapThrowing { try $0.pipeline.syncOperations.handler(type: EventLoopClient.self) }
     }
 
     /// Sends a request, and tells its response.
@@ -83,25 +83,25 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
     ///   - keepsBody: True to have the body in the response.
     ///   - bodyBytesMax: End as `abandoned` once that much of the body has come.
     ///   - answered: Called on the loop, never before this returns.
-    package func ask(
+    package func send(
         _ request: ByteBuffer, expecting: TestImage? = nil, keepsBody: Bool = false,
-        bodyBytesMax: Int = .max, _ answered: @escaping Answered
+        bodyBytesMax: Int = .max, _ answered: @escaping ResponseHandler
     ) {
-        precondition(self.answered == nil, "one request after the other")
+        precondition(self.responseHandler == nil, "one request after the other")
         reader = ResponseReader(
-            method: "GET", record: keepsBody ? .keeping : .comparing(expecting))
+            method: "GET", recorder: keepsBody ? .keeping : .comparing(expecting))
         self.bodyBytesMax = bodyBytesMax
-        self.answered = answered
+        self.responseHandler = answered
         channel.writeAndFlush(request, promise: nil)
         guard isOpen, bodyBytesMax > 0 else {
-            let ending: Ending = isOpen ? .abandoned : .cutShort
+            let ending: ResponseEnding = isOpen ? .abandoned : .truncated
             return eventLoop.execute { self.finish(ending) }
         }
     }
 
     /// Begins to read what was left unread.
     package func startReading() {
-        reading = .all
+        readMode = .all
         channel.read()
     }
 
@@ -112,7 +112,7 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
     }
 
     package func channelActive(context: ChannelHandlerContext) {
-        readOn()
+        continueReading()
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -124,29 +124,29 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
     }
 
     package func channelReadComplete(context: ChannelHandlerContext) {
-        guard case .slowly(_, let milliseconds) = reading else { return readOn() }
-        eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { self.readOn() }
+        guard case .slowly(_, let milliseconds) = readMode else { return continueReading() }
+        eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { self.continueReading() }
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        finish(.cutShort)
+        finish(.truncated)
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let isReset = (error as? IOError)?.errnoCode == ECONNRESET
-        finish(isReset ? .reset : .cutShort)
+        finish(isReset ? .reset : .truncated)
         context.close(promise: nil)
     }
 
-    private func readOn() {
-        if case .nothing = reading { return }
+    private func continueReading() {
+        if case .nothing = readMode { return }
         channel.read()
     }
 
-    private func finish(_ ending: Ending) {
-        guard var reader, let answered else { return }
-        (self.reader, self.answered) = (nil, nil)
+    private func finish(_ ending: ResponseEnding) {
+        guard var reader, let responseHandler else { return }
+        (self.reader, self.responseHandler) = (nil, nil)
         reader.end(ending)
-        answered(reader.response)
+        responseHandler(reader.response)
     }
 }

@@ -5,16 +5,16 @@ import Glibc
 /// as those of another machine; gone when released.
 ///
 /// It has no name and lives as long as its processes do, one of which does nothing but keep it.
-package final class NetworkSpace: Sendable {
-    private let keeper: Program
+package final class NetworkNamespace: Sendable {
+    private let holder: Program
     private static let tools = ["unshare", "nsenter", "ip", "nft"]
     /// The keeper ends by itself after so long, in case that nobody is left to end it.
     private static let secondsMax = 900
 
     /// True if this process may make namespaces, and the tools for it are there.
-    package static let isPossible: Bool = {
+    package static let isAvailable: Bool = {
         guard geteuid() == 0, tools.allSatisfy({ (try? Program.find($0)) != nil }),
-            let space = try? NetworkSpace()
+            let space = try? NetworkNamespace()
         else { return false }
         return (try? space.run("ip link add name probe type bridge; nft list ruleset")) != nil
     }()
@@ -26,15 +26,15 @@ package final class NetworkSpace: Sendable {
 
     /// A namespace with a loopback interface.
     package init() throws {
-        keeper = try Program(
+        holder = try Program(
             Program.find("unshare"), ["--net", try Program.find("sleep"), "\(Self.secondsMax)"])
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
-        let isOwn = Deadline.seconds(20).reached { [path] in
+        let isOwn = Deadline.seconds(20).waitUntil { [path] in
             let there = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
-            return !keeper.isRunning || there.map { $0 != own } == true
+            return !holder.isRunning || there.map { $0 != own } == true
         }
-        guard isOwn, keeper.isRunning else {
-            throw Failure(description: "no network namespace: \(keeper.errors)")
+        guard isOwn, holder.isRunning else {
+            throw Failure(description: "no network namespace: \(holder.errors)")
         }
         // Without IPv6 nothing is sent that nobody has asked for; where that is not allowed it
         // stays.
@@ -43,7 +43,7 @@ package final class NetworkSpace: Sendable {
     }
 
     /// The process whose namespace it is.
-    package var identifier: Int32 { keeper.identifier }
+    package var identifier: Int32 { holder.identifier }
 
     private var path: String { "/proc/\(identifier)/ns/net" }
 
@@ -89,7 +89,7 @@ private func enter(_ path: String) throws {
     // setns(2), which Swift's Glibc does not show, and CLONE_NEWNET.
     typealias Call = @convention(c) (CInt, CInt) -> CInt
     guard let symbol = unsafe dlsym(nil, "setns") else {
-        throw NetworkSpace.Failure(description: "no setns")
+        throw NetworkNamespace.Failure(description: "no setns")
     }
     let call = unsafe unsafeBitCast(symbol, to: Call.self)
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)

@@ -18,11 +18,11 @@ package final class NodeProcess: Sendable {
     /// The port of its admin door.
     package let adminPort: Int
     /// Whose interfaces it has; nil for those of this process.
-    private let space: NetworkSpace?
+    private let namespace: NetworkNamespace?
     private let program: Program
-    private let ports: [HeldPort]
+    private let ports: [ReservedPort]
     /// Who asks on ``adminPort`` whether it is ready needs no certificate.
-    private let answersOperators: Bool
+    private let hasReachableAdminPort: Bool
 
     /// Starts a node with an open loopback, and waits until `/readyz` answers 200.
     ///
@@ -39,24 +39,24 @@ package final class NodeProcess: Sendable {
     package init(
         _ flags: [String] = [], environment: [String: String] = [:], allowsLoopback: Bool = true,
         certificates: [TestAuthority.Leaf] = [], isPrivileged: Bool = true,
-        in space: NetworkSpace? = nil, waits: Bool = true
+        in space: NetworkNamespace? = nil, waits: Bool = true
     ) throws {
-        self.space = space
+        self.namespace = space
         let binary = try Self.binary()
         let before =
             isPrivileged ? [] : ["/usr/bin/setpriv", "--inh-caps=-all", "--bounding-set=-all"]
         let own = allowsLoopback ? ["--allow-private-origin", "127.0.0.0/8"] : []
-        ports = try (0..<(certificates.isEmpty ? 2 : 3)).map { _ in try HeldPort(in: space) }
+        ports = try (0..<(certificates.isEmpty ? 2 : 3)).map { _ in try ReservedPort(in: space) }
         port = ports[0].number
         adminPort = ports[1].number
         securePort = certificates.isEmpty ? 0 : ports[2].number
         let admin = flags.contains("--admin-listen") ? "off" : "127.0.0.1:\(adminPort)"
-        answersOperators = admin != "off" && !flags.contains("--client-ca")
+        hasReachableAdminPort = admin != "off" && !flags.contains("--client-ca")
         let command = (try space?.prefix ?? []) + before + [binary]
         program = try Program(
             command[0],
             command.dropFirst() + ["serve", "--admin-listen", admin]
-                + Self.doors(port, securePort, certificates) + own + flags,
+                + Self.listenerFlags(port, securePort, certificates) + own + flags,
             // Work for a loop that has ended ends the node, too.
             environment: environment.merging(["SWIFTNIO_STRICT": "1"]) { own, _ in own })
         if waits { try waitUntilReady() }
@@ -69,7 +69,7 @@ package final class NodeProcess: Sendable {
         if let node = sharedNode.value, node.isRunning { return node }
         let node = try NodeProcess()
         sharedNode.value = node
-        Leftovers.atExit { sharedNode.value = nil }
+        ExitHandlers.atExit { sharedNode.value = nil }
         return node
     }
 
@@ -81,12 +81,12 @@ package final class NodeProcess: Sendable {
     /// - Throws: `NotReady`.
     package func waitUntilReady() throws {
         var isReady = false
-        _ = Deadline.seconds(30).reached {
+        _ = Deadline.seconds(30).waitUntil {
             guard isRunning else { return true }
-            let answer =
-                answersOperators
+            let response =
+                hasReachableAdminPort
                 ? try? connectAdmin().get("/readyz") : try? get("/readyz", seconds: 5)
-            isReady = answer?.status == 200
+            isReady = response?.status == 200
             return isReady
         }
         guard isReady, isRunning else {
@@ -114,7 +114,7 @@ package final class NodeProcess: Sendable {
     }
 
     /// Where it listens, and with which certificates.
-    private static func doors(
+    private static func listenerFlags(
         _ port: Int, _ securePort: Int, _ certificates: [TestAuthority.Leaf]
     ) -> [String] {
         guard !certificates.isEmpty else { return ["--listen", "127.0.0.1:\(port)"] }
@@ -150,7 +150,7 @@ package final class NodeProcess: Sendable {
     package var output: String { String(decoding: program.output, as: UTF8.self) + program.errors }
 
     /// What it has written to standard output so far.
-    package var printed: String { String(decoding: program.output, as: UTF8.self) }
+    package var standardOutput: String { String(decoding: program.output, as: UTF8.self) }
 
     /// The lines that it has written to standard error so far.
     package var lines: [String] {
@@ -158,7 +158,7 @@ package final class NodeProcess: Sendable {
     }
 
     /// How many lines of standard error hold all of `words`.
-    package func said(_ words: String...) -> Int {
+    package func lineCount(containing words: String...) -> Int {
         lines.count { line in words.allSatisfy(line.contains) }
     }
 
@@ -197,12 +197,12 @@ package final class NodeProcess: Sendable {
 
     /// A new connection to its data door.
     package func connect(receiveBufferBytes: CInt? = nil) throws -> HTTPConnection {
-        try HTTPConnection(port: port, receiveBufferBytes: receiveBufferBytes, in: space)
+        try HTTPConnection(port: port, receiveBufferBytes: receiveBufferBytes, in: namespace)
     }
 
     /// A new connection to its admin door.
     package func connectAdmin() throws -> HTTPConnection {
-        try HTTPConnection(port: adminPort, in: space)
+        try HTTPConnection(port: adminPort, in: namespace)
     }
 
     /// One request over a connection of its own.

@@ -39,7 +39,7 @@ struct Noise: Sendable {
     }
 
     /// Where on the tape the bytes of a seed begin.
-    static func origin(_ seed: UInt64) -> Int {
+    static func offset(_ seed: UInt64) -> Int {
         var seed = seed
         return Int(mix(&seed) % UInt64(loopBytes))
     }

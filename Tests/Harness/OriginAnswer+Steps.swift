@@ -1,36 +1,36 @@
 import Foundation
 
 /// What an origin's connection does next for an answer.
-enum OriginStep {
+enum OriginResponseStep {
     /// Send bytes.
     case send([UInt8])
     /// Send part of a body, piece by piece as the peer takes it.
     case sendBody(TestImage, Range<Int>)
     /// Wait.
-    case stop(OriginAnswer.Stop)
+    case pause(OriginResponse.Pause)
     /// End the connection once everything is sent; no further request is read.
-    case end(OriginAnswer.Cut)
+    case end(OriginResponse.Disconnect)
 }
 
-extension OriginAnswer {
+extension OriginResponse {
     /// The answer as a list of steps.
-    func steps(isHead: Bool) -> [OriginStep] {
-        if let raw { return headStops.map(OriginStep.stop) + [.send(raw)] + ending }
+    func steps(isHead: Bool) -> [OriginResponseStep] {
+        if let raw { return headPauses.map(OriginResponseStep.pause) + [.send(raw)] + ending }
         let head = headBytes
-        var steps = headStops.map(OriginStep.stop)
-        if let cut, cut.offset == nil {
-            return steps + [.send(Array(head.prefix(head.count / 2))), .end(cut.how)]
+        var steps = headPauses.map(OriginResponseStep.pause)
+        if let truncation, truncation.offset == nil {
+            return steps + [.send(Array(head.prefix(head.count / 2))), .end(truncation.how)]
         }
         steps.append(.send(head))
         if let body, !isHead { steps += bodySteps(body) }
         return steps + ending
     }
 
-    private var ending: [OriginStep] {
-        if let cut { return [.end(cut.how)] }
+    private var ending: [OriginResponseStep] {
+        if let truncation { return [.end(truncation.how)] }
         if closesAfter { return [.end(.close)] }
         switch framing {
-        case .close, .close10: return body == nil ? [] : [.end(.close)]
+        case .close, .http10Close: return body == nil ? [] : [.end(.close)]
         default: return []
         }
     }
@@ -38,22 +38,22 @@ extension OriginAnswer {
     private var headBytes: [UInt8] {
         var lines = [isHTTP10 ? "HTTP/1.0 \(status)" : "HTTP/1.1 \(status)"]
         lines += fields
-        if !has("Date") { lines.append("Date: " + HTTPDate.text(Date())) }
+        if !has("Date") { lines.append("Date: " + HTTPDateFormat.text(Date())) }
         if let body {
             if !has("Content-Type") { lines.append("Content-Type: " + body.contentType) }
             switch framing {
             case .length: lines.append("Content-Length: \(body.byteCount)")
-            case .claimed(let length): lines.append("Content-Length: \(length)")
+            case .falseLength(let length): lines.append("Content-Length: \(length)")
             case .chunked: lines.append("Transfer-Encoding: chunked")
             case .close: lines.append("Connection: close")
-            case .close10: break
+            case .http10Close: break
             }
         }
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
 
     private var isHTTP10: Bool {
-        guard case .close10 = framing else { return false }
+        guard case .http10Close = framing else { return false }
         return true
     }
 
@@ -62,29 +62,31 @@ extension OriginAnswer {
     }
 
     /// Alternates between parts of the body and the stops between them, up to the cut.
-    private func bodySteps(_ body: TestImage) -> [OriginStep] {
-        let end = min(cut?.offset ?? body.byteCount, body.byteCount)
-        let stops = bodyStops.sorted { $0.offset < $1.offset }.filter { $0.offset <= end }
-        var steps: [OriginStep] = []
+    private func bodySteps(_ body: TestImage) -> [OriginResponseStep] {
+        let end = min(truncation?.offset ?? body.byteCount, body.byteCount)
+        let stops = bodyPauses.sorted { $0.offset < $1.offset }.filter { $0.offset <= end }
+        var steps: [OriginResponseStep] = []
         var sent = 0
         for stop in stops {
-            steps += part(body, sent..<max(sent, stop.offset))
+            steps += bodyPart(body, sent..<max(sent, stop.offset))
             sent = max(sent, stop.offset)
-            steps.append(.stop(stop.stop))
+            steps.append(.pause(stop.stop))
         }
-        steps += part(body, sent..<end)
-        if case .chunked = framing, cut == nil { steps.append(.send(Array("0\r\n\r\n".utf8))) }
+        steps += bodyPart(body, sent..<end)
+        if case .chunked = framing, truncation == nil {
+            steps.append(.send(Array("0\r\n\r\n".utf8)))
+        }
         return steps
     }
 
-    private func part(_ body: TestImage, _ range: Range<Int>) -> [OriginStep] {
+    private func bodyPart(_ body: TestImage, _ range: Range<Int>) -> [OriginResponseStep] {
         guard !range.isEmpty else { return [] }
         guard case .chunked(let bytesMax) = framing else { return [.sendBody(body, range)] }
         return stride(from: range.lowerBound, to: range.upperBound, by: bytesMax).flatMap { start in
             let chunk = start..<min(start + bytesMax, range.upperBound)
             let size = String(chunk.count, radix: 16) + "\r\n"
             return [
-                OriginStep.send(Array(size.utf8)), .sendBody(body, chunk),
+                OriginResponseStep.send(Array(size.utf8)), .sendBody(body, chunk),
                 .send(Array("\r\n".utf8)),
             ]
         }

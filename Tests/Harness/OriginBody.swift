@@ -1,5 +1,5 @@
 /// What came of a request's body at the origin.
-package struct OriginBody: Sendable {
+package struct OriginRequestBody: Sendable {
     /// Bytes so far.
     package var byteCount = 0
     /// The bytes, nil where they were only compared.
@@ -9,7 +9,7 @@ package struct OriginBody: Sendable {
     /// Whether its end has come.
     package var isComplete = false
     /// The field lines behind its last chunk.
-    package var trailers = HeaderLines()
+    package var trailers = HeaderFields()
 
     /// The body as text.
     package var text: String { String(decoding: bytes ?? [], as: UTF8.self) }

@@ -4,18 +4,18 @@ import NIOPosix
 /// One connection of the scripted origin: reads requests and carries out answers, one at a time.
 ///
 /// Owned by its event loop; nothing of it is touched elsewhere.
-final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
+final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
     private let channel: any Channel
-    private let ledger: OriginLedger
+    private let originState: ScriptedOriginState
     private let number: Int
     private let requestsMax: Int?
     private var received = ByteBuffer()
     /// The rest of the answer being given; nil between answers.
-    private var steps: ArraySlice<OriginStep>?
+    private var steps: ArraySlice<OriginResponseStep>?
     /// Whether a stop holds the answer.
-    private var isHeld = false
+    private var isPaused = false
     /// Whether the connection is about to end: nothing more is read or written.
     private var isEnding = false
     /// Whether `proceed` runs further up the stack.
@@ -27,16 +27,16 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
     private static let pieceBytesMax = 64 * 1_024
     private static let headBytesMax = 256 * 1_024
 
-    init(channel: any Channel, ledger: OriginLedger, number: Int, requestsMax: Int?) {
+    init(channel: any Channel, ledger: ScriptedOriginState, number: Int, requestsMax: Int?) {
         self.channel = channel
-        self.ledger = ledger
+        self.originState = ledger
         self.number = number
         self.requestsMax = requestsMax
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         received.writeImmutableBuffer(unwrapInboundIn(data))
-        answerNext()
+        respondNext()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -45,7 +45,7 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
 
     func channelInactive(context: ChannelHandlerContext) {
         isEnding = true
-        ledger.closed(number)
+        originState.connectionClosed(number)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -54,29 +54,30 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Takes the next request if no answer is under way.
-    private func answerNext() {
+    private func respondNext() {
         while steps == nil, !isEnding {
             if pending == nil {
                 guard let head = nextHead() else { break }
-                guard let request = ledger.request(head, connection: number) else {
-                    end(.close)
+                guard let request = originState.recordRequest(head, connection: number) else {
+                    disconnect(.close)
                     return
                 }
-                begin(request)
+                requestHeadReceived(request)
             }
-            guard let request = takeBody() else { break }
+            guard let request = readBody() else { break }
             requestCount += 1
-            let answer = ledger.answer(request)
-            steps = answer.steps(isHead: request.method == "HEAD")[...]
+            let response = originState.response(request)
+            steps = response.steps(isHead: request.method == "HEAD")[...]
             if requestCount == requestsMax { steps?.append(.end(.close)) }
             proceed()
         }
         received.discardReadBytes()
-        if received.readableBytes > Self.headBytesMax { end(.close) }
+        if received.readableBytes > Self.headBytesMax { disconnect(.close) }
     }
 
-    private func begin(_ request: OriginRequest) {
-        let body = ResponseReader(bodyOf: request.fields, record: ledger.bodyRecord(request))
+    private func requestHeadReceived(_ request: OriginRequest) {
+        let body = ResponseReader(
+            bodyOf: request.fields, recorder: originState.bodyRecorder(request))
         pending = (request, body)
         guard !body.isDone, request.fields["Expect"]?.lowercased() == "100-continue" else { return }
         write(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), isBody: false)
@@ -84,12 +85,12 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Reads on in the pending request's body; the request once the body is whole.
-    private func takeBody() -> OriginRequest? {
+    private func readBody() -> OriginRequest? {
         guard var reading = pending else { return nil }
         reading.body.read(&received)
-        ledger.bodyCame(reading.body.body, of: reading.request)
+        originState.bodyReceived(reading.body.body, of: reading.request)
         pending = reading.body.isComplete ? nil : reading
-        if reading.body.isDone, pending != nil { end(.close) }
+        if reading.body.isDone, pending != nil { disconnect(.close) }
         return reading.body.isComplete ? reading.request : nil
     }
 
@@ -117,24 +118,24 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
             switch step {
             case .send(let bytes): write(ByteBuffer(bytes: bytes), isBody: false)
             case .sendBody(let image, let range): sendPiece(image, range)
-            case .stop(let stop): hold(stop)
-            case .end(let how): end(how)
+            case .pause(let stop): pause(stop)
+            case .end(let how): disconnect(how)
             }
             if !channel.isWritable { channel.flush() }
         }
         channel.flush()
         isProceeding = false
         guard let steps else { return }
-        if steps.isEmpty, !isHeld, !isEnding {
+        if steps.isEmpty, !isPaused, !isEnding {
             self.steps = nil
-            channel.eventLoop.execute { self.answerNext() }
+            channel.eventLoop.execute { self.respondNext() }
         } else if canProceed {
             channel.eventLoop.execute { self.proceed() }
         }
     }
 
     private var canProceed: Bool {
-        !isHeld && !isEnding && channel.isWritable && steps?.isEmpty == false
+        !isPaused && !isEnding && channel.isWritable && steps?.isEmpty == false
     }
 
     private func sendPiece(_ image: TestImage, _ range: Range<Int>) {
@@ -148,28 +149,28 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
     private func write(_ bytes: ByteBuffer, isBody: Bool) {
         let promise = channel.eventLoop.makePromise(of: Void.self)
         if isBody {
-            let (ledger, number, count) = (ledger, number, bytes.readableBytes)
-            promise.futureResult.whenSuccess { ledger.sent(count, connection: number) }
+            let (ledger, number, count) = (originState, number, bytes.readableBytes)
+            promise.futureResult.whenSuccess { ledger.bodyBytesSent(count, connection: number) }
         }
         channel.write(bytes, promise: promise)
     }
 
-    private func hold(_ stop: OriginAnswer.Stop) {
+    private func pause(_ stop: OriginResponse.Pause) {
         let loop = channel.eventLoop
         channel.flush()
-        isHeld = true
+        isPaused = true
         let wake: @Sendable () -> Void = {
-            self.isHeld = false
+            self.isPaused = false
             self.proceed()
         }
         switch stop {
-        case .gate(let gate): isHeld = gate.arrive { loop.execute(wake) }
+        case .gate(let gate): isPaused = gate.wait { loop.execute(wake) }
         case .seconds(let seconds):
             loop.scheduleTask(in: .milliseconds(Int64(seconds * 1_000)), wake)
         }
     }
 
-    private func end(_ how: OriginAnswer.Cut) {
+    private func disconnect(_ how: OriginResponse.Disconnect) {
         isEnding = true
         let promise = channel.eventLoop.makePromise(of: Void.self)
         promise.futureResult.whenComplete { [channel] _ in

@@ -1,16 +1,16 @@
 /// What a scripted origin knows and has seen, shared by its connections and the test.
-final class OriginLedger: Sendable {
+final class ScriptedOriginState: Sendable {
     struct State {
-        var routes: [String: @Sendable (OriginRequest) -> OriginAnswer] = [:]
+        var routes: [String: @Sendable (OriginRequest) -> OriginResponse] = [:]
         /// What answers where no route does.
-        var otherwise: (@Sendable (OriginRequest) -> OriginAnswer)?
+        var fallbackRoute: (@Sendable (OriginRequest) -> OriginResponse)?
         var requests: [OriginRequest] = []
         var requestCount = 0
         var connectionsOpened = 0
         var connectionsOpen: Set<Int> = []
         var bodyBytesSent: [Int: Int] = [:]
         /// Bodies of requests by the request's number; none for requests without a body.
-        var bodies: [Int: OriginBody] = [:]
+        var bodies: [Int: OriginRequestBody] = [:]
         /// What the bodies of requests for a path are compared with, in place of being kept.
         var expectedBodies: [String: TestImage] = [:]
         /// Heads that were no request, as text.
@@ -24,7 +24,7 @@ final class OriginLedger: Sendable {
         self.keepsLog = keepsLog
     }
 
-    func opened() -> Int {
+    func connectionOpened() -> Int {
         state.update { state in
             defer { state.connectionsOpened += 1 }
             state.connectionsOpen.insert(state.connectionsOpened)
@@ -32,20 +32,20 @@ final class OriginLedger: Sendable {
         }
     }
 
-    func closed(_ connection: Int) {
+    func connectionClosed(_ connection: Int) {
         state.update { _ = $0.connectionsOpen.remove(connection) }
     }
 
-    func sent(_ count: Int, connection: Int) {
+    func bodyBytesSent(_ count: Int, connection: Int) {
         guard keepsLog else { return }
         state.update { $0.bodyBytesSent[connection, default: 0] += count }
     }
 
     /// Notes a request in the log; nil if the head is malformed.
-    func request(_ head: String, connection: Int) -> OriginRequest? {
+    func recordRequest(_ head: String, connection: Int) -> OriginRequest? {
         let lines = head.components(separatedByCRLF: ())
         let words = (lines.first ?? "").split(separator: " ", omittingEmptySubsequences: false)
-        let fields = lines.dropFirst().filter { !$0.isEmpty }.map(HeaderLines.parse)
+        let fields = lines.dropFirst().filter { !$0.isEmpty }.map(HeaderFields.parse)
         return state.update { state in
             guard words.count == 3, fields.allSatisfy({ $0 != nil }) else {
                 state.malformed.append(head)
@@ -54,24 +54,24 @@ final class OriginLedger: Sendable {
             let request = OriginRequest(
                 number: state.requestCount, connection: connection, method: String(words[0]),
                 target: String(words[1]), version: String(words[2]),
-                fields: HeaderLines(fields.compactMap { $0 }), instant: .now)
+                fields: HeaderFields(fields.compactMap { $0 }), instant: .now)
             state.requestCount += 1
             if keepsLog { state.requests.append(request) }
             return request
         }
     }
 
-    func bodyRecord(_ request: OriginRequest) -> BodyRecord {
+    func bodyRecorder(_ request: OriginRequest) -> BodyRecorder {
         state.read { $0.expectedBodies[request.path].map { .comparing($0) } } ?? .keeping
     }
 
-    func bodyCame(_ body: OriginBody, of request: OriginRequest) {
+    func bodyReceived(_ body: OriginRequestBody, of request: OriginRequest) {
         guard keepsLog, body.byteCount > 0 || !body.isComplete else { return }
         state.update { $0.bodies[request.number] = body }
     }
 
-    func answer(_ request: OriginRequest) -> OriginAnswer {
-        let route = state.read { $0.routes[request.path] ?? $0.otherwise }
+    func response(_ request: OriginRequest) -> OriginResponse {
+        let route = state.read { $0.routes[request.path] ?? $0.fallbackRoute }
         return route?(request) ?? .text("no such thing", status: "404 Not Found")
     }
 }

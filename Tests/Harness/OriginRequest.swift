@@ -11,7 +11,7 @@ package struct OriginRequest: Sendable {
     /// `HTTP/1.1` or what stood there instead.
     package let version: String
     /// The field lines.
-    package let fields: HeaderLines
+    package let fields: HeaderFields
     /// When its head was complete.
     package let instant: ContinuousClock.Instant
 

@@ -1,7 +1,7 @@
 package import Foundation
 
 /// Looks again and again at how many bytes the blocks below a directory take, as du(1) counts them.
-package final class PeakUse: Sendable {
+package final class PeakDiskUsage: Sendable {
     private struct State {
         var peak = 0
         var samples = 0
@@ -15,7 +15,7 @@ package final class PeakUse: Sendable {
     package init(of directory: URL) {
         Thread.detachNewThread { [state] in
             while !state.read({ $0.isOver }) {
-                guard let bytes = try? PeakUse.bytes(below: directory) else { continue }
+                guard let bytes = try? PeakDiskUsage.bytes(below: directory) else { continue }
                 state.update {
                     $0.peak = max($0.peak, bytes)
                     $0.samples += 1

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 
 /// What the kernel counts of a process on this machine, at one instant.
-package struct ProcessFigures: Sendable {
+package struct ProcessStatistics: Sendable {
     /// Resident memory, files that it maps included, in bytes (VmRSS).
     package let residentBytes: Int
     /// The most resident memory it ever had, in bytes (VmHWM).
@@ -15,7 +15,7 @@ package struct ProcessFigures: Sendable {
     package let processorSeconds: Double
 
     /// There is no such process.
-    package struct Gone: Error, CustomStringConvertible {
+    package struct NotRunning: Error, CustomStringConvertible {
         let identifier: Int32
         package var description: String { "process \(identifier) is not there" }
     }
@@ -23,14 +23,14 @@ package struct ProcessFigures: Sendable {
     /// Reads the figures.
     ///
     /// - Parameter identifier: A process's id; this one's without.
-    /// - Throws: `Gone`.
+    /// - Throws: `NotRunning`.
     package init(of identifier: Int32 = getpid()) throws {
         let folder = "/proc/\(identifier)"
         guard
             let status = try? String(contentsOfFile: "\(folder)/status", encoding: .utf8),
             let stat = try? String(contentsOfFile: "\(folder)/stat", encoding: .utf8),
             let open = try? FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd")
-        else { throw Gone(identifier: identifier) }
+        else { throw NotRunning(identifier: identifier) }
         let lines = status.split(separator: "\n")
         func bytes(_ name: String) -> Int {
             let words = lines.first { $0.hasPrefix(name + ":") }?.split { " \t".contains($0) }

@@ -1,13 +1,13 @@
 import Foundation
 
 /// How the reading of a response came to its end.
-package enum Ending: Sendable, Equatable {
+package enum ResponseEnding: Sendable, Equatable {
     /// As its framing said: length reached, last chunk seen, or no body due.
     case complete
     /// Delimited by close, and the connection was closed in order.
-    case closed
+    case closeDelimited
     /// The connection was closed in order before the message was whole.
-    case cutShort
+    case truncated
     /// The connection was reset.
     case reset
     /// Nothing more came in time.
@@ -25,13 +25,13 @@ package struct Response: Sendable {
     /// The status code; 0 if no head came.
     package var status = 0
     /// The field lines.
-    package var fields = HeaderLines()
+    package var fields = HeaderFields()
     /// Status codes of interim responses before it.
     package var interim: [Int] = []
     /// Their field lines.
-    package var interimFields: [HeaderLines] = []
+    package var interimFields: [HeaderFields] = []
     /// The field lines behind the last chunk.
-    package var trailers = HeaderLines()
+    package var trailers = HeaderFields()
     /// The body, or nil where the reader only compared it.
     package var body: [UInt8]?
     /// Bytes of body received.
@@ -39,10 +39,10 @@ package struct Response: Sendable {
     /// Whether the received body is a beginning of the expected image; true if none was expected.
     package var isAsExpected = true
     /// How it ended.
-    package var ending: Ending = .abandoned
+    package var ending: ResponseEnding = .abandoned
 
     /// Whether a client must take the response for whole.
-    package var looksWhole: Bool { ending == .complete || ending == .closed }
+    package var isWhole: Bool { ending == .complete || ending == .closeDelimited }
 
     /// The body as text.
     package var text: String { String(decoding: body ?? [], as: UTF8.self) }
@@ -56,8 +56,8 @@ package struct Response: Sendable {
     package subscript(name: String) -> String? { fields[name] }
 
     /// Whether it is whole, has that status, and its body is exactly that image.
-    package func brings(_ image: TestImage, status wanted: Int = 200) -> Bool {
-        guard looksWhole, status == wanted, isAsExpected else { return false }
+    package func matches(_ image: TestImage, status wanted: Int = 200) -> Bool {
+        guard isWhole, status == wanted, isAsExpected else { return false }
         guard let body else { return bodyByteCount == image.byteCount }
         return body == image.bytes
     }

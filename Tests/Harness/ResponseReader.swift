@@ -19,7 +19,7 @@ struct ResponseReader {
     private var state = State.head
     private var line: [UInt8] = []
     private var lines: [String] = []
-    private var record: BodyRecord
+    private var recorder: BodyRecorder
     private let isHead: Bool
 
     private static let lineBytesMax = 64 * 1_024
@@ -28,16 +28,16 @@ struct ResponseReader {
     ///
     /// - Parameters:
     ///   - method: The request's method; an answer to HEAD has no body.
-    ///   - record: What to do with the body.
-    init(method: String, record: BodyRecord) {
+    ///   - recorder: What to do with the body.
+    init(method: String, recorder: BodyRecorder) {
         isHead = method == "HEAD"
-        self.record = record
+        self.recorder = recorder
     }
 
     /// A reader of the body of a request whose head has these fields: by length, chunks, or none.
-    init(bodyOf fields: HeaderLines, record: BodyRecord) {
+    init(bodyOf fields: HeaderFields, recorder: BodyRecorder) {
         isHead = false
-        self.record = record
+        self.recorder = recorder
         if fields["Transfer-Encoding"]?.lowercased() == "chunked" {
             state = .chunkSize
         } else if let length = fields["Content-Length"].flatMap({ Int($0) }), length > 0 {
@@ -52,15 +52,15 @@ struct ResponseReader {
     /// Whether the head is complete.
     var hasHead: Bool { response.status != 0 }
     /// Body bytes so far.
-    var bodyByteCount: Int { record.byteCount }
+    var bodyByteCount: Int { recorder.byteCount }
     /// Whether it came to its end as its framing said.
     var isComplete: Bool { response.ending == .complete }
 
     /// What is known by now of a request's body.
-    var body: OriginBody {
+    var body: OriginRequestBody {
         var known = response
-        record.finish(&known)
-        return OriginBody(
+        recorder.finish(&known)
+        return OriginRequestBody(
             byteCount: known.bodyByteCount, bytes: known.body, isAsExpected: known.isAsExpected,
             isComplete: isComplete, trailers: known.trailers)
     }
@@ -80,32 +80,33 @@ struct ResponseReader {
                 _ = takeBody(&buffer, buffer.readableBytes)
             case .head, .chunkSize, .chunkEnd, .trailer:
                 guard let text = takeLine(&buffer) else { return }
-                lineCame(text)
+                lineReceived(text)
             case .done: return
             }
         }
     }
 
     /// The connection ended, or the reader gives up: the response is what it is.
-    mutating func end(_ ending: Ending) {
+    mutating func end(_ ending: ResponseEnding) {
         guard state != .done else { return }
         // Where nothing says so, nobody can tell the end of the body from a connection that is left
         // idle.
         let isAnnounced =
             response.version == "HTTP/1.0"
             || response.fields.all("Connection").contains { $0.lowercased() == "close" }
-        finish(state == .untilClose && ending == .cutShort && isAnnounced ? .closed : ending)
+        finish(
+            state == .untilClose && ending == .truncated && isAnnounced ? .closeDelimited : ending)
     }
 
-    private mutating func finish(_ ending: Ending) {
+    private mutating func finish(_ ending: ResponseEnding) {
         state = .done
         response.ending = ending
-        record.finish(&response)
+        recorder.finish(&response)
     }
 
     private mutating func takeBody(_ buffer: inout ByteBuffer, _ left: Int) -> Int {
         let count = min(left, buffer.readableBytes)
-        if let piece = buffer.readSlice(length: count) { record.take(piece) }
+        if let piece = buffer.readSlice(length: count) { recorder.append(piece) }
         return left - count
     }
 
@@ -126,36 +127,36 @@ struct ResponseReader {
         return nil
     }
 
-    private mutating func lineCame(_ text: String) {
+    private mutating func lineReceived(_ text: String) {
         switch state {
-        case .head: text.isEmpty ? headCame() : lines.append(text)
-        case .chunkSize: chunkSizeCame(text)
+        case .head: text.isEmpty ? headReceived() : lines.append(text)
+        case .chunkSize: chunkSizeReceived(text)
         case .chunkEnd where text.isEmpty: state = .chunkSize
         case .chunkEnd: finish(.malformed("bytes behind a chunk"))
-        case .trailer: trailerCame(text)
+        case .trailer: trailerReceived(text)
         default: break
         }
     }
 
-    private mutating func chunkSizeCame(_ text: String) {
+    private mutating func chunkSizeReceived(_ text: String) {
         let digits = text.prefix { $0 != ";" }
         guard !digits.isEmpty, digits.allSatisfy(\.isHexDigit), let size = Int(digits, radix: 16)
         else { return finish(.malformed("chunk size \(text)")) }
         state = size == 0 ? .trailer : .chunk(left: size)
     }
 
-    private mutating func trailerCame(_ text: String) {
+    private mutating func trailerReceived(_ text: String) {
         if text.isEmpty { return finish(.complete) }
-        guard let field = HeaderLines.parse(text) else {
+        guard let field = HeaderFields.parse(text) else {
             return finish(.malformed("trailer \(text)"))
         }
         response.trailers.lines.append(field)
     }
 
-    private mutating func headCame() {
+    private mutating func headReceived() {
         let words = (lines.first ?? "").split(
             separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-        let fields = lines.dropFirst().map(HeaderLines.parse)
+        let fields = lines.dropFirst().map(HeaderFields.parse)
         guard words.count == 3, words[0] == "HTTP/1.1" || words[0] == "HTTP/1.0",
             words[1].utf8.count == 3, let status = Int(words[1]), status >= 100,
             fields.allSatisfy({ $0 != nil })
@@ -163,17 +164,17 @@ struct ResponseReader {
         lines = []
         if (100..<200).contains(status), status != 101 {
             response.interim.append(status)
-            response.interimFields.append(HeaderLines(fields.compactMap { $0 }))
+            response.interimFields.append(HeaderFields(fields.compactMap { $0 }))
             return
         }
         response.version = String(words[0])
         response.status = status
-        response.fields = HeaderLines(fields.compactMap { $0 })
-        frame()
+        response.fields = HeaderFields(fields.compactMap { $0 })
+        determineFraming()
     }
 
     /// RFC 9112 §6.3, with everything ambiguous refused.
-    private mutating func frame() {
+    private mutating func determineFraming() {
         let codings = response.fields.all("Transfer-Encoding")
         let lengths = response.fields.all("Content-Length")
         let length = lengths.first.flatMap { $0.allSatisfy(\.isNumber) ? Int($0) : nil }

@@ -6,7 +6,7 @@ import NIOPosix
 /// Answers are written as fast as the peer takes them and no faster: a peer that stalls makes the
 /// origin hold a few hundred kilobytes at most. Stops when released.
 package final class ScriptedOrigin: Sendable {
-    let ledger: OriginLedger
+    let state: ScriptedOriginState
     private let listener: any Channel
     private let connections: ConnectionList
     /// The address and the port it listens on.
@@ -24,11 +24,11 @@ package final class ScriptedOrigin: Sendable {
     ///   - sendBufferBytes: Size of the kernel's send buffer for each connection.
     /// - Throws: What the system says against opening the port.
     package init(
-        host: String = "127.0.0.1", port: Int = 0, in space: NetworkSpace? = nil,
+        host: String = "127.0.0.1", port: Int = 0, in space: NetworkNamespace? = nil,
         requestsPerConnection: Int? = nil, keepsLog: Bool = true, sendBufferBytes: Int? = nil
     ) throws {
         DescriptorLimit.raise()
-        let ledger = OriginLedger(keepsLog: keepsLog)
+        let ledger = ScriptedOriginState(keepsLog: keepsLog)
         let connections = ConnectionList()
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 4_096)
@@ -43,8 +43,8 @@ package final class ScriptedOrigin: Sendable {
         bootstrap = bootstrap.childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
                 connections.add(channel)
-                let handler = OriginConnection(
-                    channel: channel, ledger: ledger, number: ledger.opened(),
+                let handler = ScriptedOriginConnection(
+                    channel: channel, ledger: ledger, number: ledger.connectionOpened(),
                     requestsMax: requestsPerConnection)
                 try channel.pipeline.syncOperations.addHandler(handler)
             }
@@ -56,7 +56,7 @@ package final class ScriptedOrigin: Sendable {
             listener = try bootstrap.bind(host: host, port: port).wait()
         }
         self.host = host
-        self.ledger = ledger
+        self.state = ledger
         self.connections = connections
         self.port = listener.localAddress?.port ?? 0
     }
@@ -73,24 +73,24 @@ package final class ScriptedOrigin: Sendable {
 
     /// Answers requests for `path` (with any query) by calling `route`, on the connection's loop.
     package func on(
-        _ path: String, _ route: @escaping @Sendable (OriginRequest) -> OriginAnswer
+        _ path: String, _ route: @escaping @Sendable (OriginRequest) -> OriginResponse
     ) {
-        ledger.state.update { $0.routes[path] = route }
+        state.state.update { $0.routes[path] = route }
     }
 
     /// Answers every request that no path's route answers.
-    package func onAnythingElse(_ route: @escaping @Sendable (OriginRequest) -> OriginAnswer) {
-        ledger.state.update { $0.otherwise = route }
+    package func onAnyOtherPath(_ route: @escaping @Sendable (OriginRequest) -> OriginResponse) {
+        state.state.update { $0.fallbackRoute = route }
     }
 
     /// Compares the bodies of requests for `path` with an image, in place of keeping them.
     package func expectBody(_ image: TestImage, at path: String) {
-        ledger.state.update { $0.expectedBodies[path] = image }
+        state.state.update { $0.expectedBodies[path] = image }
     }
 
     /// Answers requests for `path` always the same way.
-    package func on(_ path: String, _ answer: OriginAnswer) {
-        on(path) { _ in answer }
+    package func on(_ path: String, _ response: OriginResponse) {
+        on(path) { _ in response }
     }
 
     /// Serves an image at `/<its name>`, with validators where given, and answers 304 for them.
@@ -109,7 +109,9 @@ package final class ScriptedOrigin: Sendable {
         var all = fields
         if let etag { all.append("ETag: " + etag) }
         if let lastModified { all.append("Last-Modified: " + lastModified) }
-        let (whole, notModified) = (OriginAnswer(image, fields: all), OriginAnswer.notModified(all))
+        let (whole, notModified) = (
+            OriginResponse(image, fields: all), OriginResponse.notModified(all)
+        )
         on(path) { request in
             if let etag, request.fields["If-None-Match"] != nil {
                 let isMatch = request.fields.members("If-None-Match").contains(etag)
@@ -136,7 +138,7 @@ package final class ScriptedOrigin: Sendable {
                 let (image, tag) = isEdited.value ? (new, "\"new\"") : (old, "\"old\"")
                 let all = fields + (hasTags ? ["ETag: \(tag)"] : [])
                 let isKnown = hasTags && request.fields["If-None-Match"] == tag
-                return isKnown ? .notModified(all) : OriginAnswer(image, fields: all)
+                return isKnown ? .notModified(all) : OriginResponse(image, fields: all)
             }
         }
         return isEdited

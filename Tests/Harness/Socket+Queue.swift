@@ -34,12 +34,12 @@ extension Socket {
         return String(repeating: "0", count: 4 - digits.count) + digits
     }
 
-    typealias Question = (
+    typealias AddressCall = (
         CInt, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?
     ) -> CInt
 
     /// The port at an end of a connection that the system names.
-    static func port(of descriptor: CInt, _ question: Question) -> UInt16? {
+    static func port(of descriptor: CInt, _ question: AddressCall) -> UInt16? {
         var address = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in

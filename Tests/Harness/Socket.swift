@@ -2,11 +2,11 @@ import Glibc
 package import NIOCore
 
 /// What a read from a socket brought.
-package enum Arrival {
+package enum SocketReadResult {
     case bytes
     case end
     case reset
-    case nothing
+    case timedOut
 }
 
 /// A TCP connection over blocking-style calls with deadlines.
@@ -23,14 +23,14 @@ package final class Socket {
     /// - Throws: What the system says, for example that the connection was refused.
     package init(
         port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil,
-        in space: NetworkSpace? = nil
+        in space: NetworkNamespace? = nil
     ) throws {
         DescriptorLimit.raise()
         descriptor = try space?.perform(Self.open) ?? Self.open()
         if let receiveBufferBytes { setOption(SOL_SOCKET, SO_RCVBUF, receiveBufferBytes) }
         setOption(CInt(IPPROTO_TCP), TCP_NODELAY, 1)
-        if let address { unsafe try check("bind", give(address, port: 0, to: Glibc.bind)) }
-        unsafe try check("connect", give("127.0.0.1", port: port, to: connect))
+        if let address { unsafe try check("bind", call(address, port: 0, to: Glibc.bind)) }
+        unsafe try check("connect", call("127.0.0.1", port: port, to: connect))
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     }
 
@@ -46,7 +46,7 @@ package final class Socket {
     /// Binds a socket to a free port of an address, which another may ask for by number.
     ///
     /// - Returns: The port.
-    static func hold(_ descriptor: CInt, on host: String) throws -> Int {
+    static func reserve(_ descriptor: CInt, on host: String) throws -> Int {
         var isShared: CInt = 1
         let size = socklen_t(MemoryLayout<CInt>.size)
         guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isShared, size) == 0 else {
@@ -59,7 +59,7 @@ package final class Socket {
     ///
     /// - Returns: The port, the one that is given unless that is 0.
     static func bind(_ descriptor: CInt, to host: String, port: Int) throws -> Int {
-        guard unsafe give(descriptor, host, port: port, to: Glibc.bind) == 0,
+        guard unsafe call(descriptor, host, port: port, to: Glibc.bind) == 0,
             let own = unsafe Self.port(of: descriptor, getsockname)
         else { throw SystemError.last("bind") }
         return Int(own)
@@ -68,7 +68,7 @@ package final class Socket {
     /// A new socket bound to a free port of an address.
     static func bound(to host: String) throws -> CInt {
         let descriptor = try open()
-        guard unsafe give(descriptor, host, port: 0, to: Glibc.bind) == 0,
+        guard unsafe call(descriptor, host, port: 0, to: Glibc.bind) == 0,
             listen(descriptor, 4_096) == 0
         else {
             defer { Glibc.close(descriptor) }
@@ -78,14 +78,14 @@ package final class Socket {
     }
 
     /// Calls the system with this socket and an address.
-    private func give(
+    private func call(
         _ host: String, port: Int, to call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
     ) -> CInt {
-        unsafe Self.give(descriptor, host, port: port, to: call)
+        unsafe Self.call(descriptor, host, port: port, to: call)
     }
 
     /// Calls the system with a socket and an address.
-    static func give(
+    static func call(
         _ descriptor: CInt, _ host: String, port: Int,
         to call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
     ) -> CInt {
@@ -138,7 +138,7 @@ package final class Socket {
     /// Appends what has come, at most `bytesMax`, waiting until the deadline for the first byte.
     package func receive(
         into buffer: inout ByteBuffer, bytesMax: Int, _ deadline: Deadline
-    ) -> Arrival {
+    ) -> SocketReadResult {
         while true {
             var count = 0
             unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: bytesMax) { space in
@@ -148,7 +148,7 @@ package final class Socket {
             if count > 0 { return .bytes }
             if count == 0 { return .end }
             switch errno {
-            case EAGAIN: guard wait(CInt(POLLIN), deadline) else { return .nothing }
+            case EAGAIN: guard wait(CInt(POLLIN), deadline) else { return .timedOut }
             case EINTR: continue
             default: return .reset
             }
@@ -169,7 +169,7 @@ package final class Socket {
             switch receive(into: &buffer, bytesMax: 4_096, deadline) {
             case .bytes: continue
             case .end, .reset: return true
-            case .nothing: return false
+            case .timedOut: return false
             }
         }
     }

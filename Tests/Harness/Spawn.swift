@@ -22,7 +22,7 @@ func spawn(
     unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     unsafe posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o600)
     unsafe posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o600)
-    keepDescriptors()
+    closeDescriptorsOnExec()
 
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
@@ -50,7 +50,7 @@ func spawn(
 }
 
 /// Marks every open descriptor to be closed in children; not every library opens its so.
-private func keepDescriptors() {
+private func closeDescriptorsOnExec() {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     for descriptor in names.compactMap({ CInt($0) }) where descriptor > 2 {
         let flags = fcntl(descriptor, F_GETFD)

@@ -2,7 +2,7 @@ import Foundation
 
 /// Sends the same requests on one connection, in one piece, again and again, and notes which
 /// statuses came together.
-package final class StatusWatch: Sendable {
+package final class StatusRecorder: Sendable {
     private struct State {
         var seen: Set<[Int]> = []
         var rounds = 0
@@ -19,7 +19,7 @@ package final class StatusWatch: Sendable {
     ///   - requests: The bytes of each request, whose answers must leave the connection open.
     /// - Throws: What the system says against connecting.
     package init(port: Int, _ requests: [[UInt8]]) throws {
-        let connection = Confined(try HTTPConnection(port: port))
+        let connection = ThreadConfined(try HTTPConnection(port: port))
         Thread.detachNewThread { [state] in
             while !state.read(\.isOver) {
                 let statuses = Self.ask(connection.value, requests)
@@ -51,7 +51,7 @@ package final class StatusWatch: Sendable {
 }
 
 /// A connection that is handed to one thread and used there alone.
-private struct Confined: @unchecked Sendable {
+private struct ThreadConfined: @unchecked Sendable {
     let value: HTTPConnection
 
     init(_ value: HTTPConnection) {

@@ -7,16 +7,16 @@ package enum SwarmBehaviour: Sendable {
     /// Reads at most so many bytes each time, so many milliseconds apart.
     case readSlowly(bytesMax: Int, milliseconds: Int)
     /// Closes the connection once it has so many bytes of body; 0 means right after its request.
-    case leaveAfter(bodyBytes: Int)
+    case closeAfter(bodyBytes: Int)
 
     /// How a client on a loop does it.
-    var parts: (LoopClient.Reading, bodyBytesMax: Int) {
+    var readMode: (EventLoopClient.ReadMode, bodyBytesMax: Int) {
         switch self {
         case .readAll: (.all, .max)
         case .neverRead: (.nothing, .max)
         case .readSlowly(let bytesMax, let milliseconds):
             (.slowly(bytesMax: bytesMax, milliseconds: milliseconds), .max)
-        case .leaveAfter(let bodyBytes): (.all, bodyBytes)
+        case .closeAfter(let bodyBytes): (.all, bodyBytes)
         }
     }
 }
@@ -34,8 +34,8 @@ package struct SwarmClientPlan: Sendable {
     ///
     /// - Parameters:
     ///   - target: The request target.
-    ///   - host: The value of `Host`.
-    ///   - fields: Field lines beside `Host`.
+    ///   - host: The value of `HostRate`.
+    ///   - fields: Field lines beside `HostRate`.
     ///   - expecting: The image its answer should bring.
     ///   - behaviour: How it reads.
     package init(

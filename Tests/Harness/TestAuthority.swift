@@ -33,7 +33,7 @@ package final class TestAuthority: Sendable {
     /// `openssl` did not do what it was asked.
     package struct Failure: Error {
         /// What it said.
-        package let said: String
+        package let output: String
     }
 
     private let folder: TemporaryFolder
@@ -45,7 +45,7 @@ package final class TestAuthority: Sendable {
     package init(_ name: String = "Test authority") throws {
         openssl = try Program.find("openssl")
         folder = try TemporaryFolder()
-        Leftovers.atExit { [url = folder.url] in try? FileManager.default.removeItem(at: url) }
+        ExitHandlers.atExit { [url = folder.url] in try? FileManager.default.removeItem(at: url) }
         try write(configuration, "authority.cnf")
         try write("", "index.txt")
         try write("1000\n", "serial")
@@ -99,7 +99,7 @@ package final class TestAuthority: Sendable {
     /// Lays the issuer's signed word that a certificate is not revoked beside it, as `.ocsp`.
     ///
     /// - Throws: `Failure`.
-    package func vouch(for leaf: Leaf) throws {
+    package func writeOCSPResponse(for leaf: Leaf) throws {
         let request = leaf.certificate + ".request"
         let own = ["-index", path("index.txt"), "-CA", file]
         let signing = ["-rsigner", file, "-rkey", path("ca.key")]
@@ -121,7 +121,7 @@ package final class TestAuthority: Sendable {
 
     private func run(_ arguments: [String]) throws {
         let result = try Program.run(openssl, arguments)
-        guard result.status == 0 else { throw Failure(said: result.errors) }
+        guard result.status == 0 else { throw Failure(output: result.errors) }
     }
 
     private static let leafFields = """

@@ -36,9 +36,9 @@ extension TestImage {
         let filling = byteCount - ends.head.count - ends.tail.count
         precondition(filling >= 0, "an image of \(byteCount) bytes has no room for its head")
         return [
-            .given(ByteBuffer(bytes: ends.head)),
-            .noise(noise, at: Noise.origin(seed), count: filling),
-            .given(ByteBuffer(bytes: ends.tail)),
+            .bytes(ByteBuffer(bytes: ends.head)),
+            .noise(noise, at: Noise.offset(seed), count: filling),
+            .bytes(ByteBuffer(bytes: ends.tail)),
         ]
     }
 

@@ -24,17 +24,17 @@ extension TestImage {
     /// - Returns: The image, of which no byte is stored but its headers.
     package static func jpeg(profileBytes: Int, seed: UInt64) -> TestImage {
         precondition(profileBytes % 60_000 == 0)
-        var runs: [Run] = [.given(ByteBuffer(bytes: [0xFF, 0xD8]))]
+        var runs: [Run] = [.bytes(ByteBuffer(bytes: [0xFF, 0xD8]))]
         for part in 0..<profileBytes / 60_000 {
             let length: [UInt8] = [0xEA, 0x60]
-            runs.append(.given(ByteBuffer(bytes: [0xFF, 0xE2] + length)))
-            runs.append(.noise(.bytes, at: Noise.origin(seed) + part * 60_000, count: 59_998))
+            runs.append(.bytes(ByteBuffer(bytes: [0xFF, 0xE2] + length)))
+            runs.append(.noise(.bytes, at: Noise.offset(seed) + part * 60_000, count: 59_998))
         }
         let frame: [UInt8] = [0xFF, 0xC0, 0, 11, 8, 0, 64, 0, 64, 1, 1, 0x11, 0]
         let scan: [UInt8] = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0]
-        runs.append(.given(ByteBuffer(bytes: frame + scan)))
-        runs.append(.noise(.bytes, at: Noise.origin(seed + 1), count: 5_000))
-        runs.append(.given(ByteBuffer(bytes: [0xFF, 0xD9])))
+        runs.append(.bytes(ByteBuffer(bytes: frame + scan)))
+        runs.append(.noise(.bytes, at: Noise.offset(seed + 1), count: 5_000))
+        runs.append(.bytes(ByteBuffer(bytes: [0xFF, 0xD9])))
         return TestImage(
             name: "jpeg-\(profileBytes)-\(seed)", contentType: "image/jpeg", runs: runs)
     }

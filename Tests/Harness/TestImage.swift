@@ -5,13 +5,13 @@ package struct TestImage: Sendable {
     /// A run of the image's bytes.
     enum Run: Sendable {
         /// Bytes given one by one.
-        case given(ByteBuffer)
+        case bytes(ByteBuffer)
         /// `count` bytes of seeded noise from the given place of the noise's endless tape.
         case noise(Noise, at: Int, count: Int)
 
         var count: Int {
             switch self {
-            case .given(let buffer): buffer.readableBytes
+            case .bytes(let buffer): buffer.readableBytes
             case .noise(_, _, let count): count
             }
         }
@@ -35,12 +35,12 @@ package struct TestImage: Sendable {
     /// An image of exactly these bytes.
     package init(name: String, contentType: String, bytes: [UInt8]) {
         self.init(
-            name: name, contentType: contentType, runs: [.given(ByteBuffer(bytes: bytes))])
+            name: name, contentType: contentType, runs: [.bytes(ByteBuffer(bytes: bytes))])
     }
 
     /// An image that is these pieces one after the other, none of which is copied.
     package init(name: String, contentType: String, pieces: [ByteBuffer]) {
-        self.init(name: name, contentType: contentType, runs: pieces.map { .given($0) })
+        self.init(name: name, contentType: contentType, runs: pieces.map { .bytes($0) })
     }
 
     /// All its bytes.
@@ -68,7 +68,7 @@ package struct TestImage: Sendable {
 
     private func append(_ run: Run, _ range: Range<Int>, to slices: inout [ByteBuffer]) {
         switch run {
-        case .given(let buffer):
+        case .bytes(let buffer):
             let at = buffer.readerIndex + range.lowerBound
             guard let slice = buffer.getSlice(at: at, length: range.count) else { return }
             slices.append(slice)

@@ -14,14 +14,14 @@ struct AccessLineTests {
         on port: LoggedRequest.Port = .data
     ) -> AccessLine {
         let request = LoggedRequest(
-            on: port, as: RequestID(run: 1, number: 2), trace: trace,
+            on: port, as: RequestID(process: 1, number: 2), trace: trace,
             method: isRequest ? Array("GET".utf8) : [],
             target: isRequest ? Array(target.utf8) : [], version: isRequest ? "HTTP/1.1" : "-",
             referer: referer, userAgent: userAgent, startedAt: .zero)
         return AccessLine(
             request, remote: "192.0.2.1", milliseconds: 1_795_222_923_004,
             status: isRequest ? 200 : 400, bodyBytes: 12, outcome: "hit", isComplete: true,
-            took: .milliseconds(7))
+            duration: .milliseconds(7))
     }
 
     private func text(_ line: AccessLine, _ format: AccessLine.Format) -> String {

@@ -83,8 +83,8 @@ struct ClusterConfigurationTests {
         #expect(changed.cluster.seeds.count == 1)
         let alone = try #require(try load(nil).configuration)
         for (from, to, isOff) in [(before, alone, true), (alone, before, false)] {
-            let error = #expect(throws: ConfigurationFaults.self) { try from.changed(to: to) }
-            #expect(error?.first == .clusterSwitched(off: isOff))
+            let error = #expect(throws: ConfigurationErrors.self) { try from.changed(to: to) }
+            #expect(error?.first == .clusterToggled(off: isOff))
         }
     }
 }

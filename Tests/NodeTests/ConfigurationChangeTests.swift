@@ -15,9 +15,9 @@ struct ConfigurationChangeTests {
     private static func other(than setting: Setting) -> String {
         switch setting.kind {
         case .bytes(let range):
-            SizeText.render(setting.name == .diskLimit ? 1 << 30 : range.lowerBound << 1 | 2048)
+            SizeText.format(setting.name == .diskLimit ? 1 << 30 : range.lowerBound << 1 | 2048)
         case .duration(let range), .durationOrOff(let range):
-            DurationText.render(range.upperBound)
+            DurationText.format(range.upperBound)
         case .count(let range): "\(min(range.lowerBound + 7, range.upperBound))"
         case .address, .addressOrOff: "127.0.0.1:9"
         case .choice(let choices): choices.first { !setting.defaults.contains($0) } ?? ""
@@ -62,9 +62,9 @@ struct ConfigurationChangeTests {
     @Test("a running node neither begins nor ceases to speak TLS")
     func switchedTLS() throws {
         let tls = "tls-certificate: /a.pem\ntls-key: /a.key\n"
-        #expect(throws: ConfigurationFaults.self) { try change("", tls) }
-        let error = #expect(throws: ConfigurationFaults.self) { try change(tls, "") }
-        #expect(error?.first == .tlsSwitched(off: true))
+        #expect(throws: ConfigurationErrors.self) { try change("", tls) }
+        let error = #expect(throws: ConfigurationErrors.self) { try change(tls, "") }
+        #expect(error?.first == .tlsToggled(off: true))
         let other = "tls-certificate: /b.pem\ntls-key: /b.key\n"
         #expect(try change(tls, other).1.live.count == 2)
     }
@@ -99,7 +99,7 @@ struct ConfigurationChangeTests {
         let open = try resolve(file: "listen: 0.0.0.0:80\nallow-origin: a.example\n")
         let closed = try resolve(file: "listen: 127.0.0.1:80\n")
         #expect(closed.allowOrigins.map(\.description) == ["*"])
-        let faults = #expect(throws: ConfigurationFaults.self) { try open.changed(to: closed) }
+        let faults = #expect(throws: ConfigurationErrors.self) { try open.changed(to: closed) }
         #expect(faults?.first.description.contains("has 0.0.0.0:80, which is beyond") == true)
         let told = try resolve(file: "listen: 127.0.0.1:80\nallow-origin: b.example\n")
         #expect(try open.changed(to: told).configuration.listen == open.listen)

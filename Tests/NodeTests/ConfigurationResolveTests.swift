@@ -64,7 +64,7 @@ struct ConfigurationResolveTests {
 
     @Test("an empty flag is a value, and a bad one")
     func emptyFlagsAreGiven() {
-        #expect(throws: ConfigurationFaults.self) { try resolve(flags: ["memory-limit": [""]]) }
+        #expect(throws: ConfigurationErrors.self) { try resolve(flags: ["memory-limit": [""]]) }
     }
 
     @Test(
@@ -95,7 +95,7 @@ struct ConfigurationResolveTests {
         }
         #expect(
             SettingName.accessLog.setting.kind
-                == .choice(Configuration.AccessLog.allCases.map(\.rawValue)))
+                == .choice(Configuration.AccessLogFormat.allCases.map(\.rawValue)))
     }
 
     /// A setting of one number, a text for it, and the property that it alone must fill.
@@ -194,7 +194,7 @@ struct ConfigurationResolveTests {
 
     @Test("a disk limit without room for four segments is refused with the number that has")
     func diskLimits() throws {
-        let least = DiskPlan.limitBytesMin + JournalRoom.least.bytes
+        let least = DiskPlan.limitBytesMin + JournalSpace.minimum.bytes
         let said = faults(flags: ["disk-limit": ["4MiB"]]).first
         #expect(said?.contains("at least \(least)B") == true)
         #expect(try resolve(flags: ["disk-limit": ["\(least)B"]]).diskBytesMax == least)
@@ -229,7 +229,7 @@ struct ConfigurationResolveTests {
         arguments: ["0.0.0.0:80", "[::]:80", "192.0.2.1:80"])
     func openNodesAreToldTheirOrigins(listen: String) throws {
         let flags = ["listen": ["127.0.0.1:8080", listen]]
-        #expect(throws: ConfigurationFaults.self) { try resolve(flags: flags) }
+        #expect(throws: ConfigurationErrors.self) { try resolve(flags: flags) }
         let told = [
             try resolve(flags: flags.merging(["allow-origin": ["*"]]) { $1 }),
             try resolve(flags: flags, environment: ["NUTHATCH_ALLOW_ORIGIN": "*"]),

@@ -19,8 +19,9 @@ struct DescriptorBudgetTests {
                 let budget = try budget(
                     descriptors, loops: loops,
                     ["disk-limit": [disk], "cache-dir": ["/nowhere"]])
-                let taken = budget.connections + budget.fills + budget.idlePerLoop * loops + 160
-                let hasRoom = budget.connections > 16
+                let taken =
+                    budget.connectionsMax + budget.fetchesMax + budget.idlePerLoop * loops + 160
+                let hasRoom = budget.connectionsMax > 16
                 #expect(taken <= descriptors || !hasRoom, "\(budget)")
                 #expect(hasRoom || !budget.warnings.isEmpty, "\(budget)")
             }
@@ -50,16 +51,16 @@ struct DescriptorBudgetTests {
         let member = try withTemporaryFile(String(repeating: "s", count: 32)) { path in
             try budget(4096, ["cluster-secret-file": [path]])
         }
-        #expect(alone.connections - member.connections == 512)
-        #expect(member.fills == alone.fills && member.idlePerLoop == alone.idlePerLoop)
+        #expect(alone.connectionsMax - member.connectionsMax == 512)
+        #expect(member.fetchesMax == alone.fetchesMax && member.idlePerLoop == alone.idlePerLoop)
     }
 
     @Test("connections that are asked for are given as far as there is room")
     func asked() throws {
-        #expect(try budget(65_536, ["connections-limit": ["20"]]).connections == 20)
+        #expect(try budget(65_536, ["connections-limit": ["20"]]).connectionsMax == 20)
         #expect(try budget(65_536, ["connections-limit": ["20"]]).warnings.isEmpty)
         let much = try budget(4096, ["connections-limit": ["9000"]])
-        #expect(much.connections < 4096)
+        #expect(much.connectionsMax < 4096)
         #expect(much.warnings.first?.hasPrefix("setting connections-limit is 9000, but") == true)
     }
 }

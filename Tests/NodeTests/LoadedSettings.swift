@@ -4,7 +4,7 @@ import Node
 /// What these sources give, the file with its name `n.yaml`.
 func resolve(
     flags: [String: [String]] = [:], environment: [String: String] = [:], file: String? = nil
-) throws(ConfigurationFaults) -> Configuration {
+) throws(ConfigurationErrors) -> Configuration {
     try Configuration.check(
         flags: flags, environment: environment, file: file.map { ("n.yaml", $0) })
 }
@@ -13,7 +13,7 @@ func resolve(
 func faults(
     _ file: String? = nil, flags: [String: [String]] = [:], environment: [String: String] = [:]
 ) -> [String] {
-    do throws(ConfigurationFaults) {
+    do throws(ConfigurationErrors) {
         _ = try resolve(flags: flags, environment: environment, file: file)
         return []
     } catch {
@@ -29,7 +29,7 @@ func loadSettings(
 ) throws -> (configuration: Configuration?, lines: [String]) {
     try withTemporaryFile(text) { path in
         let sources = ConfigurationSources(flags: flags(path), environment: [:])
-        do throws(ConfigurationFaults) {
+        do throws(ConfigurationErrors) {
             return (try sources.load(), [])
         } catch {
             return (nil, error.lines.map { $0.replacing(path, with: "PATH") })

@@ -36,7 +36,7 @@ private struct Container {
     let store: MemoryStore
     let counters = NodeCounters()
     let log = LogLines()
-    let watcher: PressureWatcher
+    let watcher: MemoryPressureMonitor
     private let root = FileManager.default.temporaryDirectory
         .appendingPathComponent("nuthatch-\(UUID().uuidString)")
 
@@ -46,9 +46,9 @@ private struct Container {
     init(limitMiB: Int, workingMiB: Int) throws {
         store = MemoryStore(.init(limitBytes: 128 << 20), hashing: KeyedHash(key0: 1, key1: 2))
         let log = log
-        watcher = PressureWatcher(
+        watcher = MemoryPressureMonitor(
             store: store, counters: counters, logger: Logger(label: "test") { _ in log },
-            files: MemoryFiles(proc: root.path + "/proc", groups: root.path + "/groups"))
+            files: KernelMemoryFiles(proc: root.path + "/proc", groups: root.path + "/groups"))
         try write("proc/self/cgroup", "0::/\n")
         try write("groups/memory.max", "\(limitMiB << 20)\n")
         try write("groups/memory.stat", "inactive_file 0\nactive_file 0\n")
@@ -80,7 +80,7 @@ private struct Container {
         return false
     }
 
-    func figure(_ metric: Metric) -> UInt64 { Snapshot(loops: [], node: counters)[metric] }
+    func figure(_ metric: Metric) -> UInt64 { MetricsSnapshot(loops: [], node: counters)[metric] }
 
     private func write(_ path: String, _ text: String) throws {
         let url = root.appendingPathComponent(path)
@@ -102,7 +102,7 @@ struct PressureWatcherTests {
         #expect(store.reserve(100 << 20))
         try container.take(500)
         let isHeld = try await container.reached {
-            store.account.limitBytes < 100 << 20 && container.figure(.memoryYields) == 1
+            store.account.limitBytes < 100 << 20 && container.figure(.memoryUnderPressure) == 1
         }
         #expect(isHeld)
         try container.take(510)
@@ -110,10 +110,10 @@ struct PressureWatcherTests {
             container.figure(.memoryHeadroomBytes) == 2 << 20
         }
         #expect(isHeldFurther)
-        #expect(container.figure(.memoryShrinksForRoom) >= 1)
+        #expect(container.figure(.memoryShrinksForHeadroom) >= 1)
         let warnings = container.log.all
         #expect(warnings.count == 1 && warnings[0].hasPrefix("warning memory is short"))
-        container.watcher.turn(on: false)
+        container.watcher.setEnabled(false)
         let isHad = try await container.reached { store.account.limitBytes == 128 << 20 }
         #expect(isHad)
         store.account.release(100 << 20)
@@ -138,7 +138,7 @@ struct PressureWatcherTests {
         #expect(container.store.account.limitBytes == 128 << 20)
         #expect(container.log.all.count == 1 && container.log.all[0].contains("may kill"))
         #expect(container.figure(.memoryHeadroomBytes) == 0)
-        container.watcher.turn(on: true)
+        container.watcher.setEnabled(true)
         let isHeld = try await container.reached {
             container.store.account.limitBytes < 100 << 20
         }

@@ -39,7 +39,7 @@ struct SigningTests {
             ])
         try withTemporaryFile(Self.secret) { keys in
             let loaded = try loadSettings(file) { ["config": [$0], "signing-key-file": [keys]] }
-            #expect(loaded.configuration?.sites.sites.map(\.settings.isSigned) == [true])
+            #expect(loaded.configuration?.sites.sites.map(\.settings.requiresSignature) == [true])
         }
     }
 }

@@ -64,13 +64,13 @@ struct SiteConfigurationTests {
     @Test("every setting of a site is taken from the file")
     func everySetting() throws {
         var wanted = SiteSettings()
-        wanted.sentHost = .name("o.example:81")
+        wanted.originHostRule = .name("o.example:81")
         wanted.defaultTTL = .seconds(600)
         wanted.ttlMax = .seconds(86_400)
         wanted.negativeTTLs = [
             .init(status: 404, ttl: .seconds(10)), .init(status: 503, ttl: .zero),
         ]
-        wanted.types = SiteTypes(["image/*", "text/css"])
+        wanted.types = SiteMediaTypes(["image/*", "text/css"])
         wanted.objectBytesMax = 1 << 20
         wanted.storesSetCookie = true
         wanted.ignoresCredentials = true
@@ -84,16 +84,18 @@ struct SiteConfigurationTests {
         wanted.forwardedFields = FieldNames(["accept", "x-y"])
         (wanted.forwardsOthers, wanted.forwardsTrailers) = (false, true)
         wanted.removedRequestFields = FieldNames(["cookie"])
-        wanted.setRequestFields = [.init(name: Array("X-Edge".utf8), value: Array("a: b".utf8))]
-        wanted.reductions = [.accept, .acceptEncoding]
+        wanted.overriddenRequestFields = [
+            .init(name: Array("X-Edge".utf8), value: Array("a: b".utf8))
+        ]
+        wanted.normalisations = [.accept, .acceptEncoding]
         wanted.forwardedFor = .replace
         wanted.addsVia = false
         wanted.rewritesLocation = false
         wanted.clientTTL = .seconds(60)
         wanted.removedResponseFields = FieldNames(["x-powered-by", "server"])
-        wanted.setResponseFields = [.init(name: Array("X-Empty".utf8), value: [])]
+        wanted.overriddenResponseFields = [.init(name: Array("X-Empty".utf8), value: [])]
         wanted.tagFields = FieldNames(["x-tags"])
-        wanted.keepsTags = true
+        wanted.exposesTags = true
         wanted.originals = [
             try OriginalRule("imgproxy /img"), try OriginalRule("/resize?src={url}"),
         ]
@@ -151,7 +153,7 @@ struct SiteConfigurationTests {
             signed: off
             """
         #expect(try settings(defaults) == SiteSettings())
-        #expect(try settings("host: client").sentHost == .client)
+        #expect(try settings("host: client").originHostRule == .client)
         let listed = try settings("negative-ttl: ['410=1m', 404=10s]")
         #expect(try listed == settings("negative-ttl: {404: 10s, 410: 60s}"))
     }
@@ -189,7 +191,7 @@ struct SiteConfigurationTests {
                 "site a.example=http://o.example, grace: 1h -> "
                     + "a.example=http://o.example, grace: 2h *=http://p.example"
             ])
-        #expect(throws: ConfigurationFaults.self) {
+        #expect(throws: ConfigurationErrors.self) {
             let beyond = try resolve(file: file + "listen: 0.0.0.0:80\n")
             _ = try beyond.changed(to: try resolve())
         }
@@ -288,7 +290,7 @@ struct SiteConfigurationTests {
             "origin-pins: [sha256/AAAA]", "origin-ca: [a]", "upgrade: [a/1]", "upgrade: [h2c]",
         ])
     func refused(line: String) {
-        #expect(throws: ConfigurationFaults.self) { try settings(line) }
+        #expect(throws: ConfigurationErrors.self) { try settings(line) }
     }
 
     @Test("two sites of one host are refused, wherever they are given")

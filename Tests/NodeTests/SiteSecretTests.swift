@@ -24,7 +24,7 @@ struct SiteSecretTests {
     }
 
     private func values(_ configuration: Configuration?) -> [String] {
-        (configuration?.sites[0].settings.setRequestFields ?? []).map {
+        (configuration?.sites[0].settings.overriddenRequestFields ?? []).map {
             String(decoding: $0.value, as: UTF8.self)
         }
     }

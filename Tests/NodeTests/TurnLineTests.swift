@@ -5,7 +5,7 @@ import Testing
 struct TurnLineTests {
     @Test("holders take turns, and those of one holder go as they came")
     func rotation() {
-        var line = TurnLine<String, Int>()
+        var line = FairQueue<String, Int>()
         for number in 1...4 { line.append(number, of: "greedy") }
         line.append(10, of: "late")
         line.append(20, of: "last")
@@ -16,7 +16,7 @@ struct TurnLineTests {
 
     @Test("who comes again after its turn waits for one of every other holder's")
     func again() {
-        var line = TurnLine<String, Int>()
+        var line = FairQueue<String, Int>()
         for number in 1...3 { line.append(number, of: "greedy") }
         line.append(10, of: "other")
         #expect(line.next() == 1)
@@ -25,7 +25,7 @@ struct TurnLineTests {
         #expect(taken(from: &line) == [2, 11, 3])
     }
 
-    private func taken(from line: inout TurnLine<String, Int>) -> [Int] {
+    private func taken(from line: inout FairQueue<String, Int>) -> [Int] {
         var taken: [Int] = []
         while let next = line.next() { taken.append(next) }
         return taken

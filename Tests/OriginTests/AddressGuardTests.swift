@@ -6,7 +6,7 @@ import Testing
 struct AddressGuardTests {
     /// A refused range, its first and last address, and its neighbours that are ordinary addresses
     /// (nil where there is none).
-    typealias Row = (SpecialRange, String, String, String?, String?)
+    typealias Row = (SpecialPurposeRange, String, String, String?, String?)
 
     static let v4: [Row] = [
         (.unspecified, "0.0.0.0", "0.255.255.255", nil, "1.0.0.0"),
@@ -58,7 +58,7 @@ struct AddressGuardTests {
     @Test("The guard of what the operator names refuses nothing")
     func open() throws {
         for text in ["127.0.0.1", "10.0.0.7", "::1", "fd00::1", "::ffff:192.168.0.1", "8.8.8.8"] {
-            #expect(AddressGuard.open.judge(try #require(IPAddress(text))) == .allowed)
+            #expect(AddressGuard.unrestricted.evaluate(try #require(IPAddress(text))) == .allowed)
         }
     }
 
@@ -66,20 +66,20 @@ struct AddressGuardTests {
         "A special range is refused up to its edges, and nothing beside it", arguments: v4 + v6
     )
     func edges(
-        range: SpecialRange, first: String, last: String, before: String?, after: String?
+        range: SpecialPurposeRange, first: String, last: String, before: String?, after: String?
     ) throws {
         let addressGuard = AddressGuard()
-        let refused = AddressVerdict.refused(AddressRefusal(range: range, embedding: nil))
-        #expect(addressGuard.judge(try address(first)) == refused)
-        #expect(addressGuard.judge(try address(last)) == refused)
+        let refused = AddressDecision.refused(AddressRefusal(range: range, embedding: nil))
+        #expect(addressGuard.evaluate(try address(first)) == refused)
+        #expect(addressGuard.evaluate(try address(last)) == refused)
         for case let neighbour? in [before, after] {
-            #expect(addressGuard.judge(try address(neighbour)) == .allowed)
+            #expect(addressGuard.evaluate(try address(neighbour)) == .allowed)
         }
     }
 
     /// How an IPv4 address is written in a form of IPv6; `public` ones of that form may still be
     /// refused as a whole.
-    static let forms: [(Embedding, isRefusedWhole: Bool, @Sendable (UInt32) -> IPAddress)] = [
+    static let forms: [(IPv4Embedding, isRefusedWhole: Bool, @Sendable (UInt32) -> IPAddress)] = [
         (.mapped, false, { .v6(0xFFFF << 32 | UInt128($0)) }),
         (.compatible, true, { .v6(UInt128($0)) }),
         (.translated, true, { .v6(0xFFFF << 48 | UInt128($0)) }),
@@ -96,14 +96,14 @@ struct AddressGuardTests {
 
     @Test("A refused IPv4 address is refused in every form of IPv6 that embeds it", arguments: v4)
     func embedded(
-        range: SpecialRange, first: String, last: String, before: String?, after: String?
+        range: SpecialPurposeRange, first: String, last: String, before: String?, after: String?
     ) throws {
         for (embedding, _, form) in Self.forms {
             for text in [first, last] {
                 guard case .v4(let number) = try address(text) else { continue }
                 // :: and ::1 are refused under their own names.
                 if embedding == .compatible, number <= 1 { continue }
-                let verdict = AddressGuard().judge(form(number))
+                let verdict = AddressGuard().evaluate(form(number))
                 let refusal = AddressRefusal(range: range, embedding: embedding)
                 #expect(verdict == .refused(refusal), "\(form(number))")
             }
@@ -113,32 +113,32 @@ struct AddressGuardTests {
     @Test("An ordinary IPv4 address is allowed in those forms of IPv6 that are still routed")
     func embeddedOrdinary() {
         for (embedding, isRefusedWhole, form) in Self.forms {
-            let isAllowed = AddressGuard().judge(form(0x0808_0808)) == .allowed
+            let isAllowed = AddressGuard().evaluate(form(0x0808_0808)) == .allowed
             #expect(isAllowed == !isRefusedWhole, "\(embedding)")
         }
     }
 
     @Test("An opened IPv4 range opens its mapped form and no other embedding")
     func openedV4() throws {
-        let addressGuard = AddressGuard(opening: [try Network(parsing: "10.1.0.0/16")])
+        let addressGuard = AddressGuard(allowing: [try Network(parsing: "10.1.0.0/16")])
         for (text, isAllowed) in [
             ("10.1.0.0", true), ("10.1.255.255", true), ("10.0.255.255", false),
             ("10.2.0.0", false), ("::ffff:10.1.2.3", true), ("::ffff:10.2.2.3", false),
             ("64:ff9b::10.1.2.3", false), ("2002:a01:203::1", false), ("::10.1.2.3", false),
         ] {
-            #expect((addressGuard.judge(try address(text)) == .allowed) == isAllowed, "\(text)")
+            #expect((addressGuard.evaluate(try address(text)) == .allowed) == isAllowed, "\(text)")
         }
     }
 
     @Test("An opened IPv6 range opens what lies in it, whatever that embeds")
     func openedV6() throws {
         let addressGuard = AddressGuard(
-            opening: [try Network(parsing: "fd12::/16"), try Network(parsing: "64:ff9b::/96")])
+            allowing: [try Network(parsing: "fd12::/16"), try Network(parsing: "64:ff9b::/96")])
         for (text, isAllowed) in [
             ("fd12::1", true), ("fd13::1", false), ("fd12::5efe:127.0.0.1", true),
             ("64:ff9b::10.0.0.1", true), ("10.0.0.1", false), ("::ffff:10.0.0.1", false),
         ] {
-            #expect((addressGuard.judge(try address(text)) == .allowed) == isAllowed, "\(text)")
+            #expect((addressGuard.evaluate(try address(text)) == .allowed) == isAllowed, "\(text)")
         }
     }
 
@@ -151,7 +151,8 @@ struct AddressGuardTests {
 
     @Test("A refusal says which range and which embedding")
     func sentence() throws {
-        guard case .refused(let refusal) = AddressGuard().judge(try address("2002:7f00:1::")) else {
+        guard case .refused(let refusal) = AddressGuard().evaluate(try address("2002:7f00:1::"))
+        else {
             Issue.record("6to4 of 127.0.0.1 is allowed")
             return
         }

@@ -13,7 +13,7 @@ struct AddressTests {
     func rebinding() async throws {
         let names = ["rebound.example": [["127.0.0.1"], ["127.0.0.2"]]]
         try await Rig.run(
-            opening: ["127.0.0.1/32"], names: names, settings: { $0.names.lifetime = .zero }
+            opening: ["127.0.0.1/32"], names: names, settings: { $0.dnsCache.lifetime = .zero }
         ) { rig in
             let outside = try await rig.origin(Self.hiAndClose)
             let inside = try await rig.origin(
@@ -50,7 +50,7 @@ struct AddressTests {
         try await Rig.run(names: names) { rig in
             let origin = try await rig.origin(Self.hiAndClose)
             #expect(try await rig.get(origin.port, host: "two.example").text == "hi")
-            #expect(try await rig.usage().connectionsBegun == 2)
+            #expect(try await rig.usage().connectionsStarted == 2)
         }
     }
 
@@ -64,7 +64,7 @@ struct AddressTests {
                     continue
                 }
             }
-            #expect(try await rig.usage().connectionsBegun == 0)
+            #expect(try await rig.usage().connectionsStarted == 0)
         }
     }
 
@@ -72,8 +72,8 @@ struct AddressTests {
     func ipv6() async throws {
         try await Rig.run { rig in
             guard let origin = try? await rig.origin(address: "::1", hi) else { return }
-            let answer = try await rig.get(origin.port, host: "[::1]")
-            #expect(answer.text == "hi")
+            let response = try await rig.get(origin.port, host: "[::1]")
+            #expect(response.text == "hi")
             #expect(origin.requests.first?.contains("Host: [::1]:\(origin.port)\r\n") == true)
         }
     }
@@ -97,7 +97,7 @@ struct AddressTests {
             let origin = try await rig.origin(hi)
             #expect(try await rig.get(origin.port).text == "hi")
             try await rig.with {
-                $0.adopt(
+                $0.reconfigure(
                     settings: $0.settings, addressGuard: AddressGuard(), patterns: [.everything])
             }
             guard case .addressRefused? = try await rig.get(origin.port).failure else {

@@ -31,12 +31,12 @@ struct AnswerReaderTests {
             ("HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nmore", "", 4),
             ("HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "", 5),
         ])
-    func overrun(answer: String, body: String, behind: Int) {
-        let bytes = Array(answer.utf8)
+    func overrun(response: String, body: String, behind: Int) {
+        let bytes = Array(response.utf8)
         for cut in 0...bytes.count - behind {
-            var reader = AnswerReader(settings: OriginSettings())
+            var reader = ResponseReader(settings: OriginSettings())
             var first = ByteBuffer(bytes: bytes[..<cut])
-            var steps: [AnswerStep] = []
+            var steps: [ResponseEvent] = []
             while steps.last != .needsMore, steps.last != .end { steps.append(reader.next(&first)) }
             var rest = ByteBuffer(bytes: bytes[cut...])
             while steps.last != .end, steps.count < 20 { steps.append(reader.next(&rest)) }
@@ -49,10 +49,10 @@ struct AnswerReaderTests {
     }
 
     @Test("Wherever an answer is cut in two, it reads the same", arguments: answers)
-    func cut(answer: String, body: String) {
-        let bytes = Array(answer.utf8)
+    func cut(response: String, body: String) {
+        let bytes = Array(response.utf8)
         for cut in 0...bytes.count {
-            var reader = AnswerReader(settings: OriginSettings())
+            var reader = ResponseReader(settings: OriginSettings())
             var heads = 0
             var read = ""
             var isWhole = false
@@ -81,14 +81,14 @@ struct AnswerReaderTests {
     @Test("Trailers that are wanted come before the end, wherever the answer is cut in two")
     func trailers() throws {
         let section = "Sum: \u{E9}\r\nX:\r\n"
-        let answer =
+        let response =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\(section)\r\n"
         let wanted = try #require(Trailers(Array(section.utf8)))
-        let bytes = Array(answer.utf8)
+        let bytes = Array(response.utf8)
         for cut in 0...bytes.count {
-            var reader = AnswerReader(settings: OriginSettings())
+            var reader = ResponseReader(settings: OriginSettings())
             reader.requestSent(keepsTrailers: true)
-            var steps: [AnswerStep] = []
+            var steps: [ResponseEvent] = []
             for part in [bytes[..<cut], bytes[cut...]] {
                 var buffer = ByteBuffer(bytes: part)
                 while steps.last != .end {
@@ -102,7 +102,7 @@ struct AnswerReaderTests {
 
     @Test("The end of an answer to HEAD is its head, and bytes behind it are left")
     func head() {
-        var reader = AnswerReader(settings: OriginSettings())
+        var reader = ResponseReader(settings: OriginSettings())
         reader.requestSent(isHead: true)
         var buffer = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
         guard case .head(let head) = reader.next(&buffer) else {
@@ -116,7 +116,7 @@ struct AnswerReaderTests {
 
     @Test("A piece holds on to at most twice its size, and is not copied if it fills its buffer")
     func memory() {
-        var reader = AnswerReader(settings: OriginSettings())
+        var reader = ResponseReader(settings: OriginSettings())
         var head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\n")
         while case .head = reader.next(&head) {}
         for (count, isCopied) in [(1, true), (30_000, true), (32_768, false), (65_536, false)] {

@@ -12,7 +12,7 @@ struct CircuitBreakerTests {
     /// A circuit that opened at 0 s.
     private func opened() -> CircuitBreaker {
         var circuit = CircuitBreaker()
-        for _ in 1...3 { _ = circuit.failed(.connection, limits: limits, now: at(0)) }
+        for _ in 1...3 { _ = circuit.recordFailure(.connection, limits: limits, now: at(0)) }
         return circuit
     }
 
@@ -20,22 +20,22 @@ struct CircuitBreakerTests {
     private func fail(
         _ paths: [UInt64], at instant: Instant, _ circuit: inout CircuitBreaker
     ) -> Bool {
-        paths.contains { circuit.failed(.answer(path: $0), limits: usual, now: instant) }
+        paths.contains { circuit.recordFailure(.response(path: $0), limits: usual, now: instant) }
     }
 
     @Test("It opens at the last of so many connections in succession that fail")
     func opens() {
         var circuit = CircuitBreaker()
-        let first = circuit.failed(.connection, limits: limits, now: at(0))
-        let second = circuit.failed(.connection, limits: limits, now: at(0))
-        _ = circuit.answered()
-        let third = circuit.failed(.connection, limits: limits, now: at(0))
-        let fourth = circuit.failed(.connection, limits: limits, now: at(0))
+        let first = circuit.recordFailure(.connection, limits: limits, now: at(0))
+        let second = circuit.recordFailure(.connection, limits: limits, now: at(0))
+        _ = circuit.responseReceived()
+        let third = circuit.recordFailure(.connection, limits: limits, now: at(0))
+        let fourth = circuit.recordFailure(.connection, limits: limits, now: at(0))
         #expect([first, second, third, fourth] == [false, false, false, false])
-        #expect(circuit.arrived(limits: limits, now: at(0)) == .go)
-        let opens = circuit.failed(.connection, limits: limits, now: at(0))
+        #expect(circuit.admit(limits: limits, now: at(0)) == .allowed)
+        let opens = circuit.recordFailure(.connection, limits: limits, now: at(0))
         #expect(opens)
-        #expect(circuit.arrived(limits: limits, now: at(1)) == .refused(retryAfter: .seconds(4)))
+        #expect(circuit.admit(limits: limits, now: at(1)) == .refused(retryAfter: .seconds(4)))
     }
 
     @Test("One URL of which every answer fails never opens it, nor do four")
@@ -54,7 +54,7 @@ struct CircuitBreakerTests {
         var circuit = CircuitBreaker()
         let isOpenedEarly = fail(Array(0..<19), at: at(0), &circuit)
         #expect(!isOpenedEarly)
-        for _ in 0..<22 { circuit.succeeded(now: at(5)) }
+        for _ in 0..<22 { circuit.recordSuccess(now: at(5)) }
         let isOpenedByFewer = fail([19, 20], at: at(9), &circuit)
         #expect(!isOpenedByFewer)
         let isOpenedByHalf = fail([21], at: at(9), &circuit)
@@ -70,32 +70,32 @@ struct CircuitBreakerTests {
     @Test("After its time three fetches try, and all others are refused until that is decided")
     func trials() {
         var circuit = opened()
-        for _ in 1...3 { #expect(circuit.arrived(limits: limits, now: at(5)) == .trial) }
-        #expect(circuit.arrived(limits: limits, now: at(5)) == .refused(retryAfter: .seconds(1)))
-        let closes = circuit.answered()
+        for _ in 1...3 { #expect(circuit.admit(limits: limits, now: at(5)) == .trial) }
+        #expect(circuit.admit(limits: limits, now: at(5)) == .refused(retryAfter: .seconds(1)))
+        let closes = circuit.responseReceived()
         #expect(closes)
-        #expect(circuit.arrived(limits: limits, now: at(5)) == .go)
+        #expect(circuit.admit(limits: limits, now: at(5)) == .allowed)
     }
 
     @Test("One URL that fails whenever it tries does not keep it open; three do")
     func trialsOfOneURL() {
         var circuit = opened()
-        #expect(circuit.arrived(limits: limits, now: at(5)) == .trial)
+        #expect(circuit.admit(limits: limits, now: at(5)) == .trial)
         for _ in 1...100 {
-            #expect(circuit.arrived(limits: limits, now: at(5)) == .trial)
-            let opens = circuit.failed(.answer(path: 1), limits: limits, now: at(5))
+            #expect(circuit.admit(limits: limits, now: at(5)) == .trial)
+            let opens = circuit.recordFailure(.response(path: 1), limits: limits, now: at(5))
             #expect(!opens)
         }
-        let second = circuit.failed(.answer(path: 2), limits: limits, now: at(5))
+        let second = circuit.recordFailure(.response(path: 2), limits: limits, now: at(5))
         #expect(!second)
-        #expect(circuit.arrived(limits: limits, now: at(5)) == .trial)
+        #expect(circuit.admit(limits: limits, now: at(5)) == .trial)
         var answered = circuit
-        let third = circuit.failed(.answer(path: 3), limits: limits, now: at(5))
+        let third = circuit.recordFailure(.response(path: 3), limits: limits, now: at(5))
         #expect(third)
-        let closes = answered.answered()
+        let closes = answered.responseReceived()
         #expect(closes)
-        answered.succeeded(now: at(5))
-        #expect(answered.isQuiet)
+        answered.recordSuccess(now: at(5))
+        #expect(answered.hasNoHistory)
     }
 
     @Test("Trials that fail come less and less often, up to ten times the first pause")
@@ -104,14 +104,14 @@ struct CircuitBreakerTests {
         var now = at(0)
         var pauses: [Int64] = []
         for _ in 1...6 {
-            guard case .refused(let pause) = circuit.arrived(limits: limits, now: now) else {
+            guard case .refused(let pause) = circuit.admit(limits: limits, now: now) else {
                 break
             }
             pauses.append(pause.seconds)
             now = now + pause
-            #expect(circuit.arrived(limits: limits, now: now) == .trial)
+            #expect(circuit.admit(limits: limits, now: now) == .trial)
             // A connection that fails needs no second opinion.
-            _ = circuit.failed(.connection, limits: limits, now: now)
+            _ = circuit.recordFailure(.connection, limits: limits, now: now)
         }
         #expect(pauses == [5, 10, 20, 40, 50, 50])
     }
@@ -119,10 +119,10 @@ struct CircuitBreakerTests {
     @Test("A trial that says nothing leaves its place to another")
     func trialAbandoned() {
         var circuit = opened()
-        for _ in 1...3 { _ = circuit.arrived(limits: limits, now: at(5)) }
+        for _ in 1...3 { _ = circuit.admit(limits: limits, now: at(5)) }
         circuit.trialAbandoned()
-        #expect(circuit.arrived(limits: limits, now: at(5)) == .trial)
-        #expect(circuit.arrived(limits: limits, now: at(5)) != .trial)
+        #expect(circuit.admit(limits: limits, now: at(5)) == .trial)
+        #expect(circuit.admit(limits: limits, now: at(5)) != .trial)
     }
 
     @Test("Without a number of failures it never opens")
@@ -131,10 +131,10 @@ struct CircuitBreakerTests {
         let never = CircuitLimits(failures: nil, pause: .seconds(5))
         for number in 1...1000 {
             let failure: CircuitBreaker.Failure =
-                number % 2 == 0 ? .connection : .answer(path: UInt64(number))
-            let opens = circuit.failed(failure, limits: never, now: at(0))
+                number % 2 == 0 ? .connection : .response(path: UInt64(number))
+            let opens = circuit.recordFailure(failure, limits: never, now: at(0))
             #expect(opens == false)
         }
-        #expect(circuit.arrived(limits: never, now: at(0)) == .go)
+        #expect(circuit.admit(limits: never, now: at(0)) == .allowed)
     }
 }

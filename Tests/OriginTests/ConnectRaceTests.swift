@@ -12,40 +12,43 @@ struct ConnectRaceTests {
     @Test("Families take turns, the first address's family first")
     func interleaved() {
         #expect(
-            ConnectRace.interleaved([v6[0], v6[1], v4[0]]) == [v6[0], v4[0], v6[1]])
+            HappyEyeballs.interleaved([v6[0], v6[1], v4[0]]) == [v6[0], v4[0], v6[1]])
         #expect(
-            ConnectRace.interleaved([v4[0], v4[1], v4[2], v6[0]])
+            HappyEyeballs.interleaved([v4[0], v4[1], v4[2], v6[0]])
                 == [v4[0], v6[0], v4[1], v4[2]])
-        #expect(ConnectRace.interleaved([]) == [])
+        #expect(HappyEyeballs.interleaved([]) == [])
     }
 
     @Test("The next begins when the last has failed, or a moment later beside it")
     func order() {
-        var race = ConnectRace(v4.map { .address($0) })
-        #expect(race.started(now: at(0)) == .connect(.address(v4[0]), attempt: 1, givingUp: nil))
+        var race = HappyEyeballs(v4.map { .address($0) })
+        #expect(race.start(now: at(0)) == .connect(.address(v4[0]), attempt: 1, cancelling: nil))
         #expect(race.deadline == at(250))
         #expect(
-            race.failed(1, reason: "refused", now: at(10))
-                == .connect(.address(v4[1]), attempt: 2, givingUp: nil))
+            race.attemptFailed(1, reason: "refused", now: at(10))
+                == .connect(.address(v4[1]), attempt: 2, cancelling: nil))
         #expect(race.ticked(now: at(250)) == .wait)
-        #expect(race.ticked(now: at(260)) == .connect(.address(v4[2]), attempt: 3, givingUp: nil))
+        #expect(race.ticked(now: at(260)) == .connect(.address(v4[2]), attempt: 3, cancelling: nil))
         #expect(race.deadline == .distantFuture)
-        #expect(race.failed(3, reason: "reset", now: at(300)) == .wait)
-        #expect(race.failed(2, reason: "unreachable", now: at(400)) == .lost(reason: "unreachable"))
+        #expect(race.attemptFailed(3, reason: "reset", now: at(300)) == .wait)
+        #expect(
+            race.attemptFailed(2, reason: "unreachable", now: at(400))
+                == .allFailed(reason: "unreachable"))
     }
 
     @Test("An attempt that is not running cannot fail")
     func unknownAttempt() {
-        var race = ConnectRace([.name])
-        #expect(race.started(now: at(0)) == .connect(.name, attempt: 1, givingUp: nil))
-        #expect(race.failed(2, reason: "?", now: at(0)) == .wait)
-        #expect(race.failed(1, reason: "refused", now: at(0)) == .lost(reason: "refused"))
-        #expect(race.failed(1, reason: "refused", now: at(0)) == .wait)
+        var race = HappyEyeballs([.name])
+        #expect(race.start(now: at(0)) == .connect(.name, attempt: 1, cancelling: nil))
+        #expect(race.attemptFailed(2, reason: "?", now: at(0)) == .wait)
+        #expect(
+            race.attemptFailed(1, reason: "refused", now: at(0)) == .allFailed(reason: "refused"))
+        #expect(race.attemptFailed(1, reason: "refused", now: at(0)) == .wait)
     }
 
     @Test("Without an address it is lost")
     func empty() {
-        var race = ConnectRace([])
-        #expect(race.started(now: at(0)) == .lost(reason: "there is no address"))
+        var race = HappyEyeballs([])
+        #expect(race.start(now: at(0)) == .allFailed(reason: "there is no address"))
     }
 }

@@ -13,14 +13,14 @@ struct ConnectionTests {
             let origin = try await rig.origin(hi + hi + hi)
             for _ in 1...3 { #expect(try await rig.get(origin.port).text == "hi") }
             #expect(origin.connections == 1 && origin.requests.count == 3)
-            #expect(try await rig.usage().connectionsBegun == 1)
+            #expect(try await rig.usage().connectionsStarted == 1)
         }
     }
 
     @Test("A connection that the origin closes while it is idle is forgotten")
     func closedWhileIdle() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin(hi + [.gate, .close], hi)
+            let origin = try await rig.origin(hi + [.awaitGate, .close], hi)
             #expect(try await rig.get(origin.port).text == "hi")
             #expect(try await rig.usage().idle == 1)
             origin.openGate()
@@ -33,7 +33,7 @@ struct ConnectionTests {
     @Test("A connection on which something comes unasked is closed")
     func unasked() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin(hi + [.gate, .send("HTTP/1.1 200 OK\r\n\r\n")])
+            let origin = try await rig.origin(hi + [.awaitGate, .send("HTTP/1.1 200 OK\r\n\r\n")])
             #expect(try await rig.get(origin.port).text == "hi")
             origin.openGate()
             try await rig.until { $0.connections == 0 }
@@ -54,7 +54,7 @@ struct ConnectionTests {
         arguments: [ByteOrigin.Step.close, .reset])
     func retried(how: ByteOrigin.Step) async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin(hi + [.request, how], hi)
+            let origin = try await rig.origin(hi + [.awaitRequestHead, how], hi)
             #expect(try await rig.get(origin.port).text == "hi")
             let second = try await rig.get(origin.port)
             #expect(second.text == "hi" && second.lateCalls == 0)
@@ -65,10 +65,11 @@ struct ConnectionTests {
     @Test("The second attempt is the last one")
     func retriedOnce() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin(hi + [.request, .close], [.request, .close])
+            let origin = try await rig.origin(
+                hi + [.awaitRequestHead, .close], [.awaitRequestHead, .close])
             #expect(try await rig.get(origin.port).text == "hi")
             let second = try await rig.get(origin.port)
-            #expect(second.failure == .closedBeforeAnswer(bytesReceived: 0))
+            #expect(second.failure == .closedBeforeResponse(bytesReceived: 0))
             #expect(origin.connections == 2)
         }
     }
@@ -76,10 +77,10 @@ struct ConnectionTests {
     @Test("After one byte of an answer nothing is asked again")
     func notRetried() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin(hi + [.request, .send("H"), .close])
+            let origin = try await rig.origin(hi + [.awaitRequestHead, .send("H"), .close])
             #expect(try await rig.get(origin.port).text == "hi")
             let second = try await rig.get(origin.port)
-            #expect(second.failure == .closedBeforeAnswer(bytesReceived: 1))
+            #expect(second.failure == .closedBeforeResponse(bytesReceived: 1))
             #expect(origin.connections == 1)
         }
     }
@@ -101,7 +102,7 @@ struct ConnectionTests {
     @Test("Past the number of connections a fetch is refused as overload")
     func connectionsMax() async throws {
         try await Rig.run(settings: { $0.connectionsMax = 1 }) { rig in
-            let origin = try await rig.origin([.request, .gate] + hi.dropFirst(), hi)
+            let origin = try await rig.origin([.awaitRequestHead, .awaitGate] + hi.dropFirst(), hi)
             let first = try await rig.begin(origin.port)
             let second = try await rig.get(origin.port)
             #expect(second.failure == .overloaded(.connections))
@@ -124,11 +125,11 @@ struct ConnectionTests {
     @Test("Shutting down fails what runs and refuses what comes")
     func shutDown() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin([.request, .gate])
+            let origin = try await rig.origin([.awaitRequestHead, .awaitGate])
             let running = try await rig.begin(origin.port)
             try await rig.with { $0.shutDown() }
-            #expect(try await running.get().failure == .shutDown)
-            #expect(try await rig.get(origin.port).failure == .shutDown)
+            #expect(try await running.get().failure == .shuttingDown)
+            #expect(try await rig.get(origin.port).failure == .shuttingDown)
             try await rig.until { $0.connections == 0 }
         }
     }

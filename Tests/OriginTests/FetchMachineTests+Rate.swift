@@ -7,9 +7,9 @@ extension FetchMachineTests {
     @Test("A body that comes drop by drop is given up, one that comes fast enough is not")
     func bodyTrickles() {
         var machine = readingBody(.chunked, rateMin: 10)
-        for second in 1...5 { machine.bytesArrived(10, now: at(Int64(second))) }
+        for second in 1...5 { machine.bytesReceived(10, now: at(Int64(second))) }
         #expect(machine.ticked(now: at(6)) == .wait)
-        for second in 6...10 { machine.bytesArrived(9, now: at(Int64(second))) }
+        for second in 6...10 { machine.bytesReceived(9, now: at(Int64(second))) }
         #expect(machine.deadline == at(11))
         #expect(
             machine.ticked(now: at(11))
@@ -23,11 +23,11 @@ extension FetchMachineTests {
         machine.paused()
         #expect(machine.ticked(now: at(50)) == .wait)
         machine.resumed(now: at(50))
-        machine.bytesArrived(50, now: at(54))
+        machine.bytesReceived(50, now: at(54))
         #expect(machine.ticked(now: at(55)) == .wait)
-        events.rateWaived()
+        events.minimumRateWaived()
         for second in 2...20 {
-            events.bytesArrived(1, now: at(Int64(second)))
+            events.bytesReceived(1, now: at(Int64(second)))
             #expect(events.ticked(now: at(Int64(second))) == .wait)
         }
     }

@@ -11,7 +11,10 @@ struct FlowTests {
     static let window = 64 * 1024
 
     private static func flood(_ count: Int, then last: ByteOrigin.Step...) -> [ByteOrigin.Step] {
-        [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n"), .flood(count)]
+        [
+            .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n"),
+            .flood(count),
+        ]
             + last
     }
 
@@ -35,7 +38,7 @@ struct FlowTests {
             let seen = try await loop.submit { box.value?.value.0.bytesSeen ?? 0 }.get()
             #expect(seen <= 64 * 1024)
             // What the kernel keeps for both sides of the connection.
-            #expect(origin.bytesTaken <= 16_000_000)
+            #expect(origin.bytesSent <= 16_000_000)
             try await loop.submit {
                 guard let (recorder, fetch) = box.value?.value else { return }
                 recorder.afterEach = { _ in }
@@ -76,7 +79,10 @@ struct FlowTests {
         let count = 100_000
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .send("HTTP/1.1 200 OK\r\n\r\n"), .flood(count), .gate, how])
+                [
+                    .awaitRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n"), .flood(count), .awaitGate,
+                    how,
+                ])
             let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
             let loop = rig.loop
             let outcome = try await rig.begin(origin.port) { recorder, fetch in
@@ -118,7 +124,7 @@ struct FlowTests {
     func cancelled(at moment: Moment) async throws {
         try await Rig.run(names: ["slow.example": []]) { rig in
             var script = Self.flood(1_000_000)
-            if moment == .awaitingHead { script = [.request, .gate] }
+            if moment == .awaitingHead { script = [.awaitRequestHead, .awaitGate] }
             let origin = try await rig.origin(script)
             let host = moment == .resolving ? "slow.example" : "127.0.0.1"
             let loop = rig.loop
@@ -189,7 +195,9 @@ struct FlowTests {
     @Test("An origin that says nothing is given up after the limit on the head")
     func headLimit() async throws {
         try await Rig.run(settings: { $0.headLimit = .milliseconds(20) }) { rig in
-            let origin = try await rig.origin([.request, .send("HTTP/1.1 200"), .gate])
+            let origin = try await rig.origin([
+                .awaitRequestHead, .send("HTTP/1.1 200"), .awaitGate,
+            ])
             let outcome = try await rig.get(origin.port)
             #expect(
                 outcome.failure == .timedOut(.awaitingHead, limit: .milliseconds(20)))
@@ -201,7 +209,10 @@ struct FlowTests {
     func idleLimit() async throws {
         try await Rig.run(settings: { $0.idleLimit = .milliseconds(20) }) { rig in
             let origin = try await rig.origin(
-                [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi"), .gate])
+                [
+                    .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi"),
+                    .awaitGate,
+                ])
             let outcome = try await rig.get(origin.port)
             #expect(outcome.text == "hi")
             #expect(outcome.failure == .timedOut(.readingBody, limit: .milliseconds(20)))

@@ -20,7 +20,7 @@ struct FramingTests {
             isKept: Bool = false, closesItself: Bool = false
         ) {
             self.name = name
-            self.steps = [.request] + steps
+            self.steps = [.awaitRequestHead] + steps
             self.body = body
             self.end = end
             self.isKept = isKept
@@ -89,13 +89,13 @@ struct FramingTests {
     static let brokenAnswers: [Answer] = [
         Answer(
             "closed without a byte", [.close], body: "",
-            .failed(.closedBeforeAnswer(bytesReceived: 0))),
+            .failed(.closedBeforeResponse(bytesReceived: 0))),
         Answer(
             "reset without a byte", [.reset], body: "",
-            .failed(.closedBeforeAnswer(bytesReceived: 0))),
+            .failed(.closedBeforeResponse(bytesReceived: 0))),
         Answer(
             "closed in the head", [.send("HTTP/1.1 20"), .close], body: "",
-            .failed(.closedBeforeAnswer(bytesReceived: 11))),
+            .failed(.closedBeforeResponse(bytesReceived: 11))),
         Answer(
             "Content-Length, short", [.send(ok + "Content-Length: 6\r\n\r\nhello"), .close],
             body: "hello", .failed(.truncated(expected: 6, received: 5))),
@@ -129,7 +129,7 @@ struct FramingTests {
         Answer(
             "interim answers without end",
             [.send(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 101))], body: "",
-            .failed(.tooManyInterimAnswers(max: 100))),
+            .failed(.tooManyInterimResponses(max: 100))),
         Answer(
             "interim answers larger than a head may be",
             [
@@ -142,17 +142,17 @@ struct FramingTests {
     ]
 
     @Test("An answer is taken as its framing says", arguments: wholeAnswers + brokenAnswers)
-    func answer(_ answer: Answer) async throws {
+    func answer(_ response: Answer) async throws {
         try await Rig.run(settings: { $0.headBytesMax = 4096 }) { rig in
-            let origin = try await rig.origin(answer.steps)
+            let origin = try await rig.origin(response.steps)
             let outcome = try await rig.get(origin.port)
-            #expect(outcome.end == answer.end)
-            #expect(outcome.text == answer.body)
+            #expect(outcome.end == response.end)
+            #expect(outcome.text == response.body)
             #expect(outcome.lateCalls == 0)
-            if !answer.closesItself {
-                #expect(try await rig.usage().idle == (answer.isKept ? 1 : 0))
+            if !response.closesItself {
+                #expect(try await rig.usage().idle == (response.isKept ? 1 : 0))
             }
-            if !answer.isKept { try await rig.until { $0.connections == 0 } }
+            if !response.isKept { try await rig.until { $0.connections == 0 } }
         }
     }
 
@@ -160,7 +160,7 @@ struct FramingTests {
     func resetInBody() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .send(Self.ok + "\r\nhello"), .gate, .reset])
+                [.awaitRequestHead, .send(Self.ok + "\r\nhello"), .awaitGate, .reset])
             let outcome = try await rig.begin(origin.port) { recorder, _ in
                 recorder.afterEach = { if $0.bytesSeen > 0 { origin.openGate() } }
             }.get()
@@ -176,8 +176,8 @@ struct FramingTests {
     func head() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .send(Self.ok + "Content-Length: 2\r\n\r\nhi")],
-                [.request, .send(Self.ok + "\r\nhi"), .close])
+                [.awaitRequestHead, .send(Self.ok + "Content-Length: 2\r\n\r\nhi")],
+                [.awaitRequestHead, .send(Self.ok + "\r\nhi"), .close])
             let before = bootClock()
             let outcome = try await rig.get(origin.port)
             #expect(outcome.status == 200 && outcome.bodyLength == 2)
@@ -192,7 +192,7 @@ struct FramingTests {
     func request() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .send(Self.ok + "Content-Length: 0\r\n\r\n")])
+                [.awaitRequestHead, .send(Self.ok + "Content-Length: 0\r\n\r\n")])
             _ = try await rig.get(origin.port, path: "/a/b%20c.png?x=1&y")
             let lines = try #require(origin.requests.first).split(separator: "\r\n")
             #expect(lines.first == "GET /a/b%20c.png?x=1&y HTTP/1.1")
@@ -207,7 +207,7 @@ struct FramingTests {
         let count = 20_000_000
         try await Rig.run { rig in
             let head = Self.ok + "Content-Length: \(count)\r\n\r\n"
-            let origin = try await rig.origin([.request, .send(head), .flood(count)])
+            let origin = try await rig.origin([.awaitRequestHead, .send(head), .flood(count)])
             let outcome = try await rig.get(origin.port)
             #expect(outcome.end == Self.whole)
             #expect(outcome.body.readableBytes == count)

@@ -29,23 +29,23 @@ struct OriginFailureTests {
         (.connectFailed(origin, reason: "refused"), 502, .origin, true, "origin-unreachable"),
         (.timedOut(.total, limit: .seconds(1)), 504, .origin, true, "origin-timeout"),
         (.timedOut(.awaitingHead, limit: .seconds(2)), 504, .origin, true, "origin-timeout"),
-        (.closedBeforeAnswer(bytesReceived: 0), 502, .origin, true, "origin-answer-truncated"),
+        (.closedBeforeResponse(bytesReceived: 0), 502, .origin, true, "origin-answer-truncated"),
         (.truncated(expected: 2, received: 1), 502, .origin, true, "origin-answer-truncated"),
         (.reset(received: 1), 502, .origin, true, "origin-answer-truncated"),
-        (.endedWithoutNotify(received: 1), 502, .origin, true, "origin-answer-truncated"),
+        (.closedWithoutNotify(received: 1), 502, .origin, true, "origin-answer-truncated"),
         (.http2(.internalError, byOrigin: true), 502, .origin, true, "origin-answer-truncated"),
         (.http2(.protocolError, byOrigin: false), 502, .origin, false, "origin-answer-invalid"),
         (tls(.selfSigned), 502, .origin, false, "origin-certificate-refused"),
         (tls(.wrongPin("p")), 502, .origin, false, "origin-certificate-refused"),
         (tls(.versionTooOld), 502, .origin, false, "origin-tls-failed"),
         (tls(.truncated), 502, .origin, true, "origin-tls-failed"),
-        (tls(.ours(reason: "x")), 502, .ours, false, "origin-tls-failed"),
+        (tls(.internalError(reason: "x")), 502, .node, false, "origin-tls-failed"),
         (.timedOut(.resolving, limit: .seconds(1)), 502, .origin, true, "origin-unreachable"),
         (.timedOut(.connecting, limit: .seconds(1)), 502, .origin, true, "origin-unreachable"),
         (.timedOut(.handshaking, limit: .seconds(1)), 502, .origin, true, "origin-unreachable"),
         (.malformed("x"), 502, .origin, false, "origin-answer-invalid"),
         (.headTooLarge(bytesMax: 1), 502, .origin, false, "origin-answer-invalid"),
-        (.tooManyInterimAnswers(max: 1), 502, .origin, false, "origin-answer-invalid"),
+        (.tooManyInterimResponses(max: 1), 502, .origin, false, "origin-answer-invalid"),
         (.bodyTooLarge(bytesMax: 1), 502, .origin, false, "origin-answer-too-large"),
         (.tooManyRedirects(max: 1), 502, .origin, false, "origin-redirects"),
         (.redirectLoop, 502, .origin, false, "origin-redirects"),
@@ -62,12 +62,12 @@ struct OriginFailureTests {
             .redirected(to: origin, .timedOut(.total, limit: .seconds(1))), 504, .origin, true,
             "origin-timeout"
         ),
-        (.redirected(to: origin, .overloaded(.queue)), 503, .ours, true, "overloaded"),
+        (.redirected(to: origin, .overloaded(.queue)), 503, .node, true, "overloaded"),
         (.circuitOpen(origin, retryAfter: .seconds(3)), 503, .origin, true, "origin-circuit-open"),
-        (.overloaded(.queueTime), 503, .ours, true, "overloaded"),
-        (.overlong, 502, .origin, false, "origin-answer-invalid"),
-        (.overloaded(.lookups), 503, .ours, true, "overloaded"),
-        (.shutDown, 503, .ours, true, "shutting-down"),
+        (.overloaded(.queueTime), 503, .node, true, "overloaded"),
+        (.contentLengthExceeded, 502, .origin, false, "origin-answer-invalid"),
+        (.overloaded(.lookups), 503, .node, true, "overloaded"),
+        (.shuttingDown, 503, .node, true, "shutting-down"),
     ]
 
     @Test(
@@ -115,14 +115,15 @@ struct OriginFailureTests {
     func countsAgainstOrigin() {
         let against: [OriginFailure] = [
             .connectFailed(Self.origin, reason: "refused"),
-            .timedOut(.awaitingHead, limit: .seconds(2)), .closedBeforeAnswer(bytesReceived: 0),
-            .truncated(expected: 2, received: 1), .reset(received: 1), .overlong, .malformed("x"),
-            .endedWithoutNotify(received: 1), .http2(.internalError, byOrigin: true),
+            .timedOut(.awaitingHead, limit: .seconds(2)), .closedBeforeResponse(bytesReceived: 0),
+            .truncated(expected: 2, received: 1), .reset(received: 1), .contentLengthExceeded,
+            .malformed("x"),
+            .closedWithoutNotify(received: 1), .http2(.internalError, byOrigin: true),
             .http2(.protocolError, byOrigin: false), Self.tls(.truncated),
             .timedOut(.handshaking, limit: .seconds(1)),
             .timedOut(.connecting, limit: .seconds(1)),
         ]
-        let counted = Self.rows.map(\.0).filter(\.countsAgainstOrigin)
+        let counted = Self.rows.map(\.0).filter(\.isOriginFailure)
         #expect(Set(counted) == Set(against))
     }
 }

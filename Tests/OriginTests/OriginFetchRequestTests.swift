@@ -27,9 +27,9 @@ struct OriginFetchRequestTests {
         let trace = TraceContext(
             parent: Array("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".utf8),
             state: Array("k=v".utf8))
-        let cause = RequestCause(RequestID(run: 1, number: 2), trace)
+        let cause = RequestCorrelation(RequestID(process: 1, number: 2), trace)
         let request = try #require(
-            OriginFetchRequest(key: key, fields: cause.lines(span: 0xAB)))
+            OriginFetchRequest(key: key, fields: cause.fieldLines(span: 0xAB)))
         let text = String(decoding: request.bytes, as: UTF8.self)
         let lines = [
             "X-Request-Id: 00000000000000010000000000000002",

@@ -7,21 +7,21 @@ private struct Loops {
     let origin = OriginAuthority(host: "a.example", port: 80)
     let loopCount = 3
     let connectionsMax: Int
-    var gate: OriginGate
+    var gate: OriginAdmission
     /// Connections that run a fetch, by loop; those idle; those that a loop was asked to close.
     var busy: [Int]
     var idle: [Int]
     var asked: [Int]
     /// Fetches that share a busy connection with the one that made it so, by loop.
     var joined: [Int]
-    var waiting: [OriginGate.Ticket] = []
+    var waiting: [OriginAdmission.TransactionID] = []
     var fetches: UInt64 = 0
     var served: UInt64 = 0
 
     init(connectionsMax: Int) {
         self.connectionsMax = connectionsMax
-        gate = OriginGate(
-            settings: OriginGate.Settings(
+        gate = OriginAdmission(
+            settings: OriginAdmission.Settings(
                 connectionsMax: connectionsMax, queueMax: 20,
                 circuit: CircuitLimits(failures: nil, pause: .seconds(1))))
         busy = Array(repeating: 0, count: loopCount)
@@ -34,15 +34,15 @@ private struct Loops {
 
     mutating func arrive(on loop: Int, mayJoin: Bool = false) {
         fetches += 1
-        let ticket = OriginGate.Ticket(loop: loop, fetch: fetches)
+        let ticket = OriginAdmission.TransactionID(loop: loop, fetch: fetches)
         let mayJoin = mayJoin && busy[loop] > 0
-        switch gate.arrived(ticket, at: origin, mayJoin: mayJoin, now: .zero) {
+        switch gate.requestAdmission(ticket, at: origin, mayJoin: mayJoin, now: .zero) {
         case .join: joined[loop] += 1
         case .open: busy[loop] += 1
         case .useIdle:
             idle[loop] -= 1
             busy[loop] += 1
-        case .wait(closingIdleOn: let other):
+        case .wait(closingIdleOnLoop: let other):
             waiting.append(ticket)
             if let other { asked[other] += 1 }
         case .refused: served += 1
@@ -52,7 +52,7 @@ private struct Loops {
     /// A connection of `loop` has room for the first that waits there.
     mutating func invite(on loop: Int) {
         guard busy[loop] > 0, let ticket = waiting.first(where: { $0.loop == loop }),
-            gate.joined(ticket, origin)
+            gate.leaveQueueForShared(ticket, origin)
         else { return }
         waiting.removeAll { $0 == ticket }
         joined[loop] += 1
@@ -68,17 +68,19 @@ private struct Loops {
         }
         busy[loop] -= 1
         guard isReusable else { return close() }
-        switch gate.released(origin, on: loop) {
+        switch gate.connectionReleased(origin, on: loop) {
         case .keep: idle[loop] += 1
         case .close: close()
-        case .handOver(let ticket):
+        case .assign(let ticket):
             waiting.removeAll { $0 == ticket }
             busy[loop] += 1
         }
     }
 
     private mutating func close(wasAskedFor: Bool = false) {
-        guard case .granted(let ticket, _)? = gate.closed(origin, wasAskedFor: wasAskedFor) else {
+        guard
+            case .granted(let ticket, _)? = gate.connectionClosed(origin, wasRequested: wasAskedFor)
+        else {
             return
         }
         waiting.removeAll { $0 == ticket }
@@ -88,7 +90,7 @@ private struct Loops {
     mutating func closeAsked(on loop: Int) {
         guard asked[loop] > 0 else { return }
         asked[loop] -= 1
-        guard idle[loop] > 0 else { return gate.nothingClosed(origin) }
+        guard idle[loop] > 0 else { return gate.noIdleConnectionClosed(origin) }
         // The gate counts it as idle no more since it asked.
         idle[loop] -= 1
         close(wasAskedFor: true)
@@ -97,13 +99,13 @@ private struct Loops {
     mutating func expire(on loop: Int) {
         guard idle[loop] > 0 else { return }
         idle[loop] -= 1
-        gate.idleEnded(origin, on: loop)
+        gate.idleConnectionClosed(origin, on: loop)
         close()
     }
 
-    mutating func giveUp(_ dice: inout Dice) {
+    mutating func giveUp(_ dice: inout SplitMix64) {
         guard let ticket = waiting.randomElement(using: &dice) else { return }
-        gate.left(ticket, origin)
+        gate.requestCancelled(ticket, origin)
         waiting.removeAll { $0 == ticket }
         served += 1
     }
@@ -114,29 +116,30 @@ struct OriginGateJoinTests {
     @Test("Fetches that join pass over one of another loop only so often, and their own never")
     func passing() {
         let origin = OriginAuthority(host: "a.example", port: 443, isSecure: true)
-        var gate = OriginGate(
-            settings: OriginGate.Settings(
+        var gate = OriginAdmission(
+            settings: OriginAdmission.Settings(
                 connectionsMax: 1, queueMax: 9,
                 circuit: CircuitLimits(failures: nil, pause: .seconds(1))))
-        func ticket(_ loop: Int, _ fetch: UInt64) -> OriginGate.Ticket {
-            OriginGate.Ticket(loop: loop, fetch: fetch)
+        func ticket(_ loop: Int, _ fetch: UInt64) -> OriginAdmission.TransactionID {
+            OriginAdmission.TransactionID(loop: loop, fetch: fetch)
         }
-        #expect(gate.arrived(ticket(0, 1), at: origin, mayJoin: false, now: .zero) == .open)
-        #expect(gate.arrived(ticket(0, 2), at: origin, mayJoin: true, now: .zero) == .join)
-        let other = gate.arrived(ticket(1, 3), at: origin, now: .zero)
-        #expect(other == .wait(closingIdleOn: nil))
+        #expect(
+            gate.requestAdmission(ticket(0, 1), at: origin, mayJoin: false, now: .zero) == .open)
+        #expect(gate.requestAdmission(ticket(0, 2), at: origin, mayJoin: true, now: .zero) == .join)
+        let other = gate.requestAdmission(ticket(1, 3), at: origin, now: .zero)
+        #expect(other == .wait(closingIdleOnLoop: nil))
         for fetch in 4..<12 {
-            let admission = gate.arrived(
+            let admission = gate.requestAdmission(
                 ticket(0, UInt64(fetch)), at: origin, mayJoin: true, now: .zero)
             #expect(admission == .join)
         }
-        let late = gate.arrived(ticket(0, 12), at: origin, mayJoin: true, now: .zero)
-        #expect(late == .wait(closingIdleOn: nil))
-        let isJoined = gate.joined(ticket(0, 12), origin)
+        let late = gate.requestAdmission(ticket(0, 12), at: origin, mayJoin: true, now: .zero)
+        #expect(late == .wait(closingIdleOnLoop: nil))
+        let isJoined = gate.leaveQueueForShared(ticket(0, 12), origin)
         #expect(!isJoined)
         // The connection becomes free, and its place goes to the other loop.
-        #expect(gate.released(origin, on: 0) == .close)
-        #expect(gate.closed(origin) == .granted(ticket(1, 3), origin))
+        #expect(gate.connectionReleased(origin, on: 0) == .close)
+        #expect(gate.connectionClosed(origin) == .granted(ticket(1, 3), origin))
     }
 }
 
@@ -146,7 +149,7 @@ struct OriginGateModelTests {
         "The limit holds, nobody waits beside a free place, and everybody is served",
         arguments: 1...200)
     func laws(seed: Int) {
-        var dice = Dice(seed: UInt64(seed))
+        var dice = SplitMix64(seed: UInt64(seed))
         var loops = Loops(connectionsMax: 1 + seed % 5)
         for _ in 1...300 {
             let loop = Int.random(in: 0..<3, using: &dice)
@@ -159,7 +162,7 @@ struct OriginGateModelTests {
             case 8: loops.expire(on: loop)
             default: loops.giveUp(&dice)
             }
-            let standing = loops.gate.standings(now: .zero).first
+            let standing = loops.gate.statuses(now: .zero).first
             #expect(standing?.connections ?? 0 == loops.open)
             #expect(loops.open <= loops.connectionsMax)
             #expect(standing?.waiting ?? 0 == loops.waiting.count)
@@ -174,7 +177,7 @@ struct OriginGateModelTests {
         }
         #expect(loops.served == loops.fetches)
         for loop in 0..<3 { while loops.idle[loop] > 0 { loops.expire(on: loop) } }
-        #expect(loops.gate.standings(now: .zero).isEmpty)
+        #expect(loops.gate.statuses(now: .zero).isEmpty)
     }
 }
 
@@ -184,12 +187,12 @@ struct OriginGateShareTests {
     private struct Clients {
         let origin = OriginAuthority(host: "a.example", port: 80)
         let share = 2
-        var gate = OriginGate(
-            settings: OriginGate.Settings(
+        var gate = OriginAdmission(
+            settings: OriginAdmission.Settings(
                 connectionsMax: 4, queueMax: 20,
                 circuit: CircuitLimits(failures: nil, pause: .seconds(1)), clientPercent: 50))
-        var busy: [OriginGate.Ticket: Int] = [:]
-        var waiting: [OriginGate.Ticket: Int] = [:]
+        var busy: [OriginAdmission.TransactionID: Int] = [:]
+        var waiting: [OriginAdmission.TransactionID: Int] = [:]
         var idle = 0
         var fetches: UInt64 = 0
 
@@ -197,9 +200,9 @@ struct OriginGateShareTests {
 
         mutating func arrive(as client: Int) {
             fetches += 1
-            let ticket = OriginGate.Ticket(loop: 0, fetch: fetches)
-            let holders = [ShareHolder.client(.v4(UInt32(client)))]
-            switch gate.arrived(ticket, for: holders, at: origin, now: .zero) {
+            let ticket = OriginAdmission.TransactionID(loop: 0, fetch: fetches)
+            let holders = [QuotaHolder.client(.v4(UInt32(client)))]
+            switch gate.requestAdmission(ticket, for: holders, at: origin, now: .zero) {
             case .open: busy[ticket] = client
             case .useIdle:
                 idle -= 1
@@ -209,24 +212,24 @@ struct OriginGateShareTests {
             }
         }
 
-        mutating func finish(_ ticket: OriginGate.Ticket, isReusable: Bool) {
+        mutating func finish(_ ticket: OriginAdmission.TransactionID, isReusable: Bool) {
             busy[ticket] = nil
-            let ended = gate.ended(
+            let ended = gate.transactionEnded(
                 ticket, origin, .succeeded, now: .zero, releases: isReusable)
             for news in ended.news { take(news) }
-            let release = isReusable ? gate.released(origin, on: 0) : .close
+            let release = isReusable ? gate.connectionReleased(origin, on: 0) : .close
             switch release {
             case .keep: idle += 1
-            case .handOver(let next): serve(next)
-            case .close: if let news = gate.closed(origin) { take(news) }
+            case .assign(let next): serve(next)
+            case .close: if let news = gate.connectionClosed(origin) { take(news) }
             }
         }
 
-        private mutating func take(_ news: OriginGate.News) {
+        private mutating func take(_ news: OriginAdmission.Update) {
             if case .granted(let ticket, _) = news { serve(ticket) }
         }
 
-        private mutating func serve(_ ticket: OriginGate.Ticket) {
+        private mutating func serve(_ ticket: OriginAdmission.TransactionID) {
             busy[ticket] = waiting.removeValue(forKey: ticket)
         }
     }
@@ -235,12 +238,12 @@ struct OriginGateShareTests {
         "Nobody has more than its share, nor waits beside a place for it, and all are served",
         arguments: 1...200)
     func laws(seed: Int) {
-        var dice = Dice(seed: UInt64(seed))
+        var dice = SplitMix64(seed: UInt64(seed))
         var clients = Clients()
         for _ in 1...300 {
             if Bool.random(using: &dice) {
                 clients.arrive(as: Int.random(in: 0..<3, using: &dice))
-            } else if let ticket = clients.busy.keys.min(by: { $0.fetch < $1.fetch }) {
+            } else if let ticket = clients.busy.keys.min(by: { $0.transaction < $1.transaction }) {
                 clients.finish(ticket, isReusable: Bool.random(using: &dice))
             }
             for client in 0..<3 {
@@ -251,7 +254,7 @@ struct OriginGateShareTests {
             }
             #expect(clients.busy.count + clients.idle <= 4)
         }
-        while let ticket = clients.busy.keys.min(by: { $0.fetch < $1.fetch }) {
+        while let ticket = clients.busy.keys.min(by: { $0.transaction < $1.transaction }) {
             clients.finish(ticket, isReusable: true)
         }
         #expect(clients.waiting.isEmpty)

@@ -10,35 +10,36 @@ struct OriginPoolTests {
     private func pool(
         connections: Int = 100, idle: Int = 100, perOrigin: Int = 100,
         limit: Interval = .seconds(10)
-    ) -> OriginPool {
+    ) -> OriginConnectionPool {
         var settings = OriginSettings()
         settings.connectionsMax = connections
         settings.idleConnectionsMax = idle
         settings.idleConnectionsPerOriginMax = perOrigin
         settings.idleConnectionLimit = limit
-        return OriginPool(settings: settings)
+        return OriginConnectionPool(settings: settings)
     }
 
     private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
     /// Opens a connection and lets its answer end at `seconds`.
     private func idle(
-        _ number: UInt64, _ origin: OriginAuthority, at seconds: Int64, in pool: inout OriginPool
-    ) -> [ConnectionID] {
-        #expect(pool.openingWanted() == .open)
-        return pool.connectionReleased(ConnectionID(number), to: origin, now: at(seconds))
+        _ number: UInt64, _ origin: OriginAuthority, at seconds: Int64,
+        in pool: inout OriginConnectionPool
+    ) -> [OriginConnectionID] {
+        #expect(pool.reserveConnection() == .open)
+        return pool.connectionReleased(OriginConnectionID(number), to: origin, now: at(seconds))
     }
 
     @Test("The connection used last is used next")
     func mostRecentFirst() {
         var pool = pool()
         for number in 1...3 { #expect(idle(UInt64(number), a, at: 0, in: &pool) == []) }
-        #expect(pool.connectionWanted(to: a) == ConnectionID(3))
-        #expect(pool.connectionWanted(to: a) == ConnectionID(2))
-        #expect(pool.connectionReleased(ConnectionID(3), to: a, now: at(1)) == [])
-        #expect(pool.connectionWanted(to: a) == ConnectionID(3))
-        #expect(pool.connectionWanted(to: a) == ConnectionID(1))
-        #expect(pool.connectionWanted(to: a) == nil)
+        #expect(pool.takeIdleConnection(to: a) == OriginConnectionID(3))
+        #expect(pool.takeIdleConnection(to: a) == OriginConnectionID(2))
+        #expect(pool.connectionReleased(OriginConnectionID(3), to: a, now: at(1)) == [])
+        #expect(pool.takeIdleConnection(to: a) == OriginConnectionID(3))
+        #expect(pool.takeIdleConnection(to: a) == OriginConnectionID(1))
+        #expect(pool.takeIdleConnection(to: a) == nil)
         #expect(pool.openCount == 3 && pool.idleCount == 0)
     }
 
@@ -46,9 +47,9 @@ struct OriginPoolTests {
     func perOrigin() {
         var pool = pool()
         #expect(idle(1, a, at: 0, in: &pool) == [])
-        #expect(pool.connectionWanted(to: b) == nil)
-        #expect(pool.connectionWanted(to: OriginAuthority(host: a.host, port: 81)) == nil)
-        #expect(pool.connectionWanted(to: a) == ConnectionID(1))
+        #expect(pool.takeIdleConnection(to: b) == nil)
+        #expect(pool.takeIdleConnection(to: OriginAuthority(host: a.host, port: 81)) == nil)
+        #expect(pool.takeIdleConnection(to: a) == OriginConnectionID(1))
     }
 
     @Test("Past the number of idle connections to one origin, the oldest of them is closed")
@@ -57,7 +58,7 @@ struct OriginPoolTests {
         #expect(idle(1, b, at: 0, in: &pool) == [])
         #expect(idle(2, a, at: 1, in: &pool) == [])
         #expect(idle(3, a, at: 2, in: &pool) == [])
-        #expect(idle(4, a, at: 3, in: &pool) == [ConnectionID(2)])
+        #expect(idle(4, a, at: 3, in: &pool) == [OriginConnectionID(2)])
         #expect(pool.idleCount == 3)
     }
 
@@ -66,22 +67,22 @@ struct OriginPoolTests {
         var pool = pool(idle: 2)
         #expect(idle(1, b, at: 0, in: &pool) == [])
         #expect(idle(2, a, at: 1, in: &pool) == [])
-        #expect(idle(3, a, at: 2, in: &pool) == [ConnectionID(1)])
-        #expect(pool.connectionWanted(to: b) == nil)
+        #expect(idle(3, a, at: 2, in: &pool) == [OriginConnectionID(1)])
+        #expect(pool.takeIdleConnection(to: b) == nil)
     }
 
     @Test("With no idle connections allowed, a released one is closed")
     func idleNone() {
         var pool = pool(idle: 0)
-        #expect(idle(1, a, at: 0, in: &pool) == [ConnectionID(1)])
+        #expect(idle(1, a, at: 0, in: &pool) == [OriginConnectionID(1)])
         #expect(pool.idleCount == 0)
     }
 
     @Test("With no time to be idle allowed, a released connection is closed")
     func idleForNoTime() {
         var pool = pool(limit: .zero)
-        #expect(idle(1, a, at: 0, in: &pool) == [ConnectionID(1)])
-        #expect(pool.connectionWanted(to: a) == nil)
+        #expect(idle(1, a, at: 0, in: &pool) == [OriginConnectionID(1)])
+        #expect(pool.takeIdleConnection(to: a) == nil)
         #expect(pool.idleCount == 0 && pool.deadline == nil)
     }
 
@@ -92,10 +93,10 @@ struct OriginPoolTests {
         _ = idle(1, a, at: 0, in: &pool)
         _ = idle(2, b, at: 3, in: &pool)
         #expect(pool.deadline == at(10))
-        #expect(pool.ticked(now: at(9)) == [])
-        #expect(pool.ticked(now: at(10)) == [ConnectionID(1)])
+        #expect(pool.removeExpired(now: at(9)) == [])
+        #expect(pool.removeExpired(now: at(10)) == [OriginConnectionID(1)])
         #expect(pool.deadline == at(13))
-        #expect(pool.ticked(now: at(99)) == [ConnectionID(2)])
+        #expect(pool.removeExpired(now: at(99)) == [OriginConnectionID(2)])
         #expect(pool.deadline == nil)
         #expect(pool.openCount == 2, "they count as open until their closing is reported")
     }
@@ -104,8 +105,8 @@ struct OriginPoolTests {
     func originCloses() {
         var pool = pool()
         _ = idle(1, a, at: 0, in: &pool)
-        pool.connectionClosed(ConnectionID(1))
-        #expect(pool.connectionWanted(to: a) == nil)
+        pool.connectionClosed(OriginConnectionID(1))
+        #expect(pool.takeIdleConnection(to: a) == nil)
         #expect(pool.openCount == 0 && pool.idleCount == 0 && pool.deadline == nil)
     }
 
@@ -113,12 +114,12 @@ struct OriginPoolTests {
     func connectionsMax() {
         var pool = pool(connections: 2)
         _ = idle(1, a, at: 0, in: &pool)
-        #expect(pool.openingWanted() == .open)
-        #expect(pool.openingWanted() == .replace(ConnectionID(1)))
-        pool.connectionClosed(ConnectionID(1))
-        #expect(pool.openingWanted() == .refuse)
-        pool.connectionClosed(ConnectionID(2))
-        #expect(pool.openingWanted() == .open)
+        #expect(pool.reserveConnection() == .open)
+        #expect(pool.reserveConnection() == .replace(OriginConnectionID(1)))
+        pool.connectionClosed(OriginConnectionID(1))
+        #expect(pool.reserveConnection() == .refuse)
+        pool.connectionClosed(OriginConnectionID(2))
+        #expect(pool.reserveConnection() == .open)
     }
 
     @Test("Draining returns every idle connection once")
@@ -126,8 +127,8 @@ struct OriginPoolTests {
         var pool = pool()
         _ = idle(2, a, at: 0, in: &pool)
         _ = idle(1, b, at: 0, in: &pool)
-        #expect(pool.drained() == [ConnectionID(1), ConnectionID(2)])
-        #expect(pool.drained() == [])
-        #expect(pool.connectionWanted(to: a) == nil)
+        #expect(pool.removeAllIdle() == [OriginConnectionID(1), OriginConnectionID(2)])
+        #expect(pool.removeAllIdle() == [])
+        #expect(pool.takeIdleConnection(to: a) == nil)
     }
 }

@@ -8,14 +8,14 @@ import Testing
 @Suite("A forward proxy")
 struct ProxyTests {
     static let tunnel: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 200 Connection established\r\nX: y\r\n\r\n"),
+        .awaitRequestHead, .send("HTTP/1.1 200 Connection established\r\nX: y\r\n\r\n"),
     ]
 
     private static func settings(
         _ proxy: ByteOrigin, host: String = "127.0.0.1", looksUpNames: Bool = false
     ) -> @Sendable (inout OriginSettings) -> Void {
         let authority = OriginAuthority(host: host, port: proxy.port)
-        return { $0.proxy = OriginProxy(authority, looksUpNames: looksUpNames) }
+        return { $0.proxy = ForwardProxy(authority, resolvesNames: looksUpNames) }
     }
 
     private func withProxy(
@@ -40,8 +40,8 @@ struct ProxyTests {
         let names = ["a.example": [["192.0.2.7"]]]
         try await withProxy(Self.tunnel + hi + hi, names: names) { rig, proxy in
             for _ in 1...2 {
-                let answer = try await rig.get(8080, host: "a.example")
-                #expect(answer.text == "hi")
+                let response = try await rig.get(8080, host: "a.example")
+                #expect(response.text == "hi")
             }
             #expect(proxy.connections == 1)
             #expect(proxy.requests.count == 3)
@@ -84,23 +84,23 @@ struct ProxyTests {
         try await withProxy(
             Self.tunnel + hi, host: "proxy.example", names: names
         ) { rig, _ in
-            let answer = try await rig.get(80, host: "192.0.2.1")
-            #expect(answer.text == "hi")
+            let response = try await rig.get(80, host: "192.0.2.1")
+            #expect(response.text == "hi")
         }
     }
 
     static let refusals: [([ByteOrigin.Step], String)] = [
         (
-            [.request, .send("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")],
+            [.awaitRequestHead, .send("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")],
             "the proxy answered with status 407"
         ),
         (
-            [.request, .send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")],
+            [.awaitRequestHead, .send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")],
             "the proxy answered with status 403"
         ),
-        ([.request, .close], "the proxy closed the connection"),
+        ([.awaitRequestHead, .close], "the proxy closed the connection"),
         (
-            [.request, .send("HTTP/1.1 200 OK\r\n\r\nmore")],
+            [.awaitRequestHead, .send("HTTP/1.1 200 OK\r\n\r\nmore")],
             "the proxy sent more than an answer to CONNECT"
         ),
     ]
@@ -117,7 +117,7 @@ struct ProxyTests {
 
     @Test("What is not HTTP is no tunnel, nor is silence")
     func nonsense() async throws {
-        try await withProxy([.request, .send("SSH-2.0-x\r\n\r\n")]) { rig, _ in
+        try await withProxy([.awaitRequestHead, .send("SSH-2.0-x\r\n\r\n")]) { rig, _ in
             guard
                 case .connectFailed(_, let reason)? =
                     try await rig.get(80, host: "192.0.2.1").failure
@@ -127,11 +127,11 @@ struct ProxyTests {
             }
             #expect(reason.hasPrefix("the proxy's answer is not valid HTTP/1.1"))
         }
-        try await withProxy([.request, .gate]) { rig, _ in
+        try await withProxy([.awaitRequestHead, .awaitGate]) { rig, _ in
             try await rig.with { client in
                 var settings = client.settings
                 settings.connectLimit = .milliseconds(100)
-                client.adopt(
+                client.reconfigure(
                     settings: settings, addressGuard: client.addressGuard,
                     patterns: [.everything])
             }
@@ -144,8 +144,8 @@ struct ProxyTests {
     func absent() async throws {
         // Nobody listens there.
         let settings: @Sendable (inout OriginSettings) -> Void = {
-            $0.proxy = OriginProxy(
-                OriginAuthority(host: "127.0.0.99", port: 1), looksUpNames: false)
+            $0.proxy = ForwardProxy(
+                OriginAuthority(host: "127.0.0.99", port: 1), resolvesNames: false)
         }
         try await Rig.run(opening: ["192.0.2.0/24"], settings: settings) { rig in
             let outcome = try await rig.get(80, host: "192.0.2.1")

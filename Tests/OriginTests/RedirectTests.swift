@@ -11,7 +11,7 @@ struct RedirectTests {
         _ location: String, _ status: String = "302 Found", body: String = ""
     ) -> [ByteOrigin.Step] {
         [
-            .request,
+            .awaitRequestHead,
             .send(
                 "HTTP/1.1 \(status)\r\nLocation: \(location)\r\n"
                     + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"),
@@ -42,7 +42,7 @@ struct RedirectTests {
                 #expect(try await rig.get(origin.port).redirects == [])
             }
             let origin = try await rig.origin(
-                [.request, .send("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n")])
+                [.awaitRequestHead, .send("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n")])
             #expect(try await rig.get(origin.port).status == 302)
         }
     }
@@ -120,17 +120,21 @@ struct RedirectTests {
             let location = "Location: http://127.0.0.1:\(target.port)/\r\n"
             let scripts: [[ByteOrigin.Step]] = [
                 [
-                    .request,
+                    .awaitRequestHead,
                     .send("HTTP/1.1 302 F\r\n\(location)Content-Length: 50000000\r\n\r\n"),
                     .flood(50_000_000),
                 ],
-                [.request, .send("HTTP/1.1 302 F\r\n\(location)\r\n"), .flood(10), .gate],
                 [
-                    .request, .send("HTTP/1.1 302 F\r\n\(location)Content-Length: 10\r\n\r\nabc"),
+                    .awaitRequestHead, .send("HTTP/1.1 302 F\r\n\(location)\r\n"), .flood(10),
+                    .awaitGate,
+                ],
+                [
+                    .awaitRequestHead,
+                    .send("HTTP/1.1 302 F\r\n\(location)Content-Length: 10\r\n\r\nabc"),
                     .reset,
                 ],
                 [
-                    .request,
+                    .awaitRequestHead,
                     .send(
                         "HTTP/1.1 302 F\r\n\(location)Transfer-Encoding: chunked\r\n\r\nno chunk"),
                 ],
@@ -165,9 +169,9 @@ struct RedirectTests {
             }
         ) { rig in
             let origin = try await rig.origin(
-                Self.redirect("/b") + Self.redirect("/c") + [.request, .gate])
+                Self.redirect("/b") + Self.redirect("/c") + [.awaitRequestHead, .awaitGate])
             let failure = try await rig.get(origin.port, path: "/a").failure
-            #expect(failure?.root == .timedOut(.total, limit: .milliseconds(300)))
+            #expect(failure?.underlying == .timedOut(.total, limit: .milliseconds(300)))
         }
     }
 }

@@ -30,7 +30,10 @@ struct RequestBodyTests {
         let count = 5_000_000
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .body(count), .send(Self.ok), .request, .send(Self.ok)])
+                [
+                    .awaitRequestHead, .awaitBody(count), .send(Self.ok), .awaitRequestHead,
+                    .send(Self.ok),
+                ])
             let outcome = try await begin(
                 rig, siteRequest(origin.port, .post, body: .length(UInt64(count))),
                 BodyGiver.flood(count)
@@ -53,8 +56,11 @@ struct RequestBodyTests {
         let trailers = try #require(Trailers(Array("X-Sum: 1\r\nY: \r\n".utf8)))
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .bodyEnding("0\r\nX-Sum: 1\r\nY: \r\n\r\n"), .send(Self.ok)],
-                [.request, .bodyEnding("0\r\n\r\n"), .send(Self.ok)])
+                [
+                    .awaitRequestHead, .awaitBodyEnding("0\r\nX-Sum: 1\r\nY: \r\n\r\n"),
+                    .send(Self.ok),
+                ],
+                [.awaitRequestHead, .awaitBodyEnding("0\r\n\r\n"), .send(Self.ok)])
             let pieces = ["ab", "", "0123456789abcdef"].map { ByteBuffer(string: $0) }
             let request = siteRequest(origin.port, .put, body: .chunked)
             let outcome = try await begin(rig, request, pieces, trailers: trailers).get()
@@ -71,13 +77,13 @@ struct RequestBodyTests {
     @Test("What is given before there is a connection is kept for it")
     func early() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin([.request, .body(5), .send(Self.ok)])
+            let origin = try await rig.origin([.awaitRequestHead, .awaitBody(5), .send(Self.ok)])
             let request = siteRequest(origin.port, .post, body: .length(5))
             let outcome = try await rig.begin(request) { _, fetch in
-                #expect(!fetch.takesMore && fetch.wantsBody)
+                #expect(!fetch.isWritable && fetch.acceptsBody)
                 fetch.send(body: ByteBuffer(string: "hel"))
                 fetch.send(body: ByteBuffer(string: "lo"))
-                #expect(!fetch.takesMore && !fetch.wantsBody)
+                #expect(!fetch.isWritable && !fetch.acceptsBody)
             }.get()
             #expect(outcome.end == Self.whole)
             #expect(origin.bodies.map { String(buffer: $0) } == ["hello"])
@@ -87,10 +93,10 @@ struct RequestBodyTests {
     @Test("A body that is said to be empty is, and the answer is not waited for in vain")
     func empty() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin([.request, .send(Self.ok)])
+            let origin = try await rig.origin([.awaitRequestHead, .send(Self.ok)])
             let request = siteRequest(origin.port, .post, body: .length(0))
             let outcome = try await rig.begin(request) { _, fetch in
-                #expect(!fetch.wantsBody)
+                #expect(!fetch.acceptsBody)
                 fetch.endBody()
             }.get()
             #expect(outcome.end == Self.whole)
@@ -103,10 +109,12 @@ struct RequestBodyTests {
     func backPressure() async throws {
         let count = 50_000_000
         try await Rig.run { rig in
-            let origin = try await rig.origin([.request, .deaf, .body(count), .send(Self.ok)])
+            let origin = try await rig.origin([
+                .awaitRequestHead, .stopReading, .awaitBody(count), .send(Self.ok),
+            ])
             let other = try await rig.origin(
                 [
-                    .request, .send("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n"),
+                    .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n"),
                     .flood(count),
                 ])
             let box = LockedBox<NIOLoopBound<BodyGiver>?>(nil)
@@ -135,14 +143,14 @@ struct RequestBodyTests {
         let count = 50_000_000
         try await Rig.run { rig in
             let refusal = "HTTP/1.1 413 Content Too Large\r\n\(field)Content-Length: 2\r\n\r\nno"
-            let steps: [ByteOrigin.Step] = [.request, .deaf, .send(refusal)]
+            let steps: [ByteOrigin.Step] = [.awaitRequestHead, .stopReading, .send(refusal)]
             let origin = try await rig.origin(steps + (isClosed ? [.close] : []))
             let box = LockedBox<NIOLoopBound<BodyGiver>?>(nil)
             let outcome = try await begin(
                 rig, siteRequest(origin.port, .post, body: .length(UInt64(count))),
                 BodyGiver.flood(count), giver: box
             ) { _, fetch in
-                #expect(!fetch.wantsBody && !fetch.takesMore)
+                #expect(!fetch.acceptsBody && !fetch.isWritable)
                 fetch.send(body: ByteBuffer(string: "dropped"))
                 fetch.endBody()
             }.get()
@@ -158,15 +166,15 @@ struct RequestBodyTests {
         try await Rig.run { rig in
             let origin = try await rig.origin(
                 [
-                    .request,
+                    .awaitRequestHead,
                     .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n"),
-                    .bodyEnding("0\r\n\r\n"), .send("0\r\n\r\n"),
+                    .awaitBodyEnding("0\r\n\r\n"), .send("0\r\n\r\n"),
                 ])
             let request = siteRequest(origin.port, .post, body: .chunked)
             let outcome = try await rig.begin(request) { recorder, fetch in
                 recorder.afterEach = { recorder in
                     guard recorder.bytesSeen == 2 else { return }
-                    #expect(fetch.wantsBody && fetch.takesMore)
+                    #expect(fetch.acceptsBody && fetch.isWritable)
                     fetch.send(body: ByteBuffer(string: "ho"))
                     fetch.endBody()
                 }
@@ -180,7 +188,7 @@ struct RequestBodyTests {
     @Test("A whole answer before the body is whole costs the connection")
     func endedEarly() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin([.request, .body(2), .send(Self.ok)])
+            let origin = try await rig.origin([.awaitRequestHead, .awaitBody(2), .send(Self.ok)])
             let request = siteRequest(origin.port, .post, body: .length(4))
             let outcome = try await rig.begin(request) { _, fetch in
                 fetch.send(body: ByteBuffer(string: "ab"))
@@ -193,7 +201,9 @@ struct RequestBodyTests {
     @Test("Cancelling within the body closes the connection and tells nothing more")
     func cancelled() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin([.request, .body(300_000), .deaf, .gate])
+            let origin = try await rig.origin([
+                .awaitRequestHead, .awaitBody(300_000), .stopReading, .awaitGate,
+            ])
             let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
             let loop = rig.loop
             let request = siteRequest(origin.port, .post, body: .length(1 << 30))
@@ -205,9 +215,9 @@ struct RequestBodyTests {
             while origin.bodies.isEmpty { await Task.yield() }
             try await loop.submit {
                 guard let (recorder, fetch) = box.value?.value else { return }
-                #expect(fetch.wantsBody)
+                #expect(fetch.acceptsBody)
                 fetch.cancel()
-                #expect(!fetch.wantsBody && !fetch.takesMore)
+                #expect(!fetch.acceptsBody && !fetch.isWritable)
                 fetch.send(body: ByteBuffer(string: "dropped"))
                 #expect(recorder.seen.end == nil)
                 recorder.giveUp()

@@ -61,8 +61,8 @@ final class Recorder: OriginFetchDelegate {
         promise.succeed(seen)
     }
 
-    func originRedirected(
-        _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant
+    func redirectReceived(
+        _ head: ResponseHead, to url: [UInt8], requestedAt: Instant, respondedAt: Instant
     ) {
         noteCall()
         #expect(seen.status == nil, "a redirect after the final head")
@@ -70,8 +70,8 @@ final class Recorder: OriginFetchDelegate {
         afterEach(self)
     }
 
-    func originAnswered(
-        _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
+    func originResponseReceived(
+        _ head: ResponseHead, bodyLength: UInt64?, requestedAt: Instant, respondedAt: Instant
     ) {
         noteCall()
         #expect(seen.status == nil, "two heads")
@@ -79,28 +79,28 @@ final class Recorder: OriginFetchDelegate {
         seen.head = String(decoding: head.bytes, as: UTF8.self)
         seen.bodyLength = bodyLength
         seen.requestedAt = requestedAt
-        seen.answeredAt = answeredAt
+        seen.answeredAt = respondedAt
         afterEach(self)
     }
 
-    func originInterim(_ head: AnswerHead) {
+    func originInterimResponseReceived(_ head: ResponseHead) {
         noteCall()
         #expect(seen.status == nil, "an interim answer after the final head")
         seen.interims.append(String(decoding: head.bytes, as: UTF8.self))
         afterEach(self)
     }
 
-    func originTrailers(_ trailers: Trailers) {
+    func originTrailersReceived(_ trailers: Trailers) {
         noteCall()
         seen.trailers += String(decoding: trailers.bytes, as: UTF8.self)
     }
 
-    func originTakesMore() {
+    func originBecameWritable() {
         noteCall()
         whenMoreIsTaken(self)
     }
 
-    func originSent(_ body: ByteBuffer) {
+    func originBodyReceived(_ body: ByteBuffer) {
         noteCall()
         #expect(body.readableBytes > 0)
         seen.pieces += 1
@@ -111,11 +111,11 @@ final class Recorder: OriginFetchDelegate {
         afterEach(self)
     }
 
-    func originEnded(delimitedByClose: Bool) {
+    func originResponseEnded(delimitedByClose: Bool) {
         finish(.ended(delimitedByClose: delimitedByClose))
     }
 
-    func originFailed(_ failure: OriginFailure) {
+    func originFetchFailed(_ failure: OriginFailure) {
         finish(.failed(failure))
     }
 
@@ -143,8 +143,8 @@ final class ScriptedResolver: NameResolver {
 
     /// The last answer is repeated; a name without answers is not found, one with an empty list
     /// never answered.
-    init(_ answers: [String: [[String]]] = [:]) {
-        state = Mutex(State(answers: answers))
+    init(_ responses: [String: [[String]]] = [:]) {
+        state = Mutex(State(answers: responses))
     }
 
     func asked(_ host: String) -> Int {
@@ -164,11 +164,11 @@ final class ScriptedResolver: NameResolver {
         state.withLock { state in
             let count = state.asked[host, default: 0]
             state.asked[host] = count + 1
-            guard let answers = state.answers[host] else {
+            guard let responses = state.answers[host] else {
                 return promise.fail(ResolveFailure.nameNotFound)
             }
-            guard !answers.isEmpty else { return state.unanswered.append(promise) }
-            let texts = answers[min(count, answers.count - 1)]
+            guard !responses.isEmpty else { return state.unanswered.append(promise) }
+            let texts = responses[min(count, responses.count - 1)]
             promise.succeed(texts.compactMap { IPAddress($0) })
         }
         return promise.futureResult
@@ -184,7 +184,7 @@ struct Rig: Sendable {
     /// A client on another loop, which shares the exchange.
     let beside: NIOLoopBound<OriginClient>
     let besideLoop: any EventLoop
-    let exchange: OriginExchange
+    let exchange: OriginCoordinator
     let events: LockedBox<[OriginEvent]>
     /// How far the clients' clock is ahead of the machine's.
     let lead: LockedBox<Interval>
@@ -204,11 +204,11 @@ struct Rig: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let loop = group.next()
         let resolver = ScriptedResolver(names)
-        let addressGuard = AddressGuard(opening: try opening.map { try Network(parsing: $0) })
+        let addressGuard = AddressGuard(allowing: try opening.map { try Network(parsing: $0) })
         let allowed = patterns.compactMap { OriginPattern($0) }
         let events = LockedBox<[OriginEvent]>([])
         let lead = LockedBox(Interval.zero)
-        let exchange = OriginExchange(chosen) { event in events.change { $0.append(event) } }
+        let exchange = OriginCoordinator(chosen) { event in events.change { $0.append(event) } }
         let besideLoop = group.next()
         @Sendable func client(
             on loop: any EventLoop
@@ -258,9 +258,9 @@ struct Rig: Sendable {
         let beside = self.beside
         try await besideLoop.submit { beside.value.shutDown() }.get()
         let deadline = Deadline.seconds(60)
-        while exchange.figures.connections > 0, !deadline.hasPassed { await Task.yield() }
-        #expect(exchange.figures.connections == 0)
-        #expect(exchange.figures.waiting == 0)
+        while exchange.statistics.connections > 0, !deadline.hasPassed { await Task.yield() }
+        #expect(exchange.statistics.connections == 0)
+        #expect(exchange.statistics.waiting == 0)
         try await group.shutdownGracefully()
     }
 
@@ -295,7 +295,7 @@ struct Rig: Sendable {
         var key: [UInt8] = []
         let made = CacheKey.normalise(
             url: Array(url.utf8).span, at: 0..<url.utf8.count, into: &key)
-        try #require(made == .made)
+        try #require(made == .normalised)
         return try #require(OriginFetchRequest(key: key, fields: []))
     }
 
@@ -344,7 +344,7 @@ struct Rig: Sendable {
 
 /// What most origins do: they answer one request, with two bytes.
 let hi: [ByteOrigin.Step] = [
-    .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+    .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
 ]
 
 /// The boot clock, as the node reads it.

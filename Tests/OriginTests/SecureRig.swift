@@ -92,13 +92,13 @@ final class ServerTLS: ChannelDuplexHandler {
 
 /// Certificates and settings of the stories about TLS.
 enum Secure {
-    static let authority = MadeCertificate("Origins' authority", isIssuer: true)
+    static let authority = TestCertificate("Origins' authority", isIssuer: true)
     /// For the names and addresses that tests ask for.
-    static let good = MadeCertificate(
+    static let good = TestCertificate(
         "good", names: "DNS:a.example, DNS:b.example, IP:127.0.0.1, IP:::1", issuer: authority)
 
     static func server(
-        _ certificate: MadeCertificate = good, protocols: [TLSApplicationProtocol] = [.http11],
+        _ certificate: TestCertificate = good, protocols: [TLSApplicationProtocol] = [.http11],
         minimumVersion: TLSVersion = .tls12
     ) throws -> TLSServerContext {
         try TLSServerContext(
@@ -109,11 +109,11 @@ enum Secure {
 
     /// Believes the tests' authority, and nobody else.
     static func trust(
-        _ issuer: MadeCertificate? = authority, pins: [TLSPin] = [],
+        _ issuer: TestCertificate? = authority, pins: [TLSPin] = [],
         minimumVersion: TLSVersion = .tls12,
         protocols: [TLSApplicationProtocol] = [.http2, .http11]
-    ) throws -> OriginTrust {
-        try OriginTrust(
+    ) throws -> OriginTrustStore {
+        try OriginTrustStore(
             TLSClientSettings(
                 trustsSystem: false, issuersPEM: issuer?.pem, pins: pins,
                 minimumVersion: minimumVersion, protocols: protocols))
@@ -151,6 +151,6 @@ extension Rig {
 extension Outcome {
     /// Why there is no TLS connection; nil if that is not what failed.
     var tlsCause: TLSFailureCause? {
-        if case .tls(_, let failure)? = failure?.root { failure.cause } else { nil }
+        if case .tls(_, let failure)? = failure?.underlying { failure.cause } else { nil }
     }
 }

@@ -12,14 +12,14 @@ import Wire
 struct SecureTests {
     /// Runs `body` with a client that believes `trust`, and an origin that shows `certificate`.
     private func with(
-        showing certificate: MadeCertificate = Secure.good, trust: OriginTrust? = nil,
+        showing certificate: TestCertificate = Secure.good, trust: OriginTrustStore? = nil,
         notifies: Bool = true, protocols: [TLSApplicationProtocol] = [.http11],
         names: [String: [[String]]] = ["a.example": [["127.0.0.1"]]],
         _ scripts: [ByteOrigin.Step]..., body: (Rig, ByteOrigin) async throws -> Void
     ) async throws {
         let trust = try trust ?? Secure.trust()
         let server = try Secure.server(certificate, protocols: protocols)
-        try await Rig.run(names: names, settings: { $0.trust = trust }) { rig in
+        try await Rig.run(names: names, settings: { $0.trustStore = trust }) { rig in
             let origin = try await ByteOrigin.listening(
                 on: rig.group, behind: Secure.behind(server, notifies: notifies), scripts: scripts)
             try await body(rig, origin)
@@ -45,30 +45,30 @@ struct SecureTests {
     @Test("A certificate that fails a check is refused, and the failure says which")
     func certificates() async throws {
         let authority = Secure.authority
-        let stranger = MadeCertificate("Stranger", isIssuer: true)
+        let stranger = TestCertificate("Stranger", isIssuer: true)
         let names = "DNS:a.example"
-        let rows: [(String, MadeCertificate)] = [
+        let rows: [(String, TestCertificate)] = [
             (
                 "expired on",
-                MadeCertificate("e", names: names, validity: .past, issuer: authority)
+                TestCertificate("e", names: names, validity: .past, issuer: authority)
             ),
             (
                 "is not valid before",
-                MadeCertificate("f", names: names, validity: .future, issuer: authority)
+                TestCertificate("f", names: names, validity: .future, issuer: authority)
             ),
-            ("is self-signed and not trusted", MadeCertificate("s", names: names)),
+            ("is self-signed and not trusted", TestCertificate("s", names: names)),
             (
                 "leads to no issuer that is trusted; the last one named is “CN=Stranger”",
-                MadeCertificate("u", names: names, issuer: stranger)
+                TestCertificate("u", names: names, issuer: stranger)
             ),
             (
                 "is not for a.example; it is for b.example",
-                MadeCertificate("w", names: "DNS:b.example", issuer: authority)
+                TestCertificate("w", names: "DNS:b.example", issuer: authority)
             ),
             // A common name is none (RFC 9110 §4.3.4).
             (
                 "is not for a.example; it is for no host",
-                MadeCertificate("a.example", issuer: authority)
+                TestCertificate("a.example", issuer: authority)
             ),
         ]
         for (words, certificate) in rows {
@@ -77,7 +77,7 @@ struct SecureTests {
                 let failure = try #require(outcome.failure)
                 #expect(failure.description.contains("the origin's certificate \(words)"))
                 #expect(failure.problem.name == "origin-certificate-refused")
-                #expect(failure.status == 502 && !failure.mayRetry && !failure.countsAgainstOrigin)
+                #expect(failure.status == 502 && !failure.mayRetry && !failure.isOriginFailure)
                 #expect(origin.connections == 1 && origin.requests.isEmpty)
             }
         }
@@ -85,7 +85,7 @@ struct SecureTests {
 
     @Test("An address must stand in the certificate as one")
     func addresses() async throws {
-        let named = MadeCertificate("n", names: "DNS:127.0.0.1", issuer: Secure.authority)
+        let named = TestCertificate("n", names: "DNS:127.0.0.1", issuer: Secure.authority)
         try await with(showing: named, hi) { rig, origin in
             guard case .wrongHost? = try await rig.getSecure(origin.port).tlsCause else {
                 Issue.record("a name was taken for an address")
@@ -98,16 +98,16 @@ struct SecureTests {
     func nextAddress() async throws {
         let names = ["a.example": [["127.0.0.1", "127.0.0.2"]]]
         let trust = try Secure.trust()
-        let wrong = try Secure.server(MadeCertificate("s", names: "DNS:a.example"))
+        let wrong = try Secure.server(TestCertificate("s", names: "DNS:a.example"))
         let right = try Secure.server()
-        try await Rig.run(names: names, settings: { $0.trust = trust }) { rig in
+        try await Rig.run(names: names, settings: { $0.trustStore = trust }) { rig in
             let bad = try await rig.origin(behind: Secure.behind(wrong), hi)
             let good = try await rig.origin(
                 address: "127.0.0.2", port: Int(bad.port), behind: Secure.behind(right), hi)
             #expect(try await rig.getSecure(bad.port, host: "a.example").tlsCause == .selfSigned)
             #expect(good.connections == 0)
         }
-        try await Rig.run(names: names, settings: { $0.trust = trust }) { rig in
+        try await Rig.run(names: names, settings: { $0.trustStore = trust }) { rig in
             let cut = try await rig.origin([.close])
             let good = try await rig.origin(
                 address: "127.0.0.2", port: Int(cut.port), behind: Secure.behind(right), hi)
@@ -119,14 +119,14 @@ struct SecureTests {
     @Test("What is no TLS, an alert and an old version are told apart")
     func handshakes() async throws {
         let rows: [([ByteOrigin.Step], TLSFailureCause)] = [
-            ([.send("HTTP/1.1 400 Bad Request\r\n\r\n"), .gate], .notTLS(firstByte: 0x48)),
-            ([.bytes([21, 3, 1, 0, 2, 2, 70]), .gate], .versionTooOld),
-            ([.bytes([21, 3, 1, 0, 2, 2, 112]), .gate], .alert(112)),
+            ([.send("HTTP/1.1 400 Bad Request\r\n\r\n"), .awaitGate], .notTLS(firstByte: 0x48)),
+            ([.sendBytes([21, 3, 1, 0, 2, 2, 70]), .awaitGate], .versionTooOld),
+            ([.sendBytes([21, 3, 1, 0, 2, 2, 112]), .awaitGate], .alert(112)),
             ([.close], .truncated),
         ]
         let trust = try Secure.trust()
         for (script, cause) in rows {
-            try await Rig.run(settings: { $0.trust = trust }) { rig in
+            try await Rig.run(settings: { $0.trustStore = trust }) { rig in
                 let origin = try await rig.origin(script)
                 #expect(try await rig.getSecure(origin.port).tlsCause == cause)
             }
@@ -138,10 +138,10 @@ struct SecureTests {
     func handshakeTimesOut() async throws {
         let trust = try Secure.trust()
         try await Rig.run(settings: {
-            $0.trust = trust
+            $0.trustStore = trust
             $0.connectLimit = .milliseconds(300)
         }) { rig in
-            let origin = try await rig.origin([.gate])
+            let origin = try await rig.origin([.awaitGate])
             let outcome = try await rig.getSecure(origin.port)
             #expect(outcome.failure == .timedOut(.handshaking, limit: .milliseconds(300)))
         }
@@ -150,8 +150,8 @@ struct SecureTests {
     @Test("Not a byte goes to an address that the guard refuses")
     func guarded() async throws {
         let trust = try Secure.trust()
-        try await Rig.run(opening: [], settings: { $0.trust = trust }) { rig in
-            let origin = try await rig.origin([.request])
+        try await Rig.run(opening: [], settings: { $0.trustStore = trust }) { rig in
+            let origin = try await rig.origin([.awaitRequestHead])
             guard case .addressRefused? = try await rig.getSecure(origin.port).failure else {
                 Issue.record("the address guard was passed by")
                 return
@@ -163,7 +163,7 @@ struct SecureTests {
     @Test("A body that ends with the connection is whole with close_notify, and cut without")
     func untilClose() async throws {
         let script: [ByteOrigin.Step] = [
-            .request, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .close,
+            .awaitRequestHead, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .close,
         ]
         try await with(script) { rig, origin in
             let outcome = try await rig.getSecure(origin.port)
@@ -171,7 +171,7 @@ struct SecureTests {
         }
         try await with(notifies: false, script) { rig, origin in
             let outcome = try await rig.getSecure(origin.port)
-            #expect(outcome.failure == .endedWithoutNotify(received: 5))
+            #expect(outcome.failure == .closedWithoutNotify(received: 5))
         }
     }
 
@@ -181,7 +181,8 @@ struct SecureTests {
             "Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
         ] {
             let script: [ByteOrigin.Step] = [
-                .request, .send("HTTP/1.1 200 OK\r\nConnection: close\r\n\(framing)"), .close,
+                .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nConnection: close\r\n\(framing)"),
+                .close,
             ]
             try await with(notifies: false, script) { rig, origin in
                 let outcome = try await rig.getSecure(origin.port)
@@ -193,7 +194,7 @@ struct SecureTests {
     @Test("A body that was cut is not whole, whatever cut it")
     func truncated() async throws {
         let script: [ByteOrigin.Step] = [
-            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+            .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
         ]
         for notifies in [true, false] {
             try await with(notifies: notifies, script) { rig, origin in
@@ -208,7 +209,7 @@ struct SecureTests {
         try await with(hi) { rig, secure in
             let plain = try await rig.origin(
                 [
-                    .request,
+                    .awaitRequestHead,
                     .send(
                         "HTTP/1.1 302 Found\r\nLocation: https://a.example:\(secure.port)/s.png\r\n"
                             + "Content-Length: 0\r\n\r\n"),
@@ -224,12 +225,12 @@ struct SecureTests {
     func redirectedDown() async throws {
         let trust = try Secure.trust()
         let server = try Secure.server()
-        try await Rig.run(settings: { $0.trust = trust }) { rig in
+        try await Rig.run(settings: { $0.trustStore = trust }) { rig in
             let plain = try await rig.origin(hi)
             let secure = try await rig.origin(
                 behind: Secure.behind(server),
                 [
-                    .request,
+                    .awaitRequestHead,
                     .send(
                         "HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:\(plain.port)/p.png\r\n"
                             + "Content-Length: 0\r\n\r\n"),
@@ -243,13 +244,13 @@ struct SecureTests {
     @Test("A session is resumed with the ticket of the one before")
     func resumed() async throws {
         let keys = TicketKeys(
-            now: bootClock(), dice: (0..<TicketKeys.diceBytes).map { UInt8($0) })
+            now: bootClock(), entropy: (0..<TicketKeys.entropyBytes).map { UInt8($0) })
         let server = try Secure.server()
-        server.adopt(keys)
+        server.setTicketKeys(keys)
         let resumed = LockedBox<[Bool]>([])
         let trust = try Secure.trust()
         let script = hi + [.close]
-        try await Rig.run(settings: { $0.trust = trust }) { rig in
+        try await Rig.run(settings: { $0.trustStore = trust }) { rig in
             let origin = try await rig.origin(
                 behind: Secure.behind(server) { parameters in
                     resumed.change { $0.append(parameters.isResumed) }
@@ -264,7 +265,7 @@ struct SecureTests {
 
     @Test("A pinned key needs no issuer, and any other is refused")
     func pinned() async throws {
-        let alone = MadeCertificate("alone", names: "IP:127.0.0.1")
+        let alone = TestCertificate("alone", names: "IP:127.0.0.1")
         let pin = try #require(TLSPin(alone.pin))
         let trust = try Secure.trust(nil, pins: [pin])
         try await with(showing: alone, trust: trust, hi) { rig, origin in
@@ -279,15 +280,15 @@ struct SecureTests {
 
     @Test("What was made under a site's own trust is not used under another's")
     func trusts() async throws {
-        let other = MadeCertificate("Other authority", isIssuer: true)
+        let other = TestCertificate("Other authority", isIssuer: true)
         let trust = try Secure.trust()
         let strange = try Secure.trust(other)
         try await with(hi + hi) { rig, origin in
-            func fetch(_ trust: OriginTrust?) async throws -> Outcome {
+            func fetch(_ trust: OriginTrustStore?) async throws -> Outcome {
                 let head = Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8)
                 let request = OriginFetchRequest(
                     origin: OriginAuthority(
-                        host: "127.0.0.1", port: origin.port, isSecure: true, trust: trust),
+                        host: "127.0.0.1", port: origin.port, isSecure: true, trustStore: trust),
                     method: .get, head: head, isSafeToRetry: true)
                 return try await rig.begin(request).get()
             }
@@ -305,14 +306,14 @@ struct SecureTests {
 
     @Test("New trust closes what was opened under the old, and holds for what comes")
     func reloaded() async throws {
-        let other = try Secure.trust(MadeCertificate("Other authority", isIssuer: true))
+        let other = try Secure.trust(TestCertificate("Other authority", isIssuer: true))
         try await with(hi + hi) { rig, origin in
             #expect(try await rig.getSecure(origin.port).text == "hi")
             #expect(try await rig.usage().idle == 1)
             try await rig.with { client in
                 var settings = client.settings
-                settings.trust = other
-                client.adopt(
+                settings.trustStore = other
+                client.reconfigure(
                     settings: settings, addressGuard: client.addressGuard,
                     patterns: [.everything])
             }
@@ -332,8 +333,8 @@ struct SecureTests {
         try await Rig.run(
             names: ["a.example": [["127.0.0.1"]]],
             settings: {
-                $0.trust = trust
-                $0.proxy = OriginProxy(authority, looksUpNames: false)
+                $0.trustStore = trust
+                $0.proxy = ForwardProxy(authority, resolvesNames: false)
             }
         ) { rig in
             let origin = try await rig.origin(behind: Secure.behind(server), hi)
@@ -349,14 +350,14 @@ struct SecureTests {
         let server = try Secure.server()
         let pin = try #require(TLSPin(Self.pin))
         let pinned = try Secure.trust(nil, pins: [pin])
-        try await Rig.run(settings: { $0.trust = pinned }) { rig in
+        try await Rig.run(settings: { $0.trustStore = pinned }) { rig in
             let origin = try await rig.origin(behind: Secure.behind(server), hi + hi)
             for _ in 0..<3 { _ = try await rig.getSecure(origin.port) }
             #expect(rig.events.value.count == 1)
             try await rig.with { client in
                 var settings = client.settings
-                settings.trust = try Secure.trust()
-                client.adopt(
+                settings.trustStore = try Secure.trust()
+                client.reconfigure(
                     settings: settings, addressGuard: client.addressGuard,
                     patterns: [.everything])
             }

@@ -4,15 +4,15 @@ import Testing
 @Suite("Fetches that share connections")
 struct SharedConnectionsTests {
     let origin = OriginAuthority(host: "a.example", port: 443, isSecure: true)
-    let first = ConnectionID(1)
-    let second = ConnectionID(2)
+    let first = OriginConnectionID(1)
+    let second = OriginConnectionID(2)
 
     /// Fetch 1 opens, and those that follow wait.
     private func opening(waiting: ClosedRange<UInt64>) -> SharedConnections {
         var shared = SharedConnections(waitingMax: 100)
-        #expect(shared.wanted(by: 1, to: origin) == .ask)
-        shared.opens(1, to: origin, hasPlace: true)
-        for fetch in waiting { #expect(shared.wanted(by: fetch, to: origin) == .wait) }
+        #expect(shared.connectionDecision(by: 1, to: origin) == .openOwn)
+        shared.openingStarted(1, to: origin, hasSlot: true)
+        for fetch in waiting { #expect(shared.connectionDecision(by: fetch, to: origin) == .wait) }
         return shared
     }
 
@@ -20,63 +20,68 @@ struct SharedConnectionsTests {
     func joined() {
         var shared = opening(waiting: 2...4)
         #expect(
-            shared.offers(first, to: origin, room: 2) == [.join(2, first), .join(3, first)])
-        #expect(shared.opensNoMore(1, to: origin) == [.ask(4)])
-        #expect(shared.wanted(by: 5, to: origin) == .wait)
+            shared.capacityChanged(first, to: origin, availableStreams: 2) == [
+                .join(2, first), .join(3, first),
+            ])
+        #expect(shared.openingEnded(1, to: origin) == [.openOwn(4)])
+        #expect(shared.connectionDecision(by: 5, to: origin) == .wait)
         // The next one waits for a place, and takes room where there is some first.
-        shared.opens(4, to: origin, hasPlace: false)
-        #expect(shared.offers(first, to: origin, room: 1) == [.join(4, first), .ask(5)])
-        shared.opens(5, to: origin, hasPlace: true)
-        #expect(shared.offers(first, to: origin, room: 1) == [])
-        #expect(shared.wanted(by: 6, to: origin) == .join(first))
+        shared.openingStarted(4, to: origin, hasSlot: false)
+        #expect(
+            shared.capacityChanged(first, to: origin, availableStreams: 1) == [
+                .join(4, first), .openOwn(5),
+            ])
+        shared.openingStarted(5, to: origin, hasSlot: true)
+        #expect(shared.capacityChanged(first, to: origin, availableStreams: 1) == [])
+        #expect(shared.connectionDecision(by: 6, to: origin) == .join(first))
     }
 
     @Test("The connection that was there first is filled first")
     func order() {
         var shared = SharedConnections(waitingMax: 1)
-        _ = shared.offers(first, to: origin, room: 1)
-        _ = shared.offers(second, to: origin, room: 5)
-        #expect(shared.wanted(by: 1, to: origin) == .join(first))
-        #expect(shared.wanted(by: 2, to: origin) == .join(second))
-        _ = shared.offers(first, to: origin, room: 1)
-        #expect(shared.wanted(by: 3, to: origin) == .join(first))
+        _ = shared.capacityChanged(first, to: origin, availableStreams: 1)
+        _ = shared.capacityChanged(second, to: origin, availableStreams: 5)
+        #expect(shared.connectionDecision(by: 1, to: origin) == .join(first))
+        #expect(shared.connectionDecision(by: 2, to: origin) == .join(second))
+        _ = shared.capacityChanged(first, to: origin, availableStreams: 1)
+        #expect(shared.connectionDecision(by: 3, to: origin) == .join(first))
     }
 
     @Test("Without sharing all that wait open connections of their own")
     func dismissed() {
         var shared = opening(waiting: 2...3)
-        #expect(shared.dismissed(from: origin) == [2, 3])
-        #expect(shared.opensNoMore(1, to: origin) == [])
+        #expect(shared.removeWaiting(from: origin) == [2, 3])
+        #expect(shared.openingEnded(1, to: origin) == [])
         #expect(shared.waitingCount == 0)
-        #expect(shared.wanted(by: 4, to: origin) == .ask)
+        #expect(shared.connectionDecision(by: 4, to: origin) == .openOwn)
     }
 
     @Test("Who opens and leaves makes the next one open")
     func openerLeaves() {
         var shared = opening(waiting: 2...3)
-        let (second, first) = (shared.left(2, origin), shared.left(1, origin))
+        let (second, first) = (shared.fetchEnded(2, origin), shared.fetchEnded(1, origin))
         #expect(!second && first)
-        #expect(shared.opensNoMore(1, to: origin) == [.ask(3)])
-        #expect(shared.wanted(by: 3, to: origin) == .ask)
+        #expect(shared.openingEnded(1, to: origin) == [.openOwn(3)])
+        #expect(shared.connectionDecision(by: 3, to: origin) == .openOwn)
     }
 
     @Test("A connection that ended or is idle is joined no more")
     func ended() {
         var shared = SharedConnections(waitingMax: 10)
-        _ = shared.offers(first, to: origin, room: 3)
-        #expect(shared.ended(first, to: origin) == [])
-        #expect(shared.wanted(by: 1, to: origin) == .ask)
-        _ = shared.offers(first, to: origin, room: 3)
-        shared.drained()
-        #expect(shared.wanted(by: 2, to: origin) == .ask)
+        _ = shared.capacityChanged(first, to: origin, availableStreams: 3)
+        #expect(shared.connectionEnded(first, to: origin) == [])
+        #expect(shared.connectionDecision(by: 1, to: origin) == .openOwn)
+        _ = shared.capacityChanged(first, to: origin, availableStreams: 3)
+        shared.removeAllConnections()
+        #expect(shared.connectionDecision(by: 2, to: origin) == .openOwn)
     }
 
     @Test("No more wait than may")
     func limit() {
         var shared = SharedConnections(waitingMax: 1)
-        _ = shared.wanted(by: 1, to: origin)
-        shared.opens(1, to: origin, hasPlace: true)
-        #expect(shared.wanted(by: 2, to: origin) == .wait)
-        #expect(shared.wanted(by: 3, to: origin) == .refuse)
+        _ = shared.connectionDecision(by: 1, to: origin)
+        shared.openingStarted(1, to: origin, hasSlot: true)
+        #expect(shared.connectionDecision(by: 2, to: origin) == .wait)
+        #expect(shared.connectionDecision(by: 3, to: origin) == .refuse)
     }
 }

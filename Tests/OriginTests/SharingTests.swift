@@ -8,12 +8,12 @@ import Testing
 
 @Suite("What the loops of a node share")
 struct SharingTests {
-    static let late: [ByteOrigin.Step] = [.request, .gate] + hi.dropFirst()
+    static let late: [ByteOrigin.Step] = [.awaitRequestHead, .awaitGate] + hi.dropFirst()
 
     @Test(
         "No more connections than allowed are open to an origin, whoever asks, and all are served")
     func connectionsMax() async throws {
-        try await Rig.run(settings: { $0.gate.connectionsMax = 3 }) { rig in
+        try await Rig.run(settings: { $0.admission.connectionsMax = 3 }) { rig in
             let busy = Array(repeating: hi, count: 40).flatMap { $0 }
             let origin = try await rig.origin(Self.late + busy)
             var outcomes: [EventLoopFuture<Outcome>] = []
@@ -21,19 +21,19 @@ struct SharingTests {
                 outcomes.append(try await rig.begin(origin.port))
                 outcomes.append(try await rig.beginBeside(origin.port))
             }
-            while origin.connections < 3 || rig.exchange.figures.waiting < 37 {
+            while origin.connections < 3 || rig.exchange.statistics.waiting < 37 {
                 await Task.yield()
             }
-            #expect(rig.exchange.figures.connections == 3 && origin.connections == 3)
+            #expect(rig.exchange.statistics.connections == 3 && origin.connections == 3)
             origin.openGate()
             for outcome in outcomes { #expect(try await outcome.get().text == "hi") }
-            #expect(rig.exchange.figures.connections <= 3)
+            #expect(rig.exchange.statistics.connections <= 3)
         }
     }
 
     @Test("A loop gets the place of a connection that is idle on the other")
     func idleElsewhere() async throws {
-        try await Rig.run(settings: { $0.gate.connectionsMax = 1 }) { rig in
+        try await Rig.run(settings: { $0.admission.connectionsMax = 1 }) { rig in
             let origin = try await rig.origin(hi + hi)
             for _ in 1...3 {
                 #expect(try await rig.get(origin.port).text == "hi")
@@ -41,16 +41,17 @@ struct SharingTests {
             }
             // The origin hears of a closing a moment later than the gate.
             while origin.openConnections > 1 { await Task.yield() }
-            #expect(rig.exchange.figures.connections == 1)
+            #expect(rig.exchange.statistics.connections == 1)
         }
     }
 
     @Test("A fetch that gives up just as it gets a place gives the place back")
     func grantedTooLate() async throws {
-        try await Rig.run(settings: { $0.gate.connectionsMax = 1 }) { rig in
+        try await Rig.run(settings: { $0.admission.connectionsMax = 1 }) { rig in
             // On a loop of its own: the other two are kept busy.
             let origin = try await ByteOrigin.listening(
-                on: MultiThreadedEventLoopGroup.singleton, [.request, .gate, .close], hi)
+                on: MultiThreadedEventLoopGroup.singleton, [.awaitRequestHead, .awaitGate, .close],
+                hi)
             let first = try await rig.begin(origin.port)
             let (client, exchange) = (rig.beside, rig.exchange)
             let request = try Rig.request("http://127.0.0.1:\(origin.port)/")
@@ -60,10 +61,10 @@ struct SharingTests {
                 let recorder = Recorder(on: loop)
                 let fetch = client.value.fetch(request, to: recorder)
                 loop.assumeIsolated().execute {
-                    #expect(exchange.figures.waiting == 1)
+                    #expect(exchange.statistics.waiting == 1)
                     origin.openGate()
                     // While this loop stands still, the other one's connection ends.
-                    while exchange.figures.waiting > 0 { sched_yield() }
+                    while exchange.statistics.waiting > 0 { sched_yield() }
                     fetch.cancel()
                     recorder.giveUp()
                     cancelled.succeed()
@@ -81,8 +82,8 @@ struct SharingTests {
     func queue() async throws {
         try await Rig.run(
             settings: {
-                $0.gate.connectionsMax = 1
-                $0.gate.queueMax = 1
+                $0.admission.connectionsMax = 1
+                $0.admission.queueMax = 1
                 $0.queueLimit = .seconds(3600)
             }
         ) { rig in
@@ -102,8 +103,8 @@ struct SharingTests {
     func queueTime() async throws {
         try await Rig.run(
             settings: {
-                $0.gate.connectionsMax = 1
-                $0.gate.queueMax = 1
+                $0.admission.connectionsMax = 1
+                $0.admission.queueMax = 1
                 $0.queueLimit = .milliseconds(100)
             }
         ) { rig in
@@ -121,11 +122,12 @@ struct SharingTests {
     func circuit() async throws {
         try await Rig.run(
             settings: {
-                $0.gate.circuit = CircuitLimits(failures: 3, pause: .seconds(3600))
+                $0.admission.circuit = CircuitLimits(failures: 3, pause: .seconds(3600))
             }
         ) { rig in
             let origin = try await rig.origin(
-                [.request, .reset], [.request, .reset], [.request, .reset],
+                [.awaitRequestHead, .reset], [.awaitRequestHead, .reset],
+                [.awaitRequestHead, .reset],
                 Self.late)
             for number in 1...3 {
                 let outcome = try await rig.get(origin.port, path: "/\(number).png")
@@ -150,7 +152,11 @@ struct SharingTests {
             for trial in trials { #expect(try await trial.get().text == "hi") }
             #expect(
                 rig.events.value.map { event in
-                    if case .circuit(_, .opened(let failures, _)) = event { failures } else { 0 }
+                    if case .circuitChanged(_, .opened(let failures, _)) = event {
+                        failures
+                    } else {
+                        0
+                    }
                 } == [3, 0])
         }
     }
@@ -171,7 +177,7 @@ struct SharingTests {
             #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
             #expect(try await rig.beginBeside(origin.port, host: "a.example").get().text == "hi")
             #expect(rig.resolver.asked("a.example") == 1)
-            #expect(rig.exchange.figures.names == 1)
+            #expect(rig.exchange.statistics.cachedNames == 1)
             #expect(try await rig.get(80, host: "none.example").failure != nil)
             #expect(try await rig.get(80, host: "none.example").failure != nil)
             #expect(rig.resolver.asked("none.example") == 1)
@@ -198,9 +204,9 @@ struct SharingTests {
         let names = ["a.example": [["127.0.0.9", "127.0.0.1"]]]
         try await Rig.run(names: names, settings: { $0.connectLimit = .seconds(3600) }) { rig in
             let origin = try await rig.origin(hi)
-            let silent = try DeafListener(address: "127.0.0.9", port: Int(origin.port))
+            let silent = try FullBacklogListener(address: "127.0.0.9", port: Int(origin.port))
             #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
-            #expect(try await rig.usage().connectionsBegun == 2)
+            #expect(try await rig.usage().connectionsStarted == 2)
             silent.close()
         }
     }

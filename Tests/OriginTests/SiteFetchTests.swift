@@ -25,7 +25,7 @@ struct SiteFetchTests {
         try await Rig.run { rig in
             let origin = try await rig.origin(
                 [
-                    .request,
+                    .awaitRequestHead,
                     .send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 2\r\n\r\nhi"),
                 ])
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
@@ -42,7 +42,7 @@ struct SiteFetchTests {
         ]
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .drip(interims.joined())] + hi.dropFirst())
+                [.awaitRequestHead, .drip(interims.joined())] + hi.dropFirst())
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.interims == interims)
             #expect(outcome.status == 200 && outcome.text == "hi")
@@ -54,7 +54,10 @@ struct SiteFetchTests {
     func upgrade() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")])
+                [
+                    .awaitRequestHead,
+                    .send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+                ])
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.failure == .malformed("The origin switches protocols unasked."))
             #expect(outcome.failure?.status == 502)
@@ -63,11 +66,13 @@ struct SiteFetchTests {
 
     @Test("Trailers come after the body and before the end")
     func trailers() async throws {
-        let answer =
+        let response =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
             + "2\r\nhi\r\n0\r\nX-Sum: \u{E9}\r\ny:\r\n\r\n"
         try await Rig.run { rig in
-            let origin = try await rig.origin([.request, .send(answer), .request, .drip(answer)])
+            let origin = try await rig.origin([
+                .awaitRequestHead, .send(response), .awaitRequestHead, .drip(response),
+            ])
             for _ in 1...2 {
                 let outcome = try await rig.begin(siteRequest(origin.port)).get()
                 #expect(outcome.text == "hi" && outcome.end == Self.whole)
@@ -83,9 +88,9 @@ struct SiteFetchTests {
     func badTrailers(section: String) async throws {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
         try await Rig.run { rig in
-            let origin = try await rig.origin([.request, .send(head + section)])
+            let origin = try await rig.origin([.awaitRequestHead, .send(head + section)])
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
-            #expect(outcome.failure?.root.status == 502 && outcome.trailers.isEmpty)
+            #expect(outcome.failure?.underlying.status == 502 && outcome.trailers.isEmpty)
             try await rig.until { $0.connections == 0 }
         }
     }
@@ -93,12 +98,12 @@ struct SiteFetchTests {
     @Test("An answer to HEAD has no body, whatever its fields say")
     func headMethod() async throws {
         try await Rig.run { rig in
-            let answers = ["Content-Length: 7", "Transfer-Encoding: chunked", "X: y"]
-            let steps = answers.flatMap {
-                [ByteOrigin.Step.request, .send("HTTP/1.1 200 OK\r\n\($0)\r\n\r\n")]
+            let responses = ["Content-Length: 7", "Transfer-Encoding: chunked", "X: y"]
+            let steps = responses.flatMap {
+                [ByteOrigin.Step.awaitRequestHead, .send("HTTP/1.1 200 OK\r\n\($0)\r\n\r\n")]
             }
             let origin = try await rig.origin(steps)
-            for _ in answers {
+            for _ in responses {
                 let outcome = try await rig.begin(siteRequest(origin.port, .head)).get()
                 #expect(outcome.status == 200 && outcome.bodyLength == 0)
                 #expect(outcome.text.isEmpty && outcome.end == Self.whole)
@@ -111,7 +116,10 @@ struct SiteFetchTests {
     func headWithBody() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), .gate])
+                [
+                    .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+                    .awaitGate,
+                ])
             let outcome = try await rig.begin(siteRequest(origin.port, .head)).get()
             #expect(outcome.text.isEmpty && outcome.end == Self.whole)
             try await rig.until { $0.connections == 0 }
@@ -127,7 +135,7 @@ struct SiteFetchTests {
     func anyStatus(line: String, status: UInt16) async throws {
         try await Rig.run { rig in
             let head = "HTTP/1.1 \(line)\r\nX: \u{E9}\r\nContent-Length: 2\r\n\r\n"
-            let origin = try await rig.origin([.request, .send(head + "hi")])
+            let origin = try await rig.origin([.awaitRequestHead, .send(head + "hi")])
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.status == status && outcome.head == head && outcome.text == "hi")
         }
@@ -137,7 +145,7 @@ struct SiteFetchTests {
     func untilClose() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .body(2), .send("HTTP/1.0 200 OK\r\n\r\nhi"), .close])
+                [.awaitRequestHead, .awaitBody(2), .send("HTTP/1.0 200 OK\r\n\r\nhi"), .close])
             let request = siteRequest(origin.port, .post, body: .length(2))
             let outcome = try await rig.begin(request) { _, fetch in
                 fetch.send(body: ByteBuffer(string: "ab"))
@@ -153,11 +161,11 @@ struct SiteFetchTests {
         arguments: [ByteOrigin.Step.close, .reset])
     func notRetried(how: ByteOrigin.Step) async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin(hi + [.request, how], hi)
+            let origin = try await rig.origin(hi + [.awaitRequestHead, how], hi)
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             let request = siteRequest(origin.port, .post, body: .length(0))
             let second = try await rig.begin(request).get()
-            #expect(second.failure == .closedBeforeAnswer(bytesReceived: 0))
+            #expect(second.failure == .closedBeforeResponse(bytesReceived: 0))
             #expect(origin.connections == 1 && origin.requests.count == 2)
         }
     }
@@ -165,7 +173,7 @@ struct SiteFetchTests {
     @Test("A safe request is sent again once", arguments: [RequestMethod.get, .head])
     func retried(method: RequestMethod) async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin(hi + [.request, .close], hi)
+            let origin = try await rig.origin(hi + [.awaitRequestHead, .close], hi)
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             let second = try await rig.begin(siteRequest(origin.port, method)).get()
             #expect(second.status == 200 && second.end == Self.whole)
@@ -176,14 +184,14 @@ struct SiteFetchTests {
     @Test("A request that may be repeated is not, once a byte of its body was sent")
     func bodySent() async throws {
         try await Rig.run { rig in
-            let origin = try await rig.origin(hi + [.request, .body(1), .close], hi)
+            let origin = try await rig.origin(hi + [.awaitRequestHead, .awaitBody(1), .close], hi)
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             let request = siteRequest(
                 origin.port, .put, body: .length(2), isSafeToRetry: true)
             let second = try await rig.begin(request) { _, fetch in
                 fetch.send(body: ByteBuffer(string: "a"))
             }.get()
-            #expect(second.failure == .closedBeforeAnswer(bytesReceived: 0))
+            #expect(second.failure == .closedBeforeResponse(bytesReceived: 0))
             #expect(origin.connections == 1)
         }
     }
@@ -192,7 +200,8 @@ struct SiteFetchTests {
     func bodyNotSent() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                hi + [.request, .close], [.request, .body(2)] + hi.dropFirst())
+                hi + [.awaitRequestHead, .close],
+                [.awaitRequestHead, .awaitBody(2)] + hi.dropFirst())
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             let request = siteRequest(
                 origin.port, .put, body: .length(2), isSafeToRetry: true)
@@ -247,7 +256,7 @@ struct SiteFetchTests {
             $0.totalLimit = .milliseconds(5)
         }
         try await Rig.run(settings: change) { rig in
-            let silent = try await rig.origin([.request, .gate])
+            let silent = try await rig.origin([.awaitRequestHead, .awaitGate])
             #expect(
                 try await rig.begin(siteRequest(silent.port)).get().failure
                     == .timedOut(.total, limit: .milliseconds(5)))
@@ -264,10 +273,10 @@ struct SiteFetchTests {
     @Test("An origin of a site that fails is left alone, and that can be asked without a fetch")
     func circuit() async throws {
         let change: @Sendable (inout OriginSettings) -> Void = {
-            $0.gate.circuit = CircuitLimits(failures: 1, pause: .seconds(600))
+            $0.admission.circuit = CircuitLimits(failures: 1, pause: .seconds(600))
         }
         try await Rig.run(settings: change) { rig in
-            let origin = try await rig.origin([.request, .close])
+            let origin = try await rig.origin([.awaitRequestHead, .close])
             let authority = OriginAuthority(host: "127.0.0.1", port: origin.port)
             #expect(try await rig.with { $0.circuitRefusal(ofSite: authority) } == nil)
             _ = try await rig.begin(siteRequest(origin.port)).get()

@@ -6,7 +6,7 @@ import Wire
 /// A request for a site at a port of this machine.
 func siteRequest(
     _ port: UInt16, _ method: RequestMethod = .get, host: String = "127.0.0.1",
-    body: RequestBody = .none, isSafeToRetry: Bool? = nil
+    body: RequestBodyFraming = .none, isSafeToRetry: Bool? = nil
 ) -> OriginFetchRequest {
     OriginFetchRequest(
         origin: OriginAuthority(host: host, port: port), method: method,
@@ -37,7 +37,7 @@ final class BodyGiver {
     }
 
     func give() {
-        while !isOver, fetch.takesMore {
+        while !isOver, fetch.isWritable {
             guard let piece = pieces.popFirst() else {
                 isOver = true
                 fetch.endBody(trailers: trailers)

@@ -164,7 +164,7 @@ struct StreamAnswerTests {
                 server.head(stream, status: 204, "", ends: true)
             } else {
                 let early = Array("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".utf8)
-                server.session.interim(stream, head: early.span)
+                server.session.sendInterimResponse(stream, head: early.span)
                 server.head(stream, "x: y\r\n")
                 server.session.write(stream, ByteBuffer(string: "body"))
                 server.session.end(stream, trailers: Array("x-sum: 1\r\n".utf8))

@@ -26,7 +26,7 @@ final class StreamOrigin: Sendable {
 
     static func listening(
         on group: any EventLoopGroup, _ server: TLSServerContext,
-        settings: HTTP2Settings = HTTP2Settings(), _ answer: @escaping Answer
+        settings: HTTP2Settings = HTTP2Settings(), _ response: @escaping Answer
     ) async throws -> StreamOrigin {
         let box = LockedBox<StreamOrigin?>(nil)
         let channel = try await ServerBootstrap(group: group)
@@ -36,7 +36,7 @@ final class StreamOrigin: Sendable {
                     guard let origin = box.value else { return }
                     let tls = ServerTLS(server) { parameters, context in
                         if parameters.isResumed { origin.log.change { $0.resumed += 1 } }
-                        let server = StreamServer(origin, settings, answer)
+                        let server = StreamServer(origin, settings, response)
                         let bound = NIOLoopBound(server, eventLoop: context.eventLoop)
                         origin.servers.change { $0.append(bound) }
                         try? context.pipeline.syncOperations.addHandler(server)
@@ -90,11 +90,12 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
     /// Bytes of requests' bodies are taken as they come.
     var takesBodies = true
 
-    init(_ origin: StreamOrigin, _ settings: HTTP2Settings, _ answer: @escaping StreamOrigin.Answer)
-    {
+    init(
+        _ origin: StreamOrigin, _ settings: HTTP2Settings, _ response: @escaping StreamOrigin.Answer
+    ) {
         self.origin = origin
         self.settings = settings
-        answerTo = answer
+        answerTo = response
     }
 
     // MARK: Verbs
@@ -107,7 +108,7 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
 
     func head(_ stream: HTTP2Stream, status: Int = 200, _ fields: String, ends: Bool = false) {
         let text = Array("HTTP/1.1 \(status) x\r\n\(fields)\r\n".utf8)
-        session.respond(stream, head: text.span, endsStream: ends)
+        session.sendResponse(stream, head: text.span, endsStream: ends)
     }
 
     /// Bytes past the session.
@@ -162,7 +163,7 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
 
     // MARK: Requests
 
-    func requestArrived(
+    func requestReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
         var text = ""
@@ -171,11 +172,11 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
         answerTo(self, stream, text)
     }
 
-    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {}
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool) {}
 
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
         unsafe bodies[stream.id, default: ByteBuffer()].writeBytes(bytes.bytes)
-        if takesBodies { session.consumed(stream, bytes: bytes.count) }
+        if takesBodies { session.consume(stream, bytes: bytes.count) }
     }
 
     func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
@@ -186,9 +187,9 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
         origin.log.change { $0.bodies.append(text) }
     }
 
-    func drained(_ stream: HTTP2Stream) {}
+    func streamDrained(_ stream: HTTP2Stream) {}
 
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
         if code != .noError { origin.log.change { $0.resets.append(code) } }
     }
 }

@@ -6,16 +6,16 @@ import Wire
 func withStreamOrigin(
     settings: HTTP2Settings = HTTP2Settings(),
     client: @escaping @Sendable (inout OriginSettings) -> Void = { _ in },
-    _ answer: @escaping StreamOrigin.Answer, body: (Rig, StreamOrigin) async throws -> Void
+    _ response: @escaping StreamOrigin.Answer, body: (Rig, StreamOrigin) async throws -> Void
 ) async throws {
     let trust = try Secure.trust()
     let server = try Secure.server(protocols: [.http2, .http11])
     try await Rig.run(settings: {
-        $0.trust = trust
+        $0.trustStore = trust
         client(&$0)
     }) { rig in
         let origin = try await StreamOrigin.listening(
-            on: rig.group, server, settings: settings, answer)
+            on: rig.group, server, settings: settings, response)
         try await body(rig, origin)
         try await origin.stop()
     }
@@ -23,7 +23,8 @@ func withStreamOrigin(
 
 /// A request of a site whose origin is on loopback, over TLS.
 func streamRequest(
-    _ port: UInt16, _ method: RequestMethod = .get, path: String = "/", body: RequestBody = .none
+    _ port: UInt16, _ method: RequestMethod = .get, path: String = "/",
+    body: RequestBodyFraming = .none
 ) -> OriginFetchRequest {
     OriginFetchRequest(
         origin: OriginAuthority(host: "127.0.0.1", port: port, isSecure: true), method: method,

@@ -35,8 +35,8 @@ struct StreamTests {
             }
             #expect(origin.log.value.connections == 1)
             let usage = try await rig.usage()
-            #expect(usage.connectionsBegun == 1 && usage.idle == 1)
-            #expect(rig.exchange.figures.connections == 1)
+            #expect(usage.connectionsStarted == 1 && usage.idle == 1)
+            #expect(rig.exchange.statistics.connections == 1)
             #expect(try await rig.getSecure(origin.port).text == "ok")
             #expect(origin.log.value.connections == 1)
             #expect(origin.log.value.requests.count == 201)
@@ -65,14 +65,14 @@ struct StreamTests {
         var settings = HTTP2Settings()
         settings.concurrentStreamsMax = 4
         try await withStreamOrigin(
-            settings: settings, client: { $0.gate.connectionsMax = 1 }, StreamOrigin.ok()
+            settings: settings, client: { $0.admission.connectionsMax = 1 }, StreamOrigin.ok()
         ) { rig, origin in
             var futures: [EventLoopFuture<Outcome>] = []
             for _ in 0..<50 {
                 futures.append(try await rig.beginSecure(origin.port))
             }
             for outcome in try await all(futures) { #expect(outcome.text == "ok") }
-            #expect(rig.exchange.figures.connections == 1)
+            #expect(rig.exchange.statistics.connections == 1)
             #expect(origin.log.value.connections == 1)
         }
     }
@@ -82,8 +82,8 @@ struct StreamTests {
         let trust = try Secure.trust()
         try await withStreamOrigin(
             client: {
-                $0.gate.connectionsMax = 1
-                $0.trust = trust
+                $0.admission.connectionsMax = 1
+                $0.trustStore = trust
             }, StreamOrigin.ok()
         ) { rig, origin in
             let busy = LockedBox(true)
@@ -119,9 +119,9 @@ struct StreamTests {
     func notShared() async throws {
         let trust = try Secure.trust()
         let server = try Secure.server()
-        try await Rig.run(settings: { $0.trust = trust }) { rig in
+        try await Rig.run(settings: { $0.trustStore = trust }) { rig in
             let origin = try await rig.origin(
-                behind: Secure.behind(server), [.request, .gate] + hi.dropFirst())
+                behind: Secure.behind(server), [.awaitRequestHead, .awaitGate] + hi.dropFirst())
             var futures: [EventLoopFuture<Outcome>] = []
             for _ in 0..<10 { futures.append(try await rig.beginSecure(origin.port)) }
             while origin.requests.count < 10 { await Task.yield() }
@@ -134,7 +134,8 @@ struct StreamTests {
     @Test("Who waits for a connection that comes to nothing fails with it, after one handshake")
     func openingFails() async throws {
         let trust = try Secure.trust(nil, pins: [#require(TLSPin(SecureTests.pin))])
-        try await withStreamOrigin(client: { $0.trust = trust }, StreamOrigin.ok()) { rig, origin in
+        try await withStreamOrigin(client: { $0.trustStore = trust }, StreamOrigin.ok()) {
+            rig, origin in
             var futures: [EventLoopFuture<Outcome>] = []
             let port = origin.port
             try await rig.with { _ in }
@@ -151,7 +152,7 @@ struct StreamTests {
             for outcome in try await all(futures) {
                 #expect(outcome.tlsCause == .wrongPin(Secure.good.pin))
             }
-            #expect(try await rig.usage().connectionsBegun == 1)
+            #expect(try await rig.usage().connectionsStarted == 1)
         }
     }
 

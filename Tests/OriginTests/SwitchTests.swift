@@ -21,7 +21,10 @@ struct SwitchTests {
     func both() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .send(Self.switched + "hello"), .body(4), .send("0\r\n\r\n"), .close])
+                [
+                    .awaitRequestHead, .send(Self.switched + "hello"), .awaitBody(4),
+                    .send("0\r\n\r\n"), .close,
+                ])
             let outcome = try await rig.begin(request(origin.port)) { recorder, fetch in
                 recorder.afterEach = {
                     // With the head alone: whoever asked speaks once the origin has switched.
@@ -40,7 +43,7 @@ struct SwitchTests {
     func given() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
-                [.request, .send(Self.switched), .body(300_000), .gate])
+                [.awaitRequestHead, .send(Self.switched), .awaitBody(300_000), .awaitGate])
             let outcome = try await rig.begin(request(origin.port)) { recorder, fetch in
                 recorder.afterEach = { _ in
                     fetch.send(body: ByteBuffer(repeating: 0x61, count: 300_000))
@@ -58,7 +61,7 @@ struct SwitchTests {
     func silence() async throws {
         try await Rig.run(settings: { $0.bodyRateMin = 1000 }) { rig in
             let origin = try await rig.origin(
-                [.request, .send(Self.switched), .gate, .send("late"), .close])
+                [.awaitRequestHead, .send(Self.switched), .awaitGate, .send("late"), .close])
             let head = LockedBox(false)
             let outcome = try await rig.begin(request(origin.port)) { recorder, _ in
                 recorder.afterEach = { _ in head.value = true }
@@ -74,9 +77,12 @@ struct SwitchTests {
     @Test("An answer other than 101 is one like any other, and its connection is kept")
     func declined() async throws {
         try await Rig.run { rig in
-            let answer = "HTTP/1.1 426 No\r\nContent-Length: 2\r\n\r\nno"
+            let response = "HTTP/1.1 426 No\r\nContent-Length: 2\r\n\r\nno"
             let origin = try await rig.origin(
-                [.request, .send(answer), .request, .send(answer), .gate])
+                [
+                    .awaitRequestHead, .send(response), .awaitRequestHead, .send(response),
+                    .awaitGate,
+                ])
             for _ in 1...2 {
                 let outcome = try await rig.begin(request(origin.port)).get()
                 #expect(outcome.status == 426 && outcome.text == "no")
@@ -90,8 +96,8 @@ struct SwitchTests {
         arguments: ["Upgrade: chat\r\n", "", "Upgrade: websocket, chat\r\n"])
     func unasked(field: String) async throws {
         try await Rig.run { rig in
-            let answer = "HTTP/1.1 101 S\r\nConnection: Upgrade\r\n\(field)\r\n"
-            let origin = try await rig.origin([.request, .send(answer)])
+            let response = "HTTP/1.1 101 S\r\nConnection: Upgrade\r\n\(field)\r\n"
+            let origin = try await rig.origin([.awaitRequestHead, .send(response)])
             let outcome = try await rig.begin(request(origin.port)).get()
             #expect(outcome.failure == .malformed("The origin switches protocols unasked."))
         }
@@ -102,12 +108,12 @@ struct SwitchTests {
         let server = try Secure.server(protocols: [.http2, .http11])
         let agreed = LockedBox<[TLSApplicationProtocol?]>([])
         let trust = try Secure.trust()
-        try await Rig.run(settings: { $0.trust = trust }) { rig in
+        try await Rig.run(settings: { $0.trustStore = trust }) { rig in
             let origin = try await rig.origin(
                 behind: Secure.behind(server) { parameters in
                     agreed.change { $0.append(parameters.applicationProtocol) }
                 },
-                [.request, .send(Self.switched + "hello"), .close])
+                [.awaitRequestHead, .send(Self.switched + "hello"), .close])
             var request = streamRequest(origin.port)
             request.upgrade = Array("websocket".utf8)
             let outcome = try await rig.begin(request).get()

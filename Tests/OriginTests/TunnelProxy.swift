@@ -69,8 +69,8 @@ private final class Tunnel: ChannelInboundHandler {
             .whenSuccess { channel in
                 let (tunnel, context) = bound.value
                 tunnel.other = channel
-                let answer = ByteBuffer(string: "HTTP/1.1 200 Connection established\r\n\r\n")
-                context.writeAndFlush(tunnel.wrapOutboundOut(answer), promise: nil)
+                let response = ByteBuffer(string: "HTTP/1.1 200 Connection established\r\n\r\n")
+                context.writeAndFlush(tunnel.wrapOutboundOut(response), promise: nil)
             }
     }
 

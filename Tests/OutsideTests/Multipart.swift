@@ -3,7 +3,7 @@ import Harness
 /// The parts of a `multipart/byteranges` body (RFC 9110 §14.6).
 enum Multipart {
     struct Part {
-        let fields: HeaderLines
+        let fields: HeaderFields
         let body: [UInt8]
     }
 
@@ -31,9 +31,9 @@ enum Multipart {
         let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n").map { line in
             let colon = line.firstIndex(of: ":") ?? line.endIndex
             let value = line[colon...].drop { $0 == ":" || $0 == " " }
-            return HeaderLine(String(line[..<colon]), String(value))
+            return HeaderField(String(line[..<colon]), String(value))
         }
-        return Part(fields: HeaderLines(lines), body: Array(piece[(head.count + 4)...]))
+        return Part(fields: HeaderFields(lines), body: Array(piece[(head.count + 4)...]))
     }
 
     private static func split(_ bytes: [UInt8], by delimiter: [UInt8]) -> [[UInt8]] {

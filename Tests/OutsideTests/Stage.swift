@@ -30,7 +30,7 @@ struct Stage {
 
     /// The request target for a path of the origin.
     func target(_ path: String) -> String {
-        ImageTarget.of(origin.url(path))
+        ImageRequestTarget.forURL(origin.url(path))
     }
 
     /// A request for a path of the origin over a connection of its own.
@@ -45,10 +45,10 @@ struct Stage {
     /// Has a client ask for an answer of the origin that waits at a gate, and returns once it does.
     func begin(
         _ path: String = "/it", at location: SourceLocation = #_sourceLocation,
-        _ answer: (Gate) -> OriginAnswer
+        _ response: (Gate) -> OriginResponse
     ) throws -> (HTTPConnection, Gate) {
         let gate = Gate()
-        origin.on(path, answer(gate))
+        origin.on(path, response(gate))
         let client = try node.connect()
         try client.socket.send(HTTPConnection.request(target(path)))
         #expect(gate.waitForArrivals(), sourceLocation: location)
@@ -59,7 +59,7 @@ struct Stage {
     func settledDescriptors() throws -> Int {
         var last = -1
         var same = 0
-        let isSettled = Deadline.seconds(20).reached(every: 5) {
+        let isSettled = Deadline.seconds(20).waitUntil(every: 5) {
             let now = node.descriptorCount
             same = now == last ? same + 1 : 0
             last = now
@@ -81,7 +81,7 @@ func expectSoon(
     _ seconds: Double = 30, _ comment: @autoclosure () -> String = "",
     at location: SourceLocation = #_sourceLocation, _ question: () throws -> Bool
 ) rethrows {
-    let isSo = try Deadline.seconds(seconds).reached(question)
+    let isSo = try Deadline.seconds(seconds).waitUntil(question)
     #expect(isSo, "\(comment())", sourceLocation: location)
 }
 
@@ -91,7 +91,7 @@ func expectProblem(
     at location: SourceLocation = #_sourceLocation
 ) {
     #expect(
-        statuses.contains(response.status) && response.looksWhole, "\(note) \(response)",
+        statuses.contains(response.status) && response.isWhole, "\(note) \(response)",
         sourceLocation: location)
     #expect(
         response["Content-Type"]?.hasPrefix("application/problem+json") == true,

@@ -16,14 +16,14 @@ struct FencedFactsTests {
     private func facts(
         validatedAt: Instant, freshUntil: Instant = Self.at(1_000), flags: EntryFlags = [],
         staleIfError: UInt32 = 0
-    ) -> EntryFacts {
-        EntryFacts(
+    ) -> EntryMetadata {
+        EntryMetadata(
             size: 1, bornAt: Self.at(0), validatedAt: validatedAt, freshUntil: freshUntil,
             flags: flags, staleWhileRevalidateSeconds: 500, staleIfErrorSeconds: staleIfError,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
     }
 
-    private func fenced(_ facts: EntryFacts, at seconds: Int64) -> EntryFacts {
+    private func fenced(_ facts: EntryMetadata, at seconds: Int64) -> EntryMetadata {
         facts.fenced(by: window, fence, now: Self.at(seconds))
     }
 
@@ -36,15 +36,15 @@ struct FencedFactsTests {
     @Test("closed, it is used for one fence from the request that validated it, and not longer")
     func validated() {
         let facts = facts(validatedAt: Self.at(105))
-        #expect(judge(fenced(facts, at: 114), for: [], now: Self.at(114)) == .serve)
-        #expect(judge(fenced(facts, at: 115), for: [], now: Self.at(115)) == .revalidate)
+        #expect(decideHit(fenced(facts, at: 114), for: [], now: Self.at(114)) == .serve)
+        #expect(decideHit(fenced(facts, at: 115), for: [], now: Self.at(115)) == .revalidate)
     }
 
     @Test("a validation that is unknown, or of another clock, is none")
     func strange() {
         for validatedAt in [Instant.distantPast, Self.at(500), .distantFuture] {
             let facts = fenced(facts(validatedAt: validatedAt), at: 120)
-            #expect(judge(facts, for: [], now: Self.at(120)) == .revalidate)
+            #expect(decideHit(facts, for: [], now: Self.at(120)) == .revalidate)
         }
     }
 
@@ -54,19 +54,19 @@ struct FencedFactsTests {
         let maxStale = Array("max-stale".utf8)
         let line = FieldLine(
             id: .cacheControl, name: .empty, value: Extent(start: 0, count: maxStale.count))
-        for control in [.none, RequestControl(lines: [line], in: maxStale.span)] {
+        for control in [.none, RequestCacheControl(lines: [line], in: maxStale.span)] {
             let use = reuse(
                 facts, for: control, hasAuthorization: false, policy: ReusePolicy(),
                 now: Self.at(101))
-            #expect(use == .validate(.stale))
+            #expect(use == .mustValidate(.stale))
         }
     }
 
     @Test("for an origin that fails it stands in where that is granted, counted from the closing")
     func standIn() {
         let granted = facts(validatedAt: Self.at(50), staleIfError: 30)
-        func stands(_ facts: EntryFacts, at seconds: Int64) -> Bool {
-            standsIn(
+        func stands(_ facts: EntryMetadata, at seconds: Int64) -> Bool {
+            isUsableOnError(
                 fenced(facts, at: seconds), for: .none, policy: ReusePolicy(),
                 now: Self.at(seconds))
         }

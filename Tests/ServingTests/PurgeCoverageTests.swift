@@ -16,13 +16,14 @@ struct PurgeCoverageTests {
 
     private func marks(_ target: PurgeTarget, _ sites: SiteTable) -> MarkTable {
         MarkTable(
-            target.targets(sites).map {
-                Mark($0, isSoft: false, stamp: Stamp(epoch: 1, count: 1))
+            target.expanded(sites).map {
+                InvalidationMark(
+                    $0, isSoft: false, version: InvalidationVersion(epoch: 1, count: 1))
             })
     }
 
     private func isDead(_ entry: Entry, _ marks: MarkTable) -> Bool {
-        marks.effect(on: entry.key, tags: entry.tags, stamp: .zero) == .dead
+        marks.effect(on: entry.key, tags: entry.tags, version: .zero) == .purged
     }
 
     private func sites() throws -> SiteTable {
@@ -31,11 +32,11 @@ struct PurgeCoverageTests {
         let named = Site(
             try #require(SitePattern("www.test")), origin: try BaseURL("http://o.test:9000/www"),
             settings: settings)
-        let other = Site(.everything, origin: try BaseURL("https://o.test/all"))
+        let other = Site(.catchAll, origin: try BaseURL("https://o.test/all"))
         return SiteTable([named, other])
     }
 
-    private func path(_ dice: inout Dice) -> String {
+    private func path(_ dice: inout SplitMix64) -> String {
         let segments = (0..<Int.random(in: 1...4, using: &dice)).map { _ in
             ["a", "b", "%7Ec", "d%2fe", "", "f.jpg"][Int.random(in: 0..<6, using: &dice)]
         }
@@ -43,7 +44,7 @@ struct PurgeCoverageTests {
     }
 
     /// An answer of a site to a request as clients send it, made from an original on another host.
-    private func entry(_ sites: SiteTable, _ dice: inout Dice) -> Entry {
+    private func entry(_ sites: SiteTable, _ dice: inout SplitMix64) -> Entry {
         let isNamed = Bool.random(using: &dice)
         let isSecure = Bool.random(using: &dice)
         let host = (isNamed ? "WWW.test" : "other.test") + (Bool.random(using: &dice) ? ":81" : "")
@@ -77,17 +78,17 @@ struct PurgeCoverageTests {
         "any of its URLs reaches an entry, and so does what the URL begins with",
         arguments: Trials.seeds(0...3))
     func reaches(seed: UInt64) throws {
-        var dice = Dice(seed: 8_100 + seed)
+        var dice = SplitMix64(seed: 8_100 + seed)
         let sites = try sites()
         for _ in 0..<500 {
             let entry = entry(sites, &dice)
             for url in entry.urls {
-                let target = try PurgeTarget.url(reading: Array(url.utf8))
+                let target = try PurgeTarget.url(parsing: Array(url.utf8))
                 #expect(isDead(entry, marks(target, sites)), "\(url): \(entry)")
                 let path = url.prefix { $0 != "?" }
                 let slashes = path.indices.filter { path[$0] == "/" }.dropFirst(2)
                 for end in slashes + [path.endIndex] {
-                    let prefix = try PurgeTarget.prefix(reading: Array(path[..<end].utf8))
+                    let prefix = try PurgeTarget.prefix(parsing: Array(path[..<end].utf8))
                     #expect(isDead(entry, marks(prefix, sites)), "\(path[..<end]): \(entry)")
                 }
             }
@@ -96,24 +97,24 @@ struct PurgeCoverageTests {
 
     @Test("what is another's reaches no entry", arguments: Trials.seeds(0...3))
     func spares(seed: UInt64) throws {
-        var dice = Dice(seed: 8_200 + seed)
+        var dice = SplitMix64(seed: 8_200 + seed)
         let sites = try sites()
         for _ in 0..<500 {
             let entry = entry(sites, &dice)
             for url in entry.urls {
                 let path = url.prefix { $0 != "?" }
-                let longer = try PurgeTarget.url(reading: Array("\(path)x".utf8))
+                let longer = try PurgeTarget.url(parsing: Array("\(path)x".utf8))
                 #expect(!isDead(entry, marks(longer, sites)), "\(path)x: \(entry)")
-                let below = try PurgeTarget.prefix(reading: Array("\(path)x".utf8))
+                let below = try PurgeTarget.prefix(parsing: Array("\(path)x".utf8))
                 #expect(!isDead(entry, marks(below, sites)), "\(path)x: \(entry)")
             }
             for text in ["img.tes", "ww.test", "test", "o.test:9000/ww", "o.test/al"] {
-                let prefix = try PurgeTarget.prefix(reading: Array(text.utf8))
+                let prefix = try PurgeTarget.prefix(parsing: Array(text.utf8))
                 #expect(!isDead(entry, marks(prefix, sites)), "\(text): \(entry)")
             }
             for tag in entry.tags {
                 let text = Array(tag.dropFirst())
-                let target = try PurgeTarget.tag(reading: text)
+                let target = try PurgeTarget.tag(parsing: text)
                 #expect(!isDead(entry, marks(target, sites)), "a URL is no tag: \(entry)")
             }
         }

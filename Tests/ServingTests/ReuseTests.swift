@@ -4,7 +4,7 @@ import Serving
 import Testing
 
 /// A request's lines, each as one Cache-Control.
-private func asked(_ directives: String...) -> RequestControl {
+private func asked(_ directives: String...) -> RequestCacheControl {
     var bytes: [UInt8] = []
     var lines: [FieldLine] = []
     for directive in directives {
@@ -13,12 +13,12 @@ private func asked(_ directives: String...) -> RequestControl {
         let value = Extent(start: start, count: bytes.count - start)
         lines.append(FieldLine(id: .cacheControl, name: .empty, value: value))
     }
-    return RequestControl(lines: lines, in: bytes.span)
+    return RequestCacheControl(lines: lines, in: bytes.span)
 }
 
 /// An answer that is 100 s old of the 1,000 s, or after `staleSeconds` more, for which it is fresh.
 private struct Stored {
-    var facts: EntryFacts
+    var facts: EntryMetadata
     var now = Instant(nanoseconds: 5_100_000_000_000)
 
     init(
@@ -26,7 +26,7 @@ private struct Stored {
         ifError: UInt32 = 0
     ) {
         let bornAt = Instant(nanoseconds: 5_000_000_000_000)
-        facts = EntryFacts(
+        facts = EntryMetadata(
             size: 1, bornAt: bornAt, freshUntil: bornAt + .seconds(1000), flags: flags,
             staleWhileRevalidateSeconds: whileRevalidate, staleIfErrorSeconds: ifError,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
@@ -34,15 +34,16 @@ private struct Stored {
     }
 
     func reused(
-        _ control: RequestControl = .none, authorized: Bool = false,
+        _ control: RequestCacheControl = .none, authorized: Bool = false,
         _ policy: ReusePolicy = ReusePolicy()
     ) -> Reuse {
         reuse(facts, for: control, hasAuthorization: authorized, policy: policy, now: now)
     }
 
-    func standsIn(_ control: RequestControl = .none, _ policy: ReusePolicy = ReusePolicy()) -> Bool
+    func standsIn(_ control: RequestCacheControl = .none, _ policy: ReusePolicy = ReusePolicy())
+        -> Bool
     {
-        Serving.standsIn(facts, for: control, policy: policy, now: now)
+        Serving.isUsableOnError(facts, for: control, policy: policy, now: now)
     }
 }
 
@@ -51,16 +52,16 @@ private struct Stored {
     func plain() {
         #expect(Stored().reused() == .fresh)
         #expect(Stored(staleSeconds: -1).reused() == .fresh)
-        #expect(Stored(staleSeconds: 0).reused() == .validate(.stale))
-        #expect(Stored(staleSeconds: 1).reused() == .validate(.stale))
+        #expect(Stored(staleSeconds: 0).reused() == .mustValidate(.stale))
+        #expect(Stored(staleSeconds: 1).reused() == .mustValidate(.stale))
     }
 
     @Test("RFC 9111 §5.2.2.4: with no-cache nothing is used unasked, nor in place of an error")
     func noCache() {
-        #expect(Stored(.noCache).reused() == .validate(.noCache))
+        #expect(Stored(.noCache).reused() == .mustValidate(.noCache))
         let stale = Stored([.noCache], staleSeconds: 1, whileRevalidate: 60, ifError: 60)
-        #expect(stale.reused() == .validate(.noCache))
-        #expect(stale.reused(asked("max-stale")) == .validate(.noCache))
+        #expect(stale.reused() == .mustValidate(.noCache))
+        #expect(stale.reused(asked("max-stale")) == .mustValidate(.noCache))
         #expect(!stale.standsIn())
         #expect(!Stored(.noCache, ifError: 60).standsIn())
     }
@@ -69,55 +70,55 @@ private struct Stored {
     func authorization() {
         #expect(Stored().reused(authorized: true) == .unusable)
         #expect(Stored(staleSeconds: 1, whileRevalidate: 60).reused(authorized: true) == .unusable)
-        #expect(Stored(.sharesAuthorized).reused(authorized: true) == .fresh)
-        let stale = Stored(.sharesAuthorized, staleSeconds: 1)
-        #expect(stale.reused(authorized: true) == .validate(.stale))
+        #expect(Stored(.allowsAuthorization).reused(authorized: true) == .fresh)
+        let stale = Stored(.allowsAuthorization, staleSeconds: 1)
+        #expect(stale.reused(authorized: true) == .mustValidate(.stale))
     }
 
     /// Flags, how long it has been stale (nil: it is 100 s old and fresh for 900 s more), what the
     /// request says, what comes of it.
     private static let requestTable: [(EntryFlags, Int64?, String, Reuse)] = [
         // RFC 9111 §5.2.1.4
-        ([], nil, "no-cache", .validate(.requestNoCache)),
-        ([], 1, "no-cache, max-stale", .validate(.requestNoCache)),
+        ([], nil, "no-cache", .mustValidate(.requestNoCache)),
+        ([], 1, "no-cache, max-stale", .mustValidate(.requestNoCache)),
         // RFC 9111 §5.2.1.1
-        ([], nil, "max-age=0", .validate(.requestMaxAge)),
-        ([], nil, "max-age=x", .validate(.requestMaxAge)),
-        ([], nil, "max-age=99", .validate(.requestMaxAge)),
+        ([], nil, "max-age=0", .mustValidate(.requestMaxAge)),
+        ([], nil, "max-age=x", .mustValidate(.requestMaxAge)),
+        ([], nil, "max-age=99", .mustValidate(.requestMaxAge)),
         ([], nil, "max-age=100", .fresh),
         ([], nil, "max-age=5000", .fresh),
-        ([], 1, "max-age=5000", .validate(.stale)),
+        ([], 1, "max-age=5000", .mustValidate(.stale)),
         // RFC 9111 §5.2.1.3
         ([], nil, "min-fresh=0", .fresh),
         ([], nil, "min-fresh=900", .fresh),
-        ([], nil, "min-fresh=901", .validate(.requestMinFresh)),
-        ([], 1, "min-fresh=0", .validate(.requestMinFresh)),
-        ([], 1, "min-fresh=1, max-stale", .validate(.requestMinFresh)),
+        ([], nil, "min-fresh=901", .mustValidate(.requestMinFresh)),
+        ([], 1, "min-fresh=0", .mustValidate(.requestMinFresh)),
+        ([], 1, "min-fresh=1, max-stale", .mustValidate(.requestMinFresh)),
         // RFC 9111 §5.2.1.2
         ([], nil, "max-stale", .fresh),
         ([], 100_000, "max-stale", .stale(.maxStale)),
         ([], 10, "max-stale=10", .stale(.maxStale)),
-        ([], 11, "max-stale=10", .validate(.stale)),
-        ([], 1, "max-stale=x", .validate(.stale)),
+        ([], 11, "max-stale=10", .mustValidate(.stale)),
+        ([], 1, "max-stale=x", .mustValidate(.stale)),
         ([], 10, "max-stale=10, max-age=1010", .stale(.maxStale)),
-        ([], 10, "max-stale=10, max-age=1009", .validate(.requestMaxAge)),
+        ([], 10, "max-stale=10, max-age=1009", .mustValidate(.requestMaxAge)),
         // RFC 9111 §5.2.2.2
         (.mustRevalidate, nil, "max-stale", .fresh),
-        (.mustRevalidate, 1, "max-stale", .validate(.stale)),
+        (.mustRevalidate, 1, "max-stale", .mustValidate(.stale)),
         // RFC 9111 §5.2.1.5 and §5.2.1.7: neither keeps a stored answer from being used
         ([], nil, "no-store", .fresh),
         ([], nil, "only-if-cached", .fresh),
-        ([], 1, "only-if-cached", .validate(.stale)),
+        ([], 1, "only-if-cached", .mustValidate(.stale)),
         ([], 1, "only-if-cached, max-stale", .stale(.maxStale)),
         // RFC 8246 §2
         (.immutable, nil, "max-age=0", .fresh),
         (.immutable, nil, "max-age=50", .fresh),
-        (.immutable, nil, "no-cache", .validate(.requestNoCache)),
-        (.immutable, nil, "max-age=0, no-cache", .validate(.requestNoCache)),
-        (.immutable, nil, "min-fresh=901", .validate(.requestMinFresh)),
-        (.immutable, 1, "max-age=0", .validate(.requestMaxAge)),
-        (.immutable, 1, "foo", .validate(.stale)),
-        ([.immutable, .noCache], nil, "max-age=0", .validate(.noCache)),
+        (.immutable, nil, "no-cache", .mustValidate(.requestNoCache)),
+        (.immutable, nil, "max-age=0, no-cache", .mustValidate(.requestNoCache)),
+        (.immutable, nil, "min-fresh=901", .mustValidate(.requestMinFresh)),
+        (.immutable, 1, "max-age=0", .mustValidate(.requestMaxAge)),
+        (.immutable, 1, "foo", .mustValidate(.stale)),
+        ([.immutable, .noCache], nil, "max-age=0", .mustValidate(.noCache)),
     ]
 
     @Test("RFC 9111 §5.2.1, RFC 8246 §2: what requests ask for", arguments: requestTable)
@@ -129,8 +130,8 @@ private struct Stored {
     @Test("RFC 9111 §5.2.1.1: nothing is new enough for max-age=0")
     func justBorn() {
         var stored = Stored()
-        stored.now = stored.facts.bornAt
-        #expect(stored.reused(asked("max-age=0")) == .validate(.requestMaxAge))
+        stored.now = stored.facts.generatedAt
+        #expect(stored.reused(asked("max-age=0")) == .mustValidate(.requestMaxAge))
         #expect(stored.reused(asked("max-age=1")) == .fresh)
     }
 
@@ -138,15 +139,16 @@ private struct Stored {
     /// `stale-while-revalidate=60`.
     private static let whileTable: [(EntryFlags, Int64, String, Reuse)] = [
         ([], 0, "", .stale(.whileRevalidate)), ([], 59, "", .stale(.whileRevalidate)),
-        ([], 60, "", .validate(.stale)), ([], 61, "", .validate(.stale)),
-        (.mustRevalidate, 1, "", .validate(.stale)), (.immutable, 1, "", .stale(.whileRevalidate)),
-        ([], 1, "no-cache", .validate(.requestNoCache)),
-        ([], 1, "max-age=0", .validate(.requestMaxAge)),
-        ([], 1, "max-age=5000", .validate(.stale)),
+        ([], 60, "", .mustValidate(.stale)), ([], 61, "", .mustValidate(.stale)),
+        (.mustRevalidate, 1, "", .mustValidate(.stale)),
+        (.immutable, 1, "", .stale(.whileRevalidate)),
+        ([], 1, "no-cache", .mustValidate(.requestNoCache)),
+        ([], 1, "max-age=0", .mustValidate(.requestMaxAge)),
+        ([], 1, "max-age=5000", .mustValidate(.stale)),
         ([], 1, "max-age=5000, max-stale", .stale(.whileRevalidate)),
         ([], 5, "max-stale=10", .stale(.whileRevalidate)),
-        ([], 15, "max-stale=10", .validate(.stale)), ([], 100, "max-stale", .stale(.maxStale)),
-        ([], 1, "min-fresh=1", .validate(.requestMinFresh)),
+        ([], 15, "max-stale=10", .mustValidate(.stale)), ([], 100, "max-stale", .stale(.maxStale)),
+        ([], 1, "min-fresh=1", .mustValidate(.requestMinFresh)),
     ]
 
     @Test(
@@ -186,7 +188,7 @@ private struct Stored {
 
     @Test("RFC 9111 §4.2.4: nothing is used stale that must not be, whoever asks for it")
     func neverStale() {
-        var dice = Dice(seed: 424)
+        var dice = SplitMix64(seed: 424)
         let words = [
             "max-stale", "max-stale=9", "max-age=9000", "stale-if-error=99", "foo", "no-store",
         ]
@@ -210,7 +212,7 @@ private struct Stored {
 
     @Test("The short way and the long way agree on what is fresh")
     func shortWay() {
-        var dice = Dice(seed: 42)
+        var dice = SplitMix64(seed: 42)
         for _ in 0..<2000 {
             let flags = EntryFlags(rawValue: UInt16.random(in: 0..<32, using: &dice))
             let stored = Stored(flags, staleSeconds: Int64.random(in: -5...5, using: &dice))

@@ -11,16 +11,16 @@ struct MembershipPlayTests {
 
     @Test("whatever happens, one cluster comes of it again; all acts are reached, twins refused")
     func reach() throws {
-        var acts: Set<MembershipPlay.Act> = []
+        var acts: Set<MembershipScenario.ScenarioStep> = []
         var refused = 0
         for seed in Self.fixedSeeds {
-            var play = MembershipPlay(seed: seed)
+            var play = MembershipScenario(seed: seed)
             let report = try play.run()
             #expect(report.falsePositives == 0, "seed \(seed)")
-            acts.formUnion(report.acts.keys)
+            acts.formUnion(report.steps.keys)
             refused += report.refused
         }
-        #expect(acts == Set(MembershipPlay.Act.allCases))
+        #expect(acts == Set(MembershipScenario.ScenarioStep.allCases))
         #expect(refused > 0)
     }
 
@@ -28,7 +28,7 @@ struct MembershipPlayTests {
     func fresh() throws {
         for _ in 0..<Trials.count(20) {
             let seed = UInt64.random(in: .min ... .max)
-            var play = MembershipPlay(seed: seed)
+            var play = MembershipScenario(seed: seed)
             // A violation names the seed.
             let report = try play.run()
             #expect(report.falsePositives == 0, "seed \(seed)")
@@ -37,8 +37,8 @@ struct MembershipPlayTests {
 
     @Test("another seed is another story")
     func different() throws {
-        var one = MembershipPlay(seed: 1)
-        var other = MembershipPlay(seed: 2)
+        var one = MembershipScenario(seed: 1)
+        var other = MembershipScenario(seed: 2)
         #expect(try one.run().digest != other.run().digest)
     }
 }

@@ -7,18 +7,20 @@ import Trials
 @Suite("A cluster's life")
 struct MembershipStoryTests {
     /// A cluster of `count` that has come to rest.
-    private func cluster(_ count: Int, seed: UInt64, loss: Double = 0) throws -> MembershipWorld {
-        var conditions = MembershipWorld.Conditions()
+    private func cluster(_ count: Int, seed: UInt64, loss: Double = 0) throws
+        -> MembershipSimulation
+    {
+        var conditions = MembershipSimulation.Conditions()
         conditions.loss = loss
-        var world = MembershipWorld(seed: seed, conditions: conditions)
+        var world = MembershipSimulation(seed: seed, conditions: conditions)
         for host in 0..<count {
             _ = world.addHost()
             if host < 3 { world.seedHosts.append(host) }
             _ = try world.start(host: host, epoch: 5)
         }
         let time = try world.run(
-            until: { $0.isAgreed && $0.loosePair == nil }, limit: .seconds(20))
-        #expect(time != nil, "\(world.disagreement ?? world.loosePair ?? "")")
+            until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: .seconds(20))
+        #expect(time != nil, "\(world.disagreement ?? world.disconnectedPair ?? "")")
         try world.run(for: .seconds(30))
         return world
     }
@@ -49,28 +51,28 @@ struct MembershipStoryTests {
         }
         world.heal()
         let time = try world.run(
-            until: { $0.isAgreed && $0.loosePair == nil }, limit: .seconds(80))
-        #expect(time != nil, "\(world.disagreement ?? world.loosePair ?? "")")
+            until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: .seconds(80))
+        #expect(time != nil, "\(world.disagreement ?? world.disconnectedPair ?? "")")
         try world.run(for: .seconds(60))
-        #expect(world.isAgreed && world.loosePair == nil)
+        #expect(world.isAgreed && world.disconnectedPair == nil)
         // Neither side talked the other into burying its own.
-        #expect(world.burials.allSatisfy { ($0.of < 2) != ($0.by < 2) })
+        #expect(world.deathReports.allSatisfy { ($0.of < 2) != ($0.by < 2) })
     }
 
     @Test("nodes that dial each other at once over bad links never close what is left")
     func crossedDials() throws {
         for seed in Trials.seeds(100...199) {
-            var conditions = MembershipWorld.Conditions()
+            var conditions = MembershipSimulation.Conditions()
             conditions.loss = 0.3
             conditions.delay = .milliseconds(100)
             conditions.jitter = .milliseconds(200)
-            var world = MembershipWorld(seed: seed, conditions: conditions)
+            var world = MembershipSimulation(seed: seed, conditions: conditions)
             for host in 0..<3 {
                 world.seedHosts.append(world.addHost())
                 _ = try world.start(host: host, epoch: 5)
             }
             try world.run(for: .seconds(60))
-            #expect(world.strandings == 0, "seed \(seed)")
+            #expect(world.unwantedDisconnects == 0, "seed \(seed)")
         }
     }
 
@@ -86,8 +88,8 @@ struct MembershipStoryTests {
                 #expect(world.areConnected(pair[0], pair[1]))
             }
             #expect(!world.openLinks.contains(worn))
-            #expect(world.linkCount == links + 1 && world.loosePair == nil)
-            #expect(world.burials.isEmpty && world.strandings == 0)
+            #expect(world.linkCount == links + 1 && world.disconnectedPair == nil)
+            #expect(world.deathReports.isEmpty && world.unwantedDisconnects == 0)
         }
     }
 
@@ -104,14 +106,14 @@ struct MembershipStoryTests {
         }
         world.heal()
         let time = try world.run(
-            until: { $0.isAgreed && $0.loosePair == nil }, limit: .seconds(30))
+            until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: .seconds(30))
         #expect(time != nil)
     }
 
     @Test(
         "a member that crashes is known gone by all, and nobody else is",
         arguments: [(5, false, 9), (5, true, 12), (30, false, 11), (30, true, 16)]
-            .filter { $0.0 == 5 || !Trials.areFew })
+            .filter { $0.0 == 5 || !Trials.isReduced })
     func crash(count: Int, isPowerLoss: Bool, secondsMax: Int64) throws {
         var world = try cluster(count, seed: UInt64(count))
         let victim = count - 1
@@ -132,7 +134,7 @@ struct MembershipStoryTests {
         try world.leave(7)
         let left = try world.run(until: { $0.isKnownGone(7) }, limit: .seconds(1))
         #expect(left != nil)
-        #expect(world.processes[7].state == .gone)
+        #expect(world.processes[7].state == .ended)
         try world.run(for: .seconds(5))
         let again = try world.start(host: 7, id: world.processes[7].id, epoch: 6)
         let joined = try world.run(until: { $0.isKnownAlive(again) }, limit: .seconds(2))
@@ -148,16 +150,16 @@ struct MembershipStoryTests {
         try world.run(for: .seconds(3))
         try world.resume(2)
         try world.run(for: .seconds(20))
-        #expect(world.burials.isEmpty)
+        #expect(world.deathReports.isEmpty)
         #expect(world.isAgreed)
         world.pause(2)
         try world.run(for: .seconds(120))
-        #expect(Set(world.burials.map(\.of)) == [2])
+        #expect(Set(world.deathReports.map(\.of)) == [2])
         try world.resume(2)
         let time = try world.run(
-            until: { $0.isAgreed && $0.loosePair == nil }, limit: .seconds(20))
+            until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: .seconds(20))
         #expect(time != nil)
-        #expect(Set(world.burials.map(\.of)) == [2])
+        #expect(Set(world.deathReports.map(\.of)) == [2])
     }
 
     @Test(
@@ -169,7 +171,7 @@ struct MembershipStoryTests {
             let host = world.addHost()
             let copy = try world.start(host: host, id: world.processes[3].id, epoch: epoch)
             try world.run(for: .seconds(30))
-            #expect(world.processes[copy].state == .refused)
+            #expect(world.processes[copy].state == .refusedToServe)
             #expect(world.running == [0, 1, 2, 3])
             #expect(world.isAgreed)
             #expect(world.processes[0].membership[world.processes[3].id]?.state == .alive)
@@ -183,13 +185,13 @@ struct MembershipStoryTests {
         try world.run(for: .seconds(2))
         let restored = try world.start(host: 3, id: world.processes[3].id, epoch: 2)
         let time = try world.run(
-            until: { $0.processes[restored].state == .refused }, limit: .seconds(30))
+            until: { $0.processes[restored].state == .refusedToServe }, limit: .seconds(30))
         #expect(time != nil)
     }
 
     @Test("nodes that start before the name server find each other when it answers")
     func lateResolver() throws {
-        var world = MembershipWorld(seed: 81)
+        var world = MembershipSimulation(seed: 81)
         world.isResolverDown = true
         for host in 0..<4 {
             world.seedHosts.append(world.addHost())
@@ -199,7 +201,7 @@ struct MembershipStoryTests {
         #expect(world.linkCount == 0)
         world.isResolverDown = false
         let time = try world.run(
-            until: { $0.isAgreed && $0.loosePair == nil }, limit: .seconds(15))
+            until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: .seconds(15))
         #expect(time != nil)
     }
 
@@ -208,6 +210,6 @@ struct MembershipStoryTests {
         var world = try cluster(10, seed: 91, loss: 0.05)
         try world.run(for: .seconds(600))
         #expect(world.falsePositives == 0)
-        #expect(world.burials.isEmpty)
+        #expect(world.deathReports.isEmpty)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log on damaged files", .disabled(if: Trials.areFew))
+@Suite("The disk's log on damaged files", .disabled(if: Trials.isReduced))
 struct DiskLogDamageTests {
     private static let file = SegmentFiles.name(0)
     private static let answers = [0, 40, 700, 300].enumerated().map {
@@ -14,18 +14,18 @@ struct DiskLogDamageTests {
     /// Where the records of ``answers`` lie in their segment, without the zeros behind them.
     private static let places: [Range<Int>] = {
         var start = DiskFormat.headerBytes
-        return answers.map { answer in
-            var record = answer.record(stamp: .zero, now: 0)
+        return answers.map { response in
+            var record = response.record(version: .zero, now: 0)
             record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
             defer { start += record.extent.recordBytes }
-            return start..<start + record.extent.metaBytes + answer.body.count
+            return start..<start + record.extent.metaBytes + response.body.count
         }
     }()
 
     /// A log that holds ``answers`` in one segment, and no process has.
     private func rig(closed: Bool) throws -> LogRig {
         let rig = try LogRig(segments: 4, seed: 3)
-        for answer in Self.answers { try rig.store(answer) }
+        for response in Self.answers { try rig.store(response) }
         if closed { try rig.log().close() }
         rig.kill()
         return rig
@@ -48,8 +48,8 @@ struct DiskLogDamageTests {
 
     /// Notes of the start and of what was lost since name the file.
     private func isNoted(_ rig: LogRig) throws -> Bool {
-        let notes = try rig.warnings + rig.log().takeLost()
-        return notes.contains { $0.texts["file"]?.contains(Self.file) == true }
+        let notes = try rig.warnings + rig.log().takeRemoved()
+        return notes.contains { $0.fields["file"]?.contains(Self.file) == true }
     }
 
     @Test("a flipped bit costs the record that it lies in and no other", arguments: [true, false])
@@ -101,7 +101,7 @@ struct DiskLogDamageTests {
             let again = try survivors(rig)
             #expect(again.count == 4, "byte \(position)")
             let isScanned = rig.notes.contains(
-                .opened(path: "/simulated", entries: 4, segments: 1, scanned: 0))
+                .logOpened(path: "/simulated", entries: 4, segments: 1, scanned: 0))
             #expect(isScanned, "the footer was not written again")
         }
     }
@@ -125,9 +125,9 @@ struct DiskLogDamageTests {
     /// The log takes more than it has room for.
     private func goOn(_ rig: LogRig) throws {
         for version in 10..<20 {
-            let answer = Answer(version % 7, version: version, bytes: 500_000)
-            try rig.store(answer)
-            let isThere = try rig.find(answer.number)?.body == answer.body
+            let response = Answer(version % 7, version: version, bytes: 500_000)
+            try rig.store(response)
+            let isThere = try rig.find(response.number)?.body == response.body
             #expect(isThere)
         }
         #expect(rig.volume.peakBytes <= rig.capBytes)

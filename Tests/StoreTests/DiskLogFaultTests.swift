@@ -5,7 +5,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log when calls of the system fail", .disabled(if: Trials.areFew))
+@Suite("The disk's log when calls of the system fail", .disabled(if: Trials.isReduced))
 struct DiskLogFaultTests {
     private static let size = LogScript.Size(
         steps: 120, names: 24, bytesUsual: 80_000, bytesMax: 400_000)
@@ -24,9 +24,9 @@ struct DiskLogFaultTests {
         // With the next delete, the marks that could not be written are.
         try play.perform(.delete([23]))
         for version in 10_000..<10_020 {
-            let answer = Answer(version % 20, version: version, bytes: 500_000)
-            try play.perform(.store(answer))
-            let isThere = try play.rig.find(answer.number)?.body == answer.body
+            let response = Answer(version % 20, version: version, bytes: 500_000)
+            try play.perform(.store(response))
+            let isThere = try play.rig.find(response.number)?.body == response.body
             play.expect(isThere, "\(version) is not there")
         }
         try play.checkCurrent()
@@ -38,7 +38,7 @@ struct DiskLogFaultTests {
         "wherever one operation or a few fail, the others go on, and nothing wrong is served",
         arguments: [(1, nil), (3, nil), (7, "write"), (40, "write")] as [(Int, String?)])
     func operations(count: Int, call: String?) throws {
-        var dice = Dice(seed: UInt64(count))
+        var dice = SplitMix64(seed: UInt64(count))
         let rig = try LogRig(segments: 5, seed: UInt64(count))
         var base = LogPlay(rig, names: Self.size.names)
         try play(&base, LogScript(Self.size, using: &dice))
@@ -49,7 +49,7 @@ struct DiskLogFaultTests {
         try play(&rehearsal, script)
         // Among them is one where a segment that was given up could not be marked so.
         for first in stride(
-            from: Trials.areMany ? 0 : 4, to: rehearsal.rig.volume.operations,
+            from: Trials.isCampaign ? 0 : 4, to: rehearsal.rig.volume.operations,
             by: Trials.stride(21))
         {
             var next = LogPlay(base, on: LogRig(rig))
@@ -71,7 +71,7 @@ struct DiskLogFaultTests {
         "wherever a file cannot be read for a while, nothing wrong is served, and the log goes on",
         arguments: Trials.seeds(1...20, long: 2_000))
     func reads(seed: UInt64) throws {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let rig = try LogRig(segments: 5, seed: seed)
         var next = LogPlay(rig, names: Self.size.names)
         for round in 0..<4 {
@@ -83,7 +83,7 @@ struct DiskLogFaultTests {
             }
             try play(&next, LogScript(Self.size, using: &dice))
             try next.checkCurrent()
-            _ = try rig.log().takeLost()
+            _ = try rig.log().takeRemoved()
             rig.volume.edit { $0 = .init() }
             guard round == 2 else { continue }
             // What was lost may be there again, or an older answer in its place; what was not lost
@@ -107,9 +107,9 @@ struct DiskLogFaultTests {
         rig.volume.edit { $0.unreadable[SegmentFiles.name(0)] = bad..<bad + 1 }
         let found = try (0..<5).filter { try rig.find($0) != nil }
         #expect(found == [0, 1, 3, 4])
-        let notes = try rig.log().takeLost()
+        let notes = try rig.log().takeRemoved()
         #expect(notes.count == 1)
-        #expect(notes.first?.texts["file"]?.contains(SegmentFiles.name(0)) == true)
+        #expect(notes.first?.fields["file"]?.contains(SegmentFiles.name(0)) == true)
         #expect(rig.figures[.lostRecords] == 1)
         try rig.store(Answer(2, version: 2, bytes: 10_000))
         #expect(try rig.find(2)?.head == Answer(2, version: 2, bytes: 0).head)
@@ -135,7 +135,7 @@ struct DiskLogFaultTests {
             rig.volume.edit { $0.unreadable[SegmentFiles.name(index)] = 0..<1 << 20 }
         }
         #expect(try rig.find(1) == nil)
-        #expect(try rig.log().takeLost().count == 1)
+        #expect(try rig.log().takeRemoved().count == 1)
         rig.volume.edit { $0 = .init() }
         try rig.store(Answer(1, version: 4, bytes: 100))
         try rig.restart()
@@ -160,9 +160,9 @@ struct DiskLogFaultTests {
         }
         rig.volume.edit { $0 = .init() }
         for version in 2..<12 {
-            let answer = Answer(version, version: 1, bytes: 900_000)
-            try rig.store(answer)
-            let isThere = try rig.find(version)?.body == answer.body
+            let response = Answer(version, version: 1, bytes: 900_000)
+            try rig.store(response)
+            let isThere = try rig.find(version)?.body == response.body
             #expect(isThere)
         }
         #expect(rig.volume.peakBytes <= rig.capBytes)
@@ -174,9 +174,9 @@ struct DiskLogFaultTests {
         try rig.store(Answer(1, version: 1, bytes: 100))
         rig.volume.edit { $0.isCached = false }
         var room = [UInt8](repeating: 0, count: 1 << 16)
-        let found = try rig.log().view.readAtOnce(
-            Answer.name(1), key: Answer.key(1), room: &room)
-        guard case .later = found else {
+        let found = try rig.log().view.readNonblocking(
+            Answer.name(1), key: Answer.key(1), buffer: &room)
+        guard case .wouldBlock = found else {
             Issue.record("\(found)")
             return
         }

@@ -4,7 +4,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("What was deleted from the disk's log", .disabled(if: Trials.areFew))
+@Suite("What was deleted from the disk's log", .disabled(if: Trials.isReduced))
 struct DiskLogMarksTests {
     /// A log of four answers, two of which are deleted; no process has it.
     private func rig() throws -> LogRig {
@@ -54,12 +54,12 @@ struct DiskLogMarksTests {
             rig.kill()
         }
         // Until the journal has what they said.
-        let book = MarkBook(isJournaled: true)
+        let book = InvalidationIndex(isJournaled: true)
         let log = try rig.start(book)
-        try log.removeFormerMarks()
+        try log.removeLegacyMarkFiles()
         #expect(rig.has("marks-0"))
-        book.keeps(upTo: book.stamp)
-        try log.removeFormerMarks()
+        book.journaled(upTo: book.version)
+        try log.removeLegacyMarkFiles()
         #expect(!rig.has("marks-0"))
     }
 
@@ -87,7 +87,7 @@ struct DiskLogMarksTests {
         let log = try rig.log()
         for number in 1_000..<2_000 { try rig.delete([number]) }
         try rig.tickMarks()
-        #expect(log.leastStamp == .zero, "a start may read what this one cannot")
+        #expect(log.leastVersion == .zero, "a start may read what this one cannot")
         #expect(log.marks.count > 1_000)
         rig.volume.edit { $0.unopenable = [] }
         rig.kill()
@@ -101,14 +101,14 @@ struct DiskLogMarksTests {
     @Test("what was begun before a delete is refused, what began after is kept")
     func late() throws {
         let rig = try LogRig(segments: 4, seed: 5)
-        let lease = try rig.log().marks.lease()
-        let before = lease.stamp
+        let lease = try rig.log().marks.pin()
+        let before = lease.version
         try rig.delete([1])
-        #expect(try rig.store(Answer(1, version: 1, bytes: 10), stamp: before) == .dead)
-        #expect(try rig.store(Answer(2, version: 1, bytes: 10), stamp: before) == .written)
+        #expect(try rig.store(Answer(1, version: 1, bytes: 10), version: before) == .purged)
+        #expect(try rig.store(Answer(2, version: 1, bytes: 10), version: before) == .written)
         #expect(try rig.store(Answer(1, version: 2, bytes: 10)) == .written)
         try rig.restart()
         #expect(try rig.find(1)?.head == Answer(1, version: 2, bytes: 10).head)
-        lease.end()
+        lease.release()
     }
 }

@@ -4,13 +4,13 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log against a dictionary", .disabled(if: Trials.areFew))
+@Suite("The disk's log against a dictionary", .disabled(if: Trials.isReduced))
 struct DiskLogModelTests {
     @Test(
         "what is read is the last stored answer, a deleted one is never read, the cap holds",
         arguments: Trials.seeds(1...4, long: 60))
     func model(seed: UInt64) throws {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let rig = try LogRig(segments: Int.random(in: 4...8, using: &dice), seed: seed)
         let script = LogScript(
             .init(
@@ -20,9 +20,9 @@ struct DiskLogModelTests {
         for (number, step) in script.steps.enumerated() {
             try play.perform(step)
             play.checkCap()
-            if case .store(let answer) = step {
-                let found = try rig.find(answer.number)
-                play.expect(found?.body == answer.body, "step \(number) is not there")
+            if case .store(let response) = step {
+                let found = try rig.find(response.number)
+                play.expect(found?.body == response.body, "step \(number) is not there")
             }
             if number % 100 == 0 { try play.checkCurrent() }
             try #require(play.wrongs == [], "seed \(seed), step \(number)")
@@ -47,7 +47,7 @@ struct DiskLogModelTests {
     @Test("the largest answer that a segment holds is read, and one byte more is too large")
     func largest() throws {
         let rig = try LogRig(segments: 4, seed: 1)
-        let record = Answer(1, version: 1, bytes: 0).record(stamp: .zero, now: rig.now)
+        let record = Answer(1, version: 1, bytes: 0).record(version: .zero, now: rig.now)
         let rest = record.extent.metaBytes + 16 * 8 + SegmentFooter.bytesCount(of: 1)
         let room = (1 << 20 - DiskFormat.headerBytes - rest) / 64 * 64
         let largest = (room - 64...room + 64).reversed().first { bytes in

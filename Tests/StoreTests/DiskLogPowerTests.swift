@@ -4,7 +4,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log when its process or the power fails", .disabled(if: Trials.areFew))
+@Suite("The disk's log when its process or the power fails", .disabled(if: Trials.isReduced))
 struct DiskLogPowerTests {
     /// A log that has been closed and opened, and what is to be done to it.
     private struct Scene {
@@ -16,7 +16,7 @@ struct DiskLogPowerTests {
 
         init(seed: UInt64, steps: Int) throws {
             self.seed = seed
-            var dice = Dice(seed: seed)
+            var dice = SplitMix64(seed: seed)
             let size = LogScript.Size(
                 steps: steps, names: 24, bytesUsual: 60_000, bytesMax: 400_000)
             let rig = try LogRig(segments: 5, seed: seed)
@@ -93,10 +93,10 @@ struct DiskLogPowerTests {
         try play.checkPossible()
         try play.perform(.delete([4, 5, 6]))
         for version in 1_000..<1_004 {
-            let answer = Answer(version % 4, version: version, bytes: 200_000)
-            try play.perform(.store(answer))
-            let found = try play.rig.find(answer.number)
-            play.expect(found?.body == answer.body, "\(version) is not there")
+            let response = Answer(version % 4, version: version, bytes: 200_000)
+            try play.perform(.store(response))
+            let found = try play.rig.find(response.number)
+            play.expect(found?.body == response.body, "\(version) is not there")
         }
         play.rig.kill()
         try play.rig.start()

@@ -4,7 +4,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("Shares of the disk that sites have", .disabled(if: Trials.areFew))
+@Suite("Shares of the disk that sites have", .disabled(if: Trials.isReduced))
 struct DiskLogSharesTests {
     private let rig: LogRig
 
@@ -13,11 +13,11 @@ struct DiskLogSharesTests {
     }
 
     private func shares(_ percents: [(host: String, percent: Int?)], others: Int? = nil)
-        -> DiskShares
+        -> DiskShareLimits
     {
-        var shares = DiskShares()
-        for (host, percent) in percents { shares.name(Array(host.utf8), percent: percent) }
-        shares.limitOthers(percent: others)
+        var shares = DiskShareLimits()
+        for (host, percent) in percents { shares.setHostLimit(Array(host.utf8), percent: percent) }
+        shares.setDefaultLimit(percent: others)
         return shares
     }
 
@@ -25,13 +25,13 @@ struct DiskLogSharesTests {
     @discardableResult
     private func store(
         _ number: Int, host: String, version: Int = 1, bytes: Int = 100_000
-    ) throws -> DiskLog.Kept {
-        let answer = Answer(number, version: version, bytes: bytes)
+    ) throws -> DiskLog.StoreOutcome {
+        let response = Answer(number, version: version, bytes: bytes)
         rig.now += 1000
         let log = try rig.log()
-        var record = answer.record(stamp: log.view.stamp, now: rig.now)
+        var record = response.record(version: log.view.version, now: rig.now)
         record.key = Array("//\(host)/\(number)".utf8)
-        return try log.store(record, body: answer.pieces, now: rig.now)
+        return try log.store(record, body: response.pieces, now: rig.now)
     }
 
     private func isThere(_ number: Int) throws -> Bool {
@@ -40,13 +40,13 @@ struct DiskLogSharesTests {
 
     private func used(_ host: String) throws -> Int {
         let bytes = Array(host.utf8)
-        let number = DiskShare.number(ofHost: bytes.span)
-        return try rig.log().view.shards.bytes(of: .host(number), in: DiskShares())
+        let number = DiskShareID.number(ofHost: bytes.span)
+        return try rig.log().view.shards.bytes(of: .host(number), in: DiskShareLimits())
     }
 
     @Test("a site's records never take more than its share, and others keep theirs")
     func limitHolds() throws {
-        try rig.log().adopt(shares([("a", 25), ("b", nil)]))
+        try rig.log().setShareLimits(shares([("a", 25), ("b", nil)]))
         for number in 0..<10 { try store(number, host: "b") }
         for number in 100..<160 {
             #expect(try store(number, host: "a") == .written)
@@ -66,7 +66,7 @@ struct DiskLogSharesTests {
 
     @Test("hosts without a site have one share together")
     func others() throws {
-        try rig.log().adopt(shares([("a", nil)], others: 10))
+        try rig.log().setShareLimits(shares([("a", nil)], others: 10))
         for number in 0..<30 { try store(number, host: "host\(number)") }
         try store(100, host: "a")
         let left = try (0..<30).count(where: isThere)
@@ -76,15 +76,15 @@ struct DiskLogSharesTests {
 
     @Test("a record larger than the share is not kept, and takes no other's place")
     func tooLarge() throws {
-        try rig.log().adopt(shares([("a", 5)]))
+        try rig.log().setShareLimits(shares([("a", 5)]))
         try store(1, host: "a")
-        #expect(try store(2, host: "a", bytes: 500_000) == .beyondShare)
+        #expect(try store(2, host: "a", bytes: 500_000) == .shareExceeded)
         #expect(try isThere(1))
     }
 
     @Test("a record in the place of an older one of its own needs no other's place")
     func replaced() throws {
-        try rig.log().adopt(shares([("a", 25)]))
+        try rig.log().setShareLimits(shares([("a", 25)]))
         for number in 0..<20 { try store(number, host: "a") }
         let before = try (0..<20).filter(isThere)
         try store(try #require(before.last), host: "a")
@@ -93,7 +93,7 @@ struct DiskLogSharesTests {
 
     @Test("a kill brings back no answer that was given up in the place of a later one")
     func givenUp() throws {
-        try rig.log().adopt(shares([("a", 25)]))
+        try rig.log().setShareLimits(shares([("a", 25)]))
         for number in 0..<24 { try store(number, host: "a") }
         // One that comes back begins the main queue, in a segment that is older than the next ones
         // of newcomers.
@@ -116,7 +116,7 @@ struct DiskLogSharesTests {
 
     @Test("after a restart, and after a kill, what a site takes is known")
     func restart() throws {
-        try rig.log().adopt(shares([("a", 25)]))
+        try rig.log().setShareLimits(shares([("a", 25)]))
         for number in 0..<30 { try store(number, host: "a") }
         let before = try used("a")
         try rig.restart()
@@ -124,7 +124,7 @@ struct DiskLogSharesTests {
         rig.kill()
         try rig.start()
         #expect(try used("a") >= before)
-        try rig.log().adopt(shares([("a", 25)]))
+        try rig.log().setShareLimits(shares([("a", 25)]))
         try store(200, host: "a")
         #expect(try used("a") <= 2 << 20)
     }

@@ -4,7 +4,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log at a start", .disabled(if: Trials.areFew))
+@Suite("The disk's log at a start", .disabled(if: Trials.isReduced))
 struct DiskLogStartTests {
     /// The names of 0..<count that are found.
     private func found(_ rig: LogRig, _ count: Int) throws -> [Int] {
@@ -125,11 +125,11 @@ struct DiskLogStartTests {
         rig.now += 600_000
         for number in 0..<10 { try rig.touch(number) }
         rig.now += 600_000
-        for _ in 0..<100 { log.sweep(atMost: 2, now: rig.now) }
+        for _ in 0..<100 { log.expireIdleEntries(atMost: 2, now: rig.now) }
         #expect(try found(rig, 40) == Array(0..<10))
         #expect(rig.figures[.expiredEntries] == 30)
         rig.now += 600_000
-        for _ in 0..<100 { log.sweep(atMost: 2, now: rig.now) }
+        for _ in 0..<100 { log.expireIdleEntries(atMost: 2, now: rig.now) }
         #expect(log.view.shards.count == 0)
         for number in 0..<40 { try rig.store(Answer(number, version: 2, bytes: 200_000)) }
         #expect(rig.figures[.expiredEntries] == 40)
@@ -174,14 +174,14 @@ struct DiskLogStartTests {
     func unwanted() throws {
         let rig = try LogRig(segments: 4, seed: 11)
         let log = try rig.log()
-        let answer = Answer(1, version: 1, bytes: 1_000)
-        let record = answer.record(stamp: log.view.stamp, now: rig.now)
-        let kept = try log.store(record, body: answer.pieces, now: rig.now) { _ in false }
-        #expect(kept == .unwanted)
+        let response = Answer(1, version: 1, bytes: 1_000)
+        let record = response.record(version: log.view.version, now: rig.now)
+        let kept = try log.store(record, body: response.pieces, now: rig.now) { _ in false }
+        #expect(kept == .superseded)
         #expect(try rig.find(1) == nil)
         try rig.restart()
         #expect(try rig.find(1) == nil)
-        try rig.store(answer)
+        try rig.store(response)
         #expect(try rig.find(1) != nil)
     }
 

@@ -91,10 +91,10 @@ struct DiskReadingTests {
             #expect(try (isAtOnce ? rig.findAtOnce(2) : rig.find(2)) == nil)
             #expect(try (isAtOnce ? rig.findAtOnce(1) : rig.find(1)) != nil)
         }
-        #expect(rig.figures[.refusedRecords] == 1)
+        #expect(rig.figures[.invalidRecords] == 1)
         #expect(rig.figures[.lostRecords] == 1)
-        let notes = try rig.log().takeLost()
-        guard case .lost(_, _, why: "it says so") = try #require(notes.first) else {
+        let notes = try rig.log().takeRemoved()
+        guard case .recordLost(_, _, why: "it says so") = try #require(notes.first) else {
             Issue.record("\(notes)")
             return
         }

@@ -13,7 +13,7 @@ struct DiskShardsTests {
 
     @Test("a record that is no longer the entry's moves nothing, one that is keeps its last use")
     func moves() {
-        let shards = DiskShards(key0: 1, key1: 2)
+        let shards = ShardedDiskIndex(key0: 1, key1: 2)
         let digest = EntryDigest(first: 7, second: 8)
         shards.insert(digest, entry(64, lastAccess: 9))
         let other = shards.move(digest, from: entry(128).location, to: entry(192))

@@ -8,7 +8,8 @@ struct Entries {
     let store: MemoryStore
 
     init(
-        limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 4, marks: MarkBook = MarkBook()
+        limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 4,
+        marks: InvalidationIndex = InvalidationIndex()
     ) {
         store = MemoryStore(
             .init(limitBytes: limitBytes, entriesMax: entriesMax, shardCount: shardCount),
@@ -23,11 +24,11 @@ struct Entries {
     func put(
         _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
         flags: EntryFlags = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
-        stamp: Stamp? = nil, isJudged: Bool = false
-    ) -> Resident? {
+        version: InvalidationVersion? = nil, isJudged: Bool = false
+    ) -> MemoryEntry? {
         let made = make(
             path, bytes: bytes, name: name, marker: marker, flags: flags, share: share,
-            tags: tags, stamp: stamp, isJudged: isJudged)
+            tags: tags, version: version, isJudged: isJudged)
         return made.flatMap { store.insert($0) ? $0 : nil }
     }
 
@@ -35,44 +36,44 @@ struct Entries {
     func make(
         _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
         flags: EntryFlags = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
-        stamp: Stamp? = nil, isJudged: Bool = false
-    ) -> Resident? {
+        version: InvalidationVersion? = nil, isJudged: Bool = false
+    ) -> MemoryEntry? {
         let key = Self.key(path)
         let hash = store.hash(key.span, 0..<key.count)
         let capacity = BodyLayout.capacity(UInt64(bytes))
-        let overhead = Resident.overhead(
-            keyBytes: key.count, headBytes: 0, tagBytes: Resident.bytes(of: tags),
+        let overhead = MemoryEntry.overhead(
+            keyBytes: key.count, headBytes: 0, tagBytes: MemoryEntry.bytes(of: tags),
             bodyBytes: UInt64(bytes))
-        let reservation = FillReservation(store)
-        reservation.judgedHash = isJudged ? hash : nil
+        let reservation = FetchReservation(store)
+        reservation.admissionHash = isJudged ? hash : nil
         guard reservation.grow(by: capacity + overhead) else { return nil }
-        var body = GrowingBody(isKept: true)
+        var body = BodyBuffer(isRetained: true)
         body.append(ByteBuffer(repeating: marker, count: bytes))
         let chunks = body.finish() ?? []
-        reservation.handOver(capacity + overhead)
-        let facts = EntryFacts(
+        reservation.transfer(capacity + overhead)
+        let facts = EntryMetadata(
             size: UInt64(bytes), bornAt: .zero, freshUntil: .distantFuture, flags: flags,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
-        return Resident(
-            key: key, hash: hash, name: name, facts: facts,
+        return MemoryEntry(
+            key: key, hash: hash, name: name, metadata: facts,
             head: [],
             layout: HeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
-            tags: tags, stamp: stamp ?? store.marks.stamp,
-            body: Body(
+            tags: tags, version: version ?? store.marks.version,
+            body: StoredBody(
                 chunks: chunks, size: UInt64(bytes), capacityBytes: capacity,
                 account: store.account),
             account: store.account, share: share)
     }
 
-    func find(_ name: String) -> Resident? {
+    func find(_ name: String) -> MemoryEntry? {
         let key = Self.key(name)
         return store.find(key.span, 0..<key.count, hash: store.hash(key.span, 0..<key.count))
     }
 
     /// Entries removed so far, by why; nothing for reasons without one.
-    var evictions: [EvictionFigures.Reason: UInt64] {
-        let all = EvictionFigures.Reason.allCases.map { ($0, store.evictions[$0]) }
+    var evictions: [EvictionCounters.Reason: UInt64] {
+        let all = EvictionCounters.Reason.allCases.map { ($0, store.evictions[$0]) }
         return Dictionary(uniqueKeysWithValues: all.filter { $0.1 > 0 })
     }
 }

@@ -10,10 +10,10 @@ struct EvictionFiguresTests {
         let small = Entries(limitBytes: 1 << 20)
         for number in 0..<40 { small.put("\(number)", bytes: 60_000) }
         let gone = UInt64(40 - small.store.count)
-        #expect(gone > 20 && small.evictions == [.room: gone])
+        #expect(gone > 20 && small.evictions == [.byteLimit: gone])
         let few = Entries(limitBytes: 16 << 20, entriesMax: 10)
         for number in 0..<25 { few.put("\(number)", bytes: 10) }
-        #expect(few.evictions == [.place: 15])
+        #expect(few.evictions == [.entryLimit: 15])
     }
 
     @Test("for the share of their site")
@@ -29,16 +29,16 @@ struct EvictionFiguresTests {
     func lowered() {
         let entries = Entries(limitBytes: 16 << 20)
         for number in 0..<200 { entries.put("\(number)", bytes: 60_000) }
-        entries.store.press(toBytes: 8 << 20)
+        entries.store.setPressureLimit(bytes: 8 << 20)
         let pressed = UInt64(200 - entries.store.count)
         #expect(pressed > 50 && entries.evictions == [.pressure: pressed])
-        entries.store.adopt(limitBytes: 4 << 20, entriesMax: 0)
+        entries.store.applyLimits(limitBytes: 4 << 20, entriesMax: 0)
         let lowered = UInt64(200 - entries.store.count) - pressed
-        #expect(lowered > 20 && entries.evictions == [.pressure: pressed, .limit: lowered])
+        #expect(lowered > 20 && entries.evictions == [.pressure: pressed, .limitLowered: lowered])
         let left = entries.store.count
-        entries.store.adopt(limitBytes: 4 << 20, entriesMax: 5)
+        entries.store.applyLimits(limitBytes: 4 << 20, entriesMax: 5)
         let all = lowered + UInt64(left - 5)
-        #expect(entries.evictions == [.pressure: pressed, .limit: all])
+        #expect(entries.evictions == [.pressure: pressed, .limitLowered: all])
     }
 
     @Test("because they were purged; what is replaced or forgotten is not counted")

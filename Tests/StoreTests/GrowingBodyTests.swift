@@ -18,10 +18,10 @@ struct GrowingBodyTests {
         "whatever the pieces' sizes, any part reads the same, and the chunks hold the whole",
         arguments: UInt64(1)...12)
     func partsAndWhole(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let size = Int.random(in: 0...300_000, using: &dice)
         let whole = Array(bytes(0..<size).readableBytesView)
-        var body = GrowingBody(isKept: true)
+        var body = BodyBuffer(isRetained: true)
         var received = 0
         while received < size {
             let largest = [3, 700, 70_000].randomElement(using: &dice) ?? 1
@@ -42,9 +42,9 @@ struct GrowingBodyTests {
 
     @Test("a body that is not kept holds what lies above the mark and nothing below")
     func window() {
-        var body = GrowingBody(isKept: false)
+        var body = BodyBuffer(isRetained: false)
         for start in stride(from: 0, to: 1_000, by: 100) { body.append(bytes(start..<start + 100)) }
-        body.drop(below: 450)
+        body.discard(below: 450)
         var slices: [ByteBuffer] = []
         body.appendSlices(from: 450, count: 550, to: &slices)
         #expect(joined(slices) == Array(bytes(450..<1_000).readableBytesView))
@@ -53,14 +53,14 @@ struct GrowingBodyTests {
 
     @Test("a body that is no longer kept lets go of its chunks one by one, whatever follows")
     func chunksGoOneByOne() {
-        var body = GrowingBody(isKept: true)
+        var body = BodyBuffer(isRetained: true)
         body.append(bytes(0..<1 << 20))
-        body.stopKeeping()
+        body.stopRetaining()
         for start in 0..<100 { body.append(bytes((1 << 20) + start..<(1 << 20) + start + 1)) }
-        body.drop(below: 1 << 19)
+        body.discard(below: 1 << 19)
         #expect(body.heldBytes <= (1 << 19) + 100)
         #expect(body.heldBytes >= 1 << 19)
-        body.drop(below: (1 << 20) + 50)
+        body.discard(below: (1 << 20) + 50)
         #expect(body.heldBytes <= 100)
         var slices: [ByteBuffer] = []
         body.appendSlices(from: (1 << 20) + 50, count: 50, to: &slices)
@@ -69,16 +69,16 @@ struct GrowingBodyTests {
 
     @Test("a body that is no longer kept goes on where it was")
     func stopKeeping() {
-        var body = GrowingBody(isKept: true)
+        var body = BodyBuffer(isRetained: true)
         let whole = bytes(0..<200_000)
         body.append(whole)
-        body.stopKeeping()
+        body.stopRetaining()
         body.append(bytes(200_000..<200_500))
         #expect(body.endOffset == 200_500)
         var slices: [ByteBuffer] = []
         body.appendSlices(from: 65_000, count: 135_500, to: &slices)
         #expect(joined(slices) == Array(bytes(65_000..<200_500).readableBytesView))
-        body.drop(below: 199_000)
+        body.discard(below: 199_000)
         slices = []
         body.appendSlices(from: 199_000, count: 1_500, to: &slices)
         #expect(joined(slices) == Array(bytes(199_000..<200_500).readableBytesView))

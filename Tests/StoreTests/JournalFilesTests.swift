@@ -4,14 +4,14 @@ import Testing
 
 @Suite("The files of the journal")
 struct JournalFilesTests {
-    private let room = JournalRoom(limitBytes: 0)
+    private let room = JournalSpace(limitBytes: 0)
     private let volume = SimulatedVolume()
     private var size: Int { volume.bytes(of: "journal-1").count }
 
     @Test("what is appended is read, with nothing but zeros behind it, and no more than a quarter")
     func filled() throws {
-        let files = JournalFiles(volume, room: room)
-        var dice = Dice(seed: 1)
+        let files = JournalFiles(volume, space: room)
+        var dice = SplitMix64(seed: 1)
         try files.create(1)
         try files.append([UInt8](repeating: 1, count: 80), to: 1)
         #expect(size == 80, "nothing is behind a header before it is synced")
@@ -32,6 +32,6 @@ struct JournalFilesTests {
         }
         #expect(sizes.count < 20, "most appends change no size: \(sizes.count)")
         volume.losePower(using: &dice)
-        #expect(try JournalFiles(volume, room: room).read(1).starts(with: all))
+        #expect(try JournalFiles(volume, space: room).read(1).starts(with: all))
     }
 }

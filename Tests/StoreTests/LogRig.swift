@@ -6,33 +6,33 @@ import Tiers
 /// A disk log on a simulated volume, and the starts and ends of its process.
 final class LogRig {
     var volume = SimulatedVolume()
-    let figures = DiskFigures()
+    let figures = DiskCounters()
     var plan: DiskPlan
     var ageLimit: Interval
     /// What is held against each record that is read.
-    var fault: RecordFault = { _ in nil }
+    var fault: RecordValidation = { _ in nil }
     /// Wall time in milliseconds since 1970.
     var now: Int64 = 1_795_000_000_000
     /// What was invalidated, as a journal has it that is synced at once.
-    var journal: [Mark] = []
+    var journal: [InvalidationMark] = []
     /// Up to where.
-    var journalReached = Stamp.zero
+    var journalReached = InvalidationVersion.zero
     /// Marks that a process may have.
-    var marksMax = MarkBook.marksMax
+    var marksMax = InvalidationIndex.marksMax
     /// The newest wall time that a start has noted, which is what the identity keeps.
     private var newestWall: Int64 = 0
     private var epoch: UInt64 = 0
-    private var dice: Dice
+    private var dice: SplitMix64
     private var current: DiskLog?
     /// What the last start had to say.
-    private(set) var notes: [DiskNote] = []
+    private(set) var notes: [DiskEvent] = []
 
     init(
         segments: Int, seed: UInt64, ageLimit: Interval = .seconds(1_000_000)
     ) throws {
         plan = try Self.plan(segments: segments)
         self.ageLimit = ageLimit
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
         newestWall = now
     }
 
@@ -47,7 +47,7 @@ final class LogRig {
     /// The least plan of so many segments of 1 MiB.
     static func plan(segments: Int) throws -> DiskPlan {
         let perSegment = UInt64(1 << 20 + 8 << 10)
-        let extra = UInt64(segments - SegmentLedger.Settings.segmentsMin) * perSegment
+        let extra = UInt64(segments - SegmentAllocator.Settings.segmentsMin) * perSegment
         return try DiskPlan(
             limitBytes: DiskPlan.limitBytesMin + extra, objectBytesMax: 0,
             formerSegmentBytes: 1 << 20)
@@ -82,8 +82,8 @@ final class LogRig {
 
     /// A new process opens the log, or with its `book` one that goes on.
     @discardableResult
-    func start(_ book: MarkBook? = nil) throws -> DiskLog {
-        let book = book ?? MarkBook(key: .known, marksMax: marksMax)
+    func start(_ book: InvalidationIndex? = nil) throws -> DiskLog {
+        let book = book ?? InvalidationIndex(key: .publiclyKnown, marksMax: marksMax)
         current = nil
         notes = []
         epoch += 1
@@ -94,23 +94,25 @@ final class LogRig {
             segmentBytes: UInt64(plan.segmentBytes), newestWall: newestWall)
         var settings = DiskLog.Settings(
             plan: plan, ageLimit: ageLimit, keys: (dice.next(), dice.next()),
-            dice: Dice(seed: dice.next()))
-        settings.fault = fault
+            random: SplitMix64(seed: dice.next()))
+        settings.validation = fault
         let (marks, reached) = (journal, journalReached)
-        settings.marks = { _, _, wanted in
-            RecoveredMarks(table: MarkTable(wanted(marks)), reached: reached)
+        settings.markRecovery = { _, _, wanted in
+            RecoveredMarks(table: MarkTable(wanted(marks)), lastVersion: reached)
         }
         let log = try DiskLog.open(
-            volume, settings, identity, book: book, figures: figures, formerWall: formerWall,
+            volume, settings, identity, marks: book, figures: figures, formerWall: formerWall,
             now: now
         ) { notes.append($0) }
         current = log
-        let isUnknown = notes.contains { if case .revalidatesAll = $0 { true } else { false } }
+        let isUnknown = notes.contains {
+            if case .revalidationRequired = $0 { true } else { false }
+        }
         if isUnknown {
             // The first file of a journal says what its start has found.
-            let stamp = Stamp(epoch: epoch, count: 0)
-            journal.append(Mark(.everything, isSoft: true, stamp: stamp))
-            journalReached = stamp
+            let version = InvalidationVersion(epoch: epoch, count: 0)
+            journal.append(InvalidationMark(.everything, isSoft: true, version: version))
+            journalReached = version
         }
         return log
     }
@@ -128,14 +130,16 @@ final class LogRig {
     }
 
     /// Warnings of the last start.
-    var warnings: [DiskNote] { notes.filter(\.isWarning) }
+    var warnings: [DiskEvent] { notes.filter(\.isWarning) }
 
     /// Stores an answer whose request began at `stamp`, by default now.
     @discardableResult
-    func store(_ answer: Answer, stamp: Stamp? = nil) throws -> DiskLog.Kept {
+    func store(_ response: Answer, version: InvalidationVersion? = nil) throws
+        -> DiskLog.StoreOutcome
+    {
         let log = try log()
         return try log.store(
-            answer.record(stamp: stamp ?? log.view.stamp, now: now), body: answer.pieces,
+            response.record(version: version ?? log.view.version, now: now), body: response.pieces,
             now: now)
     }
 
@@ -144,11 +148,11 @@ final class LogRig {
     }
 
     /// Gives the marks of it.
-    func invalidate(_ targets: [PurgeTarget], isSoft: Bool = false) throws -> [Mark] {
-        let stamp = try log().marks.apply(targets, isSoft: isSoft, now: .zero)
-        let marks = targets.map { Mark($0, isSoft: isSoft, stamp: stamp) }
+    func invalidate(_ targets: [PurgeTarget], isSoft: Bool = false) throws -> [InvalidationMark] {
+        let version = try log().marks.apply(targets, isSoft: isSoft, now: .zero)
+        let marks = targets.map { InvalidationMark($0, isSoft: isSoft, version: version) }
         journal += marks
-        journalReached = stamp
+        journalReached = version
         return marks
     }
 
@@ -156,7 +160,9 @@ final class LogRig {
     func tickMarks() throws {
         let log = try log()
         for _ in 0..<4 {
-            log.marks.ticked(leastElsewhere: { log.leastStamp }, heldElsewhere: log.held)
+            log.marks.pruneMarks(
+                leastVersionOnDisk: { log.leastVersion }, fingerprintsOnDisk: log.fingerprintsOnDisk
+            )
         }
     }
 
@@ -186,11 +192,11 @@ final class LogRig {
     /// What is found under the name on an event loop, or by a disk thread if it has to look; nil if
     /// nothing is.
     func findAtOnce(_ name: Int) throws -> Found? {
-        var room = [UInt8](repeating: 0xEE, count: DiskView.roomBytes)
-        let found = try log().view.readAtOnce(
-            Answer.name(name), key: Answer.key(name), room: &room)
-        if case .later = found { return try find(name) }
-        guard case .whole(let reading, let body) = found else { return nil }
+        var room = [UInt8](repeating: 0xEE, count: DiskView.bufferBytes)
+        let found = try log().view.readNonblocking(
+            Answer.name(name), key: Answer.key(name), buffer: &room)
+        if case .wouldBlock = found { return try find(name) }
+        guard case .complete(let reading, let body) = found else { return nil }
         return Found(
             body: body.flatMap { Array($0.readableBytesView) }, head: reading.record.head,
             isStale: reading.isStale)
@@ -209,14 +215,14 @@ struct Answer: Hashable {
         self.number = number
         self.version = version
         self.isLaidOut = isLaidOut
-        var dice = Dice(seed: UInt64(number) << 32 | UInt64(version))
+        var dice = SplitMix64(seed: UInt64(number) << 32 | UInt64(version))
         let start = Int.random(in: 0..<Self.noise.count - bytes, using: &dice)
         body = Array(Self.noise[start..<start + bytes])
     }
 
     /// What bodies are cut out of.
     private static let noise: [UInt8] = {
-        var dice = Dice(seed: 1)
+        var dice = SplitMix64(seed: 1)
         return (0..<1 << 19).flatMap { _ in
             let word = dice.next()
             return (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
@@ -228,7 +234,7 @@ struct Answer: Hashable {
     static func target(_ number: Int) -> PurgeTarget { .url(Array("origin/\(number)".utf8)) }
 
     static func name(_ number: Int) -> EntryName {
-        var dice = Dice(seed: UInt64(number))
+        var dice = SplitMix64(seed: UInt64(number))
         var bytes: [UInt8] = []
         while bytes.count < EntryName.bytesCount { bytes.appendLittle(dice.next()) }
         return EntryName(bytes.span)
@@ -237,11 +243,11 @@ struct Answer: Hashable {
     /// The head says which answer it is.
     var head: [UInt8] { Array("etag: \"\(number)-\(version)\"\r\n".utf8) }
 
-    func record(stamp: Stamp, now: Int64) -> DiskRecord {
+    func record(version: InvalidationVersion, now: Int64) -> DiskRecord {
         DiskRecord(
-            name: Self.name(number), stamp: stamp,
+            name: Self.name(number), invalidationVersion: version,
             times: DiskTimes(
-                validated: now, born: now, freshUntil: now + 60_000,
+                validated: now, generated: now, freshUntil: now + 60_000,
                 lastModified: DiskFormat.noTime, date: now),
             lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [],
             layout: DiskHeadLayout(
@@ -259,7 +265,7 @@ struct Answer: Hashable {
             sizes = Array(repeating: BodyLayout.chunkBytes, count: left / BodyLayout.chunkBytes)
             sizes += BodyLayout.tail(left % BodyLayout.chunkBytes)
         } else {
-            var dice = Dice(seed: UInt64(version))
+            var dice = SplitMix64(seed: UInt64(version))
             while left > 0 {
                 let size = Int.random(in: 0...min(left, 150_000), using: &dice)
                 sizes.append(size)

@@ -30,12 +30,12 @@ struct LogScript {
     let size: Size
     let steps: [Step]
 
-    init(_ size: Size, using dice: inout Dice) {
+    init(_ size: Size, using dice: inout SplitMix64) {
         self.size = size
         steps = (0..<size.steps).map { Self.step($0, size, &dice) }
     }
 
-    private static func step(_ number: Int, _ size: Size, _ dice: inout Dice) -> Step {
+    private static func step(_ number: Int, _ size: Size, _ dice: inout SplitMix64) -> Step {
         let name = Int.random(in: 0..<size.names, using: &dice)
         switch Int.random(in: 0..<200, using: &dice) {
         case 0..<10: return .begin
@@ -54,7 +54,7 @@ struct LogScript {
     }
 
     private static func answer(
-        _ name: Int, _ version: Int, _ size: Size, _ dice: inout Dice
+        _ name: Int, _ version: Int, _ size: Size, _ dice: inout SplitMix64
     ) -> Answer {
         let isLarge = Int.random(in: 0..<20, using: &dice) == 0
         let most = isLarge ? size.bytesMax : size.bytesUsual
@@ -74,9 +74,9 @@ struct LogPlay {
     private(set) var current: [Int: Answer] = [:]
     private(set) var wrongs: [String] = []
     /// A request that is under way in this process.
-    private var began: StampLease?
+    private var began: VersionPin?
     /// When the latest delete of a name was asked for, which need not have been acknowledged.
-    private var deleted: [Int: Stamp] = [:]
+    private var deleted: [Int: InvalidationVersion] = [:]
 
     init(_ rig: LogRig, names: Int) {
         self.rig = rig
@@ -95,37 +95,38 @@ struct LogPlay {
         rig.now += 100
         let log = try rig.log()
         switch step {
-        case .store(let answer): try store(answer, stamp: log.view.stamp)
-        case .storeLate(let answer): try store(answer, stamp: began?.stamp ?? log.view.stamp)
-        case .begin: began = log.marks.lease()
+        case .store(let response): try store(response, version: log.view.version)
+        case .storeLate(let response):
+            try store(response, version: began?.version ?? log.view.version)
+        case .begin: began = log.marks.pin()
         case .delete(let names): try delete(names)
         case .touch(let name, let count): try rig.touch(name, count: count)
         case .checkpoint: try log.checkpoint()
-        case .sweep: log.sweep(atMost: 100, now: rig.now)
+        case .sweep: log.expireIdleEntries(atMost: 100, now: rig.now)
         case .close: try log.close()
         case .restart:
             let before = try found()
             try rig.restart()
-            began = try rig.log().marks.lease()
+            began = try rig.log().marks.pin()
             let after = try found()
             expect(before == after, "a restart found \(after.count) of \(before.count)")
             expect(rig.warnings.isEmpty, "\(rig.warnings)")
         }
     }
 
-    private mutating func store(_ answer: Answer, stamp: Stamp) throws {
-        let isDead = deleted[answer.number].map { $0 > stamp } ?? false
-        if !isDead { possible[answer.number, default: []].append(answer) }
-        let kept = try rig.store(answer, stamp: stamp)
-        expect(kept == (isDead ? .dead : .written), "\(kept), though \(isDead ? "" : "not ")dead")
-        if kept == .written { current[answer.number] = answer }
+    private mutating func store(_ response: Answer, version: InvalidationVersion) throws {
+        let isDead = deleted[response.number].map { $0 > version } ?? false
+        if !isDead { possible[response.number, default: []].append(response) }
+        let kept = try rig.store(response, version: version)
+        expect(kept == (isDead ? .purged : .written), "\(kept), though \(isDead ? "" : "not ")dead")
+        if kept == .written { current[response.number] = response }
     }
 
     private mutating func delete(_ names: [Int]) throws {
-        let before = try rig.log().view.stamp
+        let before = try rig.log().view.version
         for name in names {
             current[name] = nil
-            deleted[name] = Stamp(epoch: before.epoch, count: before.count + 1)
+            deleted[name] = InvalidationVersion(epoch: before.epoch, count: before.count + 1)
         }
         try rig.delete(names)
         for name in names { possible[name] = [] }
@@ -151,8 +152,9 @@ struct LogPlay {
     /// In the process that stored it, what is found under a name is the last answer of it.
     mutating func checkCurrent() throws {
         for (name, found) in try found() {
-            let answer = current[name]
-            expect(found.body == answer?.body && found.head == answer?.head, "\(name) is not it")
+            let response = current[name]
+            expect(
+                found.body == response?.body && found.head == response?.head, "\(name) is not it")
         }
         checkCap()
     }
@@ -165,13 +167,13 @@ struct LogPlay {
             let atOnce = try rig.findAtOnce(name)
             guard let found else { continue }
             expect(atOnce == found, "\(name) is another on the event loop")
-            let answer = (possible[name] ?? []).first {
+            let response = (possible[name] ?? []).first {
                 $0.body == found.body && $0.head == found.head
             }
             expect(
-                answer != nil || found.isStale,
+                response != nil || found.isStale,
                 "\(name) is found: \(String(decoding: found.head, as: UTF8.self))")
-            current[name] = answer
+            current[name] = response
         }
         checkCap()
     }

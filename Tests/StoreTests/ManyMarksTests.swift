@@ -5,13 +5,13 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("Very many invalidations", .disabled(if: Trials.areFew))
+@Suite("Very many invalidations", .disabled(if: Trials.isReduced))
 struct ManyMarksTests {
     private static func url(_ number: Int) -> PurgeTarget {
         .url(Array("origin/\(number)".utf8))
     }
 
-    private func purge(_ numbers: Range<Int>, _ book: MarkBook, byTag: Bool = false) {
+    private func purge(_ numbers: Range<Int>, _ book: InvalidationIndex, byTag: Bool = false) {
         for number in numbers {
             let target = byTag ? PurgeTarget.tag(Array("\(number)".utf8)) : Self.url(number)
             book.apply([target], isSoft: number % 2 == 0, now: .zero)
@@ -19,9 +19,9 @@ struct ManyMarksTests {
     }
 
     /// A node's tick: a few of them find what can be dropped.
-    private func tick(_ book: MarkBook, _ leastElsewhere: Stamp = .last) {
+    private func tick(_ book: InvalidationIndex, _ leastElsewhere: InvalidationVersion = .last) {
         for _ in 0..<4 {
-            book.ticked(leastElsewhere: { leastElsewhere }, heldElsewhere: { _ in [] })
+            book.pruneMarks(leastVersionOnDisk: { leastElsewhere }, fingerprintsOnDisk: { _ in [] })
         }
     }
 
@@ -45,7 +45,7 @@ struct ManyMarksTests {
             }
             #expect(hits == 10_000 && covered == 100, "life \(life)")
             #expect(rig.warnings == [])
-            let (count, folded) = (try rig.log().marks.count, try rig.log().marks.takeFolded())
+            let (count, folded) = (try rig.log().marks.count, try rig.log().marks.takeFoldedCount())
             // A start takes up what may cover something; few others have a fingerprint of those.
             #expect((life == 0 ? 100_000...100_000 : 100...110).contains(count) && folded == 0)
             if life == 0 {
@@ -66,7 +66,7 @@ struct ManyMarksTests {
             purge(start..<start + 50_000, log.marks, byTag: true)
             try rig.tickMarks()
         }
-        #expect(log.marks.takeFolded() == 0, "nothing was held that they cover")
+        #expect(log.marks.takeFoldedCount() == 0, "nothing was held that they cover")
         #expect(log.marks.count < 200_000)
         try rig.store(Answer(1, version: 1, bytes: 10))
         #expect(try rig.find(1)?.isStale == false)
@@ -77,45 +77,47 @@ struct ManyMarksTests {
         let rig = try LogRig(segments: 4, seed: 9)
         let log = try rig.log()
         purge(0..<140_000, log.marks)
-        let lease = log.marks.lease()
+        let lease = log.marks.pin()
         purge(140_000..<200_000, log.marks)
         try rig.tickMarks()
         #expect(log.marks.count == 60_000)
-        #expect(try rig.store(Answer(150_001, version: 1, bytes: 10), stamp: lease.stamp) == .dead)
-        let other = try rig.store(Answer(9_999, version: 1, bytes: 10), stamp: lease.stamp)
+        #expect(
+            try rig.store(Answer(150_001, version: 1, bytes: 10), version: lease.version) == .purged
+        )
+        let other = try rig.store(Answer(9_999, version: 1, bytes: 10), version: lease.version)
         let found = try rig.find(9_999)
         #expect(other == .written && found?.isStale == false, "asked for after its mark")
-        lease.end()
-        #expect(log.marks.takeFolded() == 0)
+        lease.release()
+        #expect(log.marks.takeFoldedCount() == 0)
     }
 
     @Test("an entry in memory keeps the marks that came since it was asked for")
     func residents() throws {
-        let book = MarkBook(key: .known, marksMax: 30_000)
+        let book = InvalidationIndex(key: .publiclyKnown, marksMax: 30_000)
         let entries = Entries(limitBytes: 1 << 20, marks: book)
         entries.put("photo", bytes: 10)
-        #expect(book.leastHeld() == book.stamp)
+        #expect(book.leastStoredVersion() == book.version)
         purge(0..<20_000, book, byTag: true)
-        #expect(book.leastHeld() < book.stamp)
+        #expect(book.leastStoredVersion() < book.version)
         tick(book)
         #expect(book.count == 20_000)
         purge(20_000..<40_000, book, byTag: true)
-        #expect(book.takeFolded() > 0, "there was no room for all")
-        #expect(entries.find("photo")?.facts.freshUntil == Instant(nanoseconds: .min))
+        #expect(book.takeFoldedCount() > 0, "there was no room for all")
+        #expect(entries.find("photo")?.metadata.freshUntil == Instant(nanoseconds: .min))
         entries.put("photo", bytes: 10)
         tick(book)
         purge(40_000..<60_000, book, byTag: true)
-        #expect(entries.find("photo")?.facts.freshUntil == .distantFuture)
-        #expect(book.takeFolded() == 0)
+        #expect(entries.find("photo")?.metadata.freshUntil == .distantFuture)
+        #expect(book.takeFoldedCount() == 0)
     }
 
     @Test("what the disk holds keeps the marks that came since it was asked for")
     func elsewhere() throws {
-        let book = MarkBook(key: .known, marksMax: 1_000)
+        let book = InvalidationIndex(key: .publiclyKnown, marksMax: 1_000)
         purge(0..<400, book, byTag: true)
-        let stamp = book.stamp
+        let version = book.version
         purge(400..<800, book, byTag: true)
-        tick(book, stamp)
+        tick(book, version)
         #expect(book.count == 400)
     }
 
@@ -128,27 +130,29 @@ struct ManyMarksTests {
         for number in 100..<200 { entries.put("\(number)", bytes: 10) }
         for start in stride(from: 1_000, to: 401_000, by: 20_000) {
             purge(start..<start + 20_000, log.marks)
-            log.marks.ticked(leastElsewhere: { log.leastStamp }, heldElsewhere: log.held)
+            log.marks.pruneMarks(
+                leastVersionOnDisk: { log.leastVersion }, fingerprintsOnDisk: log.fingerprintsOnDisk
+            )
         }
         try rig.tickMarks()
-        #expect(log.marks.takeFolded() == 0)
+        #expect(log.marks.takeFoldedCount() == 0)
         #expect(log.marks.count < 20, "but for one of a fingerprint with one that is held")
         for number in 0..<100 { #expect(try rig.find(number)?.isStale == false) }
         for number in 100..<200 {
-            #expect(entries.find("\(number)")?.facts.freshUntil == .distantFuture)
+            #expect(entries.find("\(number)")?.metadata.freshUntil == .distantFuture)
         }
         // What is held is covered, wherever it is, however late it is looked at.
         purge(50..<150, log.marks)
         for number in 100..<150 {
             for key in URLName.keys(of: Array("origin/\(number)".utf8)) {
-                entries.store.settle(key)
+                entries.store.applyMarksForKey(key)
             }
         }
         try rig.tickMarks()
         #expect(log.marks.count >= 75, "of memory those that are hard have done their work")
         for number in 50..<100 { #expect(try rig.find(number)?.isStale != false) }
         for number in 100..<150 {
-            #expect(entries.find("\(number)")?.facts.freshUntil != .distantFuture, "\(number)")
+            #expect(entries.find("\(number)")?.metadata.freshUntil != .distantFuture, "\(number)")
         }
     }
 
@@ -161,24 +165,25 @@ struct ManyMarksTests {
         let (old, fresh) = (entries.make("old", bytes: 10), entries.make("fresh", bytes: 10))
         let (early, late) = (try #require(old), try #require(fresh))
         entries.store.insert(early)
-        let lease = book.lease()
+        let lease = book.pin()
         purge(0..<100_000, book)
         tick(book)
-        #expect(book.count == 100_000 && !book.isLate(lease.stamp))
+        #expect(book.count == 100_000 && !book.predatesForgottenMarks(lease.version))
         purge(100_000..<200_000, book)
         tick(book)
-        #expect(book.count < 140_000 && book.isLate(lease.stamp))
-        let (key, stamp) = (Answer.key(9_999), lease.stamp)
-        #expect(book.effect(on: key, tags: [], stamp: stamp) == nil, "its mark is forgotten")
-        #expect(book.effect(onAnswer: key, tags: [], stamp: stamp) == .dead)
-        let stored = try rig.store(Answer(9_999, version: 1, bytes: 10), stamp: stamp)
-        #expect(stored == .dead && !entries.store.insert(late))
+        #expect(book.count < 140_000 && book.predatesForgottenMarks(lease.version))
+        let (key, version) = (Answer.key(9_999), lease.version)
+        #expect(book.effect(on: key, tags: [], version: version) == nil, "its mark is forgotten")
+        #expect(book.effect(onResponse: key, tags: [], version: version) == .purged)
+        let stored = try rig.store(Answer(9_999, version: 1, bytes: 10), version: version)
+        #expect(stored == .purged && !entries.store.insert(late))
         #expect(entries.find("old") != nil, "what was held when it was looked stays")
-        let next = book.lease()
-        #expect(!book.isLate(next.stamp) && book.takeFolded() == 0)
-        #expect(entries.store.insert(late, begun: next.stamp), "it was on disk until now")
-        lease.end()
-        next.end()
+        let next = book.pin()
+        #expect(!book.predatesForgottenMarks(next.version) && book.takeFoldedCount() == 0)
+        #expect(
+            entries.store.insert(late, requestVersion: next.version), "it was on disk until now")
+        lease.release()
+        next.release()
     }
 
     @Test("an entry that nobody holds a lease for is put in only if it is still where it was")
@@ -191,12 +196,12 @@ struct ManyMarksTests {
 
     @Test("young marks that nobody reviews are no more than twice so many, and still cover")
     func unreviewed() {
-        let book = MarkBook(key: .known, marksMax: 1 << 20)
-        let before = book.stamp
+        let book = InvalidationIndex(key: .publiclyKnown, marksMax: 1 << 20)
+        let before = book.version
         purge(0..<400_000, book)
-        #expect(book.count == 400_000 && book.takeFolded() == 0)
+        #expect(book.count == 400_000 && book.takeFoldedCount() == 0)
         for number in [0, 200_000, 399_999] {
-            let effect = book.effect(on: Answer.key(number), tags: [], stamp: before)
+            let effect = book.effect(on: Answer.key(number), tags: [], version: before)
             #expect(effect != nil, "\(number)")
         }
         tick(book)
@@ -205,50 +210,54 @@ struct ManyMarksTests {
 
     @Test("what is purged again before the journal has that is in it still, for the first purge")
     func again() throws {
-        let book = MarkBook(isJournaled: true, marksMax: 1_000)
-        book.open(epoch: 1, RecoveredMarks(table: MarkTable(key: .known)))
-        let before = book.stamp
+        let book = InvalidationIndex(isJournaled: true, marksMax: 1_000)
+        book.open(epoch: 1, RecoveredMarks(table: MarkTable(key: .publiclyKnown)))
+        let before = book.version
         let first = book.apply([Self.url(1)], isSoft: false, now: .zero)
-        book.keeps(upTo: first)
+        book.journaled(upTo: first)
         book.apply([Self.url(1)], isSoft: true, now: .zero)
-        func effect() throws -> Mark.Effect? {
-            let pieces = book.pieces(after: .zero, upTo: first)
-            let read = try #require(MarkTable(pieces: pieces, key: .known))
-            return read.effect(on: Answer.key(1), tags: [], stamp: before)
+        func effect() throws -> InvalidationMark.Effect? {
+            let pieces = book.encodedChunks(after: .zero, upTo: first)
+            let read = try #require(MarkTable(encodedChunks: pieces, key: .publiclyKnown))
+            return read.effect(on: Answer.key(1), tags: [], version: before)
         }
-        #expect(try effect() == .dead)
+        #expect(try effect() == .purged)
         book.apply([Self.url(1)], isSoft: false, now: .zero)
-        #expect(try effect() == .dead, "a kill now leaves neither of the later two")
+        #expect(try effect() == .purged, "a kill now leaves neither of the later two")
     }
 
     @Test("marks are bounded, and those of before a directory was opened hold in it")
     func withoutLog() throws {
-        let book = MarkBook(key: .known, marksMax: MarkBook.marksMax)
-        let before = book.stamp
+        let book = InvalidationIndex(key: .publiclyKnown, marksMax: InvalidationIndex.marksMax)
+        let before = book.version
         purge(0..<300_000, book)
-        #expect(book.takeFolded() > 100_000)
-        let late = book.lease()
+        #expect(book.takeFoldedCount() > 100_000)
+        let late = book.pin()
         book.apply([Self.url(1)], isSoft: false, now: .zero)
-        func effect(_ number: Int, _ stamp: Stamp) -> Mark.Effect? {
-            book.effect(on: Answer.key(number), tags: [], stamp: stamp)
+        func effect(_ number: Int, _ version: InvalidationVersion) -> InvalidationMark.Effect? {
+            book.effect(on: Answer.key(number), tags: [], version: version)
         }
-        #expect(effect(1_000_000, before) == .stale && effect(299_999, before) == .dead)
-        #expect(effect(1, late.stamp) == .dead && effect(2, late.stamp) == nil)
-        book.open(epoch: 1, RecoveredMarks(table: MarkTable(key: .known)))
-        #expect(effect(1, late.stamp) == .dead && effect(2, book.stamp) == nil)
-        #expect(effect(1_000_000, before) == .stale && effect(299_999, before) == .dead)
-        #expect(effect(1_000_000, Stamp(epoch: 0, count: .max)) == .stale, "what a log holds")
-        late.end()
+        #expect(effect(1_000_000, before) == .stale && effect(299_999, before) == .purged)
+        #expect(effect(1, late.version) == .purged && effect(2, late.version) == nil)
+        book.open(epoch: 1, RecoveredMarks(table: MarkTable(key: .publiclyKnown)))
+        #expect(effect(1, late.version) == .purged && effect(2, book.version) == nil)
+        #expect(effect(1_000_000, before) == .stale && effect(299_999, before) == .purged)
+        #expect(
+            effect(1_000_000, InvalidationVersion(epoch: 0, count: .max)) == .stale,
+            "what a log holds")
+        late.release()
     }
 
     @Test("what became one mark in a former process is not used stale, whatever comes later")
     func formerFold() {
-        let book = MarkBook()
-        let fold = Mark(.everything, isSoft: true, stamp: Stamp(epoch: 1, count: 5))
-        book.open(epoch: 2, RecoveredMarks(table: MarkTable([fold], key: .known)))
+        let book = InvalidationIndex()
+        let fold = InvalidationMark(
+            .everything, isSoft: true, version: InvalidationVersion(epoch: 1, count: 5))
+        book.open(epoch: 2, RecoveredMarks(table: MarkTable([fold], key: .publiclyKnown)))
         book.apply([Self.url(1)], isSoft: true, now: .zero + .seconds(7))
         func since(_ count: UInt64) -> Instant {
-            book.staleSince(Answer.key(1), tags: [], stamp: Stamp(epoch: 1, count: count))
+            book.staleSince(
+                Answer.key(1), tags: [], version: InvalidationVersion(epoch: 1, count: count))
         }
         #expect(since(4) == Instant(nanoseconds: .min))
         #expect(since(5) == .zero + .seconds(7))
@@ -256,46 +265,48 @@ struct ManyMarksTests {
 
     @Test("what was purged stays so in a directory of other marks, by their key or another")
     func otherDirectory() throws {
-        for key in [MarkKey.known, MarkKey(first: 1, second: 2)] {
-            let book = MarkBook(key: .known, marksMax: 1_000)
-            let old = book.stamp
-            let lease = book.lease()
+        for key in [MarkHashKey.publiclyKnown, MarkHashKey(first: 1, second: 2)] {
+            let book = InvalidationIndex(key: .publiclyKnown, marksMax: 1_000)
+            let old = book.version
+            let lease = book.pin()
             book.apply([Self.url(1)], isSoft: false, now: .zero)
-            let between = book.stamp
+            let between = book.version
             book.apply([Self.url(2)], isSoft: false, now: .zero)
             book.open(epoch: 9, RecoveredMarks(table: MarkTable(key: key)))
-            func effect(_ number: Int, _ stamp: Stamp) -> Mark.Effect? {
-                book.effect(on: Answer.key(number), tags: [], stamp: stamp)
+            func effect(_ number: Int, _ version: InvalidationVersion) -> InvalidationMark.Effect? {
+                book.effect(on: Answer.key(number), tags: [], version: version)
             }
             #expect(effect(1, old) != nil && effect(2, between) != nil)
-            #expect((effect(3, old) == .stale) == (key != .known))
-            #expect(effect(1, book.stamp) == nil && effect(2, book.stamp) == nil)
-            lease.end()
+            #expect((effect(3, old) == .stale) == (key != .publiclyKnown))
+            #expect(effect(1, book.version) == nil && effect(2, book.version) == nil)
+            lease.release()
         }
     }
 
     @Test("what is to be kept on disk waits for the journal, in its order, and not in vain")
     func journal() {
-        let book = MarkBook(isJournaled: true, marksMax: 1_000)
+        let book = InvalidationIndex(isJournaled: true, marksMax: 1_000)
         let heard = Mutex<[String]>([])
-        func wait(_ what: String, _ stamp: Stamp) {
-            book.whenKept(stamp) { isKept in heard.withLock { $0.append("\(what) \(isKept)") } }
+        func wait(_ what: String, _ version: InvalidationVersion) {
+            book.whenJournaled(version) { isKept in
+                heard.withLock { $0.append("\(what) \(isKept)") }
+            }
         }
-        book.open(epoch: 1, RecoveredMarks(table: MarkTable(key: .known)))
-        wait("first", book.stamp)
+        book.open(epoch: 1, RecoveredMarks(table: MarkTable(key: .publiclyKnown)))
+        wait("first", book.version)
         #expect(heard.withLock { $0 } == [])
-        book.keeps(upTo: book.stamp)
+        book.journaled(upTo: book.version)
         book.apply([Self.url(1)], isSoft: false, now: .zero)
-        let second = book.stamp
+        let second = book.version
         wait("second", second)
         wait("a forgotten one", .zero)
         book.apply([Self.url(2)], isSoft: false, now: .zero)
-        wait("third", book.stamp)
+        wait("third", book.version)
         #expect(heard.withLock { $0 } == ["first true"])
-        book.keeps(upTo: second)
+        book.journaled(upTo: second)
         #expect(
             heard.withLock { $0 } == ["first true", "second true", "a forgotten one true"])
-        book.failedToKeep()
+        book.journalFailed()
         #expect(heard.withLock { $0.last } == "third false")
     }
 }

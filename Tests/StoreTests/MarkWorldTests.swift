@@ -8,14 +8,14 @@ import Trials
 /// processes and the power end; a journal has all that is invalidated at once.
 private struct MarkWorld {
     let rig: LogRig
-    var dice: Dice
+    var dice: SplitMix64
     /// All answers that were ever stored under a name, with their stamps.
-    private var history: [Int: [(answer: Answer, stamp: Stamp)]] = [:]
+    private var history: [Int: [(response: Answer, version: InvalidationVersion)]] = [:]
     /// Marks that cover one of the entries.
-    private var marks: [Mark] = []
+    private var marks: [InvalidationMark] = []
     /// What is older than this may be held stale.
-    private var foldedTo = Stamp.zero
-    private var leases: [StampLease] = []
+    private var foldedTo = InvalidationVersion.zero
+    private var leases: [VersionPin] = []
     private(set) var wrongs: [String] = []
     /// How often what has happened.
     private(set) var drops = 0, folds = 0, hits = 0, covered = 0, damages = 0
@@ -23,7 +23,7 @@ private struct MarkWorld {
     private static let names = 24
 
     init(seed: UInt64) throws {
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
         rig = try LogRig(segments: 6, seed: seed)
         rig.marksMax = Self.marksMax
     }
@@ -33,11 +33,11 @@ private struct MarkWorld {
     mutating func step() throws {
         rig.now += 100
         switch Int.random(in: 0..<100, using: &dice) {
-        case 0..<35: try store(stamp: rig.log().view.stamp)
-        case 35..<40: leases.append(try rig.log().marks.lease())
+        case 0..<35: try store(version: rig.log().view.version)
+        case 35..<40: leases.append(try rig.log().marks.pin())
         case 40..<45:
             guard !leases.isEmpty else { return }
-            try store(stamp: leases.removeFirst().stamp)
+            try store(version: leases.removeFirst().version)
         case 45..<65: try invalidate()
         case 65..<94: try invalidateOthers()
         case 94..<97:
@@ -54,16 +54,16 @@ private struct MarkWorld {
         try rig.start()
         guard !rig.warnings.isEmpty else { return }
         damages += 1
-        foldedTo = try rig.log().view.stamp
+        foldedTo = try rig.log().view.version
     }
 
-    private mutating func store(stamp: Stamp) throws {
+    private mutating func store(version: InvalidationVersion) throws {
         let name = Int.random(in: 0..<Self.names, using: &dice)
-        let version = (history[name]?.count ?? 0) + 1
+        let number = (history[name]?.count ?? 0) + 1
         let bytes = Int.random(in: 0..<200_000, using: &dice)
-        let answer = Answer(name, version: version, bytes: bytes)
-        history[name, default: []].append((answer, stamp))
-        try rig.store(answer, stamp: stamp)
+        let response = Answer(name, version: number, bytes: bytes)
+        history[name, default: []].append((response, version))
+        try rig.store(response, version: version)
     }
 
     private mutating func invalidate() throws {
@@ -95,19 +95,20 @@ private struct MarkWorld {
     private mutating func apply(_ targets: [PurgeTarget], isSoft: Bool) throws {
         let log = try rig.log()
         let applied = try rig.invalidate(targets, isSoft: isSoft)
-        let stamp = log.marks.stamp
+        let version = log.marks.version
         if targets.count == 1 { marks += applied }
-        if log.marks.takeFolded() > 0 {
+        if log.marks.takeFoldedCount() > 0 {
             folds += 1
-            foldedTo = stamp
+            foldedTo = version
         }
         let before = log.marks.count
-        log.marks.ticked(leastElsewhere: { log.leastStamp }, heldElsewhere: log.held)
+        log.marks.pruneMarks(
+            leastVersionOnDisk: { log.leastVersion }, fingerprintsOnDisk: log.fingerprintsOnDisk)
         if log.marks.count < before { drops += 1 }
         // A journal keeps no more than may cover something.
         if rig.journal.count > 4 * Self.marksMax {
-            let least = min(log.marks.leastHeld(), log.leastStamp)
-            rig.journal.removeAll { $0.stamp <= least }
+            let least = min(log.marks.leastStoredVersion(), log.leastVersion)
+            rig.journal.removeAll { $0.version <= least }
         }
     }
 
@@ -117,17 +118,17 @@ private struct MarkWorld {
         for name in 0..<Self.names {
             guard let found = try rig.find(name) else { continue }
             guard
-                let (_, stamp) = history[name]?.first(where: { $0.answer.head == found.head })
+                let (_, version) = history[name]?.first(where: { $0.response.head == found.head })
             else {
                 wrongs.append("\(name) was never stored")
                 continue
             }
             let isCovered = marks.contains {
-                $0.effect(on: Answer.key(name), tags: [], stamp: stamp) != nil
+                $0.effect(on: Answer.key(name), tags: [], version: version) != nil
             }
-            if isCovered, !found.isStale { wrongs.append("\(name) of \(stamp) is served") }
-            if !isCovered, found.isStale, stamp >= foldedTo {
-                wrongs.append("\(name) of \(stamp) is stale, folded to \(foldedTo)")
+            if isCovered, !found.isStale { wrongs.append("\(name) of \(version) is served") }
+            if !isCovered, found.isStale, version >= foldedTo {
+                wrongs.append("\(name) of \(version) is stale, folded to \(foldedTo)")
             }
             hits += found.isStale ? 0 : 1
             covered += isCovered ? 1 : 0
@@ -138,7 +139,7 @@ private struct MarkWorld {
     }
 }
 
-@Suite("Worlds of marks and entries", .disabled(if: Trials.areFew))
+@Suite("Worlds of marks and entries", .disabled(if: Trials.isReduced))
 struct MarkWorldTests {
     @Test(
         "nothing that is covered is served, nothing else is stale, whatever is dropped and fails",
@@ -156,27 +157,27 @@ struct MarkWorldTests {
 
     @Test("of a node without a disk the same holds", arguments: Trials.seeds(1...4, long: 200))
     func memory(seed: UInt64) throws {
-        var dice = Dice(seed: 300 + seed)
+        var dice = SplitMix64(seed: 300 + seed)
         let marksMax = 64
-        let book = MarkBook(
-            key: MarkKey(first: seed, second: 1), marksMax: marksMax)
+        let book = InvalidationIndex(
+            key: MarkHashKey(first: seed, second: 1), marksMax: marksMax)
         let entries = Entries(limitBytes: 8 << 20, marks: book)
         // Seeds differ in how fast entries are asked for again, so that some worlds drop and some
         // fold.
         let names = seed % 2 == 0 ? 6 : 60
-        var marks: [Mark] = []
-        var leases: [StampLease] = []
-        var foldedTo = Stamp.zero
+        var marks: [InvalidationMark] = []
+        var leases: [VersionPin] = []
+        var foldedTo = InvalidationVersion.zero
         var (hits, covered, folds, drops) = (0, 0, 0, 0)
         for number in 0..<6_000 {
             let name = Int.random(in: 0..<names, using: &dice)
             switch Int.random(in: 0..<20, using: &dice) {
             case 0..<8: entries.put("\(name)", bytes: 10, tags: name % 3 == 0 ? [[7]] : [])
-            case 8 where leases.count < 3: leases.append(book.lease())
+            case 8 where leases.count < 3: leases.append(book.pin())
             case 9:
                 guard !leases.isEmpty else { continue }
                 let lease = leases.removeFirst()
-                entries.put("\(name)", bytes: 10, stamp: lease.stamp)
+                entries.put("\(name)", bytes: 10, version: lease.version)
             case 10..<17:
                 let target: PurgeTarget =
                     switch Int.random(in: 0..<60, using: &dice) {
@@ -188,31 +189,31 @@ struct MarkWorldTests {
                     default: .tag(Array("other/\(number)".utf8))
                     }
                 let isSoft = Bool.random(using: &dice)
-                let stamp = book.apply([target], isSoft: isSoft, now: .zero)
-                marks.append(Mark(target, isSoft: isSoft, stamp: stamp))
+                let version = book.apply([target], isSoft: isSoft, now: .zero)
+                marks.append(InvalidationMark(target, isSoft: isSoft, version: version))
                 if case .url(let url) = target {
-                    for key in URLName.keys(of: url) { entries.store.settle(key) }
+                    for key in URLName.keys(of: url) { entries.store.applyMarksForKey(key) }
                 }
             default:
                 let before = book.count
-                book.ticked(leastElsewhere: { .last }, heldElsewhere: { _ in [] })
+                book.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
                 drops += book.count < before ? 1 : 0
             }
-            if book.takeFolded() > 0 {
+            if book.takeFoldedCount() > 0 {
                 folds += 1
-                foldedTo = book.stamp
+                foldedTo = book.version
             }
             try #require(book.count <= marksMax)
             guard number % 7 == 0 else { continue }
             for name in 0..<names {
                 guard let found = entries.find("\(name)") else { continue }
-                let isStale = found.facts.freshUntil != .distantFuture
+                let isStale = found.metadata.freshUntil != .distantFuture
                 let isCovered = marks.contains {
-                    $0.effect(on: found.key, tags: found.tags, stamp: found.stamp) != nil
+                    $0.effect(on: found.key, tags: found.tags, version: found.version) != nil
                 }
                 try #require(!isCovered || isStale, "step \(number): \(name) is served")
                 try #require(
-                    isCovered || !isStale || found.stamp < foldedTo,
+                    isCovered || !isStale || found.version < foldedTo,
                     "step \(number): \(name) is stale")
                 hits += isStale ? 0 : 1
                 covered += isCovered ? 1 : 0

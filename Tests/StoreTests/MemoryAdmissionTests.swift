@@ -69,17 +69,17 @@ struct MemoryAdmissionTests {
         let store = entries.store
         let before = store.account.usedBytes
         let key = Entries.key("growing")
-        let reservation = FillReservation(store)
-        reservation.judgedHash = store.hash(key.span, 0..<key.count)
+        let reservation = FetchReservation(store)
+        reservation.admissionHash = store.hash(key.span, 0..<key.count)
         var steps = 0
         while reservation.grow(by: 64 << 10), steps < 1_000 { steps += 1 }
         // Up to a 16th of the memory it is not judged; then it is soon worth less.
         #expect(16...64 ~= steps)
-        #expect(reservation.heldBytes == steps * 64 << 10)
+        #expect(reservation.reservedBytes == steps * 64 << 10)
         #expect(store.account.usedBytes <= 16 << 20)
         // What is not kept has its window all the same.
         #expect(reservation.openWindow(large: 256 << 10, small: 32 << 10) == 256 << 10)
-        reservation.giveBack(reservation.heldBytes)
+        reservation.release(reservation.reservedBytes)
         #expect(store.account.usedBytes <= before)
     }
 
@@ -89,7 +89,7 @@ struct MemoryAdmissionTests {
         await withTaskGroup { group in
             for thread in UInt64(0)..<3 {
                 group.addTask { @concurrent in
-                    var dice = Dice(seed: thread)
+                    var dice = SplitMix64(seed: thread)
                     for _ in 0..<3_000 {
                         let name = "\(Int.random(in: 0..<500, using: &dice))"
                         guard entries.find(name) == nil else { continue }
@@ -103,6 +103,6 @@ struct MemoryAdmissionTests {
             }
         }
         #expect(entries.store.account.usedBytes == entries.store.account.indexedBytes)
-        #expect(entries.store.account.fillingBytes == 0)
+        #expect(entries.store.account.fetchBytes == 0)
     }
 }

@@ -23,8 +23,8 @@ struct KernelFiles {
         try FileManager.default.removeItem(atPath: "\(root.path)/\(path)")
     }
 
-    func read() -> MemoryReading {
-        MemoryFiles(proc: "\(root.path)/proc", groups: "\(root.path)/cgroup").read()
+    func read() -> SystemMemorySample {
+        KernelMemoryFiles(proc: "\(root.path)/proc", groups: "\(root.path)/cgroup").read()
     }
 }
 
@@ -81,10 +81,10 @@ private let machine = [
     """,
 ]
 
-private let machineBound = MemoryReading.Bound(
+private let machineBound = SystemMemorySample.Bound(
     name: "machine", limitBytes: 8 << 30, workingBytes: 2 << 30)
 
-private func group(_ name: String, _ limitMiB: Int) -> MemoryReading.Bound {
+private func group(_ name: String, _ limitMiB: Int) -> SystemMemorySample.Bound {
     .init(name: "control group \(name)", limitBytes: limitMiB << 20, workingBytes: 60 << 20)
 }
 
@@ -103,7 +103,8 @@ struct MemoryFilesTests {
                 ["cgroup/memory.pressure": "some avg10=1.00\nfull avg10=17.05 avg60=0.00\n"]))
         #expect(
             files.read()
-                == MemoryReading(bounds: [group("/", 256), machineBound], stalledPermille: 170))
+                == SystemMemorySample(
+                    bounds: [group("/", 256), machineBound], stalledPermille: 170))
     }
 
     @Test("version 2, nested: every group above is a bound, and of max and high the lower counts")
@@ -116,7 +117,7 @@ struct MemoryFilesTests {
                 version2("a.slice/b/c/", max: "max")))
         #expect(
             files.read()
-                == MemoryReading(
+                == SystemMemorySample(
                     bounds: [group("/a.slice/b", 300), group("/a.slice", 512), machineBound],
                     stalledPermille: 34))
     }
@@ -161,7 +162,7 @@ struct MemoryFilesTests {
                 ["cgroup/unified/a/memory.pressure": "full avg10=100.00 avg60=0.00\n"]))
         #expect(
             files.read()
-                == MemoryReading(
+                == SystemMemorySample(
                     bounds: [group("/a", 256), machineBound], stalledPermille: 1_000))
     }
 
@@ -177,10 +178,10 @@ struct MemoryFilesTests {
     func none() throws {
         let files = try KernelFiles(machine)
         #expect(
-            files.read() == MemoryReading(bounds: [machineBound], stalledPermille: 34))
+            files.read() == SystemMemorySample(bounds: [machineBound], stalledPermille: 34))
         try files.remove("proc/meminfo")
         try files.remove("proc/pressure/memory")
-        #expect(files.read() == MemoryReading(bounds: []))
+        #expect(files.read() == SystemMemorySample(bounds: []))
     }
 
     @Test("a limit that is changed and a process that is moved are seen at the next look")
@@ -229,11 +230,12 @@ struct MemoryFilesTests {
             together(
                 machine, ["proc/self/cgroup": "0::/\n"], version2("", max: "\(1 << 28)"),
                 ["cgroup/\(name)": huge]))
-        var rule = PressureRule()
-        let use = PressureRule.Use(configuredBytes: 1 << 30, usedBytes: 1 << 30, fillingBytes: 0)
+        var rule = MemoryPressurePolicy()
+        let use = MemoryPressurePolicy.Usage(
+            configuredBytes: 1 << 30, usedBytes: 1 << 30, fetchBytes: 0)
         #expect(
-            rule.looked(now: .zero, use: use, reading: files.read()).limitBytes
-                == (name == "memory.current" ? PressureRule.floorBytes : 1 << 30))
+            rule.evaluate(now: .zero, usage: use, sample: files.read()).limitBytes
+                == (name == "memory.current" ? MemoryPressurePolicy.floorBytes : 1 << 30))
     }
 
     @Test(
@@ -249,7 +251,7 @@ struct MemoryFilesTests {
 
     @Test("this machine's own files are understood")
     func thisMachine() throws {
-        let reading = MemoryFiles().read()
+        let reading = KernelMemoryFiles().read()
         #expect(reading.bounds.contains { $0.name == "machine" })
         #expect(reading.bounds.allSatisfy { $0.limitBytes > 0 })
     }

@@ -15,11 +15,11 @@ struct MemoryLimitTests {
     @Test("a lower limit on bytes is kept when it is adopted, a higher one is filled again")
     func bytes() {
         fill()
-        entries.store.adopt(limitBytes: 1 << 20, entriesMax: 0)
+        entries.store.applyLimits(limitBytes: 1 << 20, entriesMax: 0)
         #expect(entries.store.account.usedBytes <= 1 << 20)
         #expect(entries.store.account.usedBytes > (1 << 20) - 200_000)
         #expect(entries.store.configuredBytes == 1 << 20)
-        entries.store.adopt(limitBytes: 8 << 20, entriesMax: 0)
+        entries.store.applyLimits(limitBytes: 8 << 20, entriesMax: 0)
         fill()
         #expect(entries.store.account.usedBytes > 7 << 20)
         #expect(entries.store.account.usedBytes <= 8 << 20)
@@ -29,12 +29,12 @@ struct MemoryLimitTests {
     func entryCount() {
         fill(2_000, bytes: 100)
         #expect(entries.store.count == 2_000)
-        entries.store.adopt(limitBytes: 16 << 20, entriesMax: 700)
+        entries.store.applyLimits(limitBytes: 16 << 20, entriesMax: 700)
         #expect(entries.store.count == 700)
         entries.put("one more", bytes: 100)
         #expect(entries.store.count == 700)
         #expect(entries.find("one more") != nil)
-        entries.store.adopt(limitBytes: 16 << 20, entriesMax: 0)
+        entries.store.applyLimits(limitBytes: 16 << 20, entriesMax: 0)
         entries.put("and another", bytes: 100)
         #expect(entries.store.count == 701)
     }
@@ -44,27 +44,27 @@ struct MemoryLimitTests {
     func lowerOfTwo() {
         let store = entries.store
         fill()
-        store.press(toBytes: 2 << 20)
+        store.setPressureLimit(bytes: 2 << 20)
         #expect(store.account.limitBytes == 2 << 20 && store.account.usedBytes <= 2 << 20)
         #expect(store.configuredBytes == 16 << 20)
-        store.adopt(limitBytes: 4 << 20, entriesMax: 0)
+        store.applyLimits(limitBytes: 4 << 20, entriesMax: 0)
         #expect(store.account.limitBytes == 2 << 20)
-        store.adopt(limitBytes: 1 << 20, entriesMax: 0)
+        store.applyLimits(limitBytes: 1 << 20, entriesMax: 0)
         #expect(store.account.limitBytes == 1 << 20 && store.account.usedBytes <= 1 << 20)
-        store.press(toBytes: nil)
+        store.setPressureLimit(bytes: nil)
         #expect(store.account.limitBytes == 1 << 20)
-        store.adopt(limitBytes: 4 << 20, entriesMax: 0)
+        store.applyLimits(limitBytes: 4 << 20, entriesMax: 0)
         #expect(store.account.limitBytes == 4 << 20)
     }
 
     @Test("what nobody reads goes before what is being read")
     func readersAreSpared() {
-        var held: [Resident] = []
+        var held: [MemoryEntry] = []
         for number in 0..<100 {
-            guard let resident = entries.put("\(number)", bytes: 60_000) else { continue }
-            if number % 4 == 0 { held.append(resident) }
+            guard let entry = entries.put("\(number)", bytes: 60_000) else { continue }
+            if number % 4 == 0 { held.append(entry) }
         }
-        entries.store.press(toBytes: 2 << 20)
+        entries.store.setPressureLimit(bytes: 2 << 20)
         #expect(entries.store.account.usedBytes <= 2 << 20)
         #expect(held.allSatisfy { entries.find(name(of: $0)) != nil })
     }
@@ -72,7 +72,7 @@ struct MemoryLimitTests {
     @Test("a limit below what is being read empties the tier and is kept when readers let go")
     func readersHold() {
         var held = (0..<100).compactMap { entries.put("\($0)", bytes: 60_000) }
-        entries.store.press(toBytes: 1 << 20)
+        entries.store.setPressureLimit(bytes: 1 << 20)
         #expect(entries.store.account.usedBytes > 5 << 20)
         #expect(entries.store.account.limitBytes == 1 << 20)
         #expect(entries.store.count == 0 && held.count == 100)
@@ -88,7 +88,7 @@ struct MemoryLimitTests {
         await withTaskGroup(of: Void.self) { group in
             for writer in UInt64(0)..<2 {
                 group.addTask {
-                    var dice = Dice(seed: writer)
+                    var dice = SplitMix64(seed: writer)
                     for _ in 0..<20_000 {
                         let name = "\(Int.random(in: 0..<3_000, using: &dice))"
                         if entries.find(name) == nil { entries.put(name, bytes: 6_000) }
@@ -96,20 +96,20 @@ struct MemoryLimitTests {
                 }
             }
             group.addTask {
-                var dice = Dice(seed: 9)
+                var dice = SplitMix64(seed: 9)
                 for _ in 0..<200 {
                     let bytes = Int.random(in: 1...16, using: &dice) << 20
                     if Bool.random(using: &dice) {
-                        store.press(toBytes: bytes)
+                        store.setPressureLimit(bytes: bytes)
                     } else {
                         let most = Int.random(in: 0...2, using: &dice) * 500
-                        store.adopt(limitBytes: bytes, entriesMax: most)
+                        store.applyLimits(limitBytes: bytes, entriesMax: most)
                     }
                 }
             }
         }
-        store.press(toBytes: nil)
-        store.adopt(limitBytes: 3 << 20, entriesMax: 300)
+        store.setPressureLimit(bytes: nil)
+        store.applyLimits(limitBytes: 3 << 20, entriesMax: 300)
         #expect(store.account.usedBytes <= 3 << 20)
         #expect(store.account.usedBytes == store.account.indexedBytes)
         #expect(store.count <= 300)
@@ -122,16 +122,16 @@ struct MemoryLimitTests {
         let large = Entries(limitBytes: 512 << 20)
         for number in 0..<2_500 { large.put("\(number)", bytes: 100_000) }
         let before = try residentBytes()
-        large.store.press(toBytes: 16 << 20)
-        Allocator.returnFreeMemory()
+        large.store.setPressureLimit(bytes: 16 << 20)
+        Allocator.releaseFreeMemory()
         let freed = try before - residentBytes()
         // Other tests of this process allocate meanwhile: of 230 MiB, so much has to be seen.
         #expect(freed > 128 << 20, "\(freed >> 20) MiB")
         #expect(large.store.count > 0)
     }
 
-    private func name(of resident: Resident) -> String {
-        String(decoding: resident.key, as: UTF8.self).split(separator: "/").last.map(String.init)
+    private func name(of entry: MemoryEntry) -> String {
+        String(decoding: entry.key, as: UTF8.self).split(separator: "/").last.map(String.init)
             ?? ""
     }
 

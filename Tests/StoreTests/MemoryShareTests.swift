@@ -9,7 +9,7 @@ struct MemoryShareTests {
 
     @Test("a site's entries never take more than its share, whatever is stored and replaced")
     func limitHolds() {
-        var dice = Dice(seed: 3)
+        var dice = SplitMix64(seed: 3)
         for _ in 0..<3_000 {
             let name = "\(Int.random(in: 0..<400, using: &dice))"
             let bytes = Int.random(in: 0...60_000, using: &dice)
@@ -79,14 +79,14 @@ struct MemoryShareTests {
         entries.put("a", bytes: 1000, share: share)
         for number in 0..<1000 { entries.put("other\(number)", bytes: 60_000) }
         #expect(entries.find("a") == nil || share.usedBytes == bytes)
-        entries.store.adopt(limitBytes: 0, entriesMax: 0)
+        entries.store.applyLimits(limitBytes: 0, entriesMax: 0)
         #expect(share.usedBytes == 0)
     }
 
     @Test("a share that is changed holds for what comes next")
     func changed() {
         for number in 0..<30 { entries.put("\(number)", bytes: 60_000, share: share) }
-        share.adopt(percent: 10)
+        share.setPercent(10)
         entries.put("next", bytes: 1000, share: share)
         #expect(share.usedBytes <= (8 << 20) / 10)
         #expect(entries.find("next") != nil)
@@ -98,7 +98,7 @@ struct MemoryShareTests {
         await withTaskGroup { group in
             for thread in 0..<4 {
                 group.addTask { @concurrent in
-                    var dice = Dice(seed: UInt64(thread))
+                    var dice = SplitMix64(seed: UInt64(thread))
                     for _ in 0..<500 {
                         let name = "\(Int.random(in: 0..<100, using: &dice))"
                         entries.put(name, bytes: 50_000, share: share)

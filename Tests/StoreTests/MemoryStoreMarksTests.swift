@@ -10,13 +10,13 @@ import Trials
 @Suite("What was invalidated is not found in memory")
 struct MemoryStoreMarksTests {
     private let entries = Entries(limitBytes: 1 << 20)
-    private var marks: MarkBook { entries.store.marks }
+    private var marks: InvalidationIndex { entries.store.marks }
 
     /// Invalidates as a node does.
     private func mark(_ target: PurgeTarget, isSoft: Bool = false, at seconds: Int64 = 1) {
         marks.apply([target], isSoft: isSoft, now: .zero + .seconds(seconds))
         guard case .url(let name) = target else { return }
-        for key in URLName.keys(of: name) { entries.store.settle(key) }
+        for key in URLName.keys(of: name) { entries.store.applyMarksForKey(key) }
     }
 
     private static let covering: [PurgeTarget] = [
@@ -50,7 +50,7 @@ struct MemoryStoreMarksTests {
         let count = entries.store.count
         mark(target, isSoft: true, at: 7)
         let found = try #require(entries.find("a/photo"))
-        #expect(found.facts.freshUntil == .zero + .seconds(7))
+        #expect(found.metadata.freshUntil == .zero + .seconds(7))
         #expect(found.body.size == 100 && entries.store.count == count)
         mark(target, isSoft: true, at: 20)
         #expect(entries.find("a/photo") === found, "it is stale already")
@@ -58,33 +58,33 @@ struct MemoryStoreMarksTests {
 
     @Test("what was asked for before a mark is not kept, whenever it comes")
     func late() {
-        let before = marks.stamp
+        let before = marks.version
         mark(.url(Array("origin/photo".utf8)))
-        #expect(entries.put("photo", bytes: 10, stamp: before) == nil)
+        #expect(entries.put("photo", bytes: 10, version: before) == nil)
         #expect(entries.find("photo") == nil)
         entries.put("photo", bytes: 10, marker: 1)
-        #expect(entries.put("photo", bytes: 10, marker: 2, stamp: before) == nil)
+        #expect(entries.put("photo", bytes: 10, marker: 2, version: before) == nil)
         #expect(entries.find("photo") != nil, "nor does it take the place of what is newer")
     }
 
     @Test("what was asked for before a soft mark is stale, whenever it comes")
     func lateSoft() {
-        let before = marks.stamp
+        let before = marks.version
         mark(.tag([1]), isSoft: true, at: 3)
-        entries.put("photo", bytes: 10, tags: [[1]], stamp: before)
-        #expect(entries.find("photo")?.facts.freshUntil == .zero + .seconds(3))
+        entries.put("photo", bytes: 10, tags: [[1]], version: before)
+        #expect(entries.find("photo")?.metadata.freshUntil == .zero + .seconds(3))
     }
 
     @Test("where nobody knows what was invalidated, all is stale for ever")
     func unknown() {
         entries.put("photo", bytes: 10)
         marks.apply([.everything], isSoft: true, now: nil)
-        #expect(entries.find("photo")?.facts.freshUntil == Instant(nanoseconds: .min))
+        #expect(entries.find("photo")?.metadata.freshUntil == Instant(nanoseconds: .min))
         mark(.everything, isSoft: true, at: 9)
-        #expect(entries.find("photo")?.facts.freshUntil == Instant(nanoseconds: .min))
+        #expect(entries.find("photo")?.metadata.freshUntil == Instant(nanoseconds: .min))
         entries.put("photo", bytes: 10)
         mark(.everything, isSoft: true, at: 20)
-        #expect(entries.find("photo")?.facts.freshUntil == .zero + .seconds(20))
+        #expect(entries.find("photo")?.metadata.freshUntil == .zero + .seconds(20))
     }
 
     @Test("a variant goes with its URL")
@@ -101,7 +101,7 @@ struct MemoryStoreMarksTests {
         for variant in variants { entries.put(variant, bytes: 10) }
         entries.put("photo", bytes: 0, flags: .isVariantIndex, tags: variants.map(Entries.key))
         mark(.url(Array("origin/photo".utf8)))
-        entries.store.settle(Entries.key("photo"))
+        entries.store.applyMarksForKey(Entries.key("photo"))
         #expect(entries.store.count == 0)
     }
 
@@ -109,21 +109,22 @@ struct MemoryStoreMarksTests {
     func walk() throws {
         let entries = Entries(limitBytes: 1 << 20, shardCount: 1)
         let store = entries.store
-        let old = store.marks.stamp
+        let old = store.marks.version
         let low = try #require(entries.put("a", bytes: 10))
         store.marks.apply([.url(Array("other".utf8))], isSoft: false, now: .zero)
         let high = try #require(entries.put("b", bytes: 10))
-        let first = store.places.leastStamp(inShard: 0, below: nil, atMost: 1)
-        #expect(first.least == store.marks.stamp && first.next == 1)
+        let first = store.contents.leastVersion(inShard: 0, below: nil, atMost: 1)
+        #expect(first.least == store.marks.version && first.next == 1)
         // The place that was given up last is taken first.
         store.remove(low)
         store.remove(high)
-        entries.put("a", bytes: 10, stamp: old)
-        let second = store.places.leastStamp(inShard: 0, below: first.next, atMost: 1)
+        entries.put("a", bytes: 10, version: old)
+        let second = store.contents.leastVersion(inShard: 0, below: first.next, atMost: 1)
         #expect(second.least == old && second.next == nil)
         entries.put("a", bytes: 10)
         #expect(
-            store.places.leastStamp(inShard: 0, below: nil, atMost: 9).least == store.marks.stamp)
+            store.contents.leastVersion(inShard: 0, below: nil, atMost: 9).least
+                == store.marks.version)
     }
 
     /// Puts the entry in again and again, each time as one that was asked for well before.
@@ -136,11 +137,11 @@ struct MemoryStoreMarksTests {
         }
 
         func run() {
-            var stamp = entries.store.marks.stamp
+            var version = entries.store.marks.version
             while !isOver.load(ordering: .relaxed) {
-                let next = entries.store.marks.stamp
-                entries.put("photo", bytes: 10, stamp: stamp)
-                stamp = next
+                let next = entries.store.marks.version
+                entries.put("photo", bytes: 10, version: version)
+                version = next
             }
         }
 
@@ -159,9 +160,9 @@ struct MemoryStoreMarksTests {
         for _ in 0..<20_000 {
             let mark = marks.apply(
                 [.url(Array("origin/photo".utf8))], isSoft: false, now: .zero)
-            entries.store.settle(key)
-            guard let found = entries.find("photo"), found.stamp < mark else { continue }
-            Issue.record("found \(found.stamp) after \(mark)")
+            entries.store.applyMarksForKey(key)
+            guard let found = entries.find("photo"), found.version < mark else { continue }
+            Issue.record("found \(found.version) after \(mark)")
             break
         }
         writer.stop()
@@ -174,40 +175,42 @@ struct MarkBookTests {
     private let key = Array("http://origin/photo".utf8)
     private let url = PurgeTarget.url(Array("origin/photo".utf8))
 
-    private func effect(_ book: MarkBook, _ stamp: Stamp) -> Mark.Effect? {
-        book.effect(on: key, tags: [], stamp: stamp)
+    private func effect(_ book: InvalidationIndex, _ version: InvalidationVersion)
+        -> InvalidationMark.Effect?
+    {
+        book.effect(on: key, tags: [], version: version)
     }
 
     @Test("what was invalidated before there was a log covers all that the log holds")
     func beforeLog() throws {
-        let book = MarkBook(key: .known, marksMax: 100)
+        let book = InvalidationIndex(key: .publiclyKnown, marksMax: 100)
         book.apply([url], isSoft: false, now: .zero)
-        book.open(epoch: 4, RecoveredMarks(table: MarkTable(key: .known)))
-        #expect(effect(book, Stamp(epoch: 3, count: 99)) == .dead)
-        #expect(effect(book, Stamp(epoch: 4, count: 0)) == .dead)
-        #expect(effect(book, book.stamp) == nil)
+        book.open(epoch: 4, RecoveredMarks(table: MarkTable(key: .publiclyKnown)))
+        #expect(effect(book, InvalidationVersion(epoch: 3, count: 99)) == .purged)
+        #expect(effect(book, InvalidationVersion(epoch: 4, count: 0)) == .purged)
+        #expect(effect(book, book.version) == nil)
     }
 
     /// Applies marks, and looks whether those that it has applied cover what is just older.
     private final class Applier: Sendable {
-        let book: MarkBook
+        let book: InvalidationIndex
         let missed = Atomic<Int>(0)
         private let isOver = Atomic<Bool>(false)
 
-        init(_ book: MarkBook) {
+        init(_ book: InvalidationIndex) {
             self.book = book
         }
 
         func run() {
-            var asked: [Stamp] = []
+            var asked: [InvalidationVersion] = []
             for number in 0... {
-                asked.append(book.stamp)
+                asked.append(book.version)
                 book.apply([.tag(Array("\(number)".utf8))], isSoft: false, now: .zero)
                 // Those of some time, and not each time, for the writer is to have its turn, too.
                 let looks = number % 16 == 0 ? max(0, number - 400)...number : number...number
                 let isMissed = looks.contains {
                     let tags = [Array("\($0)".utf8)]
-                    return book.effect(on: Answer.key(0), tags: tags, stamp: asked[$0]) == nil
+                    return book.effect(on: Answer.key(0), tags: tags, version: asked[$0]) == nil
                 }
                 if isMissed { missed.add(1, ordering: .relaxed) }
                 if isOver.load(ordering: .relaxed) { return }
@@ -221,19 +224,19 @@ struct MarkBookTests {
 
     @Test(
         "what is applied while others are dropped and kept is not lost from memory",
-        .disabled(if: Trials.areFew))
+        .disabled(if: Trials.isReduced))
     func concurrent() async throws {
-        let book = MarkBook(key: .known, marksMax: 1_000)
+        let book = InvalidationIndex(key: .publiclyKnown, marksMax: 1_000)
         let applier = Applier(book)
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()
         threads.submit { _ in applier.run() }
         var pieces = 0
-        while book.stamp.count < 100_000 {
-            let lease = book.lease()
-            book.ticked(leastElsewhere: { .last }, heldElsewhere: { _ in [] })
-            pieces += book.pieces(after: .zero, upTo: lease.stamp).count
-            lease.end()
+        while book.version.count < 100_000 {
+            let lease = book.pin()
+            book.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
+            pieces += book.encodedChunks(after: .zero, upTo: lease.version).count
+            lease.release()
         }
         applier.stop()
         try await threads.shutdownGracefully()
@@ -244,11 +247,11 @@ struct MarkBookTests {
     @Test("a segment that is begun before the journal has a mark promises nothing of it")
     func segment() throws {
         let rig = try LogRig(segments: 4, seed: 3)
-        let log = try rig.start(MarkBook(isJournaled: true, marksMax: 100))
-        let before = log.view.stamp
-        log.marks.keeps(upTo: before)
+        let log = try rig.start(InvalidationIndex(isJournaled: true, marksMax: 100))
+        let before = log.view.version
+        log.marks.journaled(upTo: before)
         log.marks.apply([url], isSoft: false, now: .zero)
-        try rig.store(Answer(1, version: 1, bytes: 10), stamp: before)
+        try rig.store(Answer(1, version: 1, bytes: 10), version: before)
         rig.kill()
         try rig.start()
         #expect(rig.warnings.isEmpty, "a start finds no mark missing")

@@ -10,19 +10,19 @@ struct MemoryStoreTests {
     func limitHolds() {
         let limit = 2 << 20
         let entries = Entries(limitBytes: limit)
-        var dice = Dice(seed: 7)
-        var held: [Resident] = []
+        var dice = SplitMix64(seed: 7)
+        var held: [MemoryEntry] = []
         for step in 0..<4_000 {
             let bytes = Int.random(in: 0...(step % 50 == 0 ? 400_000 : 20_000), using: &dice)
             let name = "\(Int.random(in: 0..<300, using: &dice))"
-            if let resident = entries.put(name, bytes: bytes), step % 17 == 0 {
-                held.append(resident)
+            if let entry = entries.put(name, bytes: bytes), step % 17 == 0 {
+                held.append(entry)
             }
             if held.count > 8 { held.removeFirst() }
             #expect(entries.store.account.usedBytes <= limit)
             #expect(entries.store.account.pinnedBytes <= limit / 4 + 500_000)
         }
-        #expect(entries.store.evictions[.room] > 0)
+        #expect(entries.store.evictions[.byteLimit] > 0)
         held = []
         #expect(entries.store.account.usedBytes == entries.store.account.indexedBytes)
     }
@@ -31,7 +31,7 @@ struct MemoryStoreTests {
     func agreesWithADictionary(seed: UInt64) {
         let entries = Entries(limitBytes: 64 << 20)
         var model: [String: UInt8] = [:]
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         for _ in 0..<3_000 {
             let name = "\(Int.random(in: 0..<200, using: &dice))"
             switch Int.random(in: 0..<4, using: &dice) {
@@ -40,7 +40,7 @@ struct MemoryStoreTests {
                 entries.put(name, bytes: Int.random(in: 1...100, using: &dice), marker: marker)
                 model[name] = marker
             case 1:
-                if let resident = entries.find(name) { entries.store.remove(resident) }
+                if let entry = entries.find(name) { entries.store.remove(entry) }
                 model[name] = nil
             default:
                 let found = entries.find(name)?.body.chunks[0].getInteger(at: 0, as: UInt8.self)
@@ -67,10 +67,10 @@ struct MemoryStoreTests {
     func everythingIsHeld() {
         let limit = 1 << 20
         let entries = Entries(limitBytes: limit)
-        var held: [Resident] = []
+        var held: [MemoryEntry] = []
         for number in 0..<40 {
-            guard let resident = entries.put("\(number)", bytes: 100_000) else { break }
-            held.append(resident)
+            guard let entry = entries.put("\(number)", bytes: 100_000) else { break }
+            held.append(entry)
         }
         #expect(held.count < 40)
         #expect(entries.put("more", bytes: 100_000) == nil)
@@ -104,7 +104,7 @@ struct MemoryStoreTests {
         let most = await withTaskGroup(of: Int.self) { group in
             for writer in UInt64(0)..<4 {
                 group.addTask {
-                    var dice = Dice(seed: writer)
+                    var dice = SplitMix64(seed: writer)
                     var most = 0
                     for _ in 0..<20_000 {
                         entries.put("\(Int.random(in: 0..<40, using: &dice))", bytes: 10)
@@ -124,7 +124,7 @@ struct MemoryStoreTests {
     func overheadOfAnyLength() {
         let entries = Entries(limitBytes: 1 << 20)
         for bodyBytes: UInt64 in [.max, 1 << 63, (1 << 63) - 1] {
-            let overhead = Resident.overhead(
+            let overhead = MemoryEntry.overhead(
                 keyBytes: 2_000, headBytes: 20_000, bodyBytes: bodyBytes)
             #expect(overhead > 1 << 20)
             #expect(!entries.store.reserve(overhead + BodyLayout.capacity(bodyBytes)))

@@ -73,7 +73,7 @@ struct NodeDirectoryTests {
         directory = nil
         try file.write([0xFF].span, at: 30)
         directory = try open(second)
-        #expect(directory?.identityDamage == .checksum)
+        #expect(directory?.identityDamage == .checksumMismatch)
         #expect(directory?.identity.nodeID == second && directory?.identity.bootEpoch == 1)
         directory = nil
         try DiskFile(root.path + "/node-0/identity", creates: false).truncate(to: 50)
@@ -83,19 +83,19 @@ struct NodeDirectoryTests {
 
     @Test("the name of the directory is the same for who takes it later, and no other's")
     func name() {
-        var dice = Dice(seed: 1)
+        var dice = SplitMix64(seed: 1)
         let names = ["/a/node-0", "/b/c/node-0", "/a/node-1"]
         let ids = names.map { NodeID(named: NodeID.directoryName, in: $0, using: &dice) }
-        #expect(ids[0].isNamesake(of: ids[1]) && ids[0] != ids[1])
-        #expect(!ids[0].isNamesake(of: ids[2]))
+        #expect(ids[0].hasSameName(as: ids[1]) && ids[0] != ids[1])
+        #expect(!ids[0].hasSameName(as: ids[2]))
         let nowhere = NodeID(named: NodeID.directoryName, in: nil, using: &dice)
-        #expect(!nowhere.isNamesake(of: ids[0]))
+        #expect(!nowhere.hasSameName(as: ids[0]))
     }
 
     @Test("a root that cannot be made is refused with its path")
     func noRoot() {
         let path = "/proc/nuthatch"
-        let error = #expect(throws: NodeDirectory.Refusal.self) {
+        let error = #expect(throws: NodeDirectory.ClaimError.self) {
             try NodeDirectory(below: path, newID: { _ in first }, wall: 0) { _ in 1 }
         }
         #expect(error.map { "\($0)" }?.contains(path) == true)
@@ -117,9 +117,9 @@ struct NodeDirectoryTests {
         #expect(try file.read(100, at: 1 << 20 - 10).count == 10)
         #expect(try file.read(100, at: 1 << 21).isEmpty)
         var room = [UInt8](repeating: 0, count: 10_001)
-        let isThere = try file.readAtOnce(10_000, at: 4_097, into: &room)
+        let isThere = try file.readNonblocking(10_000, at: 4_097, into: &room)
         #expect(!isThere || room == bytes + [0])
-        let isPastEnd = try file.readAtOnce(100, at: 1 << 20 - 10, into: &room)
+        let isPastEnd = try file.readNonblocking(100, at: 1 << 20 - 10, into: &room)
         #expect(!isPastEnd)
     }
 

@@ -24,18 +24,18 @@ struct SegmentFilesTests {
         let header = SegmentHeader(
             nodeID: directory.identity.nodeID, segmentBytes: Self.segmentBytes,
             sequence: UInt64(number) + 1, salt: UInt64(number) &* 0x9E37_79B9_7F4A_7C15 | 1,
-            openedAt: .zero, openedWall: 0, queue: 0)
+            openedAtVersion: .zero, openedWall: 0, queue: 0)
         try file.write(header.bytes.span, at: 0)
         var offset = UInt64(DiskFormat.headerBytes)
         var entries: [SegmentFooter.Entry] = []
         for index in 0..<count {
-            let answer = Answer(number * 16 + index, version: 1, bytes: 5_000 + index)
-            var record = answer.record(stamp: .zero, now: 0)
+            let response = Answer(number * 16 + index, version: 1, bytes: 5_000 + index)
+            var record = response.record(version: .zero, now: 0)
             let seed = DiskFormat.chunkSeed(salt: header.salt, offset: offset, number: 0)
-            record.chunkSums = [XXH64.hash(answer.body.span, seed: seed)]
+            record.chunkSums = [XXH64.hash(response.body.span, seed: seed)]
             try file.write(
                 record.metaBytes(salt: header.salt, offset: offset).span, at: offset)
-            try file.write(answer.body.span, at: offset + UInt64(record.extent.metaBytes))
+            try file.write(response.body.span, at: offset + UInt64(record.extent.metaBytes))
             entries.append(SegmentFooter.Entry(record, at: offset))
             offset += UInt64(record.extent.recordBytes)
         }
@@ -60,7 +60,7 @@ struct SegmentFilesTests {
         }
         #expect(entries[0] == closed)
         #expect(entries[1] == unclosed)
-        #expect(outcomes[2] == .discarded(.foreign))
+        #expect(outcomes[2] == .discarded(.badMagic))
         #expect(entries[3] == Array(cut.prefix(1)))
     }
 
@@ -86,6 +86,6 @@ struct SegmentFilesTests {
         var other = node.identity
         other.nodeID = NodeID(low: other.nodeID.low ^ 1, high: other.nodeID.high)
         let file = try DiskFile("\(node.path)/\(SegmentFiles.name(0))", creates: false)
-        #expect(SegmentFiles.recover(file, other) == .discarded(.otherNode))
+        #expect(SegmentFiles.recover(file, other) == .discarded(.nodeMismatch))
     }
 }

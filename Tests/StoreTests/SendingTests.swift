@@ -23,7 +23,7 @@ struct SendingTests {
     private let ends: Ends
     private let now: Int64 = 1_795_000_000_000
     private let answer = Answer(1, version: 1, bytes: 90_000)
-    private var checked = CheckedRecords()
+    private var checked = VerifiedRecordCache()
 
     /// A socket whose send buffer has room for a record, and what is at its other end.
     private struct Ends {
@@ -63,26 +63,29 @@ struct SendingTests {
         ) { _ in UInt64(plan.segmentBytes) }
         log = try DiskLog.open(
             directory,
-            .init(plan: plan, ageLimit: .seconds(1_000_000), keys: (3, 4), dice: Dice(seed: 5)),
-            directory.identity, figures: DiskFigures(), formerWall: 0, now: now
+            .init(
+                plan: plan, ageLimit: .seconds(1_000_000), keys: (3, 4), random: SplitMix64(seed: 5)
+            ),
+            directory.identity, figures: DiskCounters(), formerWall: 0, now: now
         ) { _ in }
         ends = Ends()
         try store(answer)
-        var room = [UInt8](repeating: 0, count: DiskView.roomBytes)
-        let found = log.view.readAtOnce(Answer.name(1), key: Answer.key(1), room: &room)
-        guard case .whole(let reading, _) = found else { throw DiskDamage.truncated }
+        var room = [UInt8](repeating: 0, count: DiskView.bufferBytes)
+        let found = log.view.readNonblocking(Answer.name(1), key: Answer.key(1), buffer: &room)
+        guard case .complete(let reading, _) = found else { throw DiskFormatError.truncated }
         checked.add(reading, now: .zero)
     }
 
-    private func store(_ answer: Answer) throws {
+    private func store(_ response: Answer) throws {
         _ = try log.store(
-            answer.record(stamp: log.view.stamp, now: now), body: answer.pieces, now: now)
+            response.record(version: log.view.version, now: now), body: response.pieces, now: now)
     }
 
-    private func head(of number: Int = 1, at now: Instant = .zero) -> DiskReading? {
-        var room = [UInt8](repeating: 0, count: DiskView.roomBytes)
+    private func head(of number: Int = 1, at now: Instant = .zero) -> DiskRecordHandle? {
+        var room = [UInt8](repeating: 0, count: DiskView.bufferBytes)
         return log.view.readHead(
-            Answer.name(number), key: Answer.key(number), checked: checked, room: &room, now: now)
+            Answer.name(number), key: Answer.key(number), verified: checked, buffer: &room, now: now
+        )
     }
 
     @Test("what was checked of late is sent as it is, until the check is old")
@@ -94,7 +97,7 @@ struct SendingTests {
         #expect(log.view.send(reading, to: ends.near) == answer.body.count)
         let isWhole = ends.receive(answer.body.count) == answer.body
         #expect(isWhole)
-        let last = Instant.zero + CheckedRecords.trust
+        let last = Instant.zero + VerifiedRecordCache.verificationLifetime
         #expect(head(at: last - Interval.milliseconds(1)) != nil)
         #expect(head(at: last) == nil)
         #expect(head(of: 2) == nil, "it was never read")
@@ -114,11 +117,11 @@ struct SendingTests {
         defer { ends.close() }
         let reading = try #require(head())
         #expect(log.view.send(reading, to: ends.near) == answer.body.count)
-        for number in 100..<130 where log.view.isStill(reading) {
+        for number in 100..<130 where log.view.isCurrent(reading) {
             try store(Answer(number, version: 1, bytes: 300_000))
         }
         for number in 200..<220 { try store(Answer(number, version: 1, bytes: 300_000)) }
-        #expect(!log.view.isStill(reading))
+        #expect(!log.view.isCurrent(reading))
         let isWhole = ends.receive(answer.body.count) == answer.body
         #expect(isWhole)
         #expect(log.view.send(reading, to: ends.near) == 0)

@@ -134,7 +134,7 @@ final class SimulatedFile: VolumeFile {
         }
     }
 
-    @unsafe func readAtOnce(
+    @unsafe func readNonblocking(
         at offset: UInt64, into room: UnsafeMutableRawBufferPointer
     ) throws(DiskFile.Failure) -> Bool {
         guard volume.edit({ $0.isCached }) else { return false }

@@ -116,7 +116,7 @@ final class SimulatedVolume: DiskVolume {
 
     /// The power fails and comes back: each sector of each write that was not synced is there or
     /// not.
-    func losePower(using dice: inout Dice) {
+    func losePower(using dice: inout SplitMix64) {
         state.withLock { state in
             for index in state.contents.indices { state.contents[index].losePower(using: &dice) }
             let count = Int.random(in: 0...state.namings.count, using: &dice)
@@ -175,7 +175,7 @@ extension SimulatedVolume.Content {
         pending = []
     }
 
-    mutating func losePower(using dice: inout Dice) {
+    mutating func losePower(using dice: inout SplitMix64) {
         for change in pending {
             let fate = Int.random(in: 0..<3, using: &dice)
             guard case .bytes(let bytes, let offset) = change else {

@@ -5,8 +5,8 @@ import Tiers
 
 @Suite("The file that says by which rules answers are tagged")
 struct TaggingFileTests {
-    private func note(_ rules: UInt64, sites: Int = 3) -> TaggingNote {
-        var note = TaggingNote()
+    private func note(_ rules: UInt64, sites: Int = 3) -> TagRuleFingerprints {
+        var note = TagRuleFingerprints()
         for site in 0..<sites { note["\(site).test"] = rules &+ UInt64(site) }
         return note
     }
@@ -14,33 +14,34 @@ struct TaggingFileTests {
     @Test("what was written is read, also by another process and after a power failure")
     func written() throws {
         let volume = SimulatedVolume()
-        #expect(try TaggingFile(volume).read() == TaggingNote())
-        var dice = Dice(seed: 1)
+        #expect(try TagRuleFile(volume).read() == TagRuleFingerprints())
+        var dice = SplitMix64(seed: 1)
         for (number, sites) in [3, 40, 1, 0, 2].enumerated() {
             let note = note(UInt64(number * 100), sites: sites)
-            try TaggingFile(volume).write(note)
-            #expect(try TaggingFile(volume).read() == note)
+            try TagRuleFile(volume).write(note)
+            #expect(try TagRuleFile(volume).read() == note)
             volume.losePower(using: &dice)
-            #expect(try TaggingFile(volume).read() == note)
+            #expect(try TagRuleFile(volume).read() == note)
         }
     }
 
     @Test("wherever a write fails, and then the power: the note is one of the two, or none")
     func torn() throws {
         let (old, new) = (note(1, sites: 100), note(500, sites: 90))
-        var met: Set<TaggingNote> = []
+        var met: Set<TagRuleFingerprints> = []
         for seed in 0..<60 as Range<UInt64> {
-            var dice = Dice(seed: seed)
+            var dice = SplitMix64(seed: seed)
             for operation in 0..<5 {
                 let volume = SimulatedVolume()
-                try TaggingFile(volume).write(old)
+                try TagRuleFile(volume).write(old)
                 let first = volume.operations + operation
                 volume.edit { $0.operations = first..<first + 1 }
-                let isWritten = (try? TaggingFile(volume).write(new)) != nil
-                if !isWritten { #expect(try TaggingFile(volume).read() == TaggingNote()) }
+                let isWritten = (try? TagRuleFile(volume).write(new)) != nil
+                if !isWritten { #expect(try TagRuleFile(volume).read() == TagRuleFingerprints()) }
                 volume.losePower(using: &dice)
-                let found = try TaggingFile(volume).read()
-                #expect(isWritten ? found == new : [old, new, TaggingNote()].contains(found))
+                let found = try TagRuleFile(volume).read()
+                #expect(
+                    isWritten ? found == new : [old, new, TagRuleFingerprints()].contains(found))
                 met.insert(found)
             }
         }
@@ -51,8 +52,8 @@ struct TaggingFileTests {
     func others() throws {
         let volume = SimulatedVolume()
         try volume.open("originals", creates: true).write([1, 2, 3].span, at: 0)
-        #expect(try TaggingFile(volume).read() == TaggingNote())
+        #expect(try TagRuleFile(volume).read() == TagRuleFingerprints())
         volume.edit { $0.unopenable = ["originals"] }
-        #expect(throws: DiskFile.Failure.self) { try TaggingFile(volume).read() }
+        #expect(throws: DiskFile.Failure.self) { try TagRuleFile(volume).read() }
     }
 }

@@ -5,13 +5,13 @@ import Testing
 struct CountersTests {
     @Test("a snapshot is the sum over loops and node")
     func snapshotIsTheSum() {
-        let loops = [LoopCounters(), LoopCounters(), LoopCounters()]
+        let loops = [EventLoopCounters(), EventLoopCounters(), EventLoopCounters()]
         let node = NodeCounters()
         for (index, metric) in Metric.allCases.enumerated() {
             for (loop, counters) in loops.enumerated() { counters.add(metric, index * (loop + 1)) }
             node.add(metric, index)
         }
-        let snapshot = Snapshot(loops: loops, node: node)
+        let snapshot = MetricsSnapshot(loops: loops, node: node)
         for (index, metric) in Metric.allCases.enumerated() {
             #expect(snapshot[metric] == UInt64(7 * index), "\(metric)")
         }
@@ -19,17 +19,17 @@ struct CountersTests {
 
     @Test("what one loop opens another may close")
     func gaugesCrossLoops() {
-        let loops = [LoopCounters(), LoopCounters()]
+        let loops = [EventLoopCounters(), EventLoopCounters()]
         loops[0].add(.waiters, 3)
         loops[1].add(.waiters, -2)
-        #expect(Snapshot(loops: loops, node: NodeCounters())[.waiters] == 1)
+        #expect(MetricsSnapshot(loops: loops, node: NodeCounters())[.waiters] == 1)
     }
 
     @Test("a gauge read between its two ends is not below nothing")
     func gaugesDoNotWrap() {
-        let loop = LoopCounters()
+        let loop = EventLoopCounters()
         loop.add(.waiters, -1)
-        #expect(Snapshot(loops: [loop], node: NodeCounters())[.waiters] == 0)
+        #expect(MetricsSnapshot(loops: [loop], node: NodeCounters())[.waiters] == 0)
     }
 
     @Test("a node's gauge is replaced, not added to")
@@ -38,7 +38,7 @@ struct CountersTests {
         node.set(.memoryEntries, to: 5)
         node.set(.memoryEntries, to: 4)
         node.add(.memoryEntries)
-        #expect(Snapshot(loops: [], node: node)[.memoryEntries] == 5)
+        #expect(MetricsSnapshot(loops: [], node: node)[.memoryEntries] == 5)
     }
 
     @Test("the node's counters lose nothing when several threads add at once")
@@ -51,17 +51,18 @@ struct CountersTests {
                 }
             }
         }
-        #expect(Snapshot(loops: [], node: node)[.accessLinesDropped] == 1_600_000)
+        #expect(MetricsSnapshot(loops: [], node: node)[.accessLinesDropped] == 1_600_000)
     }
 
     @Test(
         "an answer is counted by its status",
         arguments: [
-            (200, .answersSuccess), (204, .answersSuccess), (206, .answersPartial),
-            (301, .answersRedirected), (304, .answersNotModified), (400, .answersClientError),
-            (431, .answersClientError), (500, .answersServerError), (504, .answersServerError),
+            (200, .responsesSuccess), (204, .responsesSuccess), (206, .responsesPartial),
+            (301, .responsesRedirected), (304, .responsesNotModified), (400, .responsesClientError),
+            (431, .responsesClientError), (500, .responsesServerError),
+            (504, .responsesServerError),
         ] as [(UInt16, Metric)])
     func answersAreCountedByStatus(status: UInt16, metric: Metric) {
-        #expect(Metric.answers(status: status) == metric)
+        #expect(Metric.responses(status: status) == metric)
     }
 }

@@ -46,8 +46,8 @@ struct MetricTableTests {
         #expect(try /nuthatch(_[a-z]+)+/.wholeMatch(in: family.name) != nil)
         #expect(family.name.hasSuffix("_total") == (family.kind == .counter))
         for unit in ["bytes", "seconds", "ratio"] {
-            #expect(family.stem.hasSuffix("_" + unit) == (family.unit == unit))
-            #expect(family.stem.contains("_\(unit)_") == false)
+            #expect(family.baseName.hasSuffix("_" + unit) == (family.unit == unit))
+            #expect(family.baseName.contains("_\(unit)_") == false)
         }
         #expect(try /[a-z]+/.wholeMatch(in: family.unit) != nil)
         #expect(family.divisor == 1 || ["seconds", "ratio"].contains(family.unit))
@@ -57,7 +57,7 @@ struct MetricTableTests {
     func namesAreUnique() {
         let names = MetricFamily.table.flatMap { family in
             switch family.kind {
-            case .counter: [family.stem, family.name]
+            case .counter: [family.baseName, family.name]
             case .gauge: [family.name]
             case .histogram: [family.name] + ["_bucket", "_sum", "_count"].map { family.name + $0 }
             }

@@ -9,9 +9,9 @@ struct OutcomeTests {
             for (nanoseconds, bucket) in [
                 (bound * 1_000 - 1, place), (bound * 1_000, place), (bound * 1_000 + 1, place + 1),
             ] {
-                let loop = LoopOutcomes()
+                let loop = OutcomeHistograms()
                 loop.add(.peer, nanoseconds: Int64(nanoseconds), bodyBytes: 7)
-                let row = OutcomeFigures([loop])[.peer]
+                let row = OutcomeSnapshot([loop])[.peer]
                 #expect(row.counts.firstIndex(of: 1) == bucket && row.count == 1)
                 #expect(row.nanoseconds == nanoseconds && row.bodyBytes == 7)
             }
@@ -20,13 +20,13 @@ struct OutcomeTests {
 
     @Test("outcomes do not mix, loops add up, and a clock that goes back counts as nothing")
     func sums() {
-        let loops = [LoopOutcomes(), LoopOutcomes()]
-        for (place, outcome) in Outcome.allCases.enumerated() {
+        let loops = [OutcomeHistograms(), OutcomeHistograms()]
+        for (place, outcome) in CacheOutcome.allCases.enumerated() {
             for loop in loops {
                 for _ in 0...place { loop.add(outcome, nanoseconds: -5, bodyBytes: 3) }
             }
         }
-        for (place, row) in OutcomeFigures(loops).rows.enumerated() {
+        for (place, row) in OutcomeSnapshot(loops).rows.enumerated() {
             let count = UInt64(2 * (place + 1))
             #expect(row.outcome.rawValue == place && row.counts[0] == count && row.count == count)
             #expect(row.nanoseconds == 0 && row.bodyBytes == 3 * count)

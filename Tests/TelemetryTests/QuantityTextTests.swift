@@ -35,7 +35,7 @@ struct QuantityTextTests {
             (UInt64.max, "18446744073709551615B"),
         ] as [(UInt64, String)])
     func sizesAreShown(bytes: UInt64, text: String) {
-        #expect(SizeText.render(bytes) == text)
+        #expect(SizeText.format(bytes) == text)
         #expect(SizeText.parse(text) == bytes)
     }
 
@@ -66,7 +66,7 @@ struct QuantityTextTests {
             (86_400_000, "1d"),
         ] as [(Int64, String)])
     func durationsAreShown(milliseconds: Int64, text: String) {
-        #expect(DurationText.render(.milliseconds(milliseconds)) == text)
+        #expect(DurationText.format(.milliseconds(milliseconds)) == text)
         #expect(DurationText.parse(text) == .milliseconds(milliseconds))
     }
 }

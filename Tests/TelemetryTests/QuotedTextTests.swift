@@ -14,7 +14,7 @@ struct QuotedTextTests {
         ])
     func escapes(text: String, quoted: String) {
         #expect(text.quoted() == quoted)
-        #expect(text.onOneLine == text || quoted.contains("\\"))
+        #expect(text.singleLine == text || quoted.contains("\\"))
     }
 
     @Test("a long text is cut and says so")

@@ -11,10 +11,10 @@ struct SiteCountersTests {
                 counters.add(metric, place + number)
             }
         }
-        let figures = SiteFigures(name: "a", counters: loops)
+        let figures = SiteSnapshot(name: "a", counters: loops)
         for (place, metric) in SiteMetric.allCases.enumerated() {
             #expect(figures[metric] == UInt64(3 * place + 3), "\(metric)")
         }
-        #expect(SiteFigures(name: "a", counters: [])[.requests(.hit)] == 0)
+        #expect(SiteSnapshot(name: "a", counters: [])[.requests(.hit)] == 0)
     }
 }

@@ -17,7 +17,7 @@ struct SpaceSavingTests {
         "no count is too small, none too large by more than its error, and who came often is there",
         arguments: 1...20)
     func bounds(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var saving = SpaceSaving(countersMax: 32)
         var truth: [UInt64: UInt64] = [:]
         for _ in 0..<5_000 {
@@ -40,9 +40,9 @@ struct SpaceSavingTests {
         var saving = SpaceSaving(countersMax: 4)
         saving.add(1, times: 8)
         saving.add(2)
-        saving.age()
+        saving.decay()
         #expect(saving.counters.map(\.key) == [1] && saving.counters[0].count == 4)
-        for _ in 0..<3 { saving.age() }
+        for _ in 0..<3 { saving.decay() }
         #expect(saving.counters.isEmpty)
     }
 }

@@ -5,9 +5,9 @@ import Tiers
 @Suite("Memory of connections that have gone")
 struct ConnectionMemoryRuleTests {
     private func returns(_ looks: [(second: Int, open: Int)]) -> [Int] {
-        var rule = ConnectionMemoryRule()
+        var rule = ConnectionMemoryTrimPolicy()
         return looks.filter { look in
-            rule.looked(now: .zero + .seconds(Int64(look.second)), open: look.open)
+            rule.evaluate(now: .zero + .seconds(Int64(look.second)), openConnections: look.open)
         }.map(\.second)
     }
 

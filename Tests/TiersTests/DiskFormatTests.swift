@@ -49,7 +49,7 @@ struct DiskFormatTests {
         let footer = try SegmentFooter(
             bytes.span.extracting(bytes.count - size..<bytes.count), header: header)
         #expect(footer == sample.footer)
-        #expect(footer.leastStamp == Stamp(epoch: 6, count: 90))
+        #expect(footer.leastVersion == InvalidationVersion(epoch: 6, count: 90))
         for (entry, record) in zip(footer.entries, sample.records) {
             let start = Int(entry.offsetUnits) * DiskFormat.unitBytes
             let meta = bytes.span.extracting(start..<start + record.extent.metaBytes)
@@ -60,26 +60,28 @@ struct DiskFormatTests {
 
     @Test("a number that nothing can be counted on from is damage, whatever the checksum says")
     func counts() {
-        func fault(_ read: () throws(DiskDamage) -> Void) -> DiskDamage? {
-            do throws(DiskDamage) { try read() } catch { return error }
+        func fault(_ read: () throws(DiskFormatError) -> Void) -> DiskFormatError? {
+            do throws(DiskFormatError) { try read() } catch { return error }
             return nil
         }
         let size = SampleSegment.bytesCount
         for (count, damage) in [
-            (DiskFormat.countMax, nil), (DiskFormat.countMax + 1, .count), (.max, .count),
-        ] as [(UInt64, DiskDamage?)] {
+            (DiskFormat.countMax, nil), (DiskFormat.countMax + 1, .counterOutOfRange),
+            (.max, .counterOutOfRange),
+        ] as [(UInt64, DiskFormatError?)] {
             let identity = NodeIdentity(
                 nodeID: .sample, bootEpoch: count, segmentBytes: size, newestWall: 0
             ).bytes
             let header = SegmentHeader(
-                nodeID: .sample, segmentBytes: size, sequence: count, salt: 1, openedAt: .zero,
+                nodeID: .sample, segmentBytes: size, sequence: count, salt: 1,
+                openedAtVersion: .zero,
                 openedWall: 0, queue: 0
             ).bytes
-            let identityFault = fault { () throws(DiskDamage) in
+            let identityFault = fault { () throws(DiskFormatError) in
                 _ = try NodeIdentity(identity.span)
             }
             #expect(identityFault == damage)
-            let segmentFault = fault { () throws(DiskDamage) in
+            let segmentFault = fault { () throws(DiskFormatError) in
                 _ = try SegmentHeader(header.span, nodeID: .sample, segmentBytes: size)
             }
             #expect(segmentFault == damage)
@@ -93,22 +95,22 @@ struct DiskFormatTests {
         let other = NodeID(low: 1, high: 1)
         func refusal(
             _ bytes: [UInt8], _ id: NodeID = .sample, _ size: UInt64 = size
-        ) -> DiskDamage? {
-            do throws(DiskDamage) {
+        ) -> DiskFormatError? {
+            do throws(DiskFormatError) {
                 _ = try SegmentHeader(bytes.span, nodeID: id, segmentBytes: size)
                 return nil
             } catch { return error }
         }
         #expect(refusal(sample.bytes) == nil)
-        #expect(refusal(sample.bytes, other) == .otherNode)
-        #expect(refusal(sample.bytes, .sample, 1) == .otherSize(size))
+        #expect(refusal(sample.bytes, other) == .nodeMismatch)
+        #expect(refusal(sample.bytes, .sample, 1) == .segmentSizeMismatch(size))
         #expect(refusal(Array(sample.bytes.prefix(100))) == .truncated)
-        #expect(refusal([UInt8](repeating: 0, count: 4096)) == .foreign)
+        #expect(refusal([UInt8](repeating: 0, count: 4096)) == .badMagic)
         var newer = sample.bytes
         newer[8] = 2
-        #expect(refusal(newer) == .version(major: 2))
+        #expect(refusal(newer) == .unsupportedVersion(major: 2))
         var flipped = sample.bytes
         flipped[3000] ^= 1
-        #expect(refusal(flipped) == .checksum)
+        #expect(refusal(flipped) == .checksumMismatch)
     }
 }

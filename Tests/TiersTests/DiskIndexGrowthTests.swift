@@ -10,7 +10,7 @@ import Trials
     private static let countMin = 1_000
 
     private static func digest(_ number: Int) -> EntryDigest {
-        var dice = Dice(seed: UInt64(number))
+        var dice = SplitMix64(seed: UInt64(number))
         return EntryDigest(first: dice.next(), second: dice.next())
     }
 
@@ -136,7 +136,7 @@ import Trials
         "A walk in parts meets all that stay, whatever comes and goes meanwhile",
         arguments: 0..<20)
     func walkInParts(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var index = DiskIndex(key0: dice.next(), key1: dice.next())
         for number in 0..<2_000 { index.insert(Self.digest(number), Self.entry(number)) }
         var met: Set<EntryDigest> = []

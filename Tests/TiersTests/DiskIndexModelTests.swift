@@ -18,14 +18,14 @@ import Trials
 
     private struct Run: ~Copyable {
         var history: History
-        var dice: Dice
+        var dice: SplitMix64
         var index: DiskIndex
         var model: [EntryDigest: DiskEntry] = [:]
         var fills = true
 
         init(_ history: History) {
             self.history = history
-            dice = Dice(seed: history.seed)
+            dice = SplitMix64(seed: history.seed)
             index = DiskIndex(key0: dice.next(), key1: dice.next())
         }
     }
@@ -83,13 +83,13 @@ import Trials
     }
 
     private static func digest(_ run: inout Run) -> EntryDigest {
-        var dice = Dice(seed: run.dice.next() % run.history.digests)
+        var dice = SplitMix64(seed: run.dice.next() % run.history.digests)
         return EntryDigest(
             first: dice.next() << run.history.sharedBits,
             second: dice.next() << run.history.sharedBits)
     }
 
-    private static func entry(_ dice: inout Dice) -> DiskEntry {
+    private static func entry(_ dice: inout SplitMix64) -> DiskEntry {
         DiskEntry(
             location: DiskLocation(
                 segment: UInt16(truncatingIfNeeded: dice.next()),

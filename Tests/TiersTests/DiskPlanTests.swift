@@ -26,7 +26,7 @@ struct DiskPlanTests {
         "from the least limit to 100 TiB, all files together stay below it and use most of it",
         arguments: [0, 64 << 20, 1 << 40] as [UInt64])
     func withinLimit(object: UInt64) throws {
-        var dice = Dice(seed: 1)
+        var dice = SplitMix64(seed: 1)
         var limit = DiskPlan.limitBytesMin
         while limit <= 100 << 40 {
             let plan = try plan(limit, object: object)
@@ -99,7 +99,7 @@ struct DiskPlanTests {
         let used =
             UInt64(plan.segments) * UInt64(plan.segmentBytes + Self.overhead)
         #expect(used <= limit, "\(plan) takes \(used) of \(limit) bytes")
-        #expect(plan.segments >= SegmentLedger.Settings.segmentsMin)
+        #expect(plan.segments >= SegmentAllocator.Settings.segmentsMin)
         return used
     }
 }

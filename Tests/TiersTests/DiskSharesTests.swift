@@ -6,18 +6,18 @@ import Tiers
 struct DiskSharesTests {
     private func number(_ key: String) -> UInt16 {
         let bytes = Array(key.utf8)
-        return DiskShare.number(ofKey: bytes.span)
+        return DiskShareID.number(ofKey: bytes.span)
     }
 
     private func host(_ host: String) -> UInt16 {
         let bytes = Array(host.utf8)
-        return DiskShare.number(ofHost: bytes.span)
+        return DiskShareID.number(ofHost: bytes.span)
     }
 
     @Test("an image counts to nobody's, whatever its URL")
     func images() {
         for key in ["http://a.example/", "https://a.example//b/", "", "/", "x//a/"] {
-            #expect(number(key) == DiskShare.images)
+            #expect(number(key) == DiskShareID.images)
         }
     }
 
@@ -37,28 +37,30 @@ struct DiskSharesTests {
 
     @Test("without limits nothing is limited")
     func none() {
-        #expect(DiskShares().isEmpty)
-        #expect(DiskShares().limit(of: host("a")) == nil)
+        #expect(DiskShareLimits().isEmpty)
+        #expect(DiskShareLimits().limit(of: host("a")) == nil)
     }
 
     @Test("a site has its own limit or none, all other hosts have that of the rest")
     func groups() throws {
-        var shares = DiskShares()
-        shares.name(Array("a".utf8), percent: 20)
-        shares.name(Array("b".utf8), percent: nil)
+        var shares = DiskShareLimits()
+        shares.setHostLimit(Array("a".utf8), percent: 20)
+        shares.setHostLimit(Array("b".utf8), percent: nil)
         #expect(!shares.isEmpty)
         let own = try #require(shares.limit(of: host("a")))
         #expect(own.group == .host(host("a")) && own.percent == 20)
         #expect(shares.limit(of: host("b")) == nil)
         #expect(shares.limit(of: host("c")) == nil)
-        shares.limitOthers(percent: 5)
+        shares.setDefaultLimit(percent: 5)
         let rest = try #require(shares.limit(of: host("c")))
         #expect(rest.group == .others && rest.percent == 5)
         #expect(shares.limit(of: host("b")) == nil)
-        #expect(shares.limit(of: DiskShare.images) == nil)
-        #expect(shares.holds(host("c"), in: .others) && shares.holds(host("a"), in: own.group))
-        #expect(!shares.holds(host("a"), in: .others) && !shares.holds(host("b"), in: .others))
-        #expect(!shares.holds(DiskShare.images, in: .others))
+        #expect(shares.limit(of: DiskShareID.images) == nil)
+        #expect(
+            shares.contains(host("c"), in: .others) && shares.contains(host("a"), in: own.group))
+        #expect(
+            !shares.contains(host("a"), in: .others) && !shares.contains(host("b"), in: .others))
+        #expect(!shares.contains(DiskShareID.images, in: .others))
     }
 
     @Test("an entry of the index keeps its share through all that changes")
@@ -76,9 +78,10 @@ struct DiskSharesTests {
     func footer() throws {
         let header = SegmentHeader(
             nodeID: NodeID(low: 1, high: 2), segmentBytes: 1 << 20, sequence: 3, salt: 4,
-            openedAt: .zero, openedWall: 0, queue: 0)
+            openedAtVersion: .zero, openedWall: 0, queue: 0)
         let entry = SegmentFooter.Entry(
-            digest: EntryDigest(first: 5, second: 6), offsetUnits: 64, units: 4, stamp: .zero,
+            digest: EntryDigest(first: 5, second: 6), offsetUnits: 64, units: 4,
+            invalidationVersion: .zero,
             lastAccess: 7, accessCount: 8, share: 999)
         let footer = SegmentFooter(entries: [entry], recordsEnd: 8192, sequence: 3)
         let bytes = footer.bytes(salt: 4, segmentBytes: 1 << 20)

@@ -87,7 +87,7 @@ private let sharedTraces: URL? = {
 }()
 
 /// The whole traces, where they lie beside the package (`../shared/traces`).
-@Suite(.enabled(if: sharedTraces != nil && !Trials.areFew))
+@Suite(.enabled(if: sharedTraces != nil && !Trials.isReduced))
 struct EvictionWholeTraceTests {
     private static func read(_ name: String) throws -> EvictionTrace {
         let folder = try #require(sharedTraces)

@@ -4,13 +4,13 @@ import Tiers
 import Trials
 
 /// What the policies are worth where some objects are large, told by synthetic traces.
-@Suite(.disabled(if: Trials.areFew))
+@Suite(.disabled(if: Trials.isReduced))
 struct EvictionMixTests {
     @Test(
         "One large newcomer after the other flushes nothing that is worth more", arguments: [1, 16])
     func largeNewcomers(shards: Int) {
-        let trace = EvictionMix.largeNewcomers.trace
-        let quiet = EvictionFigures(of: trace, without: 1 << 20)
+        let trace = SyntheticTrace.largeNewcomers.trace
+        let quiet = ReplayStatistics(of: trace, without: 1 << 20)
         let ours = trace.replay(.nuthatch, capacityBytes: 64 << 20, shards: shards)
         let paper = trace.replay(.s3fifo, capacityBytes: 64 << 20)
         #expect(ours.objectMissRatio < paper.objectMissRatio)
@@ -20,7 +20,7 @@ struct EvictionMixTests {
 
     @Test("A disk's segments hold the large objects of a web mix, as long as enough remain")
     func segments() {
-        let trace = EvictionMix.webMix.trace
+        let trace = SyntheticTrace.webMix.trace
         let bytes = 1812 << 20
         let plan = trace.replay(.nuthatchDisk, capacityBytes: bytes)
         let fine = trace.replay(.nuthatchDisk, capacityBytes: bytes, segments: 113)
@@ -42,7 +42,7 @@ struct EvictionMixTests {
 
     @Test("Memory in front of a disk misses what memory alone does, or less")
     func bothTiers() {
-        let trace = EvictionMix.webMix.trace
+        let trace = SyntheticTrace.webMix.trace
         let both = trace.replay(.nuthatchBoth, capacityBytes: 640 << 20)
         let memory = trace.replay(.nuthatch, capacityBytes: 64 << 20)
         #expect(both.misses < both.memoryMisses)
@@ -50,7 +50,7 @@ struct EvictionMixTests {
     }
 }
 
-extension EvictionFigures {
+extension ReplayStatistics {
     /// Misses of 64 MiB of memory on the trace, of which what is larger than `bytes` is stored
     /// nowhere.
     fileprivate init(of trace: EvictionTrace, without bytes: Int) {

@@ -7,14 +7,14 @@ struct FrequencySketchTests {
     @Test("a key is never counted too few, and as a rule not too many")
     func estimates() {
         var sketch = FrequencySketch(words: 1_024)
-        var dice = Dice(seed: 1)
+        var dice = SplitMix64(seed: 1)
         var counts: [UInt64: UInt8] = [:]
         for _ in 0..<3_000 {
             // Few keys are wanted often, many once.
             let hash = dice.next() % (Bool.random(using: &dice) ? 30 : 3_000)
             let mixed = hash &* 0xD6E8_FEB8_6659_FD93
             counts[mixed, default: 0] = min(15, counts[mixed, default: 0] + 1)
-            _ = sketch.use(mixed)
+            _ = sketch.increment(mixed)
         }
         #expect(counts.allSatisfy { sketch.frequency($0.key) >= $0.value })
         let exact = counts.count { sketch.frequency($0.key) == $0.value }
@@ -25,7 +25,7 @@ struct FrequencySketchTests {
     @Test("a use gives the estimate with this use in it, up to 15")
     func uses() {
         var sketch = FrequencySketch(words: 64)
-        let given = (0..<20).map { _ in sketch.use(77) }
+        let given = (0..<20).map { _ in sketch.increment(77) }
         #expect(given == (1...15).map { UInt8($0) } + Array(repeating: 15, count: 5))
         #expect(sketch.frequency(77) == 15)
     }
@@ -33,9 +33,9 @@ struct FrequencySketchTests {
     @Test("what was popular once is forgotten")
     func ageing() {
         var sketch = FrequencySketch(words: 64)
-        for _ in 0..<15 { _ = sketch.use(77) }
-        var dice = Dice(seed: 2)
-        for _ in 0..<640 where sketch.frequency(77) == 15 { _ = sketch.use(dice.next()) }
+        for _ in 0..<15 { _ = sketch.increment(77) }
+        var dice = SplitMix64(seed: 2)
+        for _ in 0..<640 where sketch.frequency(77) == 15 { _ = sketch.increment(dice.next()) }
         #expect(sketch.frequency(77) == 7)
     }
 }

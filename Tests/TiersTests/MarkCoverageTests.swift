@@ -4,20 +4,22 @@ import Tiers
 
 @Suite("What a mark covers")
 struct MarkCoverageTests {
-    private static let stamp = Stamp(epoch: 3, count: 5)
+    private static let stamp = InvalidationVersion(epoch: 3, count: 5)
 
     private func covers(
-        _ target: PurgeTarget, _ key: String, tags: [String] = [], stamp: Stamp = .zero
+        _ target: PurgeTarget, _ key: String, tags: [String] = [],
+        version: InvalidationVersion = .zero
     ) -> Bool {
-        effect(target, key, tags: tags, stamp: stamp) != nil
+        effect(target, key, tags: tags, version: version) != nil
     }
 
     private func effect(
-        _ target: PurgeTarget, _ key: String, tags: [String] = [], stamp: Stamp = .zero,
+        _ target: PurgeTarget, _ key: String, tags: [String] = [],
+        version: InvalidationVersion = .zero,
         isSoft: Bool = false
-    ) -> Mark.Effect? {
-        Mark(target, isSoft: isSoft, stamp: Self.stamp).effect(
-            on: Array(key.utf8), tags: tags.map { Array($0.utf8) }, stamp: stamp)
+    ) -> InvalidationMark.Effect? {
+        InvalidationMark(target, isSoft: isSoft, version: Self.stamp).effect(
+            on: Array(key.utf8), tags: tags.map { Array($0.utf8) }, version: version)
     }
 
     private func host(_ text: String) -> PurgeTarget {
@@ -31,13 +33,16 @@ struct MarkCoverageTests {
 
     @Test("what was asked for before the mark is dead or stale, what came after is neither")
     func stamps() {
-        let before = Stamp(epoch: 3, count: 4)
-        #expect(effect(.everything, "http://a/b", stamp: before) == .dead)
-        #expect(effect(.everything, "http://a/b", stamp: before, isSoft: true) == .stale)
-        #expect(effect(.everything, "http://a/b", stamp: Self.stamp) == nil)
-        #expect(effect(.everything, "http://a/b", stamp: Stamp(epoch: 4, count: 0)) == nil)
+        let before = InvalidationVersion(epoch: 3, count: 4)
+        #expect(effect(.everything, "http://a/b", version: before) == .purged)
+        #expect(effect(.everything, "http://a/b", version: before, isSoft: true) == .stale)
+        #expect(effect(.everything, "http://a/b", version: Self.stamp) == nil)
         #expect(
-            effect(.everything, "http://a/b", stamp: Stamp(epoch: 2, count: 99)) == .dead)
+            effect(.everything, "http://a/b", version: InvalidationVersion(epoch: 4, count: 0))
+                == nil)
+        #expect(
+            effect(.everything, "http://a/b", version: InvalidationVersion(epoch: 2, count: 99))
+                == .purged)
     }
 
     @Test("a URL and a tag cover themselves")
@@ -127,22 +132,22 @@ struct MarkCoverageTests {
 @Suite("What a start takes over")
 struct LogRecoveryTests {
     private let header = SegmentHeader(
-        nodeID: .sample, segmentBytes: 1 << 20, sequence: 1, salt: 2, openedAt: .zero,
+        nodeID: .sample, segmentBytes: 1 << 20, sequence: 1, salt: 2, openedAtVersion: .zero,
         openedWall: 0, queue: SegmentQueue.main.rawValue)
 
     /// A closed segment of `entries`, or one that was not closed.
     private func segment(
         _ entries: [SegmentFooter.Entry], isClosed: Bool = true
-    ) throws -> SegmentRecovery.Segment {
+    ) throws -> SegmentRecovery.RecoveredSegment {
         var recovery = SegmentRecovery(nodeID: .sample, segmentBytes: 1 << 20)
-        recovery.read(header.bytes.span)
+        recovery.bytesRead(header.bytes.span)
         let footer = SegmentFooter(entries: entries, recordsEnd: 1 << 16, sequence: 1)
         let bytes = footer.bytes(salt: 2, segmentBytes: 1 << 20)
         let trailer = Array(bytes.suffix(SegmentFooter.trailerBytes))
-        recovery.read(trailer.span)
-        recovery.read(bytes.span)
+        recovery.bytesRead(trailer.span)
+        recovery.bytesRead(bytes.span)
         guard case .recovered(var segment) = try #require(recovery.outcome) else {
-            throw DiskDamage.foreign
+            throw DiskFormatError.badMagic
         }
         segment.needsFooter = !isClosed
         return segment
@@ -153,7 +158,8 @@ struct LogRecoveryTests {
     ) -> SegmentFooter.Entry {
         SegmentFooter.Entry(
             digest: self.name(name).digest, offsetUnits: unit, units: 4,
-            stamp: Stamp(epoch: 1, count: count), lastAccess: lastAccess, accessCount: 300)
+            invalidationVersion: InvalidationVersion(epoch: 1, count: count),
+            lastAccess: lastAccess, accessCount: 300)
     }
 
     private func name(_ byte: UInt8) -> EntryName {
@@ -161,11 +167,11 @@ struct LogRecoveryTests {
     }
 
     private func kept(
-        _ segment: SegmentRecovery.Segment, least: UInt32 = 0, newest: UInt32 = 0
+        _ segment: SegmentRecovery.RecoveredSegment, least: UInt32 = 0, newest: UInt32 = 0
     ) -> [(digest: EntryDigest, entry: DiskEntry)] {
         var kept: [(digest: EntryDigest, entry: DiskEntry)] = []
         LogRecovery(leastAccess: least)
-            .keep(segment, at: 7, newestAccess: newest) { kept.append(($0, $1)) }
+            .recover(segment, at: 7, newestAccess: newest) { kept.append(($0, $1)) }
         return kept
     }
 
@@ -200,15 +206,15 @@ struct LogRecoveryTests {
         let entries = [entry(1, at: 64, count: 4)]
         for (leftOut, least) in [(nil, 4), (2, 2), (9, 4)] as [(UInt64?, UInt64)] {
             var footer = SegmentFooter(entries: entries, recordsEnd: 1 << 16, sequence: 1)
-            footer.leastLeftOut = leftOut.map { Stamp(epoch: 1, count: $0) }
+            footer.leastOmittedVersion = leftOut.map { InvalidationVersion(epoch: 1, count: $0) }
             let bytes = footer.bytes(salt: 2, segmentBytes: 1 << 20)
             let read = try SegmentFooter(bytes.span, header: header)
-            #expect(read.leastStamp == Stamp(epoch: 1, count: least))
-            #expect(read.leastLeftOut == (leftOut == 2 ? footer.leastLeftOut : nil))
+            #expect(read.leastVersion == InvalidationVersion(epoch: 1, count: least))
+            #expect(read.leastOmittedVersion == (leftOut == 2 ? footer.leastOmittedVersion : nil))
         }
         let empty = SegmentFooter(entries: [], recordsEnd: 4096, sequence: 1)
         let bytes = empty.bytes(salt: 2, segmentBytes: 1 << 20)
         let read = try SegmentFooter(bytes.span, header: header)
-        #expect(read == empty && read.leastStamp == .last)
+        #expect(read == empty && read.leastVersion == .last)
     }
 }

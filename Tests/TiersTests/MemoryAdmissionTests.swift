@@ -6,16 +6,16 @@ import Tiers
 struct MemoryAdmissionTests {
     @Test("only what takes more than a 16th of the memory has to be worth it")
     func judged() {
-        #expect(!MemoryAdmission.judges(1 << 20, limitBytes: 16 << 20))
-        #expect(MemoryAdmission.judges((1 << 20) + 1, limitBytes: 16 << 20))
-        #expect(!MemoryAdmission.judges(0, limitBytes: 0))
+        #expect(!MemoryAdmission.isSubjectToAdmission(1 << 20, limitBytes: 16 << 20))
+        #expect(MemoryAdmission.isSubjectToAdmission((1 << 20) + 1, limitBytes: 16 << 20))
+        #expect(!MemoryAdmission.isSubjectToAdmission(0, limitBytes: 0))
     }
 
     @Test(
         "the shard gives that is behind and holds half of its share; one does while any entry is",
         arguments: UInt64(1)...20)
     func giver(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         for _ in 0..<500 {
             let count = Int.random(in: 1...16, using: &dice)
             // Inflation wraps around: some are about to, some have.
@@ -27,7 +27,7 @@ struct MemoryAdmissionTests {
                 )
             }
             let bytes = shards.reduce(0) { $0 + $1.bytes }
-            let giver = MemoryAdmission.giver(among: count, bytes: bytes) { shards[$0] }
+            let giver = MemoryAdmission.evictingShard(among: count, bytes: bytes) { shards[$0] }
             guard let giver else {
                 #expect(bytes == 0)
                 continue
@@ -35,7 +35,7 @@ struct MemoryAdmissionTests {
             let halfShare = bytes / count / 2
             #expect(shards[giver].bytes > 0 && shards[giver].bytes >= halfShare)
             for shard in shards where shard.bytes > 0 && shard.bytes >= halfShare {
-                #expect(!MemoryTier.isBehind(shard.inflation, shards[giver].inflation))
+                #expect(!MemoryEvictionPolicy.isBehind(shard.inflation, shards[giver].inflation))
             }
         }
     }

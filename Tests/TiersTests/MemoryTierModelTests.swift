@@ -18,8 +18,8 @@ import Trials
             (seed: 3, hashes: 5_000, entries: 3_000), (seed: 4, hashes: 1_000_000, entries: 900),
         ] as [(seed: UInt64, hashes: UInt64, entries: Int)])
     func agrees(seed: UInt64, hashes: UInt64, entries: Int) throws {
-        var dice = Dice(seed: seed)
-        var tier = MemoryTier(expectedEntries: 8)
+        var dice = SplitMix64(seed: seed)
+        var tier = MemoryEvictionPolicy(expectedEntries: 8)
         var model: [EntryID: Entry] = [:]
         var live: [EntryID] = []
         for step in 0..<Trials.count(60_000) {
@@ -47,15 +47,15 @@ import Trials
             case 9:
                 guard let pick else { continue }
                 let cost = UInt32(dice.next() % 100_000)
-                tier.resized(live[pick], cost: cost)
+                tier.updateCost(live[pick], cost: cost)
                 model[live[pick]]?.cost = cost
             case 10:
                 guard let victim = tier.nextVictim() else { continue }
                 #expect(model[victim.id]?.hash == victim.hash)
-                tier.putBack(victim)
+                tier.requeue(victim)
             default:
                 guard let pick else { continue }
-                tier.touched(live[pick])
+                tier.recordHit(live[pick])
             }
             let sums = (tier.count, tier.bytes)
             #expect(sums.0 == model.count)
@@ -73,7 +73,7 @@ import Trials
     }
 
     private static func expectCandidates(
-        _ tier: borrowing MemoryTier, _ hash: UInt64, _ model: [EntryID: Entry]
+        _ tier: borrowing MemoryEvictionPolicy, _ hash: UInt64, _ model: [EntryID: Entry]
     ) {
         var found: [EntryID] = []
         var candidate = tier.first(hash)

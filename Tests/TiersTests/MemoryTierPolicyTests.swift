@@ -4,7 +4,7 @@ import Tiers
 
 /// The hash of the key that is called `number`.
 private func hash(_ number: Int) -> UInt64 {
-    var dice = Dice(seed: UInt64(number))
+    var dice = SplitMix64(seed: UInt64(number))
     return dice.next()
 }
 
@@ -13,7 +13,7 @@ private func hash(_ number: Int) -> UInt64 {
     @Test("Of two newcomers the larger goes first, however they arrived")
     func sizeCounts() {
         for largeFirst in [true, false] {
-            var tier = MemoryTier(expectedEntries: 4)
+            var tier = MemoryEvictionPolicy(expectedEntries: 4)
             let costs: [UInt32] = largeFirst ? [8000, 1000] : [1000, 8000]
             for (key, cost) in costs.enumerated() {
                 _ = tier.admit(hash: hash(key), cost: cost)
@@ -25,7 +25,7 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("Of entries alike the first to come is the first to go")
     func orderOfArrival() {
-        var tier = MemoryTier(expectedEntries: 16)
+        var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let admitted = (0..<10).map { tier.admit(hash: hash($0), cost: 5000) }
         var order: [EntryID] = []
         while let evicted = tier.evict() { order.append(evicted.id) }
@@ -34,9 +34,9 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("An entry asked for again outlives newcomers alike, even those which come after it")
     func hitsCount() {
-        var tier = MemoryTier(expectedEntries: 16)
+        var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let asked = tier.admit(hash: hash(0), cost: 100)
-        tier.touched(asked)
+        tier.recordHit(asked)
         for key in 1..<5 { _ = tier.admit(hash: hash(key), cost: 100) }
         let order = (0..<5).map { _ in tier.evict()?.id }
         #expect(order.last == asked)
@@ -44,11 +44,11 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("A scan of 50 times the memory leaves nearly all of what is asked for where it is")
     func scanResistance() {
-        var tier = MemoryTier(expectedEntries: 1000)
+        var tier = MemoryEvictionPolicy(expectedEntries: 1000)
         var popular: [EntryID] = []
         for key in 0..<500 {
             let id = tier.admit(hash: hash(key), cost: 1)
-            for _ in 0..<3 { tier.touched(id) }
+            for _ in 0..<3 { tier.recordHit(id) }
             popular.append(id)
         }
         var lost: Set<EntryID> = []
@@ -60,16 +60,16 @@ private func hash(_ number: Int) -> UInt64 {
             _ = tier.admit(hash: hash(key), cost: 1)
             // Each is asked for once while the scan passes by as much as the memory holds.
             let asked = popular[key / 2 % 500]
-            if key % 2 == 0, !lost.contains(asked) { tier.touched(asked) }
+            if key % 2 == 0, !lost.contains(asked) { tier.recordHit(asked) }
         }
         #expect(lost.isEmpty)
     }
 
     @Test("What was popular and is no longer asked for goes in the end")
     func agesOut() {
-        var tier = MemoryTier(expectedEntries: 100)
+        var tier = MemoryEvictionPolicy(expectedEntries: 100)
         let popular = tier.admit(hash: hash(0), cost: 1)
-        for _ in 0..<1024 { tier.touched(popular) }
+        for _ in 0..<1024 { tier.recordHit(popular) }
         let frequency = tier.frequency(of: popular)
         #expect(frequency == 15)
         var turns = 0
@@ -86,11 +86,11 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("An evicted entry that returns soon is remembered with its hits; a removed one is not")
     func ghosts() {
-        var tier = MemoryTier(expectedEntries: 16)
+        var tier = MemoryEvictionPolicy(expectedEntries: 16)
         _ = tier.admit(hash: hash(1), cost: 100)
         let removed = tier.admit(hash: hash(2), cost: 100)
         _ = tier.admit(hash: hash(3), cost: 100)
-        tier.touched(removed)
+        tier.recordHit(removed)
         tier.remove(removed)
         let evicted = tier.evict()
         #expect(evicted?.hash == hash(1))
@@ -107,7 +107,7 @@ private func hash(_ number: Int) -> UInt64 {
     @Test("What was evicted more than twice the memory ago is forgotten")
     func ghostHorizon() {
         for (between, remembered) in [(19, UInt8(2)), (21, 0)] {
-            var tier = MemoryTier(expectedEntries: 64)
+            var tier = MemoryEvictionPolicy(expectedEntries: 64)
             for key in 0..<11 { _ = tier.admit(hash: hash(key), cost: 100) }
             let first = tier.evict()
             #expect(first?.hash == hash(0))
@@ -123,19 +123,19 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("A victim that is put back keeps its id, its hits and its place among what is kept")
     func putBack() {
-        var tier = MemoryTier(expectedEntries: 16)
+        var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let spared = tier.admit(hash: hash(0), cost: 100)
         _ = tier.admit(hash: hash(1), cost: 100)
         for turn in 0..<20 {
-            if turn == 3 { tier.touched(spared) }
+            if turn == 3 { tier.recordHit(spared) }
             var victim = tier.nextVictim()
             if victim?.id != spared {
                 // Put back as well, so that the spared one's turn comes.
-                if let other = victim { tier.putBack(other) }
+                if let other = victim { tier.requeue(other) }
                 victim = tier.nextVictim()
             }
             guard let victim else { break }
-            tier.putBack(victim)
+            tier.requeue(victim)
         }
         let frequency = tier.frequency(of: spared)
         let sums = (tier.count, tier.bytes)
@@ -147,13 +147,13 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("Putting a victim back makes no ghost and counts as no eviction")
     func putBackIsNoEviction() {
-        var tier = MemoryTier(expectedEntries: 64)
+        var tier = MemoryEvictionPolicy(expectedEntries: 64)
         for key in 0..<11 { _ = tier.admit(hash: hash(key), cost: 100) }
         let first = tier.evict()
         #expect(first?.hash == hash(0))
         for _ in 0..<50 {
             guard let victim = tier.nextVictim() else { break }
-            tier.putBack(victim)
+            tier.requeue(victim)
         }
         // Neither forgotten, because 5,000 bytes were spared, nor joined by those.
         let twin = tier.admit(hash: hash(1), cost: 100)
@@ -164,8 +164,8 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("No more ghosts are remembered than the bound, which evictions do not raise")
     func ghostBound() {
-        var tier = MemoryTier(expectedEntries: 100)
-        var dice = Dice(seed: 9)
+        var tier = MemoryEvictionPolicy(expectedEntries: 100)
+        var dice = SplitMix64(seed: 9)
         let bound = tier.ghostsMax
         #expect(bound <= 300)
         let hashes = (0..<5_000).map { _ in dice.next() }
@@ -189,17 +189,17 @@ private func hash(_ number: Int) -> UInt64 {
     @Test(
         "If everything was just asked for, an eviction still ends after a bounded number of turns")
     func boundedTurns() {
-        var tier = MemoryTier(expectedEntries: 5000)
+        var tier = MemoryEvictionPolicy(expectedEntries: 5000)
         let admitted = (0..<5000).map { tier.admit(hash: hash($0), cost: 100) }
-        for id in admitted { tier.touched(id) }
+        for id in admitted { tier.recordHit(id) }
         let evicted = tier.evict()
         #expect(evicted?.id == admitted[1024])
     }
 
     @Test("A newcomer for which more would have to go than it is worth is refused, at no cost")
     func refusal() {
-        var tier = MemoryTier(expectedEntries: 16)
-        for key in 0..<10 { tier.touched(tier.admit(hash: hash(key), cost: 100)) }
+        var tier = MemoryEvictionPolicy(expectedEntries: 16)
+        for key in 0..<10 { tier.recordHit(tier.admit(hash: hash(key), cost: 100)) }
         let large = tier.gain(hash: hash(10), cost: 10_000)
         let before = (tier.count, tier.bytes)
         let victim = tier.nextVictim(for: large)
@@ -214,12 +214,12 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("What was refused is worth more when it returns, and is no more than remembered")
     func refusedReturns() {
-        var tier = MemoryTier(expectedEntries: 16)
+        var tier = MemoryEvictionPolicy(expectedEntries: 16)
         for key in 0..<10 { _ = tier.admit(hash: hash(key), cost: 100) }
         let first = tier.gain(hash: hash(10), cost: 200)
-        tier.refused(hash: hash(10))
+        tier.recordRejection(hash: hash(10))
         let second = tier.gain(hash: hash(10), cost: 200)
-        tier.refused(hash: hash(10))
+        tier.recordRejection(hash: hash(10))
         let third = tier.gain(hash: hash(10), cost: 200)
         #expect(first < second && second < third)
         let count = tier.count
@@ -230,15 +230,15 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("What is refused again and again wears out what nobody asks for any more")
     func refusalsAge() {
-        var tier = MemoryTier(expectedEntries: 16)
+        var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let idle = tier.admit(hash: hash(0), cost: 100)
-        for _ in 0..<4 { tier.touched(idle) }
+        for _ in 0..<4 { tier.recordHit(idle) }
         var refusals = 0
         while refusals < 1000 {
             let gain = tier.gain(hash: hash(1 + refusals), cost: 100)
             let victim = tier.nextVictim(for: gain)
             if victim?.id == idle { break }
-            tier.refused(hash: hash(1 + refusals))
+            tier.recordRejection(hash: hash(1 + refusals))
             refusals += 1
         }
         // Asked for four times, it is worth 20 newcomers of its size.
@@ -247,7 +247,7 @@ private func hash(_ number: Int) -> UInt64 {
 
     @Test("Values that wrap around keep their order")
     func wraps() {
-        var tier = MemoryTier(expectedEntries: 16)
+        var tier = MemoryEvictionPolicy(expectedEntries: 16)
         var held: [EntryID] = []
         var highestStep: UInt64 = 1
         var turn = 0
@@ -271,6 +271,6 @@ private func hash(_ number: Int) -> UInt64 {
         #expect(first?.id == newcomer)
         #expect(second?.id == popular)
         #expect(after < before)
-        #expect(MemoryTier.isBehind(before, after))
+        #expect(MemoryEvictionPolicy.isBehind(before, after))
     }
 }

@@ -1,8 +1,8 @@
 import Ground
 import Tiers
 
-/// A container with a memory limit, a node whose memory tier follows a `PressureRule`, and others
-/// who take and give memory; the kernel kills when the working set passes the limit.
+/// A container with a memory limit, a node whose memory tier follows a `MemoryPressurePolicy`, and
+/// others who take and give memory; the kernel kills when the working set passes the limit.
 struct PressureMachine {
     /// What the node and the others do.
     struct Plan {
@@ -25,7 +25,7 @@ struct PressureMachine {
     }
 
     let plan: Plan
-    private(set) var rule = PressureRule()
+    private(set) var rule = MemoryPressurePolicy()
     private(set) var now = Instant.zero
     private(set) var heldBytes: Int
     private(set) var usedBytes = 0
@@ -41,7 +41,7 @@ struct PressureMachine {
     /// Evicted bytes by the tick in which the kernel counts them as free.
     private var freeing: [Int]
     private var tick = 0
-    private var dice: Dice
+    private var dice: SplitMix64
 
     static let tickTime = Interval.milliseconds(10)
 
@@ -49,10 +49,10 @@ struct PressureMachine {
         self.plan = plan
         heldBytes = plan.configuredBytes
         freeing = Array(repeating: 0, count: plan.freeingTicks + 1)
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
     }
 
-    var bound: MemoryReading.Bound {
+    var bound: SystemMemorySample.Bound {
         .init(name: "container", limitBytes: plan.limitBytes, workingBytes: workingBytes)
     }
 
@@ -84,19 +84,19 @@ struct PressureMachine {
         let isBurst = Int.random(in: 0..<8, using: &dice) == 0
         let most = isBurst ? plan.fillingBytesMax : plan.fillingBytesMax / 8
         let filling = min(usedBytes, Int.random(in: 0...most, using: &dice))
-        let decision = rule.looked(
+        let decision = rule.evaluate(
             now: now,
-            use: .init(
+            usage: .init(
                 configuredBytes: plan.configuredBytes, usedBytes: usedBytes,
-                fillingBytes: filling),
-            reading: .init(bounds: [bound], stalledPermille: stalledPermille))
+                fetchBytes: filling),
+            sample: .init(bounds: [bound], stalledPermille: stalledPermille))
         if decision.limitBytes != heldBytes { history.append((now, decision.limitBytes)) }
         heldBytes = decision.limitBytes
         let evicted = max(0, usedBytes - heldBytes)
         usedBytes -= evicted
         freeing[(tick + plan.freeingTicks) % freeing.count] +=
             evicted / 100 * (100 + plan.lossPercent)
-        nextLook = now + decision.nextLook
+        nextLook = now + decision.nextEvaluationDelay
     }
 
     /// How often the limit held turned from falling to rising or back since `start`.

@@ -9,7 +9,7 @@ struct PressureSimulationTests {
     private static let reserve = 32 << 20
 
     /// A node that fills its tier as fast as it likes beside others who come and go.
-    private func machine(seed: UInt64, dice: inout Dice) -> PressureMachine {
+    private func machine(seed: UInt64, dice: inout SplitMix64) -> PressureMachine {
         var plan = PressureMachine.Plan()
         plan.configuredBytes = Int.random(in: 16...400, using: &dice) << 20
         plan.fillRate = [1, 50, 500, 10_000].randomElement(using: &dice).map { $0 << 20 } ?? 0
@@ -24,9 +24,9 @@ struct PressureSimulationTests {
         "nobody is killed while others take at most half a reserve a second and leave the floor",
         arguments: Trials.seeds(1...300))
     func neverKilled(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var machine = machine(seed: seed, dice: &dice)
-        let floor = min(machine.plan.configuredBytes, PressureRule.floorBytes)
+        let floor = min(machine.plan.configuredBytes, MemoryPressurePolicy.floorBytes)
         let most = machine.plan.limitBytes - machine.plan.baseBytes - floor * 9 / 8 - Self.reserve
         for _ in 0..<30 {
             machine.othersGoal = Int.random(in: 0...most, using: &dice)
@@ -53,7 +53,7 @@ struct PressureSimulationTests {
         "when others stay as they are, the limit held moves once at most in ten minutes",
         arguments: Trials.seeds(1...100))
     func comesToRest(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var machine = machine(seed: seed, dice: &dice)
         machine.othersGoal = Int.random(in: 0...150, using: &dice) << 20
         machine.run(seconds: 600)
@@ -71,10 +71,10 @@ struct PressureSimulationTests {
         "when others leave, the whole limit is held again within a minute",
         arguments: Trials.seeds(1...100))
     func comesBack(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var machine = machine(seed: seed, dice: &dice)
         let fits =
-            PressureRule.misfit(
+            MemoryPressurePolicy.insufficientBound(
                 machine.plan.configuredBytes + 32 << 20, in: .init(bounds: [machine.bound])) == nil
         guard fits, machine.plan.configuredBytes >= 40 << 20 else { return }
         machine.othersGoal = 200 << 20
@@ -85,7 +85,7 @@ struct PressureSimulationTests {
         machine.othersGoal = 0
         machine.run(seconds: 200 << 20 / machine.plan.othersRate + 1)
         machine.run(seconds: 60)
-        let (held, isYielding) = (machine.heldBytes, machine.rule.isYielding)
+        let (held, isYielding) = (machine.heldBytes, machine.rule.isLimitReduced)
         #expect(held == configured && !isYielding)
     }
 
@@ -93,7 +93,7 @@ struct PressureSimulationTests {
         "others that come and go within half a reserve move the limit once at most",
         arguments: Trials.seeds(1...20))
     func hysteresis(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var machine = machine(seed: seed, dice: &dice)
         machine.othersGoal = 100 << 20
         machine.run(seconds: 600)

@@ -11,7 +11,8 @@ struct SampleSegment {
 
     let header = SegmentHeader(
         nodeID: .sample, segmentBytes: bytesCount, sequence: 41, salt: 0x5A5A_1234_0000_9999,
-        openedAt: Stamp(epoch: 7, count: 3), openedWall: 1_795_000_000_000, queue: 1)
+        openedAtVersion: InvalidationVersion(epoch: 7, count: 3), openedWall: 1_795_000_000_000,
+        queue: 1)
     private(set) var records: [DiskRecord] = []
     /// Where each record begins.
     private(set) var offsets: [UInt64] = []
@@ -32,7 +33,7 @@ struct SampleSegment {
 
     private mutating func append(seed: UInt64, bodyBytes: Int, tags: [String], count: UInt64) {
         let offset = UInt64(bytes.count)
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let body = (0..<bodyBytes).map { _ in UInt8.random(in: 0...255, using: &dice) }
         let digest = (0..<32).map { UInt8($0) &+ UInt8(seed) }
         let name = EntryName(digest.span)
@@ -43,9 +44,9 @@ struct SampleSegment {
                 seed: DiskFormat.chunkSeed(salt: header.salt, offset: offset, number: number))
         }
         let record = DiskRecord(
-            name: name, stamp: Stamp(epoch: 6, count: count),
+            name: name, invalidationVersion: InvalidationVersion(epoch: 6, count: count),
             times: DiskTimes(
-                validated: 1_794_000_000_000, born: 1_793_999_999_000,
+                validated: 1_794_000_000_000, generated: 1_793_999_999_000,
                 freshUntil: 1_795_000_000_000, lastModified: DiskFormat.noTime,
                 date: 1_794_000_000_000),
             lastAccess: 1_794_000_100, accessCount: UInt16(seed), flags: .noCache,
@@ -73,12 +74,12 @@ struct SampleSegment {
         var scan = SegmentScan(header)
         var found: [UInt64: DiskRecord] = [:]
         var damaged: [UInt64] = []
-        while let part = scan.wanted {
+        while let part = scan.nextRead {
             let start = min(Int(part.offset), bytes.count)
             let end = min(start + part.bytes, bytes.count)
             let isBad = bad.overlaps(start..<end)
             let read = bytes.span.extracting(start..<end)
-            switch isBad ? scan.unreadable() : scan.read(read) {
+            switch isBad ? scan.readFailed() : scan.bytesRead(read) {
             case .record(let record, let offset): found[offset] = record
             case .damaged(let offset, _): damaged.append(offset)
             case nil: continue

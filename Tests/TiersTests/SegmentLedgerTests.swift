@@ -2,18 +2,18 @@ import Ground
 import Testing
 import Tiers
 
-private let stamp = Stamp(epoch: 1, count: 1)
+private let stamp = InvalidationVersion(epoch: 1, count: 1)
 
 private func id(_ index: UInt32) -> SegmentID { SegmentID(index: index) }
 
 /// Segments of 1,000 bytes that hold records and nothing else.
-private func emptyLog(_ segments: Int = 4) -> SegmentLedger {
-    SegmentLedger(settings: .init(segments: segments, segmentBytes: 1000))
+private func emptyLog(_ segments: Int = 4) -> SegmentAllocator {
+    SegmentAllocator(settings: .init(segments: segments, segmentBytes: 1000))
 }
 
-extension SegmentLedger {
-    fileprivate mutating func place(_ bytes: Int, in queue: SegmentQueue = .small) -> Place {
-        place(recordBytes: bytes, in: queue, stamp: stamp)
+extension SegmentAllocator {
+    fileprivate mutating func place(_ bytes: Int, in queue: SegmentQueue = .small) -> Placement {
+        allocate(recordBytes: bytes, in: queue, version: stamp)
     }
 
     /// Fills small segments with one record each until none but the last is free.
@@ -29,16 +29,16 @@ extension SegmentLedger {
 @Suite struct SegmentLedgerTests {
     @Test("The first record opens a segment and lies behind its header")
     func firstRecord() {
-        var ledger = SegmentLedger(
+        var ledger = SegmentAllocator(
             settings: .init(
                 segments: 4, segmentBytes: 1000, headerBytes: 100, footerBytes: 50,
                 footerBytesPerRecord: 10))
         #expect(ledger.place(200) == .open(id(0), sequence: 1, closing: nil))
-        #expect(ledger.place(200) == .at(id(0), offset: 100))
-        #expect(ledger.place(300) == .at(id(0), offset: 300))
+        #expect(ledger.place(200) == .write(id(0), offset: 100))
+        #expect(ledger.place(300) == .write(id(0), offset: 300))
         // 100 + 200 + 300 + 50 + 3 × 10 leave 320.
         #expect(ledger.place(321) == .open(id(1), sequence: 2, closing: id(0)))
-        #expect(ledger.place(321) == .at(id(1), offset: 100))
+        #expect(ledger.place(321) == .write(id(1), offset: 100))
     }
 
     @Test("A record that no segment can hold is not kept, and one that just fits is")
@@ -46,7 +46,7 @@ extension SegmentLedger {
         var ledger = emptyLog()
         #expect(ledger.place(1001) == .tooLarge)
         #expect(ledger.place(1000) == .open(id(0), sequence: 1, closing: nil))
-        #expect(ledger.place(1000) == .at(id(0), offset: 0))
+        #expect(ledger.place(1000) == .write(id(0), offset: 0))
     }
 
     @Test("The two queues have a segment each")
@@ -54,8 +54,8 @@ extension SegmentLedger {
         var ledger = emptyLog()
         #expect(ledger.place(10) == .open(id(0), sequence: 1, closing: nil))
         #expect(ledger.place(10, in: .main) == .open(id(1), sequence: 2, closing: nil))
-        #expect(ledger.place(10) == .at(id(0), offset: 0))
-        #expect(ledger.place(20, in: .main) == .at(id(1), offset: 0))
+        #expect(ledger.place(10) == .write(id(0), offset: 0))
+        #expect(ledger.place(20, in: .main) == .write(id(1), offset: 0))
         #expect(ledger.openSegment(of: .main) == id(1))
     }
 
@@ -65,16 +65,18 @@ extension SegmentLedger {
         ledger.fill()
         #expect(ledger.place(5) == .reclaim(id(0)))
         #expect(
-            ledger.placeAgain(recordBytes: 1000, stamp: stamp)
+            ledger.allocateForReinsertion(recordBytes: 1000, version: stamp)
                 == .open(id(3), sequence: 4, closing: nil))
         #expect(ledger.freeCount == 0)
-        #expect(ledger.placeAgain(recordBytes: 1000, stamp: stamp) == .at(id(3), offset: 0))
+        #expect(
+            ledger.allocateForReinsertion(recordBytes: 1000, version: stamp)
+                == .write(id(3), offset: 0))
         // No more than came out of the segment.
-        #expect(ledger.placeAgain(recordBytes: 1, stamp: stamp) == .tooLarge)
-        ledger.reclaimed(id(0))
+        #expect(ledger.allocateForReinsertion(recordBytes: 1, version: stamp) == .tooLarge)
+        ledger.segmentReclaimed(id(0))
         #expect(ledger.freeCount == 1)
         #expect(ledger.place(5) == .reclaim(id(1)))
-        ledger.reclaimed(id(1))
+        ledger.segmentReclaimed(id(1))
         #expect(ledger.place(5) == .open(id(0), sequence: 5, closing: id(2)))
     }
 
@@ -82,24 +84,24 @@ extension SegmentLedger {
     func newcomersDuringReclaim() {
         var ledger = emptyLog()
         #expect(ledger.place(500, in: .main) == .open(id(0), sequence: 1, closing: nil))
-        #expect(ledger.place(500, in: .main) == .at(id(0), offset: 0))
+        #expect(ledger.place(500, in: .main) == .write(id(0), offset: 0))
         while ledger.freeCount > 1 {
             _ = ledger.place(600)
             _ = ledger.place(600)
         }
         #expect(ledger.place(600) == .reclaim(id(1)))
-        #expect(ledger.place(300) == .at(id(2), offset: 600))
+        #expect(ledger.place(300) == .write(id(2), offset: 600))
         #expect(ledger.place(300) == .wait(until: id(1)))
         #expect(ledger.place(1, in: .main) == .wait(until: id(1)))
-        ledger.reclaimed(id(1))
-        #expect(ledger.place(1, in: .main) == .at(id(0), offset: 500))
+        ledger.segmentReclaimed(id(1))
+        #expect(ledger.place(1, in: .main) == .write(id(0), offset: 500))
     }
 
     @Test("A closed segment whose entries are all gone is reclaimed before older ones")
     func deadFirst() {
         var ledger = emptyLog(5)
         ledger.fill()
-        ledger.entryGone(id(2), recordBytes: 1000)
+        ledger.entryRemoved(id(2), recordBytes: 1000)
         #expect(ledger.place(5) == .reclaim(id(2)))
     }
 
@@ -107,7 +109,7 @@ extension SegmentLedger {
     func moreGone() {
         var ledger = emptyLog(5)
         ledger.fill()
-        for _ in 0..<3 { ledger.entryGone(id(2), recordBytes: 900) }
+        for _ in 0..<3 { ledger.entryRemoved(id(2), recordBytes: 900) }
         #expect(ledger.segments[2].liveBytes == 0)
         #expect(ledger.place(5) == .reclaim(id(2)))
     }
@@ -120,7 +122,7 @@ extension SegmentLedger {
         while ledger.freeCount > 1 { _ = ledger.place(1000, in: .main) }
         _ = ledger.place(1000, in: .main)
         #expect(ledger.place(1000, in: .main) == .reclaim(id(0)))
-        ledger.reclaimed(id(0))
+        ledger.segmentReclaimed(id(0))
         #expect(ledger.segmentsInUse(by: .small) == 2)
         _ = ledger.place(1000, in: .main)
         _ = ledger.place(1000, in: .main)
@@ -134,17 +136,18 @@ extension SegmentLedger {
                 id: id(index),
                 segment: Segment(
                     closedIn: .small, sequence: 40 - UInt64(index), usedBytes: 900, recordCount: 9,
-                    liveBytes: 900, leastStamp: Stamp(epoch: 2, count: UInt64(index)))
+                    liveBytes: 900,
+                    leastVersion: InvalidationVersion(epoch: 2, count: UInt64(index)))
             )
         }
-        var ledger = SegmentLedger(
+        var ledger = SegmentAllocator(
             settings: .init(segments: 4, segmentBytes: 1000), recovered: full)
-        #expect(ledger.leastStamp == Stamp(epoch: 2, count: 0))
+        #expect(ledger.leastVersion == InvalidationVersion(epoch: 2, count: 0))
         #expect(ledger.place(100) == .reclaim(id(3)))
-        #expect(ledger.placeAgain(recordBytes: 100, stamp: stamp) == .tooLarge)
-        ledger.reclaimed(id(3))
+        #expect(ledger.allocateForReinsertion(recordBytes: 100, version: stamp) == .tooLarge)
+        ledger.segmentReclaimed(id(3))
         #expect(ledger.place(100) == .reclaim(id(2)))
-        ledger.reclaimed(id(2))
+        ledger.segmentReclaimed(id(2))
         #expect(ledger.place(100) == .open(id(2), sequence: 41, closing: nil))
     }
 
@@ -153,7 +156,7 @@ extension SegmentLedger {
         var ledger = emptyLog()
         _ = ledger.place(10)
         _ = ledger.place(10)
-        ledger.closed(id(0))
+        ledger.segmentClosed(id(0))
         #expect(ledger.place(10) == .open(id(1), sequence: 2, closing: nil))
         #expect(ledger.segments[0].state == .closed)
     }
@@ -163,23 +166,25 @@ extension SegmentLedger {
         var ledger = emptyLog()
         ledger.fill()
         #expect(ledger.place(1) == .reclaim(id(0)))
-        _ = ledger.placeAgain(recordBytes: 100, stamp: stamp)
-        #expect(ledger.placeAgain(recordBytes: 100, stamp: stamp) == .at(id(3), offset: 0))
-        ledger.closed(id(3))
-        #expect(ledger.placeAgain(recordBytes: 100, stamp: stamp) == .tooLarge)
-        ledger.reclaimed(id(0))
+        _ = ledger.allocateForReinsertion(recordBytes: 100, version: stamp)
+        #expect(
+            ledger.allocateForReinsertion(recordBytes: 100, version: stamp)
+                == .write(id(3), offset: 0))
+        ledger.segmentClosed(id(3))
+        #expect(ledger.allocateForReinsertion(recordBytes: 100, version: stamp) == .tooLarge)
+        ledger.segmentReclaimed(id(0))
         #expect(ledger.place(1) == .reclaim(id(1)))
     }
 
     @Test("Stamps are ordered by their epoch first")
     func stamps() {
-        #expect(Stamp(epoch: 1, count: 9) < Stamp(epoch: 2, count: 0))
-        #expect(Stamp(epoch: 1, count: 8) < Stamp(epoch: 1, count: 9))
+        #expect(InvalidationVersion(epoch: 1, count: 9) < InvalidationVersion(epoch: 2, count: 0))
+        #expect(InvalidationVersion(epoch: 1, count: 8) < InvalidationVersion(epoch: 1, count: 9))
         var ledger = emptyLog()
         for minor in [5, 3, 4] as [UInt64] {
-            let stamp = Stamp(epoch: 7, count: minor)
-            while case .open = ledger.place(recordBytes: 10, in: .small, stamp: stamp) {}
+            let version = InvalidationVersion(epoch: 7, count: minor)
+            while case .open = ledger.allocate(recordBytes: 10, in: .small, version: version) {}
         }
-        #expect(ledger.segments[0].leastStamp == Stamp(epoch: 7, count: 3))
+        #expect(ledger.segments[0].leastVersion == InvalidationVersion(epoch: 7, count: 3))
     }
 }

@@ -1,7 +1,8 @@
 import Ground
 import Tiers
 
-/// A log that is all model: it does what a ``SegmentLedger`` answers and writes down what is wrong.
+/// A log that is all model: it does what a ``SegmentAllocator`` answers and writes down what is
+/// wrong.
 struct SegmentLog {
     /// What a reclaim keeps.
     enum Keeping: CaseIterable, Sendable {
@@ -13,14 +14,14 @@ struct SegmentLog {
     struct Record {
         let entry: Int
         let bytes: Int
-        let stamp: Stamp
+        let stamp: InvalidationVersion
         let end: Int
     }
 
-    private(set) var ledger: SegmentLedger
-    private let settings: SegmentLedger.Settings
+    private(set) var ledger: SegmentAllocator
+    private let settings: SegmentAllocator.Settings
     private let keeping: Keeping
-    private var dice: Dice
+    private var dice: SplitMix64
     private var records: [[Record]]
     /// Where each entry's record lies.
     private(set) var home: [Int: SegmentID] = [:]
@@ -33,11 +34,11 @@ struct SegmentLog {
     private(set) var reclaimsPerPlaceMax = 0
     private(set) var wrongs: [String] = []
 
-    init(_ settings: SegmentLedger.Settings, keeping: Keeping, seed: UInt64) {
+    init(_ settings: SegmentAllocator.Settings, keeping: Keeping, seed: UInt64) {
         self.settings = settings
         self.keeping = keeping
-        ledger = SegmentLedger(settings: settings)
-        dice = Dice(seed: seed)
+        ledger = SegmentAllocator(settings: settings)
+        dice = SplitMix64(seed: seed)
         records = Array(repeating: [], count: settings.segments)
         isOpen = Array(repeating: false, count: settings.segments)
     }
@@ -49,10 +50,10 @@ struct SegmentLog {
         nextEntry += 1
         let before = reclaims
         asking: while true {
-            let stamp = Stamp(epoch: dice.next() % 3, count: dice.next() % 1000)
-            switch ledger.place(recordBytes: bytes, in: queue, stamp: stamp) {
-            case .at(let segment, let offset):
-                write(entry, bytes, stamp, segment, offset)
+            let version = InvalidationVersion(epoch: dice.next() % 3, count: dice.next() % 1000)
+            switch ledger.allocate(recordBytes: bytes, in: queue, version: version) {
+            case .write(let segment, let offset):
+                write(entry, bytes, version, segment, offset)
                 admittedBytes += bytes + settings.footerBytesPerRecord
                 break asking
             case .open(let segment, let sequence, let closing):
@@ -80,13 +81,13 @@ struct SegmentLog {
             let record = records[Int(segment.index)].last(where: { $0.entry == entry })
         else { return }
         home[entry] = nil
-        ledger.entryGone(segment, recordBytes: record.bytes)
+        ledger.entryRemoved(segment, recordBytes: record.bytes)
     }
 
     /// The open segment of a queue takes no more.
     mutating func close(_ queue: SegmentQueue) {
         guard let segment = ledger.openSegment(of: queue) else { return }
-        ledger.closed(segment)
+        ledger.segmentClosed(segment)
         isOpen[Int(segment.index)] = false
     }
 
@@ -103,11 +104,11 @@ struct SegmentLog {
                         closedIn: old.queue, sequence: old.sequence, usedBytes: old.usedBytes,
                         recordCount: old.recordCount,
                         liveBytes: live.reduce(0) { $0 + $1.bytes + settings.footerBytesPerRecord },
-                        leastStamp: old.leastStamp)
+                        leastVersion: old.leastVersion)
                 ))
             isOpen[index] = false
         }
-        ledger = SegmentLedger(settings: settings, recovered: recovered)
+        ledger = SegmentAllocator(settings: settings, recovered: recovered)
     }
 
     /// Compares the ledger's sums with the records.
@@ -122,17 +123,18 @@ struct SegmentLog {
                 .reduce(0) { $0 + $1.bytes + settings.footerBytesPerRecord }
             expect(segment.liveBytes == live, "segment \(index) has \(live) live bytes")
             expect(
-                segment.leastStamp == records[index].map(\.stamp).min(),
+                segment.leastVersion == records[index].map(\.stamp).min(),
                 "segment \(index) has another least stamp")
             expect(segment.recordCount == records[index].count, "segment \(index) miscounts")
             expect((segment.state == .open) == isOpen[index], "segment \(index): \(segment.state)")
         }
         let least = records.joined().map(\.stamp).min()
-        expect(ledger.leastStamp == least, "the log's least stamp is wrong")
+        expect(ledger.leastVersion == least, "the log's least stamp is wrong")
     }
 
     private mutating func write(
-        _ entry: Int, _ bytes: Int, _ stamp: Stamp, _ segment: SegmentID, _ offset: Int
+        _ entry: Int, _ bytes: Int, _ version: InvalidationVersion, _ segment: SegmentID,
+        _ offset: Int
     ) {
         let index = Int(segment.index)
         let start = records[index].last?.end ?? settings.headerBytes
@@ -144,7 +146,7 @@ struct SegmentLog {
             offset == start, "offset \(offset) in segment \(index), which is written to \(start)")
         expect(offset + bytes + footer <= settings.segmentBytes, "segment \(index) overflows")
         records[index].append(
-            Record(entry: entry, bytes: bytes, stamp: stamp, end: offset + bytes))
+            Record(entry: entry, bytes: bytes, stamp: version, end: offset + bytes))
         home[entry] = segment
         writtenBytes += bytes + settings.footerBytesPerRecord
     }
@@ -174,18 +176,18 @@ struct SegmentLog {
             }
         }
         expect(
-            ledger.place(
+            ledger.allocate(
                 recordBytes: settings.recordBytesMax, in: .main,
-                stamp: Stamp(epoch: 0, count: 0))
+                version: InvalidationVersion(epoch: 0, count: 0))
                 == .wait(until: segment), "a newcomer came before the re-inserted")
         records[index] = []
-        ledger.reclaimed(segment)
+        ledger.segmentReclaimed(segment)
     }
 
     private mutating func writeAgain(_ record: Record) -> Bool {
         while true {
-            switch ledger.placeAgain(recordBytes: record.bytes, stamp: record.stamp) {
-            case .at(let segment, let offset):
+            switch ledger.allocateForReinsertion(recordBytes: record.bytes, version: record.stamp) {
+            case .write(let segment, let offset):
                 write(record.entry, record.bytes, record.stamp, segment, offset)
                 return true
             case .open(let segment, let sequence, let closing): open(segment, sequence, closing)

@@ -9,17 +9,17 @@ struct SegmentRecoveryTests {
     private func recover(_ bytes: [UInt8]) -> SegmentRecovery.Outcome? {
         var recovery = SegmentRecovery(
             nodeID: .sample, segmentBytes: SampleSegment.bytesCount)
-        while let part = recovery.wanted {
+        while let part = recovery.nextRead {
             let start = min(Int(part.offset), bytes.count)
             let end = min(start + part.bytes, bytes.count)
-            recovery.read(bytes.span.extracting(start..<end))
+            recovery.bytesRead(bytes.span.extracting(start..<end))
         }
         return recovery.outcome
     }
 
-    private func segment(_ bytes: [UInt8]) throws -> SegmentRecovery.Segment {
+    private func segment(_ bytes: [UInt8]) throws -> SegmentRecovery.RecoveredSegment {
         guard case .recovered(let segment) = recover(bytes) else {
-            throw DiskDamage.foreign
+            throw DiskFormatError.badMagic
         }
         return segment
     }
@@ -96,11 +96,11 @@ struct SegmentRecoveryTests {
     func unreadable() {
         var recovery = SegmentRecovery(
             nodeID: .sample, segmentBytes: SampleSegment.bytesCount)
-        recovery.unreadable()
+        recovery.readFailed()
         #expect(recovery.outcome == .discarded(.truncated))
         recovery = SegmentRecovery(nodeID: .sample, segmentBytes: SampleSegment.bytesCount)
-        recovery.read(sample.header.bytes.span)
-        while recovery.wanted != nil { recovery.unreadable() }
+        recovery.bytesRead(sample.header.bytes.span)
+        while recovery.nextRead != nil { recovery.readFailed() }
         guard case .recovered(let segment) = recovery.outcome else {
             Issue.record("\(String(describing: recovery.outcome))")
             return

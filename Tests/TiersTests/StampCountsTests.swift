@@ -6,17 +6,17 @@ import Tiers
 struct StampCountsTests {
     @Test("the least is that of all who have begun and not ended", arguments: 0..<4)
     func model(seed: UInt64) {
-        var dice = Dice(seed: 77 + seed)
-        var counts = StampCounts()
-        var model: [Stamp] = []
+        var dice = SplitMix64(seed: 77 + seed)
+        var counts = VersionCounts()
+        var model: [InvalidationVersion] = []
         for _ in 0..<5_000 {
             if model.count < 20, dice.next() % 2 == 0 {
-                let stamp = Stamp(epoch: dice.next() % 3, count: dice.next() % 6)
-                counts.begin(stamp)
-                model.append(stamp)
-            } else if let stamp = model.randomElement(using: &dice) {
-                counts.end(stamp)
-                model.remove(at: model.firstIndex(of: stamp) ?? 0)
+                let version = InvalidationVersion(epoch: dice.next() % 3, count: dice.next() % 6)
+                counts.insert(version)
+                model.append(version)
+            } else if let version = model.randomElement(using: &dice) {
+                counts.remove(version)
+                model.remove(at: model.firstIndex(of: version) ?? 0)
             }
             #expect(counts.least == model.min())
         }

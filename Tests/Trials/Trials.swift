@@ -7,14 +7,14 @@ import Foundation
 /// `NUTHATCH_LONG=1` asks for a campaign.
 package enum Trials {
     /// True if a campaign is asked for.
-    package static let areMany = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
+    package static let isCampaign = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
 
     /// True in a debug build, unless a campaign is asked for.
     ///
     /// What proves nothing with a sixteenth of its trials, or takes minutes, is left out then.
-    package static var areFew: Bool {
+    package static var isReduced: Bool {
         #if DEBUG
-            !areMany
+            !isCampaign
         #else
             false
         #endif
@@ -22,8 +22,8 @@ package enum Trials {
 
     /// How many to make where a test names `usual`, and `long` for a campaign.
     package static func count(_ usual: Int, long: Int? = nil) -> Int {
-        if areMany { return long ?? usual }
-        return areFew ? (usual + 15) / 16 : usual
+        if isCampaign { return long ?? usual }
+        return isReduced ? (usual + 15) / 16 : usual
     }
 
     /// The seeds to play where a test names `usual`; those of a campaign end with `long`.
@@ -36,6 +36,6 @@ package enum Trials {
 
     /// How far apart the steps are that are tried, of which a test tries every `usual`th.
     package static func stride(_ usual: Int) -> Int {
-        areMany ? 1 : areFew ? usual * 16 : usual
+        isCampaign ? 1 : isReduced ? usual * 16 : usual
     }
 }

@@ -7,7 +7,7 @@ import Wire
     /// The data, and nil or the refusal, of a chunked body in one piece.
     private func chunked(
         _ text: String, limits: BodyLimits = BodyLimits()
-    ) -> (data: [UInt8], refusal: BodyRefusal?, rest: Int?) {
+    ) -> (data: [UInt8], refusal: BodyDecodingError?, rest: Int?) {
         let bytes = latin1(text)
         var decoder = BodyDecoder(.chunked, limits: limits)
         var data: [UInt8] = []
@@ -48,7 +48,7 @@ import Wire
     @Test(
         "a malformed chunk is refused",
         arguments: [
-            ("\r\n", BodyRefusal.malformedChunkSize), ("g\r\n", .malformedChunkSize),
+            ("\r\n", BodyDecodingError.malformedChunkSize), ("g\r\n", .malformedChunkSize),
             ("-1\r\n", .malformedChunkSize), ("+1\r\n", .malformedChunkSize),
             ("0x1\r\n", .malformedChunkSize), (" 1\r\n", .malformedChunkSize),
             ("1 \r\n", .malformedChunkSize), ("1\t\r\n", .malformedChunkSize),
@@ -64,8 +64,8 @@ import Wire
             ("1;a=b c\r\n", .malformedExtension), ("1;a=\"b\"c\r\n", .malformedExtension),
             ("1;a=\"\n\"\r\n", .malformedExtension), ("1;;a\r\n", .malformedExtension),
             ("1;\u{E9}\r\n", .malformedExtension),
-            ("0\r\n\n", .trailer(.nameNotToken)), ("0\r\n\rx", .trailer(.bareCarriageReturn)),
-            ("0\r\nA\r\n\r\n", .trailer(.nameNotToken)),
+            ("0\r\n\n", .trailer(.invalidNameToken)), ("0\r\n\rx", .trailer(.bareCarriageReturn)),
+            ("0\r\nA\r\n\r\n", .trailer(.invalidNameToken)),
             ("0\r\nA : b\r\n\r\n", .trailer(.spaceBeforeColon)),
             ("0\r\n: b\r\n\r\n", .trailer(.emptyName)),
             ("0\r\nA: b\r\n c\r\n\r\n", .trailer(.leadingSpace)),
@@ -76,10 +76,10 @@ import Wire
             ("0\r\nTRANSFER-ENCODING: x\r\n\r\n", .forbiddenTrailer),
             ("0\r\nHost: a\r\n\r\n", .forbiddenTrailer),
         ])
-    func refuses(_ text: String, _ refusal: BodyRefusal) {
+    func refuses(_ text: String, _ refusal: BodyDecodingError) {
         #expect(chunked(text).refusal == refusal)
         #expect(refusal.status == 400)
-        #expect(refusal.sentence.hasSuffix("."))
+        #expect(refusal.message.hasSuffix("."))
     }
 
     @Test("extensions of all chunks together, and the trailer section, are limited")
@@ -173,7 +173,7 @@ import Wire
     func requestBody() {
         let framings: [BodyFraming] = [.none, .length(0), .length(.max), .chunked, .untilClose]
         let lines = framings.map { framing -> String? in
-            guard let body = RequestBody(framing) else { return nil }
+            guard let body = RequestBodyFraming(framing) else { return nil }
             var bytes: [UInt8] = []
             body.appendField(to: &bytes)
             return String(decoding: bytes, as: UTF8.self)
@@ -183,7 +183,8 @@ import Wire
                 "", "Content-Length: 0\r\n", "Content-Length: 18446744073709551615\r\n",
                 "Transfer-Encoding: chunked\r\n", nil,
             ])
-        #expect(framings.map { RequestBody($0)?.isEmpty } == [true, true, false, false, nil])
+        #expect(
+            framings.map { RequestBodyFraming($0)?.isEmpty } == [true, true, false, false, nil])
     }
 
     @Test("a refused body stays refused")

@@ -37,7 +37,7 @@ import Trials
                 Issue.record("seed \(seed): llhttp refused what was accepted\n\(shown(bytes))")
             }
         }
-        #expect(accepted > Self.perBatch / (Trials.areFew ? 3 : 2))
+        #expect(accepted > Self.perBatch / (Trials.isReduced ? 3 : 2))
     }
 
     @Test("answers are read as llhttp reads them, or refused", arguments: batches)
@@ -64,7 +64,7 @@ import Trials
                 Issue.record("seed \(seed): llhttp refused what was accepted\n\(shown(bytes))")
             }
         }
-        #expect(accepted > Self.perBatch / (Trials.areFew ? 3 : 2))
+        #expect(accepted > Self.perBatch / (Trials.isReduced ? 3 : 2))
     }
 
     /// What differs between two readings of the same bytes, or nil.

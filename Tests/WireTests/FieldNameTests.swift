@@ -58,8 +58,8 @@ import Wire
                 case .head(let head, end: _) = parser.parse(
                     bytes.span, from: 0, requestIsHead: false)
             else { continue }
-            let line = head.answer.lines[0]
-            #expect(line.id == FieldName(head.answer.bytes.span, at: line.name.range))
+            let line = head.head.lines[0]
+            #expect(line.id == FieldName(head.head.bytes.span, at: line.name.range))
         }
     }
 }

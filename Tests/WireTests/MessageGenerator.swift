@@ -2,10 +2,10 @@ import Ground
 
 /// Seeded messages from a grammar that knows the rules and how they are broken; then mutated.
 struct MessageGenerator {
-    var dice: Dice
+    var dice: SplitMix64
 
     init(seed: UInt64) {
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
     }
 
     /// One to three requests in a row, some of them damaged.

@@ -21,7 +21,7 @@ private enum BinaryHeader {
 /// The two formats of the header, and what is none (HAProxy's proxy-protocol.txt, §2.1 and §2.2).
 @Suite("The header of a trusted proxy")
 struct ProxyProtocolTests {
-    private func read(_ bytes: [UInt8]) -> ProxyHeader { ProxyProtocol.read(bytes.span) }
+    private func read(_ bytes: [UInt8]) -> ProxyProtocolResult { ProxyProtocol.read(bytes.span) }
 
     private func source(_ address: String, _ port: UInt16) throws -> ProxySource {
         ProxySource(try #require(IPAddress(address)), port: port)

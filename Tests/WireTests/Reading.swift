@@ -29,9 +29,9 @@ struct Reading: Equatable {
         case waiting
         /// A message after which the connection is closed.
         case closing
-        case requestRefused(RequestRefusal)
-        case responseRefused(ResponseRefusal)
-        case bodyRefused(BodyRefusal)
+        case requestRefused(RequestParseError)
+        case responseRefused(ResponseParseError)
+        case bodyRefused(BodyDecodingError)
     }
 
     var messages: [ReadMessage] = []
@@ -128,13 +128,13 @@ extension Reading {
         return reading
     }
 
-    private static func message(_ head: ResponseHead) -> ReadMessage {
-        let span = head.answer.bytes.span
-        let fields = head.answer.lines.map {
+    private static func message(_ head: FramedResponseHead) -> ReadMessage {
+        let span = head.head.bytes.span
+        let fields = head.head.lines.map {
             ReadField(name: span.copy($0.name.range), value: span.copy($0.value.range))
         }
         return ReadMessage(
-            start: Array("\(head.answer.status)".utf8), isHTTP10: span[7] == UInt8(ascii: "0"),
+            start: Array("\(head.head.status)".utf8), isHTTP10: span[7] == UInt8(ascii: "0"),
             fields: fields,
             framing: head.framing, isPersistent: head.isPersistent)
     }

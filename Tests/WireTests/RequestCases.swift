@@ -5,10 +5,10 @@ import Wire
 struct RequestCase: CustomTestStringConvertible, Sendable {
     var name: String
     var text: String
-    var refusal: RequestRefusal
+    var refusal: RequestParseError
     var status: UInt16
 
-    init(_ name: String, _ text: String, _ refusal: RequestRefusal, _ status: UInt16 = 400) {
+    init(_ name: String, _ text: String, _ refusal: RequestParseError, _ status: UInt16 = 400) {
         self.name = name
         self.text = text
         self.refusal = refusal
@@ -82,11 +82,11 @@ enum RequestCases {
         .init("line of white space", get(" "), .line(.leadingSpace, at: 25)),
         .init("space before colon", get("A : b"), .line(.spaceBeforeColon, at: 26)),
         .init("tab before colon", get("A\t: b"), .line(.spaceBeforeColon, at: 26)),
-        .init("space in name", get("A B: b"), .line(.nameNotToken, at: 26)),
+        .init("space in name", get("A B: b"), .line(.invalidNameToken, at: 26)),
         .init("empty name", get(": b"), .line(.emptyName, at: 25)),
-        .init("no colon", get("Abc"), .line(.nameNotToken, at: 28)),
-        .init("name with parenthesis", get("A(: b"), .line(.nameNotToken, at: 26)),
-        .init("name with obs-text", get("A\u{E9}: b"), .line(.nameNotToken, at: 26)),
+        .init("no colon", get("Abc"), .line(.invalidNameToken, at: 28)),
+        .init("name with parenthesis", get("A(: b"), .line(.invalidNameToken, at: 26)),
+        .init("name with obs-text", get("A\u{E9}: b"), .line(.invalidNameToken, at: 26)),
         .init("NUL in name", get("A\0: b"), .line(.controlByte(0), at: 26)),
         .init("NUL in value", get("A: b\0c"), .line(.controlByte(0), at: 29)),
         .init("escape in value", get("A: \u{1B}"), .line(.controlByte(0x1B), at: 28)),

@@ -2,7 +2,7 @@ import Testing
 import Wire
 
 /// A malformed answer and why it is refused.
-typealias ResponseCase = (name: String, text: String, refusal: ResponseRefusal)
+typealias ResponseCase = (name: String, text: String, refusal: ResponseParseError)
 
 /// Every malformed answer; texts are Latin-1.
 enum ResponseCases {
@@ -25,7 +25,7 @@ enum ResponseCases {
         ("folded line", ok("A: b\r\n c: d"), .line(.leadingSpace, at: 23)),
         ("space before colon", ok("A : b"), .line(.spaceBeforeColon, at: 18)),
         ("space before the first field", ok(" A: b"), .line(.leadingSpace, at: 17)),
-        ("no colon", ok("A"), .line(.nameNotToken, at: 18)),
+        ("no colon", ok("A"), .line(.invalidNameToken, at: 18)),
         ("LF ends a field", ok("A: b\nC: d"), .line(.bareLineFeed, at: 21)),
         ("NUL in value", ok("A: \0"), .line(.controlByte(0), at: 20)),
         ("two lengths", ok("Content-Length: 1\r\nContent-Length: 2"), .repeatedContentLength),

@@ -5,12 +5,12 @@ import Wire
 
 @Suite struct ResponseParserTests {
     @Test("a malformed answer is refused", arguments: ResponseCases.all)
-    func refuses(name: String, text: String, refusal: ResponseRefusal) {
+    func refuses(name: String, text: String, refusal: ResponseParseError) {
         let bytes = latin1(text)
         let reading = Reading.responses(bytes, stops: [bytes.count])
         #expect(reading.ending == .responseRefused(refusal))
         #expect(reading.messages.isEmpty)
-        #expect(refusal.sentence.hasSuffix("."))
+        #expect(refusal.message.hasSuffix("."))
     }
 
     @Test("a head is copied with extents that lie in the copy")
@@ -25,30 +25,30 @@ import Wire
             return
         }
         #expect(end == bytes.count - 2)
-        #expect(head.answer.status == 200)
-        #expect(head.answer.bytes == latin1(text))
+        #expect(head.head.status == 200)
+        #expect(head.head.bytes == latin1(text))
         #expect(
-            head.answer.first(.etag).map { head.answer.bytes.span.copy($0.range) }
+            head.head.first(.etag).map { head.head.bytes.span.copy($0.range) }
                 == latin1("\"x\""))
-        #expect(head.answer.bytes.span.copy(head.answer.lines[1].name.range) == latin1("X"))
-        #expect(head.answer.bytes.span.copy(head.answer.lines[1].value.range) == latin1("\u{E9}"))
+        #expect(head.head.bytes.span.copy(head.head.lines[1].name.range) == latin1("X"))
+        #expect(head.head.bytes.span.copy(head.head.lines[1].value.range) == latin1("\u{E9}"))
         #expect(head.framing == .length(2))
         #expect(head.isPersistent)
     }
 
     @Test("a switch of protocols that was asked for ends HTTP, in HTTP/1.1 alone")
     func switched() {
-        let answer = latin1("HTTP/1.1 101 S\r\nUpgrade: x\r\nContent-Length: 3\r\n\r\nab")
+        let response = latin1("HTTP/1.1 101 S\r\nUpgrade: x\r\nContent-Length: 3\r\n\r\nab")
         var parser = ResponseParser()
-        parser.takesSwitch = true
+        parser.acceptsProtocolSwitch = true
         guard
             case .head(let head, let end) = parser.parse(
-                answer.span, from: 0, requestIsHead: false)
+                response.span, from: 0, requestIsHead: false)
         else {
             Issue.record("no head")
             return
         }
-        #expect(head.answer.status == 101 && end == answer.count - 2)
+        #expect(head.head.status == 101 && end == response.count - 2)
         #expect(head.framing == .untilClose && !head.isPersistent)
         let old = latin1("HTTP/1.0 101 S\r\nUpgrade: x\r\n\r\n")
         #expect(

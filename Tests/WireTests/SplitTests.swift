@@ -102,7 +102,7 @@ import Wire
             #expect(dripped == fresh, "\(count) bytes")
         }
         let reading = Reading.requests(bytes, stops: [bytes.count], limits: limits)
-        let refusal: RequestRefusal =
+        let refusal: RequestParseError =
             text.hasPrefix("A") ? .methodTooLong(bytesMax: 84) : .targetTooLong(bytesMax: 20)
         #expect(reading.ending == .requestRefused(refusal))
     }

@@ -16,7 +16,7 @@ struct URLSignerTests {
 
     private func text(_ target: [UInt8], _ expiry: WallTime?) -> [UInt8] {
         var text = target
-        _ = SignedText.wrap(&text, expiry: expiry)
+        _ = SignatureBase.makeBase(&text, expiry: expiry)
         return text
     }
 
@@ -102,7 +102,7 @@ struct URLSignerTests {
 
     @Test("Any one bit of target, expiry or signature that is another makes it forged")
     func bits() throws {
-        var dice = Dice(seed: 73)
+        var dice = SplitMix64(seed: 73)
         let signer = signer(Self.secret)
         for _ in 0..<500 {
             let count = Int.random(in: 1...90, using: &dice)
@@ -122,7 +122,7 @@ struct URLSignerTests {
             var letters = Array(signature.description.utf8)
             letters[Int.random(in: 0..<43, using: &dice)] ^=
                 1 << UInt8.random(in: 0..<8, using: &dice)
-            if let wrong = Signature(letters: letters.span, at: 0..<43) {
+            if let wrong = Signature(base64URL: letters.span, at: 0..<43) {
                 #expect(!accepts(signer, wrong, signed))
             }
         }

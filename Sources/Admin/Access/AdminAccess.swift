@@ -5,7 +5,7 @@ package import HTTPRules
 /// Without tokens and without issuers of certificates whoever reaches the port may do everything;
 /// it is on loopback then. With either, everybody has to prove who they are, on loopback too: what
 /// stands before a node may pass on what comes from elsewhere.
-package struct AdminAccess: Hashable, Sendable {
+package struct AdminAccessPolicy: Hashable, Sendable {
     /// What a token is good for.
     package struct Grant: Hashable, Sendable {
         package var role: AdminRole
@@ -23,65 +23,67 @@ package struct AdminAccess: Hashable, Sendable {
         self.grants = grants
     }
 
-    package enum Verdict: Hashable, Sendable {
+    package enum Authorization: Hashable, Sendable {
         case allowed(AdminRole)
-        case refused(AdminRefusal)
+        case denied(AdminAccessError)
     }
 
     /// Whether `caller` may do what takes `role`; nil for what everybody may.
-    package func verdict(on caller: AdminCaller, for role: AdminRole?) -> Verdict {
+    package func authorize(_ caller: AdminCaller, for role: AdminRole?) -> Authorization {
         guard let role else { return .allowed(.read) }
-        if caller.isCrossSite { return .refused(.crossSite) }
+        if caller.isCrossSite { return .denied(.crossSite) }
         switch self.role(of: caller) {
-        case .failure(let refusal): return .refused(refusal)
-        case .success(let has): return has >= role ? .allowed(has) : .refused(.role(has, role))
+        case .failure(let refusal): return .denied(refusal)
+        case .success(let has):
+            return has >= role ? .allowed(has) : .denied(.insufficientRole(has, role))
         }
     }
 
     /// What the caller may do at most.
-    private func role(of caller: AdminCaller) -> Result<AdminRole, AdminRefusal> {
-        switch caller.proof {
+    private func role(of caller: AdminCaller) -> Result<AdminRole, AdminAccessError> {
+        switch caller.credential {
         case .certificate: return .success(.admin)
         case .token(let digest):
             // All are compared, so that the time tells nothing of which was right.
             var found: AdminRole?
             for grant in grants where digest.isAmong([grant.digest]) { found = grant.role }
             if let found { return .success(found) }
-            return .failure(grants.isEmpty ? .tokenNotTaken : .tokenWrong)
+            return .failure(grants.isEmpty ? .tokensNotConfigured : .tokenUnknown)
         case .malformed: return .failure(.tokenMalformed)
         case .none where !grants.isEmpty: return .failure(.tokenMissing)
-        case .none where !caller.isByAddress: return .failure(.name(caller.authority))
+        case .none where !caller.hasAddressAuthority:
+            return .failure(.hostNotAllowed(caller.authority))
         case .none: return .success(.admin)
         }
     }
 }
 
 /// Why the admin port does not do what it was asked; nothing was done.
-package enum AdminRefusal: Error, Hashable, Sendable {
+package enum AdminAccessError: Error, Hashable, Sendable {
     case tokenMissing
     case tokenMalformed
-    case tokenWrong
+    case tokenUnknown
     /// A token came, and this node has none to compare it with.
-    case tokenNotTaken
+    case tokensNotConfigured
     /// A wrong one came after too many others from this address.
-    case tooManyAttempts(retryAfterSeconds: Int)
+    case attemptRateExceeded(retryAfterSeconds: Int)
     /// The token was good, and has been given too many reports of late.
-    case tooManyReports(retryAfterSeconds: Int)
+    case reportRateExceeded(retryAfterSeconds: Int)
     /// Who asks has the first, and it takes the second.
-    case role(AdminRole, AdminRole)
+    case insufficientRole(AdminRole, AdminRole)
     case crossSite
     /// Asked for by a name that anybody may give to this machine.
-    case name([UInt8])
+    case hostNotAllowed([UInt8])
 }
 
-extension AdminRefusal {
+extension AdminAccessError {
     /// What may be guessed at.
-    package var isFailedAttempt: Bool { self == .tokenWrong || self == .tokenMalformed }
+    package var isFailedAttempt: Bool { self == .tokenUnknown || self == .tokenMalformed }
 
     /// When it helps to ask again; nil if time alone does not.
     package var retryAfterSeconds: Int? {
         switch self {
-        case .tooManyAttempts(let seconds), .tooManyReports(let seconds): seconds
+        case .attemptRateExceeded(let seconds), .reportRateExceeded(let seconds): seconds
         default: nil
         }
     }
@@ -90,10 +92,12 @@ extension AdminRefusal {
     package var challenge: String? {
         switch self {
         case .tokenMissing: "Bearer realm=\"admin\""
-        case .tokenWrong, .tokenMalformed: "Bearer realm=\"admin\", error=\"invalid_token\""
-        case .role(_, let needed):
+        case .tokenUnknown, .tokenMalformed: "Bearer realm=\"admin\", error=\"invalid_token\""
+        case .insufficientRole(_, let needed):
             "Bearer realm=\"admin\", error=\"insufficient_scope\", scope=\"\(needed.rawValue)\""
-        case .tokenNotTaken, .tooManyAttempts, .tooManyReports, .crossSite, .name: nil
+        case .tokensNotConfigured, .attemptRateExceeded, .reportRateExceeded, .crossSite,
+            .hostNotAllowed:
+            nil
         }
     }
 
@@ -107,27 +111,27 @@ extension AdminRefusal {
             Self.problem(
                 401, "admin-token", "The token is not one",
                 "Authorization must come once, and hold Bearer, a space and a token.")
-        case .tokenWrong:
+        case .tokenUnknown:
             Self.problem(
                 401, "admin-token", "The token is not known",
                 "It is none of the lines of the file that admin-token-file names; after a change "
                     + "of the file the node is told by SIGHUP.")
-        case .tokenNotTaken:
+        case .tokensNotConfigured:
             Self.problem(
                 401, "admin-token", "This node takes no token",
                 "Its operator has set no admin-token-file; from this machine it can be asked "
                     + "without.")
-        case .tooManyAttempts(let seconds):
+        case .attemptRateExceeded(let seconds):
             Self.problem(
                 429, "admin-attempts", "Too many wrong tokens",
                 "The token is not known, and others from this address were not: answers to "
                     + "further ones come late for another \(seconds) s.")
-        case .tooManyReports(let seconds):
+        case .reportRateExceeded(let seconds):
             Self.problem(
                 429, "admin-reports", "Too many reports",
                 "A token that may not do everything is given only so many reports in a time; "
                     + "the next one in \(seconds) s.")
-        case .role(let has, let needed):
+        case .insufficientRole(let has, let needed):
             Self.problem(
                 403, "admin-role", "The token's role does not allow this",
                 "It takes the role \(needed.rawValue), and the token has \(has.rawValue).")
@@ -135,7 +139,7 @@ extension AdminRefusal {
             Self.problem(
                 403, "admin-cross-site", "A page of another site asks",
                 "Sec-Fetch-Site, or Origin, says that this comes from somewhere else.")
-        case .name(let authority):
+        case .hostNotAllowed(let authority):
             Self.problem(
                 421, "admin-host", "The node is not asked by this name",
                 "Host is \(String(decoding: authority.prefix(256), as: UTF8.self)); without a "

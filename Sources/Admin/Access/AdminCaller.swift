@@ -4,7 +4,7 @@ package import HTTPRules
 /// Who asks the admin port, as far as that is known before anything is done.
 package struct AdminCaller: Hashable, Sendable {
     /// What came as proof.
-    package enum Proof: Hashable, Sendable {
+    package enum Credential: Hashable, Sendable {
         case none
         /// Authorization is there, and holds no bearer token.
         case malformed
@@ -14,7 +14,7 @@ package struct AdminCaller: Hashable, Sendable {
     }
 
     package var address: IPAddress?
-    package var proof: Proof
+    package var credential: Credential
     /// Host, or what stands for it; empty if there is none.
     package var authority: [UInt8]
     /// The field Origin (RFC 6454 §7).
@@ -23,11 +23,11 @@ package struct AdminCaller: Hashable, Sendable {
     package var fetchSite: [UInt8]?
 
     package init(
-        address: IPAddress?, proof: Proof, authority: [UInt8], origin: [UInt8]? = nil,
+        address: IPAddress?, proof: Credential, authority: [UInt8], origin: [UInt8]? = nil,
         fetchSite: [UInt8]? = nil
     ) {
         self.address = address
-        self.proof = proof
+        self.credential = proof
         self.authority = authority
         self.origin = origin
         self.fetchSite = fetchSite
@@ -50,7 +50,7 @@ package struct AdminCaller: Hashable, Sendable {
     /// The name asked for is an address, or `localhost`: nobody else can have made it lead here.
     ///
     /// A page whose own name was made to lead to this machine (DNS rebinding) asks by that name.
-    var isByAddress: Bool {
+    var hasAddressAuthority: Bool {
         var name = authority[...]
         if name.first == UInt8(ascii: "[") {
             guard let end = name.firstIndex(of: UInt8(ascii: "]")) else { return false }

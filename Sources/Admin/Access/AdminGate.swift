@@ -6,37 +6,39 @@ import HTTPRules
 /// A right token is always looked at, whoever else guesses from its address. Wrong ones beyond a
 /// few are answered late. What may only look may do so only so often: reports cost time that
 /// clients would wait.
-package struct AdminGate: Sendable {
+package struct AdminRateLimiter: Sendable {
     /// Wrong tokens, by the address that they came from.
-    private var attempts = RateLimiter(.init(burst: 10, refill: .seconds(6)))
+    private var failedAttempts = RateLimiter(.init(burst: 10, refill: .seconds(6)))
     /// What reports have cost, by the token that they were given to.
-    private var reports = RateLimiter(.init(burst: 500, refill: .milliseconds(10)))
+    private var reportCosts = RateLimiter(.init(burst: 500, refill: .milliseconds(10)))
 
     package init() {}
 
     package enum Admission: Hashable, Sendable {
         case admitted(AdminRole)
         /// Refused when `delay` has passed.
-        case refused(AdminRefusal, delay: Interval)
+        case refused(AdminAccessError, delay: Interval)
     }
 
     /// What is done with the request of `caller` for `operation`, which `access` was asked about.
     package mutating func admit(
-        _ verdict: AdminAccess.Verdict, of caller: AdminCaller, to operation: AdminOperation,
+        _ verdict: AdminAccessPolicy.Authorization, of caller: AdminCaller,
+        to operation: AdminOperation,
         at now: Instant
     ) -> Admission {
         switch verdict {
         case .allowed(let role):
-            guard operation.cost > 0, role < .admin, case .token(let digest) = caller.proof,
-                let wait = reports.take(operation.cost, of: digest.number, at: now)
+            guard operation.cost > 0, role < .admin, case .token(let digest) = caller.credential,
+                let wait = reportCosts.take(operation.cost, from: digest.clientID, at: now)
             else { return .admitted(role) }
-            return .refused(.tooManyReports(retryAfterSeconds: Self.seconds(wait)), delay: .zero)
-        case .refused(let refusal):
+            return .refused(
+                .reportRateExceeded(retryAfterSeconds: Self.seconds(wait)), delay: .zero)
+        case .denied(let refusal):
             guard refusal.isFailedAttempt,
-                let wait = attempts.take(of: caller.address?.clientNumber ?? 0, at: now)
+                let wait = failedAttempts.take(from: caller.address?.clientPrefix ?? 0, at: now)
             else { return .refused(refusal, delay: .zero) }
             return .refused(
-                .tooManyAttempts(retryAfterSeconds: Self.seconds(wait)), delay: wait)
+                .attemptRateExceeded(retryAfterSeconds: Self.seconds(wait)), delay: wait)
         }
     }
 

@@ -1,7 +1,7 @@
 package import HTTPRules
 
 /// The tokens of the admin port: a line each, `ROLE TOKEN`, or a token alone, whose role is admin.
-package enum AdminTokens {
+package enum AdminTokenFile {
     /// A token before only its digest is kept.
     package struct Entry: Hashable, Sendable {
         package var role: AdminRole
@@ -9,27 +9,27 @@ package enum AdminTokens {
     }
 
     /// What a file of them may be.
-    package static let allowed =
+    package static let allowedFormat =
         "1 to \(TokenFile.countMax) lines, each a role (read, purge or admin), a space, and a "
         + "token of \(TokenFile.tokenBytesMin) to \(TokenFile.tokenBytesMax) letters, digits and "
         + "-._~+/=; # begins a comment line"
 
     /// Why such a file is of no use; nothing of what stands in it is told.
-    package enum Fault: Error, Hashable, Sendable {
+    package enum ParseError: Error, Hashable, Sendable {
         case role(line: Int)
         case tokens(TokenFileFault)
 
         /// One clause, without a full stop.
-        package var sentence: String {
+        package var message: String {
             switch self {
             case .role(let line): "line \(line) begins with what is no role"
-            case .tokens(let fault): fault.sentence
+            case .tokens(let fault): fault.message
             }
         }
     }
 
     /// The tokens in their order; empty lines and comments are skipped.
-    package static func entries(of bytes: [UInt8]) throws(Fault) -> [Entry] {
+    package static func entries(of bytes: [UInt8]) throws(ParseError) -> [Entry] {
         var roles: [AdminRole] = []
         var rest: [UInt8] = []
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

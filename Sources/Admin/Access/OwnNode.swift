@@ -3,9 +3,9 @@ package import Telemetry
 /// Where the node of this machine is reached, as its settings say.
 ///
 /// Each part fails by itself: a setting that cannot be used matters only to what needs it.
-package struct OwnNode: Sendable {
+package struct LocalNode: Sendable {
     /// A setting that cannot be used.
-    package struct Fault: Error, Hashable {
+    package struct SettingError: Error, Hashable {
         /// For the operator, on one line.
         package let text: String
 
@@ -20,29 +20,30 @@ package struct OwnNode: Sendable {
         /// needed.
         case address(ListenAddress, tokenFile: String?)
         /// It is not opened.
-        case off
+        case disabled
         /// It accepts only clients that show a certificate.
-        case wantsCertificate
+        case requiresCertificate
         /// Its port is not known before the node runs.
-        case chosenByKernel
+        case ephemeral
     }
 
-    /// True if the command line gives admin-listen, which beats ``ClientVariable/node``.
+    /// True if the command line gives admin-listen, which beats ``ClientEnvironmentVariable/node``.
     package let hasAdminFlag: Bool
-    package let adminPort: Result<AdminPort, Fault>
+    package let adminPort: Result<AdminPort, SettingError>
     /// The path of the file with the tokens of the admin port; nil for none.
-    package let adminTokenFile: Result<String?, Fault>
+    package let adminTokenFile: Result<String?, SettingError>
     /// The first address that serves clients in clear text; nil if there is none, or all have
     /// port 0.
-    package let clientAddress: Result<ListenAddress?, Fault>
+    package let clientAddress: Result<ListenAddress?, SettingError>
     /// The first address in clear text, of the admin port or of those for clients; nil if there is
     /// none, or all have port 0.
-    package let healthAddress: Result<ListenAddress?, Fault>
+    package let healthAddress: Result<ListenAddress?, SettingError>
 
     package init(
-        hasAdminFlag: Bool, adminPort: Result<AdminPort, Fault>,
-        adminTokenFile: Result<String?, Fault>, clientAddress: Result<ListenAddress?, Fault>,
-        healthAddress: Result<ListenAddress?, Fault>
+        hasAdminFlag: Bool, adminPort: Result<AdminPort, SettingError>,
+        adminTokenFile: Result<String?, SettingError>,
+        clientAddress: Result<ListenAddress?, SettingError>,
+        healthAddress: Result<ListenAddress?, SettingError>
     ) {
         self.hasAdminFlag = hasAdminFlag
         self.adminPort = adminPort
@@ -52,9 +53,9 @@ package struct OwnNode: Sendable {
     }
 
     /// A node of whose settings nothing can be used.
-    package init(hasAdminFlag: Bool, fault: Fault) {
+    package init(hasAdminFlag: Bool, error: SettingError) {
         self.init(
-            hasAdminFlag: hasAdminFlag, adminPort: .failure(fault), adminTokenFile: .failure(fault),
-            clientAddress: .failure(fault), healthAddress: .failure(fault))
+            hasAdminFlag: hasAdminFlag, adminPort: .failure(error), adminTokenFile: .failure(error),
+            clientAddress: .failure(error), healthAddress: .failure(error))
     }
 }

@@ -9,7 +9,7 @@ package struct RateLimiter: Sendable {
         package var burst: Int
         /// Time until a unit that was taken is there again.
         package var refill: Interval
-        package var holdersMax = 1_024
+        package var keysMax = 1_024
 
         package init(burst: Int, refill: Interval) {
             self.burst = burst
@@ -27,12 +27,13 @@ package struct RateLimiter: Sendable {
 
     /// Takes `units` from the bucket of `holder`; if they are not there, nothing is taken, and the
     /// time until they are is given.
-    package mutating func take(_ units: Int = 1, of holder: UInt128, at now: Instant) -> Interval? {
+    package mutating func take(_ units: Int = 1, from holder: UInt128, at now: Instant) -> Interval?
+    {
         let wanted = max(fullAt[holder] ?? now, now) + time(units)
         let free = now + time(settings.burst)
         guard wanted <= free else { return wanted - free }
         fullAt[holder] = wanted
-        guard fullAt.count > settings.holdersMax else { return nil }
+        guard fullAt.count > settings.keysMax else { return nil }
         let next = fullAt.min { ($0.value, $0.key) < ($1.value, $1.key) }
         if let next { fullAt[next.key] = nil }
         return nil

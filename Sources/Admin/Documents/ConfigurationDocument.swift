@@ -4,7 +4,7 @@ package import Telemetry
 ///
 /// Secrets are in files of their own, and are not here; where those files are is.
 package struct ConfigurationDocument: Sendable {
-    package struct Row: Sendable {
+    package struct Entry: Sendable {
         package var setting: Setting
         package var texts: [String]
         /// Where it comes from, in words.
@@ -30,20 +30,20 @@ package struct ConfigurationDocument: Sendable {
         }
     }
 
-    package var rows: [Row]
+    package var entries: [Entry]
     package var sites: [Site]
     /// Settings of images, in the file's spelling.
     package var images: [(name: String, text: String)]
 
-    package init(rows: [Row], sites: [Site], images: [(name: String, text: String)]) {
-        self.rows = rows
+    package init(rows: [Entry], sites: [Site], images: [(name: String, text: String)]) {
+        self.entries = rows
         self.sites = sites
         self.images = images
     }
 
     package var json: JSON {
         [
-            "settings": .list(rows.map(\.json)),
+            "settings": .list(entries.map(\.json)),
             "images": .object(images.map { JSON.Member($0.name, .text($0.text)) }),
             "sites": .list(
                 sites.map { site in
@@ -56,18 +56,18 @@ package struct ConfigurationDocument: Sendable {
         ]
     }
 
-    static let shape = Shape.object(
-        .has("settings", Shape.list(of: Row.shape)),
-        .has("images", Shape.table(of: Shape.string)),
-        .has(
+    static let schema = JSONSchema.object(
+        .required("settings", JSONSchema.list(of: Entry.schema)),
+        .required("images", JSONSchema.map(of: JSONSchema.string)),
+        .required(
             "sites",
-            Shape.list(
-                of: Shape.object(
-                    .has("site", Shape.string), .has("origin", Shape.string),
-                    .has("options", Shape.table(of: Shape.string))))))
+            JSONSchema.list(
+                of: JSONSchema.object(
+                    .required("site", JSONSchema.string), .required("origin", JSONSchema.string),
+                    .required("options", JSONSchema.map(of: JSONSchema.string))))))
 }
 
-extension ConfigurationDocument.Row {
+extension ConfigurationDocument.Entry {
     fileprivate var json: JSON {
         [
             "name": .text(setting.name.rawValue), "values": JSON(texts), "source": .text(source),
@@ -76,9 +76,10 @@ extension ConfigurationDocument.Row {
         ]
     }
 
-    fileprivate static let shape = Shape.object(
-        .has("name", Shape.string), .has("values", Shape.list(of: Shape.string)),
-        .has("source", Shape.string, "Flag, environment, file and line, or built in"),
-        .has("needs_restart", Shape.boolean, "SIGHUP does not change it"),
-        .has("allowed", Shape.string), .has("meaning", Shape.string))
+    fileprivate static let schema = JSONSchema.object(
+        .required("name", JSONSchema.string),
+        .required("values", JSONSchema.list(of: JSONSchema.string)),
+        .required("source", JSONSchema.string, "Flag, environment, file and line, or built in"),
+        .required("needs_restart", JSONSchema.boolean, "SIGHUP does not change it"),
+        .required("allowed", JSONSchema.string), .required("meaning", JSONSchema.string))
 }

@@ -1,7 +1,7 @@
 /// What a node holds under one URL, and what it would do with it: `/admin/v1/entry`.
 package struct EntryDocument: Sendable {
     /// What a client without wishes of its own would get now.
-    package enum Verdict: String, CaseIterable, Sendable {
+    package enum ServeDecision: String, CaseIterable, Sendable {
         /// It is given.
         case fresh
         /// It is given though it is no longer fresh, and validated meanwhile.
@@ -27,21 +27,21 @@ package struct EntryDocument: Sendable {
         package var lastModified: String?
         package var ageMilliseconds: Int64 = 0
         /// Negative: it has been stale for so long.
-        package var freshMilliseconds: Int64 = 0
+        package var remainingFreshnessMilliseconds: Int64 = 0
         /// Nil if that is not known.
         package var validatedMillisecondsAgo: Int64?
         /// As the disk has it; nil if it is not there.
         package var accesses: UInt64?
         package var lastAccessMillisecondsAgo: Int64?
-        package var stamp = ""
+        package var invalidationVersion = ""
         package var tags: [String] = []
         /// Fields of the request that have selected it.
         package var vary: [String] = []
         /// The stored head.
         package var fields: [(name: String, value: String)] = []
-        package var verdict = Verdict.fresh
+        package var decision = ServeDecision.fresh
         /// Why, in words.
-        package var why = ""
+        package var reason = ""
 
         package init(key: String, name: String) {
             self.key = key
@@ -74,11 +74,11 @@ package struct EntryDocument: Sendable {
         ]
     }
 
-    static let shape = Shape.object(
-        .has("url", Shape.string), .has("key", Shape.string),
-        .has("variants", Shape.list(of: Variant.shape)),
-        .has("owners", Shape.list(of: Shape.id), "The first owner first"),
-        .has("is_owner", Shape.boolean, "This node is one of those who keep it"))
+    static let schema = JSONSchema.object(
+        .required("url", JSONSchema.string), .required("key", JSONSchema.string),
+        .required("variants", JSONSchema.list(of: Variant.schema)),
+        .required("owners", JSONSchema.list(of: JSONSchema.id), "The first owner first"),
+        .required("is_owner", JSONSchema.boolean, "This node is one of those who keep it"))
 }
 
 extension EntryDocument.Variant {
@@ -88,33 +88,41 @@ extension EntryDocument.Variant {
             "also_on_disk": .bool(isInMemory && isOnDisk), "content_type": .text(contentType),
             "body_bytes": JSON(bodyBytes), "status": JSON(status), "etag": JSON(entityTag),
             "last_modified": JSON(lastModified), "age_ms": .number(ageMilliseconds),
-            "fresh_ms": .number(freshMilliseconds),
+            "fresh_ms": .number(remainingFreshnessMilliseconds),
             "validated_ms_ago": JSON(validatedMillisecondsAgo), "accesses": JSON(accesses),
-            "last_access_ms_ago": JSON(lastAccessMillisecondsAgo), "stamp": .text(stamp),
+            "last_access_ms_ago": JSON(lastAccessMillisecondsAgo),
+            "stamp": .text(invalidationVersion),
             "tags": JSON(tags), "vary": JSON(vary),
             "fields": .list(fields.map { [.text($0.name), .text($0.value)] }),
-            "verdict": .text(verdict.rawValue), "why": .text(why),
+            "verdict": .text(decision.rawValue), "why": .text(reason),
         ]
     }
 
-    fileprivate static let shape = Shape.object(
-        .has("key", Shape.string),
-        .has("variant", Shape.string, "What /admin/v1/entry/body calls it"),
-        .has("tier", Shape.choice(["memory", "disk"])),
-        .has("also_on_disk", Shape.boolean), .has("content_type", Shape.string),
-        .has("body_bytes", Shape.count), .has("status", Shape.integer(100...599)),
-        .has("etag", Shape.orNull(Shape.string)),
-        .has("last_modified", Shape.orNull(Shape.string)), .has("age_ms", Shape.count),
-        .has("fresh_ms", ["type": "integer"], "Negative: stale for so long"),
-        .has("validated_ms_ago", Shape.orNull(Shape.count), "Since the origin was asked"),
-        .has("accesses", Shape.orNull(Shape.count), "As the disk has it"),
-        .has("last_access_ms_ago", Shape.orNull(Shape.count)),
-        .has("stamp", Shape.string, "Boot epoch, and invalidations applied in it"),
-        .has("tags", Shape.list(of: Shape.string)),
-        .has("vary", Shape.list(of: Shape.string), "What has selected it"),
-        .has(
+    fileprivate static let schema = JSONSchema.object(
+        .required("key", JSONSchema.string),
+        .required("variant", JSONSchema.string, "What /admin/v1/entry/body calls it"),
+        .required("tier", JSONSchema.enumeration(["memory", "disk"])),
+        .required("also_on_disk", JSONSchema.boolean), .required("content_type", JSONSchema.string),
+        .required("body_bytes", JSONSchema.count),
+        .required("status", JSONSchema.integer(100...599)),
+        .required("etag", JSONSchema.nullable(JSONSchema.string)),
+        .required("last_modified", JSONSchema.nullable(JSONSchema.string)),
+        .required("age_ms", JSONSchema.count),
+        .required("fresh_ms", ["type": "integer"], "Negative: stale for so long"),
+        .required(
+            "validated_ms_ago", JSONSchema.nullable(JSONSchema.count),
+            "Since the origin was asked"),
+        .required("accesses", JSONSchema.nullable(JSONSchema.count), "As the disk has it"),
+        .required("last_access_ms_ago", JSONSchema.nullable(JSONSchema.count)),
+        .required("stamp", JSONSchema.string, "Boot epoch, and invalidations applied in it"),
+        .required("tags", JSONSchema.list(of: JSONSchema.string)),
+        .required("vary", JSONSchema.list(of: JSONSchema.string), "What has selected it"),
+        .required(
             "fields",
-            Shape.list(of: Shape.list(of: Shape.string, count: 2...2)), "The stored head"),
-        .has("verdict", Shape.choice(EntryDocument.Verdict.allCases.map(\.rawValue))),
-        .has("why", Shape.string))
+            JSONSchema.list(of: JSONSchema.list(of: JSONSchema.string, count: 2...2)),
+            "The stored head"),
+        .required(
+            "verdict",
+            JSONSchema.enumeration(EntryDocument.ServeDecision.allCases.map(\.rawValue))),
+        .required("why", JSONSchema.string))
 }

@@ -8,21 +8,21 @@ package enum HealthDocument {
     /// One that `isFenced` is ready all the same: it can serve, at the price of asking origins. One
     /// that is not counted is not yet needed for any majority.
     package static func json(
-        _ readiness: Readiness, isFenced: Bool, isCounted: Bool = true
+        _ readiness: Readiness, isFenced: Bool, isVoter: Bool = true
     ) -> JSON {
         var members = [JSON.Member("status", .text(readiness.rawValue))]
         if isFenced { members.append(JSON.Member("fenced", true)) }
-        if !isCounted { members.append(JSON.Member("counted", false)) }
+        if !isVoter { members.append(JSON.Member("counted", false)) }
         return .object(members)
     }
 
     /// 503 says that requests should go elsewhere; `needs` holds what else has to be so.
-    package static func status(_ readiness: Readiness, needs: Bool = true) -> UInt16 {
-        readiness == .ready && needs ? 200 : 503
+    package static func status(_ readiness: Readiness, requiring: Bool = true) -> UInt16 {
+        readiness == .ready && requiring ? 200 : 503
     }
 
-    static let shape = Shape.object(
-        .has("status", Shape.choice(Readiness.allCases.map(\.rawValue))),
-        .may("fenced", Shape.boolean, "It cannot prove that nobody purged without it"),
-        .may("counted", Shape.boolean, "False while it is not counted, else left out"))
+    static let schema = JSONSchema.object(
+        .required("status", JSONSchema.enumeration(Readiness.allCases.map(\.rawValue))),
+        .optional("fenced", JSONSchema.boolean, "It cannot prove that nobody purged without it"),
+        .optional("counted", JSONSchema.boolean, "False while it is not counted, else left out"))
 }

@@ -1,6 +1,6 @@
 /// The entries of memory that are asked for most: `/admin/v1/hot`.
-package struct HotDocument: Sendable {
-    package struct Row: Sendable {
+package struct HotEntriesDocument: Sendable {
+    package struct Entry: Sendable {
         package var key: String
         /// The URL that its origin was asked for.
         package var url: String
@@ -21,14 +21,14 @@ package struct HotDocument: Sendable {
     }
 
     /// The hottest first.
-    package var rows: [Row]
+    package var entries: [Entry]
 
-    package init(rows: [Row]) {
-        self.rows = rows
+    package init(rows: [Entry]) {
+        self.entries = rows
     }
 
     package var json: JSON {
-        let rows: [JSON] = rows.map { row in
+        let rows: [JSON] = entries.map { row in
             [
                 "key": .text(row.key), "url": .text(row.url),
                 "content_type": .text(row.contentType), "body_bytes": JSON(row.bodyBytes),
@@ -38,13 +38,15 @@ package struct HotDocument: Sendable {
         return ["entries": .list(rows)]
     }
 
-    static let shape = Shape.object(
-        .has(
+    static let schema = JSONSchema.object(
+        .required(
             "entries",
-            Shape.list(
-                of: Shape.object(
-                    .has("key", Shape.string), .has("url", Shape.string),
-                    .has("content_type", Shape.string), .has("body_bytes", Shape.count),
-                    .has("tier", Shape.choice(["memory"])),
-                    .has("accesses", Shape.count, "Estimated; what is long ago counts less")))))
+            JSONSchema.list(
+                of: JSONSchema.object(
+                    .required("key", JSONSchema.string), .required("url", JSONSchema.string),
+                    .required("content_type", JSONSchema.string),
+                    .required("body_bytes", JSONSchema.count),
+                    .required("tier", JSONSchema.enumeration(["memory"])),
+                    .required(
+                        "accesses", JSONSchema.count, "Estimated; what is long ago counts less")))))
 }

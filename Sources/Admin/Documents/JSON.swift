@@ -33,21 +33,21 @@ package indirect enum JSON: Hashable, Sendable {
     package init(_ strings: [String]) { self = .list(strings.map(JSON.text)) }
 
     /// On one line.
-    package var line: String {
+    package var compactText: String {
         var bytes: [UInt8] = []
-        append(to: &bytes, isPaged: false)
+        append(to: &bytes, isFormatted: false)
         return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The same with each element of a list of objects on a line of its own, and a line's end.
-    package var page: [UInt8] {
+    package var formattedBytes: [UInt8] {
         var bytes: [UInt8] = []
-        append(to: &bytes, isPaged: true)
+        append(to: &bytes, isFormatted: true)
         bytes.append(UInt8(ascii: "\n"))
         return bytes
     }
 
-    private func append(to bytes: inout [UInt8], isPaged: Bool) {
+    private func append(to bytes: inout [UInt8], isFormatted: Bool) {
         switch self {
         case .null: bytes += "null".utf8
         case .bool(let value): bytes += (value ? "true" : "false").utf8
@@ -55,12 +55,12 @@ package indirect enum JSON: Hashable, Sendable {
         case .decimal(let number): bytes += (number.isFinite ? "\(number)" : "null").utf8
         case .text(let text): JSONText.append(text, to: &bytes)
         case .list(let values):
-            let hasLines = isPaged && values.contains(where: \.isObject)
+            let hasLines = isFormatted && values.contains(where: \.isObject)
             bytes.append(UInt8(ascii: "["))
             for (index, value) in values.enumerated() {
                 if index > 0 { bytes.append(UInt8(ascii: ",")) }
                 if hasLines { bytes.append(UInt8(ascii: "\n")) }
-                value.append(to: &bytes, isPaged: false)
+                value.append(to: &bytes, isFormatted: false)
             }
             if hasLines { bytes.append(UInt8(ascii: "\n")) }
             bytes.append(UInt8(ascii: "]"))
@@ -70,7 +70,7 @@ package indirect enum JSON: Hashable, Sendable {
                 if index > 0 { bytes.append(UInt8(ascii: ",")) }
                 JSONText.append(member.name, to: &bytes)
                 bytes.append(UInt8(ascii: ":"))
-                member.value.append(to: &bytes, isPaged: isPaged)
+                member.value.append(to: &bytes, isFormatted: isFormatted)
             }
             bytes.append(UInt8(ascii: "}"))
         }

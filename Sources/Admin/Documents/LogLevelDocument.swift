@@ -13,16 +13,16 @@ package struct LogLevelDocument: Hashable, Sendable {
 
     package var json: JSON { ["level": .text(level)] }
 
-    static let shape = Shape.object(.has("level", Shape.choice(levels)))
+    static let schema = JSONSchema.object(.required("level", JSONSchema.enumeration(levels)))
 }
 
 extension LogLevelDocument: Decodable {
-    /// - Throws: ``BodyFault``, or the decoder's own errors.
+    /// - Throws: ``RequestBodyError``, or the decoder's own errors.
     package init(from decoder: any Decoder) throws {
-        let object = try StrictObject(decoder, allowed: ["level"])
+        let object = try StrictKeyedContainer(decoder, allowedKeys: ["level"])
         let allowed = Self.levels.joined(separator: ", ")
         guard let level = try object.string("level"), Self.levels.contains(level) else {
-            throw BodyFault.value("level", allowed: allowed)
+            throw RequestBodyError.invalidValue("level", allowed: allowed)
         }
         self.level = level
     }

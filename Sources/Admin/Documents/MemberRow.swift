@@ -1,5 +1,5 @@
 /// What operators are told of one member of the cluster, as the node that is asked believes.
-package struct MemberRow: Hashable, Sendable {
+package struct MemberDocument: Hashable, Sendable {
     /// 32 hexadecimal digits, as is ``process``.
     package var node: String
     package var process: String
@@ -8,13 +8,13 @@ package struct MemberRow: Hashable, Sendable {
     /// `alive`, `suspected`, `dead` or `left`; `unknown` of one that is counted and was not met.
     package var state: String
     /// Majorities are of it, and receipts wait for it.
-    package var isCounted: Bool
+    package var isVoter: Bool
     /// Since it was asked last which invalidations it has, and answered; nil if it never did.
-    package var contactMilliseconds: Int64?
+    package var millisecondsSinceContact: Int64?
     /// What it declares.
     package var weight: Int
     /// What of ``weight`` the ring counts; nil from a node that does not say.
-    package var countedWeight: Int?
+    package var effectiveWeight: Int?
     package var isCaughtUp: Bool
     package var isDraining: Bool
     /// The node that is asked.
@@ -22,7 +22,7 @@ package struct MemberRow: Hashable, Sendable {
     /// There is a connection with it.
     package var isConnected: Bool
     /// What it owns first of all keys, from 0 to 1.
-    package var ringShare: Double
+    package var primaryShare: Double
     /// Invalidations that are synced here and that it has not confirmed; nil if that is not known.
     package var lagRecords: UInt64?
 
@@ -36,65 +36,67 @@ package struct MemberRow: Hashable, Sendable {
         self.process = process
         self.address = address
         self.state = state
-        self.isCounted = isCounted
-        self.contactMilliseconds = contactMilliseconds
+        self.isVoter = isCounted
+        self.millisecondsSinceContact = contactMilliseconds
         self.weight = weight
-        self.countedWeight = countedWeight ?? weight
+        self.effectiveWeight = countedWeight ?? weight
         self.isCaughtUp = isCaughtUp
         self.isDraining = isDraining
         self.isSelf = isSelf
         self.isConnected = isConnected
-        self.ringShare = ringShare
+        self.primaryShare = ringShare
         self.lagRecords = lagRecords
     }
 
     /// `{"members": […]}`, one object a line; none for a node that is in no cluster.
-    package static func json(_ rows: [MemberRow]) -> JSON {
+    package static func json(_ rows: [MemberDocument]) -> JSON {
         ["members": .list(rows.map(\.json))]
     }
 
     package var json: JSON {
         [
             "node": .text(node), "process": .text(process), "address": .text(address),
-            "state": .text(state), "counted": .bool(isCounted),
-            "contact_ms_ago": JSON(contactMilliseconds), "self": .bool(isSelf),
+            "state": .text(state), "counted": .bool(isVoter),
+            "contact_ms_ago": JSON(millisecondsSinceContact), "self": .bool(isSelf),
             "connected": .bool(isConnected), "caught_up": .bool(isCaughtUp),
             "draining": .bool(isDraining), "weight": JSON(weight),
-            "weight_counted": JSON(countedWeight ?? weight),
-            "ring_share": .decimal(ringShare), "lag_records": JSON(lagRecords),
+            "weight_counted": JSON(effectiveWeight ?? weight),
+            "ring_share": .decimal(primaryShare), "lag_records": JSON(lagRecords),
         ]
     }
 
-    static let shape = Shape.object(.has("members", Shape.list(of: rowShape)))
+    static let schema = JSONSchema.object(.required("members", JSONSchema.list(of: itemSchema)))
 
-    static let rowShape = Shape.object(
-        .has("node", Shape.id), .has("process", Shape.string), .has("address", Shape.string),
-        .has("state", Shape.choice(["alive", "suspected", "dead", "left", "unknown"])),
-        .has("counted", Shape.boolean, "Majorities are of it, and receipts wait for it"),
-        .has(
-            "contact_ms_ago", Shape.orNull(Shape.count),
+    static let itemSchema = JSONSchema.object(
+        .required("node", JSONSchema.id), .required("process", JSONSchema.string),
+        .required("address", JSONSchema.string),
+        .required(
+            "state", JSONSchema.enumeration(["alive", "suspected", "dead", "left", "unknown"])),
+        .required("counted", JSONSchema.boolean, "Majorities are of it, and receipts wait for it"),
+        .required(
+            "contact_ms_ago", JSONSchema.nullable(JSONSchema.count),
             "Since it was asked last which invalidations it has, and answered"),
-        .has("self", Shape.boolean, "The node that is asked"),
-        .has("connected", Shape.boolean), .has("caught_up", Shape.boolean),
-        .has("draining", Shape.boolean), .has("weight", Shape.count),
-        .has("weight_counted", Shape.count, "What of the weight the ring counts"),
-        .has("ring_share", Shape.share, "What it owns first of all keys"),
-        .has(
-            "lag_records", Shape.orNull(Shape.count),
+        .required("self", JSONSchema.boolean, "The node that is asked"),
+        .required("connected", JSONSchema.boolean), .required("caught_up", JSONSchema.boolean),
+        .required("draining", JSONSchema.boolean), .required("weight", JSONSchema.count),
+        .required("weight_counted", JSONSchema.count, "What of the weight the ring counts"),
+        .required("ring_share", JSONSchema.fraction, "What it owns first of all keys"),
+        .required(
+            "lag_records", JSONSchema.nullable(JSONSchema.count),
             "Invalidations that are synced here and that it has not confirmed"))
 }
 
-extension MemberRow: Decodable {
+extension MemberDocument: Decodable {
     private enum CodingKeys: String, CodingKey {
         case node, process, address, state, weight
-        case isCounted = "counted"
-        case contactMilliseconds = "contact_ms_ago"
-        case countedWeight = "weight_counted"
+        case isVoter = "counted"
+        case millisecondsSinceContact = "contact_ms_ago"
+        case effectiveWeight = "weight_counted"
         case isCaughtUp = "caught_up"
         case isDraining = "draining"
         case isSelf = "self"
         case isConnected = "connected"
-        case ringShare = "ring_share"
+        case primaryShare = "ring_share"
         case lagRecords = "lag_records"
     }
 }

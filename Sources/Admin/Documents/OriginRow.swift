@@ -1,5 +1,5 @@
 /// What operators are told of one origin.
-package struct OriginRow: Hashable, Sendable {
+package struct OriginDocument: Hashable, Sendable {
     /// Host and port: letters, digits and `.-_:[]` only.
     package var origin: String
     /// Connections open or being opened, idle ones included.
@@ -28,7 +28,7 @@ package struct OriginRow: Hashable, Sendable {
     }
 
     /// `{"origins": […]}`, one object a line.
-    package static func json(_ rows: [OriginRow]) -> JSON {
+    package static func json(_ rows: [OriginDocument]) -> JSON {
         ["origins": .list(rows.map(\.json))]
     }
 
@@ -44,15 +44,17 @@ package struct OriginRow: Hashable, Sendable {
         return .object(members)
     }
 
-    static let shape = Shape.object(
-        .has(
+    static let schema = JSONSchema.object(
+        .required(
             "origins",
-            Shape.list(
-                of: Shape.object(
-                    .has("origin", Shape.string), .has("connections", Shape.count),
-                    .has("idle", Shape.count),
-                    .has("waiting", Shape.count, "Fetches that wait for a connection"),
-                    .has("circuit", Shape.choice(["closed", "open", "half-open"])),
-                    .has("failures", Shape.count, "Since the last whole answer"),
-                    .may("retry_after_ms", Shape.count, "Until an open circuit is tried")))))
+            JSONSchema.list(
+                of: JSONSchema.object(
+                    .required("origin", JSONSchema.string),
+                    .required("connections", JSONSchema.count),
+                    .required("idle", JSONSchema.count),
+                    .required("waiting", JSONSchema.count, "Fetches that wait for a connection"),
+                    .required("circuit", JSONSchema.enumeration(["closed", "open", "half-open"])),
+                    .required("failures", JSONSchema.count, "Since the last whole answer"),
+                    .optional("retry_after_ms", JSONSchema.count, "Until an open circuit is tried"))
+            )))
 }

@@ -16,17 +16,17 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         case failed
 
         /// Nothing more is begun.
-        package var isOver: Bool { self != .reading && self != .running }
+        package var isFinished: Bool { self != .reading && self != .running }
     }
 
     /// A URL that was not prefetched, and why.
-    package struct Fault: Hashable, Sendable, Codable {
+    package struct Failure: Hashable, Sendable, Codable {
         package var url: String
-        package var why: String
+        package var reason: String
 
         package init(url: String, why: String) {
             self.url = url
-            self.why = why
+            self.reason = why
         }
     }
 
@@ -40,7 +40,7 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
     /// The sum of the next three.
     package var urlsDone = 0
     /// Were in memory or on disk, and still good.
-    package var urlsHeld = 0
+    package var urlsCached = 0
     /// Came from an origin, or from the node that owns them.
     package var urlsFetched = 0
     package var urlsFailed = 0
@@ -49,11 +49,11 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
     /// Bytes of the bodies of those that were held or fetched.
     package var bodyBytes: UInt64 = 0
     /// Time from its beginning until now, or its end.
-    package var runningMilliseconds: Int64 = 0
+    package var elapsedMilliseconds: Int64 = 0
     /// The first ``faultsMax``.
-    package var faults: [Fault] = []
+    package var failures: [Failure] = []
 
-    package static let faultsMax = 20
+    package static let failuresMax = 20
 
     package init(prefetch: String, source: Source, sitemap: String? = nil, state: State) {
         self.prefetch = prefetch
@@ -63,15 +63,16 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case prefetch, source, sitemap, state, faults
+        case prefetch, source, sitemap, state
+        case failures = "faults"
         case urlsTotal = "urls_total"
         case urlsDone = "urls_done"
-        case urlsHeld = "urls_held"
+        case urlsCached = "urls_held"
         case urlsFetched = "urls_fetched"
         case urlsFailed = "urls_failed"
         case sitemapsFailed = "sitemaps_failed"
         case bodyBytes = "body_bytes"
-        case runningMilliseconds = "running_ms"
+        case elapsedMilliseconds = "running_ms"
     }
 
     package var json: JSON {
@@ -81,14 +82,14 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         if let sitemap { members.append(JSON.Member("sitemap", .text(sitemap))) }
         members += [
             JSON.Member("state", .text(state.rawValue)), JSON.Member("urls_total", JSON(urlsTotal)),
-            JSON.Member("urls_done", JSON(urlsDone)), JSON.Member("urls_held", JSON(urlsHeld)),
+            JSON.Member("urls_done", JSON(urlsDone)), JSON.Member("urls_held", JSON(urlsCached)),
             JSON.Member("urls_fetched", JSON(urlsFetched)),
             JSON.Member("urls_failed", JSON(urlsFailed)),
             JSON.Member("sitemaps_failed", JSON(sitemapsFailed)),
             JSON.Member("body_bytes", JSON(bodyBytes)),
-            JSON.Member("running_ms", JSON(runningMilliseconds)),
+            JSON.Member("running_ms", JSON(elapsedMilliseconds)),
             JSON.Member(
-                "faults", .list(faults.map { ["url": .text($0.url), "why": .text($0.why)] })),
+                "faults", .list(failures.map { ["url": .text($0.url), "why": .text($0.reason)] })),
         ]
         return .object(members)
     }
@@ -98,24 +99,28 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         ["prefetches": .list(documents.map(\.json))]
     }
 
-    static let listShape = Shape.object(.has("prefetches", Shape.list(of: shape)))
+    static let listSchema = JSONSchema.object(.required("prefetches", JSONSchema.list(of: schema)))
 
-    static let shape = Shape.object(
-        .has("prefetch", Shape.string, "Its name in paths"),
-        .has("source", Shape.choice(Source.allCases.map(\.rawValue))),
-        .may("sitemap", Shape.string),
-        .has("state", Shape.choice(State.allCases.map(\.rawValue))),
-        .has("urls_total", Shape.count, "Known so far, without repeats"),
-        .has("urls_done", Shape.count, "Held, fetched and failed"),
-        .has("urls_held", Shape.count, "In memory or on disk of this node, and still good"),
-        .has("urls_fetched", Shape.count, "Brought by an origin, or by the node that owns them"),
-        .has("urls_failed", Shape.count),
-        .has("sitemaps_failed", Shape.count, "Could not be read"),
-        .has("body_bytes", Shape.count, "Of those held and fetched"),
-        .has("running_ms", Shape.count, "From its beginning until now, or its end"),
-        .has(
+    static let schema = JSONSchema.object(
+        .required("prefetch", JSONSchema.string, "Its name in paths"),
+        .required("source", JSONSchema.enumeration(Source.allCases.map(\.rawValue))),
+        .optional("sitemap", JSONSchema.string),
+        .required("state", JSONSchema.enumeration(State.allCases.map(\.rawValue))),
+        .required("urls_total", JSONSchema.count, "Known so far, without repeats"),
+        .required("urls_done", JSONSchema.count, "Held, fetched and failed"),
+        .required(
+            "urls_held", JSONSchema.count, "In memory or on disk of this node, and still good"),
+        .required(
+            "urls_fetched", JSONSchema.count,
+            "Brought by an origin, or by the node that owns them"),
+        .required("urls_failed", JSONSchema.count),
+        .required("sitemaps_failed", JSONSchema.count, "Could not be read"),
+        .required("body_bytes", JSONSchema.count, "Of those held and fetched"),
+        .required("running_ms", JSONSchema.count, "From its beginning until now, or its end"),
+        .required(
             "faults",
-            Shape.list(
-                of: Shape.object(.has("url", Shape.string), .has("why", Shape.string)),
-                count: 0...faultsMax)))
+            JSONSchema.list(
+                of: JSONSchema.object(
+                    .required("url", JSONSchema.string), .required("why", JSONSchema.string)),
+                count: 0...failuresMax)))
 }

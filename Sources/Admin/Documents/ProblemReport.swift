@@ -3,20 +3,20 @@ import Telemetry
 
 /// What an answer that refuses says of itself (RFC 9457), as who has asked reads it;
 /// ``HTTPRules/ProblemDocument`` is what writes it.
-package struct ProblemReport: Hashable, Sendable {
+package struct ReceivedProblem: Hashable, Sendable {
     /// The name of a node's problem; nil for any other type.
     package let name: String?
     /// What is wrong, on one line.
-    package let sentence: String
+    package let message: String
 
     /// Of a body that is no problem document: its beginning.
     package init(ofText body: [UInt8]) {
         name = nil
-        sentence = String(String(decoding: body, as: UTF8.self).prefix(80)).onOneLine
+        message = String(String(decoding: body, as: UTF8.self).prefix(80)).singleLine
     }
 }
 
-extension ProblemReport: Decodable {
+extension ReceivedProblem: Decodable {
     private enum CodingKeys: String, CodingKey {
         case type, title, detail
     }
@@ -29,6 +29,6 @@ extension ProblemReport: Decodable {
         name = type.hasPrefix(prefix) ? String(type.dropFirst(prefix.count)) : nil
         let title = try members.decode(String.self, forKey: .title)
         let detail = try members.decodeIfPresent(String.self, forKey: .detail)
-        sentence = String((title + (detail.map { ": \($0)" } ?? "")).prefix(500)).onOneLine
+        message = String((title + (detail.map { ": \($0)" } ?? "")).prefix(500)).singleLine
     }
 }

@@ -4,27 +4,27 @@ package struct RingDocument: Sendable {
         /// 32 hexadecimal digits.
         package var node: String
         /// Of first ownership, and of second, from 0 to 1.
-        package var first: Double
-        package var second: Double
+        package var primary: Double
+        package var secondary: Double
 
         package init(node: String, first: Double, second: Double) {
             self.node = node
-            self.first = first
-            self.second = second
+            self.primary = first
+            self.secondary = second
         }
     }
 
     package var slots: Int
     package var shares: [Share]
     /// Who owns first, by its place in ``shares``, at ``stripCount`` slots evenly apart.
-    package var strip: [Int]
+    package var ownershipSample: [Int]
 
-    package static let stripCount = 360
+    package static let ownershipSampleCount = 360
 
     package init(slots: Int, shares: [Share], strip: [Int]) {
         self.slots = slots
         self.shares = shares
-        self.strip = strip
+        self.ownershipSample = strip
     }
 
     package var json: JSON {
@@ -33,23 +33,25 @@ package struct RingDocument: Sendable {
             "members": .list(
                 shares.map {
                     [
-                        "node": .text($0.node), "share": .decimal($0.first),
-                        "second_share": .decimal($0.second),
+                        "node": .text($0.node), "share": .decimal($0.primary),
+                        "second_share": .decimal($0.secondary),
                     ]
                 }),
-            "strip": .list(strip.map { JSON($0) }),
+            "strip": .list(ownershipSample.map { JSON($0) }),
         ]
     }
 
-    static let shape = Shape.object(
-        .has("slots", Shape.count),
-        .has(
+    static let schema = JSONSchema.object(
+        .required("slots", JSONSchema.count),
+        .required(
             "members",
-            Shape.list(
-                of: Shape.object(
-                    .has("node", Shape.id), .has("share", Shape.share),
-                    .has("second_share", Shape.share)))),
-        .has(
-            "strip", Shape.list(of: Shape.count, count: stripCount...stripCount),
+            JSONSchema.list(
+                of: JSONSchema.object(
+                    .required("node", JSONSchema.id), .required("share", JSONSchema.fraction),
+                    .required("second_share", JSONSchema.fraction)))),
+        .required(
+            "strip",
+            JSONSchema.list(
+                of: JSONSchema.count, count: ownershipSampleCount...ownershipSampleCount),
             "Who owns first, by place in members, at slots evenly apart"))
 }

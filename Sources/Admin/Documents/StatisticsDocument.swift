@@ -4,19 +4,19 @@ package import Telemetry
 /// event of `/admin/v1/events`.
 package struct StatisticsDocument: Sendable {
     package var uptimeMilliseconds: Int64
-    package var snapshot: Snapshot
+    package var snapshot: MetricsSnapshot
     package var readiness: Readiness
     /// How long the fence has been closed; nil if it is open.
     package var fencedMilliseconds: Int64?
     package var hasDisk: Bool
     package var isInCluster: Bool
     package var receiptsPending: Int
-    package var members: [MemberRow]
+    package var members: [MemberDocument]
 
     package init(
-        uptimeMilliseconds: Int64, snapshot: Snapshot, readiness: Readiness,
+        uptimeMilliseconds: Int64, snapshot: MetricsSnapshot, readiness: Readiness,
         fencedMilliseconds: Int64?, hasDisk: Bool, isInCluster: Bool, receiptsPending: Int,
-        members: [MemberRow]
+        members: [MemberDocument]
     ) {
         self.uptimeMilliseconds = uptimeMilliseconds
         self.snapshot = snapshot
@@ -29,16 +29,16 @@ package struct StatisticsDocument: Sendable {
     }
 
     /// What the outcomes are called here; those in ``latency`` are the first.
-    private static let names: [(Outcome, String)] = [
+    private static let names: [(CacheOutcome, String)] = [
         (.hit, "memory"), (.disk, "disk"), (.peer, "peer"), (.miss, "origin"),
         (.revalidated, "revalidated"), (.collapsed, "collapsed"), (.stale, "stale"),
-        (.passed, "passed"), (.none, "none"),
+        (.bypassed, "passed"), (.generated, "none"),
     ]
     private static let timedNames = names.prefix(4)
 
     package var json: JSON {
         let outcomes = snapshot.outcomes
-        func table(_ value: (OutcomeFigures.Row) -> UInt64) -> JSON {
+        func table(_ value: (OutcomeSnapshot.Row) -> UInt64) -> JSON {
             .object(Self.names.map { JSON.Member($1, JSON(value(outcomes[$0]))) })
         }
         let bounds = JSON.Member("bounds_us", .list(LatencyBuckets.bounds.map { JSON($0) }))
@@ -63,7 +63,7 @@ package struct StatisticsDocument: Sendable {
         ]
     }
 
-    static let shape: JSON = {
+    static let schema: JSON = {
         func table(_ names: [String], _ shape: JSON) -> JSON {
             [
                 "type": "object", "required": JSON(names),
@@ -71,31 +71,33 @@ package struct StatisticsDocument: Sendable {
                 "additionalProperties": false,
             ]
         }
-        let all = table(names.map(\.1), Shape.count)
+        let all = table(names.map(\.1), JSONSchema.count)
         let buckets = LatencyBuckets.count
-        let counts = Shape.list(of: Shape.count, count: buckets...buckets)
+        let counts = JSONSchema.list(of: JSONSchema.count, count: buckets...buckets)
         let latency: JSON = [
             "type": "object", "required": JSON(["bounds_us"] + timedNames.map(\.1)),
             "properties": .object(
-                [JSON.Member("bounds_us", Shape.list(of: Shape.count))]
+                [JSON.Member("bounds_us", JSONSchema.list(of: JSONSchema.count))]
                     + timedNames.map { JSON.Member($0.1, counts) }),
             "additionalProperties": false,
         ]
-        return Shape.object(
-            .has("at_ms", Shape.count, "Since the start"), .has("requests", all),
-            .has("bytes", all),
-            .has(
+        return JSONSchema.object(
+            .required("at_ms", JSONSchema.count, "Since the start"), .required("requests", all),
+            .required("bytes", all),
+            .required(
                 "origin",
-                Shape.object(
-                    .has("fetches_ok", Shape.count), .has("fetches_failed", Shape.count),
-                    .has("received_bytes", Shape.count))),
-            .has("latency", latency),
-            .has("readiness", Shape.choice(Readiness.allCases.map(\.rawValue))),
-            .has("fenced", Shape.boolean), .has("fenced_ms", Shape.orNull(Shape.count)),
-            .has("memory", StatusDocument.Memory.shape),
-            .has("disk", Shape.orNull(StatusDocument.Disk.shape)),
-            .has("invalidations", StatusDocument.invalidationsShape),
-            .has("cluster", Shape.orNull(StatusDocument.Cluster.shape)),
-            .has("members", Shape.list(of: MemberRow.rowShape)))
+                JSONSchema.object(
+                    .required("fetches_ok", JSONSchema.count),
+                    .required("fetches_failed", JSONSchema.count),
+                    .required("received_bytes", JSONSchema.count))),
+            .required("latency", latency),
+            .required("readiness", JSONSchema.enumeration(Readiness.allCases.map(\.rawValue))),
+            .required("fenced", JSONSchema.boolean),
+            .required("fenced_ms", JSONSchema.nullable(JSONSchema.count)),
+            .required("memory", StatusDocument.Memory.schema),
+            .required("disk", JSONSchema.nullable(StatusDocument.Disk.schema)),
+            .required("invalidations", StatusDocument.invalidationsSchema),
+            .required("cluster", JSONSchema.nullable(StatusDocument.Cluster.schema)),
+            .required("members", JSONSchema.list(of: MemberDocument.itemSchema)))
     }()
 }

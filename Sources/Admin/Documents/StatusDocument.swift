@@ -8,7 +8,7 @@ package struct StatusDocument: Sendable {
         package var pinnedBytes: UInt64
         package var entries: UInt64
 
-        package init(_ snapshot: Snapshot) {
+        package init(_ snapshot: MetricsSnapshot) {
             usedBytes = snapshot[.memoryUsedBytes]
             limitBytes = snapshot[.memoryLimitBytes]
             pinnedBytes = snapshot[.memoryPinnedBytes]
@@ -22,7 +22,7 @@ package struct StatusDocument: Sendable {
         package var limitBytes: UInt64
         package var entries: UInt64
 
-        package init(_ snapshot: Snapshot) {
+        package init(_ snapshot: MetricsSnapshot) {
             isUp = snapshot[.diskUp] == 1
             usedBytes = snapshot[.diskUsedBytes]
             limitBytes = snapshot[.diskLimitBytes]
@@ -31,21 +31,21 @@ package struct StatusDocument: Sendable {
     }
 
     package struct Cluster: Sendable {
-        package var membersAlive: UInt64
-        package var membersCounted: UInt64
+        package var aliveCount: UInt64
+        package var voterCount: UInt64
         /// Offers that are to be made, or are not answered.
         package var offersPending: UInt64
         /// It hands over everything that it holds.
-        package var isHandingOver: Bool
+        package var isHandingOff: Bool
         /// It looks for its cluster, and has found none.
         package var isJoining: Bool
 
-        package init(_ snapshot: Snapshot) {
+        package init(_ snapshot: MetricsSnapshot) {
             isJoining = snapshot[.joining] == 1
-            membersAlive = snapshot[.membersAlive]
-            membersCounted = snapshot[.membersCounted]
-            offersPending = snapshot[.offersWaiting] + snapshot[.offersOpen]
-            isHandingOver = snapshot[.handingOver] == 1
+            aliveCount = snapshot[.membersAlive]
+            voterCount = snapshot[.voters]
+            offersPending = snapshot[.offersQueued] + snapshot[.offersUnanswered]
+            isHandingOff = snapshot[.handoffActive] == 1
         }
     }
 
@@ -65,16 +65,17 @@ package struct StatusDocument: Sendable {
     /// Nil for a node that is in no cluster.
     package var cluster: Cluster?
     /// Places that it was told of and that do not answer while it is joining, and why.
-    package var missing: [String]
+    package var unreachableSeeds: [String]
     /// How many of this node's purges somebody has not confirmed.
     package var receiptsPending: Int
-    private let snapshot: Snapshot
+    private let snapshot: MetricsSnapshot
     /// The names of its sites.
     package var sites: [String]
 
     package init(
         node: String, process: String, version: String, uptimeMilliseconds: Int64,
-        role: AdminRole, readiness: Readiness, fencedMilliseconds: Int64?, snapshot: Snapshot,
+        role: AdminRole, readiness: Readiness, fencedMilliseconds: Int64?,
+        snapshot: MetricsSnapshot,
         hasDisk: Bool, isInCluster: Bool, missing: [String], receiptsPending: Int,
         sites: [String]
     ) {
@@ -88,7 +89,7 @@ package struct StatusDocument: Sendable {
         memory = Memory(snapshot)
         disk = hasDisk ? Disk(snapshot) : nil
         cluster = isInCluster ? Cluster(snapshot) : nil
-        self.missing = missing
+        self.unreachableSeeds = missing
         self.receiptsPending = receiptsPending
         self.snapshot = snapshot
         self.sites = sites
@@ -101,25 +102,32 @@ package struct StatusDocument: Sendable {
             "readiness": .text(readiness.rawValue), "fenced": .bool(fencedMilliseconds != nil),
             "fenced_ms": JSON(fencedMilliseconds), "memory": memory.json,
             "disk": disk?.json ?? .null, "cluster": cluster?.json ?? .null,
-            "missing": JSON(missing),
+            "missing": JSON(unreachableSeeds),
             "invalidations": Self.invalidations(snapshot, pending: receiptsPending),
             "sites": JSON(sites),
         ]
     }
 
-    static let shape = Shape.object(
-        .has("node", Shape.id), .has("process", Shape.id), .has("version", Shape.string),
-        .has("uptime_ms", Shape.count),
-        .has("role", Shape.choice(AdminRole.allCases.map(\.rawValue)), "What who asks may do"),
-        .has("readiness", Shape.choice(Readiness.allCases.map(\.rawValue))),
-        .has("fenced", Shape.boolean, "It cannot prove that nobody purged without it"),
-        .has("fenced_ms", Shape.orNull(Shape.count), "For how long"),
-        .has("memory", Memory.shape),
-        .has("disk", Shape.orNull(Disk.shape), "Null without a disk"),
-        .has("cluster", Shape.orNull(Cluster.shape), "Null for a node that is in no cluster"),
-        .has("missing", Shape.list(of: Shape.string), "Places that do not answer a joining node"),
-        .has("invalidations", invalidationsShape),
-        .has("sites", Shape.list(of: Shape.string)))
+    static let schema = JSONSchema.object(
+        .required("node", JSONSchema.id), .required("process", JSONSchema.id),
+        .required("version", JSONSchema.string),
+        .required("uptime_ms", JSONSchema.count),
+        .required(
+            "role", JSONSchema.enumeration(AdminRole.allCases.map(\.rawValue)),
+            "What who asks may do"),
+        .required("readiness", JSONSchema.enumeration(Readiness.allCases.map(\.rawValue))),
+        .required("fenced", JSONSchema.boolean, "It cannot prove that nobody purged without it"),
+        .required("fenced_ms", JSONSchema.nullable(JSONSchema.count), "For how long"),
+        .required("memory", Memory.schema),
+        .required("disk", JSONSchema.nullable(Disk.schema), "Null without a disk"),
+        .required(
+            "cluster", JSONSchema.nullable(Cluster.schema),
+            "Null for a node that is in no cluster"),
+        .required(
+            "missing", JSONSchema.list(of: JSONSchema.string),
+            "Places that do not answer a joining node"),
+        .required("invalidations", invalidationsSchema),
+        .required("sites", JSONSchema.list(of: JSONSchema.string)))
 }
 
 extension StatusDocument.Memory {
@@ -130,10 +138,10 @@ extension StatusDocument.Memory {
         ]
     }
 
-    static let shape = Shape.object(
-        .has("used_bytes", Shape.count), .has("limit_bytes", Shape.count),
-        .has("pinned_bytes", Shape.count, "Evicted, and still being sent"),
-        .has("entries", Shape.count))
+    static let schema = JSONSchema.object(
+        .required("used_bytes", JSONSchema.count), .required("limit_bytes", JSONSchema.count),
+        .required("pinned_bytes", JSONSchema.count, "Evicted, and still being sent"),
+        .required("entries", JSONSchema.count))
 }
 
 extension StatusDocument.Disk {
@@ -144,36 +152,40 @@ extension StatusDocument.Disk {
         ]
     }
 
-    static let shape = Shape.object(
-        .has("up", Shape.boolean), .has("used_bytes", Shape.count),
-        .has("limit_bytes", Shape.count), .has("entries", Shape.count))
+    static let schema = JSONSchema.object(
+        .required("up", JSONSchema.boolean), .required("used_bytes", JSONSchema.count),
+        .required("limit_bytes", JSONSchema.count), .required("entries", JSONSchema.count))
 }
 
 extension StatusDocument.Cluster {
     package var json: JSON {
         [
-            "members_alive": JSON(membersAlive), "members_counted": JSON(membersCounted),
-            "offers_pending": JSON(offersPending), "handing_over": .bool(isHandingOver),
+            "members_alive": JSON(aliveCount), "members_counted": JSON(voterCount),
+            "offers_pending": JSON(offersPending), "handing_over": .bool(isHandingOff),
             "joining": .bool(isJoining),
         ]
     }
 
-    static let shape = Shape.object(
-        .has("members_alive", Shape.count), .has("members_counted", Shape.count),
-        .has("offers_pending", Shape.count, "Images that others are to take, or to answer for"),
-        .has("handing_over", Shape.boolean, "It hands over all that it holds, to go"),
-        .has("joining", Shape.boolean, "It looks for its cluster and has found none"))
+    static let schema = JSONSchema.object(
+        .required("members_alive", JSONSchema.count),
+        .required("members_counted", JSONSchema.count),
+        .required(
+            "offers_pending", JSONSchema.count, "Images that others are to take, or to answer for"),
+        .required("handing_over", JSONSchema.boolean, "It hands over all that it holds, to go"),
+        .required("joining", JSONSchema.boolean, "It looks for its cluster and has found none"))
 }
 
 extension StatusDocument {
-    static func invalidations(_ snapshot: Snapshot, pending: Int) -> JSON {
+    static func invalidations(_ snapshot: MetricsSnapshot, pending: Int) -> JSON {
         [
             "applied": JSON(snapshot[.invalidationsApplied]),
             "records": JSON(snapshot[.invalidationRecords]), "receipts_pending": JSON(pending),
         ]
     }
 
-    static let invalidationsShape = Shape.object(
-        .has("applied", Shape.count), .has("records", Shape.count),
-        .has("receipts_pending", Shape.count, "Purges of this node that a counted member lacks"))
+    static let invalidationsSchema = JSONSchema.object(
+        .required("applied", JSONSchema.count), .required("records", JSONSchema.count),
+        .required(
+            "receipts_pending", JSONSchema.count, "Purges of this node that a counted member lacks")
+    )
 }

@@ -19,7 +19,7 @@ package struct SupportDocument: Sendable {
         package init() {}
 
         /// Takes what is of interest from the lines of `/proc/self/status` (proc(5)).
-        package mutating func read(status: String) {
+        package mutating func parse(status: String) {
             for line in status.split(separator: "\n") {
                 let words = line.split { $0 == "\t" || $0 == " " }
                 guard words.count > 1, let number = UInt64(words[1]) else { continue }
@@ -39,9 +39,9 @@ package struct SupportDocument: Sendable {
     package var statistics: StatisticsDocument
     package var configuration: ConfigurationDocument
     package var logLevel: LogLevelDocument
-    package var members: [MemberRow]
+    package var members: [MemberDocument]
     package var ring: RingDocument
-    package var origins: [OriginRow]
+    package var origins: [OriginDocument]
     package var purges: [ReceiptDocument]
     package var prefetches: [PrefetchDocument]
     /// As Prometheus is told them.
@@ -49,8 +49,8 @@ package struct SupportDocument: Sendable {
 
     package init(
         takenAt: String, process: Process, status: StatusDocument, statistics: StatisticsDocument,
-        configuration: ConfigurationDocument, logLevel: LogLevelDocument, members: [MemberRow],
-        ring: RingDocument, origins: [OriginRow], purges: [ReceiptDocument],
+        configuration: ConfigurationDocument, logLevel: LogLevelDocument, members: [MemberDocument],
+        ring: RingDocument, origins: [OriginDocument], purges: [ReceiptDocument],
         prefetches: [PrefetchDocument], metrics: String
     ) {
         self.takenAt = takenAt
@@ -71,21 +71,23 @@ package struct SupportDocument: Sendable {
         [
             "taken_at": .text(takenAt), "process": process.json, "status": status.json,
             "statistics": statistics.json, "configuration": configuration.json,
-            "log_level": logLevel.json, "members": MemberRow.json(members), "ring": ring.json,
-            "origins": OriginRow.json(origins), "purges": ReceiptDocument.json(purges),
+            "log_level": logLevel.json, "members": MemberDocument.json(members), "ring": ring.json,
+            "origins": OriginDocument.json(origins), "purges": ReceiptDocument.json(purges),
             "prefetches": PrefetchDocument.json(prefetches), "metrics": .text(metrics),
         ]
     }
 
-    static let shape = Shape.object(
-        .has("taken_at", Shape.string), .has("process", Process.shape),
-        .has("status", StatusDocument.shape), .has("statistics", StatisticsDocument.shape),
-        .has("configuration", ConfigurationDocument.shape),
-        .has("log_level", LogLevelDocument.shape), .has("members", MemberRow.shape),
-        .has("ring", RingDocument.shape), .has("origins", OriginRow.shape),
-        .has("purges", ReceiptDocument.listShape),
-        .has("prefetches", PrefetchDocument.listShape),
-        .has("metrics", Shape.string, "As /metrics has them"))
+    static let schema = JSONSchema.object(
+        .required("taken_at", JSONSchema.string), .required("process", Process.schema),
+        .required("status", StatusDocument.schema),
+        .required("statistics", StatisticsDocument.schema),
+        .required("configuration", ConfigurationDocument.schema),
+        .required("log_level", LogLevelDocument.schema),
+        .required("members", MemberDocument.schema),
+        .required("ring", RingDocument.schema), .required("origins", OriginDocument.schema),
+        .required("purges", ReceiptDocument.listSchema),
+        .required("prefetches", PrefetchDocument.listSchema),
+        .required("metrics", JSONSchema.string, "As /metrics has them"))
 }
 
 extension SupportDocument.Process {
@@ -98,12 +100,13 @@ extension SupportDocument.Process {
         ]
     }
 
-    fileprivate static let shape = Shape.object(
-        .has("system", Shape.string), .has("processors", Shape.count), .has("id", Shape.count),
-        .has("resident_bytes", Shape.orNull(Shape.count)),
-        .has("threads", Shape.orNull(Shape.count)),
-        .has("open_descriptors", Shape.orNull(Shape.count)),
-        .has("descriptors_limit", Shape.orNull(Shape.count)),
-        .has("user_cpu_ms", Shape.orNull(Shape.count)),
-        .has("system_cpu_ms", Shape.orNull(Shape.count)))
+    fileprivate static let schema = JSONSchema.object(
+        .required("system", JSONSchema.string), .required("processors", JSONSchema.count),
+        .required("id", JSONSchema.count),
+        .required("resident_bytes", JSONSchema.nullable(JSONSchema.count)),
+        .required("threads", JSONSchema.nullable(JSONSchema.count)),
+        .required("open_descriptors", JSONSchema.nullable(JSONSchema.count)),
+        .required("descriptors_limit", JSONSchema.nullable(JSONSchema.count)),
+        .required("user_cpu_ms", JSONSchema.nullable(JSONSchema.count)),
+        .required("system_cpu_ms", JSONSchema.nullable(JSONSchema.count)))
 }

@@ -35,19 +35,23 @@ package enum MetricsFormat: Hashable, CaseIterable, Sendable {
     /// That which it likes better; of two that it likes equally the one that it names more closely,
     /// else text. Who takes neither gets text all the same: it is a page for people, too.
     package init(accepting accept: [[UInt8]]) {
-        var wishes: [MetricsFormat: MediaWish] = [:]
+        var wishes: [MetricsFormat: MediaPreference] = [:]
         for range in accept.flatMap({ MediaRange.list($0.span) }) {
             for format in Self.allCases {
-                guard let wish = range.wish(for: format) else { continue }
+                guard let wish = range.preference(for: format) else { continue }
                 let former = wishes[format]
-                if former.map({ $0.closeness < wish.closeness }) ?? true { wishes[format] = wish }
+                if former.map({ $0.specificity < wish.specificity }) ?? true {
+                    wishes[format] = wish
+                }
             }
         }
         guard let wish = wishes[.openMetrics], wish.weight > 0 else {
             self = .text
             return
         }
-        self = wish > wishes[.text] ?? MediaWish(weight: 0, closeness: 0) ? .openMetrics : .text
+        self =
+            wish > wishes[.text] ?? MediaPreference(weight: 0, specificity: 0)
+            ? .openMetrics : .text
     }
 
     /// A help text with the format's escapes: backslash and line feed, in OpenMetrics quotes too.
@@ -66,14 +70,14 @@ package enum MetricsFormat: Hashable, CaseIterable, Sendable {
 }
 
 /// How much a client wants something.
-private struct MediaWish: Comparable {
+private struct MediaPreference: Comparable {
     /// In thousandths; 0 for not at all.
     let weight: Int
     /// By what it is named: everything, a type, a subtype, parameters too.
-    let closeness: Int
+    let specificity: Int
 
-    static func < (left: MediaWish, right: MediaWish) -> Bool {
-        (left.weight, left.closeness) < (right.weight, right.closeness)
+    static func < (left: MediaPreference, right: MediaPreference) -> Bool {
+        (left.weight, left.specificity) < (right.weight, right.specificity)
     }
 }
 
@@ -102,13 +106,13 @@ private struct MediaRange {
                 UInt8(ascii: ";"), in: bytes, at: start..<element.upperBound)
             let part = FieldSyntax.trimmed(bytes, at: start..<end)
             let text = String(decoding: bytes.copy(part), as: UTF8.self).lowercased()
-            if isFirst { type = text } else if !take(text) { return nil }
+            if isFirst { type = text } else if !parseParameter(text) { return nil }
             (start, isFirst) = (end + 1, false)
         }
     }
 
     /// Takes in a parameter; false if it makes no sense.
-    private mutating func take(_ parameter: String) -> Bool {
+    private mutating func parseParameter(_ parameter: String) -> Bool {
         let halves = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard halves.count == 2 else { return parameter != "q" }
         var value = halves[1]
@@ -147,14 +151,14 @@ private struct MediaRange {
     }
 
     /// What it says of a format; nil if that is not among what it names.
-    func wish(for format: MetricsFormat) -> MediaWish? {
+    func preference(for format: MetricsFormat) -> MediaPreference? {
         let mediaType = format.mediaType
         let main = mediaType.prefix { $0 != "/" }
-        if type == "*/*" { return MediaWish(weight: weight, closeness: 0) }
-        if type == main + "/*" { return MediaWish(weight: weight, closeness: 1) }
+        if type == "*/*" { return MediaPreference(weight: weight, specificity: 0) }
+        if type == main + "/*" { return MediaPreference(weight: weight, specificity: 1) }
         guard type == mediaType, version ?? format.version == format.version,
             charset ?? "utf-8" == "utf-8"
         else { return nil }
-        return MediaWish(weight: weight, closeness: version == nil ? 2 : 3)
+        return MediaPreference(weight: weight, specificity: version == nil ? 2 : 3)
     }
 }

@@ -3,15 +3,15 @@ package import Telemetry
 /// Metrics as scrapers read them: every family of the table, in its order.
 ///
 /// It is made on an event loop, of many sites too, so it is put together as bytes.
-package struct MetricsText {
+package struct MetricsExposition {
     private let format: MetricsFormat
     private var bytes: [UInt8] = []
     /// Of the line that is being written.
     private var hasLabels = false
 
     /// Every family that has a value in `snapshot`.
-    package static func render(_ snapshot: Snapshot, as format: MetricsFormat) -> [UInt8] {
-        var text = MetricsText(format: format)
+    package static func render(_ snapshot: MetricsSnapshot, as format: MetricsFormat) -> [UInt8] {
+        var text = MetricsExposition(format: format)
         text.bytes.reserveCapacity(64 << 10 + snapshot.sites.count << 11)
         for family in MetricFamily.table { text.append(family, snapshot) }
         if format == .openMetrics { text.append("# EOF\n") }
@@ -22,29 +22,29 @@ package struct MetricsText {
         self.format = format
     }
 
-    private mutating func append(_ family: MetricFamily, _ snapshot: Snapshot) {
+    private mutating func append(_ family: MetricFamily, _ snapshot: MetricsSnapshot) {
         switch family.source {
         case .node(let label, let series):
-            describe(family)
+            appendMetadata(family)
             for series in series {
                 append(family, label, series.label, snapshot[series.metric])
             }
         case .sums(let label, let sums):
-            describe(family)
+            appendMetadata(family)
             for sum in sums {
                 append(
                     family, label, sum.label, sum.metrics.reduce(0) { $0 &+ snapshot[$1] })
             }
         case .outcomes(let metric):
-            describe(family)
+            appendMetadata(family)
             for row in snapshot.outcomes.rows { append(family, metric, row) }
         case .sites(let label, let series):
             guard !snapshot.sites.isEmpty else { return }
-            describe(family)
+            appendMetadata(family)
             for site in snapshot.sites { append(family, label, series, site) }
         case .members(let metric):
             guard !snapshot.members.isEmpty else { return }
-            describe(family)
+            appendMetadata(family)
             for member in snapshot.members {
                 append(family, "member", member.name, member[metric])
             }
@@ -52,8 +52,8 @@ package struct MetricsText {
     }
 
     /// The lines before the values.
-    private mutating func describe(_ family: MetricFamily) {
-        let name = format == .openMetrics ? family.stem : family.name
+    private mutating func appendMetadata(_ family: MetricFamily) {
+        let name = format == .openMetrics ? family.baseName : family.name
         append("# HELP ")
         append(name)
         append(" ")
@@ -83,7 +83,7 @@ package struct MetricsText {
 
     private mutating func append(
         _ family: MetricFamily, _ label: String, _ series: [MetricFamily.Series<SiteMetric>],
-        _ site: SiteFigures
+        _ site: SiteSnapshot
     ) {
         for series in series {
             append(family.name)
@@ -95,7 +95,7 @@ package struct MetricsText {
     }
 
     private mutating func append(
-        _ family: MetricFamily, _ metric: OutcomeMetric, _ row: OutcomeFigures.Row
+        _ family: MetricFamily, _ metric: OutcomeMetric, _ row: OutcomeSnapshot.Row
     ) {
         switch metric {
         case .bodyBytes: append(family, "cache", row.outcome.label, row.bodyBytes)
@@ -103,7 +103,7 @@ package struct MetricsText {
         }
     }
 
-    private mutating func append(histogram family: MetricFamily, _ row: OutcomeFigures.Row) {
+    private mutating func append(histogram family: MetricFamily, _ row: OutcomeSnapshot.Row) {
         var sum: UInt64 = 0
         for (place, count) in row.counts.enumerated() {
             sum += count

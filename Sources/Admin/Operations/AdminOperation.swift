@@ -6,7 +6,7 @@ import Telemetry
 /// ``table`` is what requests are routed by, and what ``OpenAPI`` renders.
 package struct AdminOperation: Sendable {
     /// The operation's id in the OpenAPI document.
-    package enum Name: String, CaseIterable, Sendable {
+    package enum ID: String, CaseIterable, Sendable {
         case showDashboard
         case getHealth
         case getReadiness
@@ -39,7 +39,7 @@ package struct AdminOperation: Sendable {
         case undrain
     }
 
-    package let name: Name
+    package let id: ID
     package let method: String
     /// Segments in braces are parameters.
     package let path: String
@@ -49,17 +49,17 @@ package struct AdminOperation: Sendable {
     /// One line, without a full stop.
     package let summary: String
     package let parameters: [AdminParameter]
-    package let body: Body?
-    package let answers: [Answer]
+    package let body: RequestBody?
+    package let responses: [Response]
 
     /// A body of JSON that a request has to bring.
-    package struct Body: Sendable {
-        package let shape: JSON
+    package struct RequestBody: Sendable {
+        package let schema: JSON
         package let bytesMax: Int
     }
 
     /// What may come back.
-    package struct Answer: Sendable {
+    package struct Response: Sendable {
         package let status: UInt16
         /// One clause, without a full stop.
         package let meaning: String
@@ -73,7 +73,7 @@ package struct AdminOperation: Sendable {
         }
 
         package init(
-            _ status: UInt16, _ meaning: String, _ type: String, or otherTypes: [String] = [],
+            _ status: UInt16, _ meaning: String, _ type: String, otherTypes: [String] = [],
             _ shape: JSON
         ) {
             self.status = status
@@ -92,10 +92,10 @@ package struct AdminOperation: Sendable {
     }
 
     init(
-        _ name: Name, _ method: String, _ path: String, for role: AdminRole?, _ summary: String,
-        taking parameters: [AdminParameter] = [], body: Body? = nil, answers: [Answer]
+        _ name: ID, _ method: String, _ path: String, for role: AdminRole?, _ summary: String,
+        parameters: [AdminParameter] = [], body: RequestBody? = nil, responses: [Response]
     ) {
-        self.name = name
+        self.id = name
         self.method = method
         self.path = path
         segments = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -103,35 +103,35 @@ package struct AdminOperation: Sendable {
         self.summary = summary
         self.parameters = parameters
         self.body = body
-        self.answers = answers + Self.common(role, hasBody: body != nil, parameters)
+        self.responses = responses + Self.commonResponses(role, hasBody: body != nil, parameters)
     }
 
     /// What every operation of its kind may be answered with.
-    private static func common(
+    private static func commonResponses(
         _ role: AdminRole?, hasBody: Bool, _ parameters: [AdminParameter]
-    ) -> [Answer] {
-        var answers = [
-            Answer(problem: 400, "The request, or its query, cannot be understood"),
-            Answer(problem: 414, "The target is too long"),
-            Answer(problem: 431, "The fields are too long"),
+    ) -> [Response] {
+        var responses = [
+            Response(problem: 400, "The request, or its query, cannot be understood"),
+            Response(problem: 414, "The target is too long"),
+            Response(problem: 431, "The fields are too long"),
         ]
         if role != nil {
-            answers += [
-                Answer(problem: 401, "A token is needed, or this one is not known"),
-                Answer(problem: 403, "The role is too small, or a page of another site asks"),
-                Answer(problem: 421, "Without a token the host must be an address or localhost"),
-                Answer(problem: 429, "Too many wrong tokens, or reports for this one"),
+            responses += [
+                Response(problem: 401, "A token is needed, or this one is not known"),
+                Response(problem: 403, "The role is too small, or a page of another site asks"),
+                Response(problem: 421, "Without a token the host must be an address or localhost"),
+                Response(problem: 429, "Too many wrong tokens, or reports for this one"),
             ]
         }
-        if hasBody { answers.append(Answer(problem: 413, "The body is too large")) }
-        return answers
+        if hasBody { responses.append(Response(problem: 413, "The body is too large")) }
+        return responses
     }
 
-    /// What an answer costs the node, in the units of ``AdminGate``, roughly by the time that it
-    /// takes; 0 for what everybody may ask for, and for what more than a look needs.
+    /// What an answer costs the node, in the units of ``AdminRateLimiter``, roughly by the time
+    /// that it takes; 0 for what everybody may ask for, and for what more than a look needs.
     var cost: Int {
         guard role == .read else { return 0 }
-        switch name {
+        switch id {
         case .getSupportSnapshot, .getEntryBody: return 25
         case .getEntry, .getRing, .getMetrics, .listPurges, .listPrefetches: return 5
         default: return 1
@@ -139,7 +139,7 @@ package struct AdminOperation: Sendable {
     }
 
     /// HEAD is answered as GET is, without the body.
-    func takes(_ method: String) -> Bool {
+    func accepts(_ method: String) -> Bool {
         method == self.method || (method == "HEAD" && self.method == "GET")
     }
 }
@@ -155,7 +155,7 @@ package struct AdminParameter: Sendable {
         case duration(ClosedRange<Interval>)
         /// ``Ground/NodeID``s, with commas between them.
         case nodes
-        /// A ``ReceiptName``.
+        /// A ``ReceiptID``.
         case receipt
     }
 
@@ -185,22 +185,22 @@ package struct AdminParameter: Sendable {
         case .choice(let choices): choices.joined(separator: ", ")
         case .number(let range): "\(range.lowerBound) to \(range.upperBound)"
         case .duration(let range):
-            "\(DurationText.render(range.lowerBound)) to "
-                + "\(DurationText.render(range.upperBound)), with ms, s or m"
+            "\(DurationText.format(range.lowerBound)) to "
+                + "\(DurationText.format(range.upperBound)), with ms, s or m"
         case .nodes: "32 hexadecimal digits, or several times so many with commas between them"
         case .receipt: "32 hexadecimal digits, a hyphen and a number from 1"
         }
     }
 
     /// What it may be, as JSON Schema has it.
-    package var shape: JSON {
+    package var schema: JSON {
         switch kind {
-        case .text(let bytesMax): Shape.text(length: 1...bytesMax)
-        case .choice(let choices): Shape.choice(choices)
-        case .number(let range): Shape.integer(range)
-        case .duration: Shape.text(pattern: "^[0-9]+(ms|s|m)$")
-        case .nodes: Shape.text(pattern: "^[0-9a-f]{32}(,[0-9a-f]{32})*$")
-        case .receipt: ReceiptName.shape
+        case .text(let bytesMax): JSONSchema.text(length: 1...bytesMax)
+        case .choice(let choices): JSONSchema.enumeration(choices)
+        case .number(let range): JSONSchema.integer(range)
+        case .duration: JSONSchema.text(pattern: "^[0-9]+(ms|s|m)$")
+        case .nodes: JSONSchema.text(pattern: "^[0-9a-f]{32}(,[0-9a-f]{32})*$")
+        case .receipt: ReceiptID.schema
         }
     }
 }

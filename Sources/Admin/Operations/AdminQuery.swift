@@ -7,33 +7,33 @@ package struct AdminQuery: Hashable, Sendable {
     private var texts: [String: String] = [:]
 
     /// Why a query is refused; nothing was done.
-    package enum Fault: Error, Hashable, Sendable {
-        case unknown(String, allowed: [String])
-        case saidTwice(String)
-        case value(String, allowed: String)
-        case missing(String)
+    package enum QueryError: Error, Hashable, Sendable {
+        case unknownParameter(String, allowed: [String])
+        case duplicateParameter(String)
+        case invalidValue(String, allowed: String)
+        case missingParameter(String)
     }
 
     /// Reads what follows the question mark; a `+` stays one, and a choice that may be `true` is so
     /// if its name stands alone.
-    package init(_ query: Substring, _ parameters: [AdminParameter]) throws(Fault) {
+    package init(_ query: Substring, _ parameters: [AdminParameter]) throws(QueryError) {
         let known = parameters.filter { !$0.isInPath }
         for part in query.split(separator: "&") {
             let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(sides[0])
             guard let parameter = known.first(where: { $0.name == name }) else {
-                throw .unknown(name, allowed: known.map(\.name))
+                throw .unknownParameter(name, allowed: known.map(\.name))
             }
-            guard texts[name] == nil else { throw .saidTwice(name) }
+            guard texts[name] == nil else { throw .duplicateParameter(name) }
             let raw = sides.count > 1 ? sides[1] : parameter.isChoice ? "true" : ""
-            guard let bytes = PercentText.decoded(Array(raw.utf8)[...]),
+            guard let bytes = PercentEncoding.decoded(Array(raw.utf8)[...]),
                 let text = String(validating: bytes, as: UTF8.self),
-                parameter.takes(text)
-            else { throw .value(name, allowed: parameter.allowed) }
+                parameter.accepts(text)
+            else { throw .invalidValue(name, allowed: parameter.allowed) }
             texts[name] = text
         }
         for parameter in known where parameter.isRequired && texts[parameter.name] == nil {
-            throw .missing(parameter.name)
+            throw .missingParameter(parameter.name)
         }
     }
 
@@ -48,7 +48,7 @@ extension AdminParameter {
         if case .choice = kind { true } else { false }
     }
 
-    fileprivate func takes(_ text: String) -> Bool {
+    fileprivate func accepts(_ text: String) -> Bool {
         switch kind {
         case .text(let bytesMax): 1...bytesMax ~= text.utf8.count
         case .choice(let choices): choices.contains(text)
@@ -58,24 +58,25 @@ extension AdminParameter {
         case .nodes:
             text.split(separator: ",", omittingEmptySubsequences: false)
                 .allSatisfy { NodeID(String($0)) != nil }
-        case .receipt: ReceiptName(text) != nil
+        case .receipt: ReceiptID(text) != nil
         }
     }
 }
 
-extension AdminQuery.Fault {
+extension AdminQuery.QueryError {
     package var problem: ProblemDocument {
         let detail =
             switch self {
-            case .unknown(let name, let allowed) where allowed.isEmpty:
+            case .unknownParameter(let name, let allowed) where allowed.isEmpty:
                 "The parameter \(name.prefix(64)) is not known; there are none here."
-            case .unknown(let name, let allowed):
+            case .unknownParameter(let name, let allowed):
                 "The parameter \(name.prefix(64)) is not known; "
                     + "\(allowed.joined(separator: ", ")) can be used."
-            case .saidTwice(let name): "The parameter \(name) is said twice; it is allowed once."
-            case .value(let name, let allowed):
+            case .duplicateParameter(let name):
+                "The parameter \(name) is said twice; it is allowed once."
+            case .invalidValue(let name, let allowed):
                 "The parameter \(name) has a value that is not allowed; allowed is: \(allowed)."
-            case .missing(let name): "The parameter \(name) is needed."
+            case .missingParameter(let name): "The parameter \(name) is needed."
             }
         return ProblemDocument(
             status: 400, name: "admin-query", title: "The query cannot be followed",

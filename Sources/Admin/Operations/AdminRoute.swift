@@ -14,11 +14,11 @@ package enum AdminRoute: Sendable {
         let path = target.prefix { $0 != "?" }
         let segments = path.split(separator: "/", omittingEmptySubsequences: false)
         var methods: [String] = []
-        for operation in AdminOperation.table {
+        for operation in AdminOperation.all {
             guard let arguments = Self.arguments(of: segments, as: operation.segments) else {
                 continue
             }
-            if operation.takes(method) {
+            if operation.accepts(method) {
                 self = .operation(operation, arguments: arguments)
                 return
             }
@@ -38,7 +38,7 @@ package enum AdminRoute: Sendable {
         for (segment, part) in zip(segments, template) {
             if part.hasPrefix("{") {
                 guard !segment.isEmpty,
-                    let bytes = PercentText.decoded(Array(segment.utf8)[...]),
+                    let bytes = PercentEncoding.decoded(Array(segment.utf8)[...]),
                     let argument = String(validating: bytes, as: UTF8.self)
                 else { return nil }
                 arguments.append(argument)
@@ -51,7 +51,7 @@ package enum AdminRoute: Sendable {
 
     /// The paths that clients may ask for too, on the data port.
     package static let publicPaths = [
-        AdminOperation.row(.getHealth).path, AdminOperation.row(.getReadiness).path,
+        AdminOperation.operation(.getHealth).path, AdminOperation.operation(.getReadiness).path,
     ]
 
     /// The letters that ``publicPaths`` begin with, behind the slash, as bits of their low six.

@@ -29,8 +29,8 @@ package enum OpenAPI {
 
     private static var paths: [JSON.Member] {
         var paths: [JSON.Member] = []
-        for operation in AdminOperation.table {
-            let method = JSON.Member(operation.method.lowercased(), item(operation))
+        for operation in AdminOperation.all {
+            let method = JSON.Member(operation.method.lowercased(), operationObject(operation))
             if let place = paths.firstIndex(where: { $0.name == operation.path }),
                 case .object(let methods) = paths[place].value
             {
@@ -42,9 +42,9 @@ package enum OpenAPI {
         return paths
     }
 
-    private static func item(_ operation: AdminOperation) -> JSON {
+    private static func operationObject(_ operation: AdminOperation) -> JSON {
         var members = [
-            JSON.Member("operationId", .text(operation.name.rawValue)),
+            JSON.Member("operationId", .text(operation.id.rawValue)),
             JSON.Member("summary", .text(operation.summary)),
         ]
         if let role = operation.role {
@@ -65,14 +65,14 @@ package enum OpenAPI {
                     "requestBody",
                     [
                         "required": true,
-                        "content": ["application/json": ["schema": body.shape]],
+                        "content": ["application/json": ["schema": body.schema]],
                     ]))
         }
         members.append(
             JSON.Member(
                 "responses",
                 .object(
-                    operation.answers.map { JSON.Member("\($0.status)", answer($0)) })))
+                    operation.responses.map { JSON.Member("\($0.status)", response($0)) })))
         return .object(members)
     }
 
@@ -80,18 +80,18 @@ package enum OpenAPI {
         [
             "name": .text(parameter.name), "in": parameter.isInPath ? "path" : "query",
             "required": .bool(parameter.isRequired), "description": .text(parameter.meaning),
-            "schema": parameter.shape,
+            "schema": parameter.schema,
         ]
     }
 
-    private static func answer(_ answer: AdminOperation.Answer) -> JSON {
+    private static func response(_ response: AdminOperation.Response) -> JSON {
         let (type, shape) =
-            answer.content
+            response.content
             ?? (problemType, ["$ref": "#/components/schemas/Problem"])
         return [
-            "description": .text(answer.meaning),
+            "description": .text(response.meaning),
             "content": .object(
-                ([type] + answer.otherTypes).map { JSON.Member($0, ["schema": shape]) }),
+                ([type] + response.otherTypes).map { JSON.Member($0, ["schema": shape]) }),
         ]
     }
 
@@ -101,14 +101,15 @@ package enum OpenAPI {
     private static let problem = problem(with: [])
 
     /// A problem document with further members.
-    static func problem(with members: Shape.Property...) -> JSON { problem(with: members) }
+    static func problem(with members: JSONSchema.Property...) -> JSON { problem(with: members) }
 
-    private static func problem(with members: [Shape.Property]) -> JSON {
-        Shape.object(
+    private static func problem(with members: [JSONSchema.Property]) -> JSON {
+        JSONSchema.object(
             [
-                .has("type", Shape.text(pattern: "^urn:nuthatch:problem:[a-z-]+$")),
-                .has("title", Shape.string), .has("status", Shape.integer(400...599)),
-                .may("detail", Shape.string),
+                .required("type", JSONSchema.text(pattern: "^urn:nuthatch:problem:[a-z-]+$")),
+                .required("title", JSONSchema.string),
+                .required("status", JSONSchema.integer(400...599)),
+                .optional("detail", JSONSchema.string),
             ] + members)
     }
 }

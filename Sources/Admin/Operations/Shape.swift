@@ -1,18 +1,18 @@
 /// Shapes of JSON, as JSON Schema 2020-12 has them, which OpenAPI 3.1 uses.
-enum Shape {
+enum JSONSchema {
     /// A property of an object.
     struct Property: Sendable {
         let name: String
-        let shape: JSON
+        let schema: JSON
         let isRequired: Bool
 
         /// One that is always there.
-        static func has(_ name: String, _ shape: JSON, _ meaning: String = "") -> Property {
-            Property(name: name, shape: described(shape, meaning), isRequired: true)
+        static func required(_ name: String, _ shape: JSON, _ meaning: String = "") -> Property {
+            Property(name: name, schema: described(shape, meaning), isRequired: true)
         }
 
-        static func may(_ name: String, _ shape: JSON, _ meaning: String = "") -> Property {
-            Property(name: name, shape: described(shape, meaning), isRequired: false)
+        static func optional(_ name: String, _ shape: JSON, _ meaning: String = "") -> Property {
+            Property(name: name, schema: described(shape, meaning), isRequired: false)
         }
     }
 
@@ -23,7 +23,7 @@ enum Shape {
         [
             "type": "object",
             "required": JSON(properties.filter(\.isRequired).map(\.name)),
-            "properties": .object(properties.map { JSON.Member($0.name, $0.shape) }),
+            "properties": .object(properties.map { JSON.Member($0.name, $0.schema) }),
             "additionalProperties": false,
         ]
     }
@@ -38,14 +38,14 @@ enum Shape {
     }
 
     /// An object whose members are all of one shape, whatever their names.
-    static func table(of element: JSON) -> JSON {
+    static func map(of element: JSON) -> JSON {
         ["type": "object", "additionalProperties": element]
     }
 
     static let string: JSON = ["type": "string"]
     static let boolean: JSON = ["type": "boolean"]
     /// From 0 to 1.
-    static let share: JSON = ["type": "number", "minimum": 0, "maximum": 1]
+    static let fraction: JSON = ["type": "number", "minimum": 0, "maximum": 1]
     /// A count, or a length of time.
     static let count: JSON = ["type": "integer", "minimum": 0]
     /// 32 hexadecimal digits.
@@ -69,11 +69,13 @@ enum Shape {
 
     static func text(pattern: String) -> JSON { ["type": "string", "pattern": .text(pattern)] }
 
-    static func choice(_ choices: [String]) -> JSON { ["type": "string", "enum": JSON(choices)] }
+    static func enumeration(_ choices: [String]) -> JSON {
+        ["type": "string", "enum": JSON(choices)]
+    }
 
     static func anyOf(_ shapes: JSON...) -> JSON { ["anyOf": .list(shapes)] }
 
-    static func orNull(_ shape: JSON) -> JSON { anyOf(shape, ["type": "null"]) }
+    static func nullable(_ shape: JSON) -> JSON { anyOf(shape, ["type": "null"]) }
 
     private static func described(_ shape: JSON, _ meaning: String) -> JSON {
         guard !meaning.isEmpty, case .object(let members) = shape else { return shape }

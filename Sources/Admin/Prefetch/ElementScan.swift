@@ -2,12 +2,12 @@
 /// comments, processing instructions and declarations.
 ///
 /// Forgiving: whether an end belongs to its beginning is not looked at.
-struct ElementScan {
+struct XMLScanner {
     enum Event: Hashable {
         /// The element's local name, without the prefix of a namespace; an empty element opens and
         /// closes.
-        case open([UInt8])
-        case close
+        case elementStart([UInt8])
+        case elementEnd
         /// What stands between two tags, trimmed, with the five entities of XML and numbers
         /// replaced; never empty.
         case text(String)
@@ -16,13 +16,13 @@ struct ElementScan {
     private let bytes: ArraySlice<UInt8>
     private var position: Int
     /// An element without content was opened.
-    private var owesClose = false
+    private var hasPendingElementEnd = false
     /// What was read of a text that a comment or CDATA has parted.
     private var text: [UInt8] = []
     /// It is more than white space.
-    private var hasWords = false
+    private var hasNonWhitespace = false
     /// Comes after the text before it.
-    private var waiting: Event?
+    private var pendingEvent: Event?
 
     init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
@@ -30,11 +30,11 @@ struct ElementScan {
     }
 
     /// Nil at the end.
-    mutating func next() throws(Sitemap.Fault) -> Event? {
-        if let event = waiting.take() { return event }
-        if owesClose {
-            owesClose = false
-            return .close
+    mutating func next() throws(Sitemap.FormatError) -> Event? {
+        if let event = pendingEvent.take() { return event }
+        if hasPendingElementEnd {
+            hasPendingElementEnd = false
+            return .elementEnd
         }
         while position < bytes.endIndex {
             guard bytes[position] == UInt8(ascii: "<") else {
@@ -44,9 +44,9 @@ struct ElementScan {
             guard let tag = try readMarkup() else { continue }
             let value = String(decoding: text[...].trimmed, as: UTF8.self)
             text.removeAll(keepingCapacity: true)
-            hasWords = false
+            hasNonWhitespace = false
             if value.isEmpty { return tag }
-            waiting = tag
+            pendingEvent = tag
             return .text(value)
         }
         return nil
@@ -56,46 +56,46 @@ struct ElementScan {
         let end = bytes[position...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.endIndex
         let start = text.count
         Self.appendUnescaped(bytes[position..<end], to: &text)
-        hasWords = hasWords || text[start...].contains { $0 > 0x20 }
+        hasNonWhitespace = hasNonWhitespace || text[start...].contains { $0 > 0x20 }
         position = end
     }
 
     /// What stands at a `<`; nil if it is no tag.
-    private mutating func readMarkup() throws(Sitemap.Fault) -> Event? {
+    private mutating func readMarkup() throws(Sitemap.FormatError) -> Event? {
         let rest = bytes[position...]
         if rest.starts(with: Self.comment) {
             _ = try skip(Self.comment.count, to: Self.commentEnd)
             return nil
         }
-        if rest.starts(with: Self.literal) {
-            let literal = try skip(Self.literal.count, to: Self.literalEnd)
+        if rest.starts(with: Self.cdataStart) {
+            let literal = try skip(Self.cdataStart.count, to: Self.cdataEnd)
             text += literal
-            hasWords = hasWords || literal.contains { $0 > 0x20 }
+            hasNonWhitespace = hasNonWhitespace || literal.contains { $0 > 0x20 }
             return nil
         }
         let inside = try skip(1, to: [UInt8(ascii: ">")])
         switch inside.first {
         case UInt8(ascii: "!"), UInt8(ascii: "?"), nil: return nil
-        case UInt8(ascii: "/"): return .close
+        case UInt8(ascii: "/"): return .elementEnd
         default:
             if inside.last == UInt8(ascii: "/") {
                 // Within a text it parts nothing.
-                guard !hasWords else { return nil }
-                owesClose = true
+                guard !hasNonWhitespace else { return nil }
+                hasPendingElementEnd = true
             }
             let name = inside.prefix { $0 > 0x20 && $0 != UInt8(ascii: "/") }
             let colon = name.lastIndex(of: UInt8(ascii: ":"))
-            return .open(Array(colon.map { name[($0 + 1)...] } ?? name))
+            return .elementStart(Array(colon.map { name[($0 + 1)...] } ?? name))
         }
     }
 
     /// What stands between `count` bytes from here and `end`; goes on behind that.
     private mutating func skip(
         _ count: Int, to end: [UInt8]
-    ) throws(Sitemap.Fault) -> ArraySlice<UInt8> {
+    ) throws(Sitemap.FormatError) -> ArraySlice<UInt8> {
         let start = position + count
         guard start <= bytes.endIndex, let found = bytes[start...].firstRange(of: end) else {
-            throw .cutOff
+            throw .truncated
         }
         position = found.upperBound
         return bytes[start..<found.lowerBound]
@@ -103,8 +103,8 @@ struct ElementScan {
 
     private static let comment = Array("<!--".utf8)
     private static let commentEnd = Array("-->".utf8)
-    private static let literal = Array("<![CDATA[".utf8)
-    private static let literalEnd = Array("]]>".utf8)
+    private static let cdataStart = Array("<![CDATA[".utf8)
+    private static let cdataEnd = Array("]]>".utf8)
 
     /// References that are none stay as they are.
     static func appendUnescaped(_ bytes: ArraySlice<UInt8>, to text: inout [UInt8]) {

@@ -29,61 +29,66 @@ package struct PrefetchRequest: Hashable, Sendable {
     /// The name of the problem that answers while as many prefetches run as may.
     package static let tooManyProblem = "prefetches-too-many"
 
-    static let shape = Shape.anyOf(
-        Shape.object(
-            .has("urls", Shape.list(of: Shape.text(length: 1...urlBytesMax), count: 1...urlsMax)),
-            .may("accept", acceptShape, "Decides which variants are kept; */* if not said")),
-        Shape.object(
-            .has("sitemap", Shape.text(length: 1...urlBytesMax), "The URL of a sitemap"),
-            .may("accept", acceptShape, "Decides which variants are kept; */* if not said")))
+    static let schema = JSONSchema.anyOf(
+        JSONSchema.object(
+            .required(
+                "urls",
+                JSONSchema.list(of: JSONSchema.text(length: 1...urlBytesMax), count: 1...urlsMax)),
+            .optional("accept", acceptSchema, "Decides which variants are kept; */* if not said")),
+        JSONSchema.object(
+            .required("sitemap", JSONSchema.text(length: 1...urlBytesMax), "The URL of a sitemap"),
+            .optional("accept", acceptSchema, "Decides which variants are kept; */* if not said")))
 
-    private static let acceptShape = Shape.text(length: 1...acceptBytesMax)
+    private static let acceptSchema = JSONSchema.text(length: 1...acceptBytesMax)
 }
 
 extension PrefetchRequest: Decodable {
     private static let keys = ["urls", "sitemap", "accept"]
 
-    /// - Throws: ``BodyFault``, or the decoder's own errors where the text is no JSON.
+    /// - Throws: ``RequestBodyError``, or the decoder's own errors where the text is no JSON.
     package init(from decoder: any Decoder) throws {
-        let object = try StrictObject(decoder, allowed: Self.keys)
+        let object = try StrictKeyedContainer(decoder, allowedKeys: Self.keys)
         accept = try object.string("accept") ?? Self.acceptDefault
         guard Self.isFieldValue(accept) else {
-            throw BodyFault.value(
+            throw RequestBodyError.invalidValue(
                 "accept", allowed: "1 to \(Self.acceptBytesMax) visible characters of ASCII")
         }
-        switch (object.names.contains("urls"), object.names.contains("sitemap")) {
+        switch (object.keys.contains("urls"), object.keys.contains("sitemap")) {
         case (true, false): source = .urls(try Self.urls(object))
         case (false, true):
             source = .sitemap(try Self.checked(object.string("sitemap") ?? "", "sitemap"))
         default:
-            throw BodyFault.value(object.place, allowed: "exactly one of urls, sitemap")
+            throw RequestBodyError.invalidValue(
+                object.path, allowed: "exactly one of urls, sitemap")
         }
     }
 
-    private static func urls(_ object: StrictObject) throws -> [String] {
+    private static func urls(_ object: StrictKeyedContainer) throws -> [String] {
         guard var list = try object.list("urls") else { return [] }
         var urls: [String] = []
         var known: Set<String> = []
         while !list.isAtEnd {
             let place = "urls[\(list.currentIndex)]"
             guard list.currentIndex < urlsMax else {
-                throw BodyFault.value("urls", allowed: "at most \(urlsMax) URLs")
+                throw RequestBodyError.invalidValue("urls", allowed: "at most \(urlsMax) URLs")
             }
             let url: String
             do {
                 url = try list.decode(String.self)
             } catch DecodingError.typeMismatch, DecodingError.valueNotFound {
-                throw BodyFault.type(place, wanted: "a string")
+                throw RequestBodyError.typeMismatch(place, expected: "a string")
             }
             if known.insert(try checked(url, place)).inserted { urls.append(url) }
         }
-        guard !urls.isEmpty else { throw BodyFault.value("urls", allowed: "at least one URL") }
+        guard !urls.isEmpty else {
+            throw RequestBodyError.invalidValue("urls", allowed: "at least one URL")
+        }
         return urls
     }
 
-    private static func checked(_ url: String, _ place: String) throws(BodyFault) -> String {
+    private static func checked(_ url: String, _ place: String) throws(RequestBodyError) -> String {
         guard isAbsolute(url), url.utf8.count <= urlBytesMax else {
-            throw BodyFault.value(
+            throw RequestBodyError.invalidValue(
                 place, allowed: "a URL with http:// or https://, of at most \(urlBytesMax) bytes")
         }
         return url

@@ -8,15 +8,15 @@ package struct Sitemap: Hashable, Sendable {
     /// URLs of further sitemaps; only an index has some.
     package private(set) var sitemaps: [String] = []
     /// More was named than is kept.
-    package private(set) var isCut = false
+    package private(set) var isTruncated = false
     /// Names that are no absolute URLs, or too long for one.
-    package private(set) var refusedCount = 0
+    package private(set) var rejectedCount = 0
 
-    package enum Fault: Error, Hashable, Sendable {
+    package enum FormatError: Error, Hashable, Sendable {
         /// Neither a `urlset` nor a `sitemapindex`, nor a list of URLs.
-        case noSitemap
+        case notSitemap
         /// An element or a comment does not end.
-        case cutOff
+        case truncated
         /// It begins as what gzip writes.
         case compressed
     }
@@ -27,7 +27,7 @@ package struct Sitemap: Hashable, Sendable {
     package static let bytesMax = 10 << 20
 
     /// Reads XML, or one URL a line; takes at most `imagesMax` images.
-    package init(_ bytes: [UInt8], imagesMax: Int) throws(Fault) {
+    package init(_ bytes: [UInt8], imagesMax: Int) throws(FormatError) {
         if bytes.starts(with: [0x1F, 0x8B]) { throw .compressed }
         let text = bytes.drop { $0 <= 0x20 || Self.byteOrderMark.contains($0) }
         var known: Set<String> = []
@@ -35,21 +35,21 @@ package struct Sitemap: Hashable, Sendable {
             try readLines(text, imagesMax, &known)
             return
         }
-        var scan = ElementScan(text)
+        var scan = XMLScanner(text)
         var path: [[UInt8]] = []
         while let event = try scan.next() {
             switch event {
-            case .open(let name):
-                if path.isEmpty, name != Self.urlset, name != Self.index { throw .noSitemap }
-                guard path.count < Self.depthMax else { throw .noSitemap }
+            case .elementStart(let name):
+                if path.isEmpty, name != Self.urlset, name != Self.index { throw .notSitemap }
+                guard path.count < Self.depthMax else { throw .notSitemap }
                 path.append(name)
-            case .close: _ = path.popLast()
+            case .elementEnd: _ = path.popLast()
             case .text(let value):
                 guard path.count >= 3, path.last == Self.loc else { continue }
-                take(value, in: path[path.count - 2], of: path[0], imagesMax, &known)
+                addLocation(value, in: path[path.count - 2], of: path[0], imagesMax, &known)
             }
         }
-        guard path.isEmpty else { throw .cutOff }
+        guard path.isEmpty else { throw .truncated }
     }
 
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -59,13 +59,13 @@ package struct Sitemap: Hashable, Sendable {
     private static let loc = Array("loc".utf8)
     private static let depthMax = 16
 
-    private mutating func take(
+    private mutating func addLocation(
         _ value: String, in parent: [UInt8], of root: [UInt8], _ imagesMax: Int,
         _ known: inout Set<String>
     ) {
-        guard Self.isURL(value) else { return refusedCount += 1 }
+        guard Self.isURL(value) else { return rejectedCount += 1 }
         guard root == Self.urlset else {
-            guard sitemaps.count < Self.sitemapsMax else { return isCut = true }
+            guard sitemaps.count < Self.sitemapsMax else { return isTruncated = true }
             if known.insert(value).inserted { sitemaps.append(value) }
             return
         }
@@ -76,25 +76,25 @@ package struct Sitemap: Hashable, Sendable {
 
     private mutating func add(_ url: String, _ imagesMax: Int, _ known: inout Set<String>) {
         guard !known.contains(url) else { return }
-        guard images.count < imagesMax else { return isCut = true }
+        guard images.count < imagesMax else { return isTruncated = true }
         known.insert(url)
         images.append(url)
     }
 
     private mutating func readLines(
         _ text: ArraySlice<UInt8>, _ imagesMax: Int, _ known: inout Set<String>
-    ) throws(Fault) {
+    ) throws(FormatError) {
         for line in text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             let url = String(decoding: line.trimmed, as: UTF8.self)
             if url.isEmpty { continue }
-            guard PrefetchRequest.isAbsolute(url) else { throw .noSitemap }
+            guard PrefetchRequest.isAbsolute(url) else { throw .notSitemap }
             guard Self.isURL(url) else {
-                refusedCount += 1
+                rejectedCount += 1
                 continue
             }
             add(url, imagesMax, &known)
         }
-        guard !images.isEmpty else { throw .noSitemap }
+        guard !images.isEmpty else { throw .notSitemap }
     }
 
     private static func isURL(_ text: String) -> Bool {

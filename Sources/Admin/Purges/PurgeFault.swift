@@ -3,57 +3,58 @@ package import HTTPRules
 /// Why a purge, or a question after one, cannot be followed; nothing was purged.
 ///
 /// Places are those of a value in the body, as `targets[3].url`; the body itself has an empty one.
-package enum PurgeFault: Error, Hashable, Sendable {
+package enum PurgeError: Error, Hashable, Sendable {
     case bodyTooLarge
-    case body(BodyFault)
-    case id(String)
+    case invalidBody(RequestBodyError)
+    case invalidID(String)
     /// There are none.
-    case targetsMissing
-    case targetsTooMany
-    case target(String, PurgeTargetFault)
+    case noTargets
+    case tooManyTargets
+    case invalidTarget(String, PurgeTargetFault)
     /// Targets that have several names have too many of them for one record.
-    case namesTooMany(Int)
+    case tooManyNames(Int)
     /// The names are too long for one record.
     case recordTooLarge(bytesMax: Int)
     /// Two parameters of the query, or one and the body, say the same.
-    case saidTwice(String)
+    case duplicateParameter(String)
     /// A field of a request with the method PURGE.
-    case field(String, allowed: String)
+    case invalidField(String, allowed: String)
     /// An earlier purge with this id has other targets or another mode.
-    case idTaken
+    case idConflict
     /// No text of a receipt's name.
-    case receiptName
+    case invalidReceiptID
     /// The log does not hold it.
-    case receiptUnknown
+    case unknownReceipt
 
     /// What a decoder threw while it read a ``PurgeRequest``.
-    package init(reading error: any Error) {
-        self = error as? PurgeFault ?? .body(BodyFault(reading: error))
+    package init(decodingError error: any Error) {
+        self = error as? PurgeError ?? .invalidBody(RequestBodyError(decodingError: error))
     }
 }
 
-extension PurgeFault {
+extension PurgeError {
     /// 400 where the request cannot be read, 413 where it is too large, 422 where it can be read
     /// and not be followed (RFC 9110 §15.5).
     package var status: UInt16 {
         switch self {
-        case .body(.notJSON), .saidTwice, .field, .receiptName: 400
-        case .receiptUnknown: 404
-        case .idTaken: 409
+        case .invalidBody(.invalidJSON), .duplicateParameter, .invalidField, .invalidReceiptID: 400
+        case .unknownReceipt: 404
+        case .idConflict: 409
         case .bodyTooLarge, .recordTooLarge: 413
-        case .body, .id, .targetsMissing, .targetsTooMany, .target, .namesTooMany: 422
+        case .invalidBody, .invalidID, .noTargets, .tooManyTargets, .invalidTarget, .tooManyNames:
+            422
         }
     }
 
     private var name: String {
         switch self {
-        case .body(.notJSON): "purge-malformed"
-        case .saidTwice: "admin-query"
-        case .receiptName: "receipt-name"
-        case .receiptUnknown: "receipt-unknown"
-        case .idTaken: "purge-id-taken"
-        case .bodyTooLarge, .recordTooLarge, .targetsTooMany, .namesTooMany: "purge-too-large"
-        case .body, .id, .targetsMissing, .target, .field: "purge-invalid"
+        case .invalidBody(.invalidJSON): "purge-malformed"
+        case .duplicateParameter: "admin-query"
+        case .invalidReceiptID: "receipt-name"
+        case .unknownReceipt: "receipt-unknown"
+        case .idConflict: "purge-id-taken"
+        case .bodyTooLarge, .recordTooLarge, .tooManyTargets, .tooManyNames: "purge-too-large"
+        case .invalidBody, .invalidID, .noTargets, .invalidTarget, .invalidField: "purge-invalid"
         }
     }
 
@@ -71,6 +72,6 @@ extension PurgeFault {
 
     /// The answer.
     package var problem: ProblemDocument {
-        ProblemDocument(status: status, name: name, title: title, detail: sentence)
+        ProblemDocument(status: status, name: name, title: title, detail: message)
     }
 }

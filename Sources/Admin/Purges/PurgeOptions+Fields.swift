@@ -4,21 +4,21 @@ import Telemetry
 
 extension PurgeOptions {
     /// What a request with the method PURGE says, whose field lines lie in `bytes`:
-    /// `Nuthatch-Purge-Wait: all` and `Nuthatch-Purge-Timeout: 1s`.
+    /// `Nuthatch-PurgeEffect-Wait: all` and `Nuthatch-PurgeEffect-Timeout: 1s`.
     package init(
         _ lines: [FieldLine], in bytes: Span<UInt8>
-    ) throws(PurgeFault) {
+    ) throws(PurgeError) {
         self.init()
         for line in lines {
             let text = String(decoding: bytes.copy(line.value.range), as: UTF8.self)
-            if bytes.holdsIgnoringCase(Self.waitField, at: line.name.range) {
-                guard wait == nil, let read = PurgeWait(rawValue: text) else {
-                    throw .field(Self.waitField, allowed: PurgeWait.allowed)
+            if bytes.matchesIgnoringCase(Self.waitField, at: line.name.range) {
+                guard wait == nil, let read = PurgeAcknowledgement(rawValue: text) else {
+                    throw .invalidField(Self.waitField, allowed: PurgeAcknowledgement.allowed)
                 }
                 wait = read
-            } else if bytes.holdsIgnoringCase(Self.timeoutField, at: line.name.range) {
+            } else if bytes.matchesIgnoringCase(Self.timeoutField, at: line.name.range) {
                 guard timeout == nil, let read = Self.timeout(text) else {
-                    throw .field(Self.timeoutField, allowed: Self.timeoutAllowed)
+                    throw .invalidField(Self.timeoutField, allowed: Self.timeoutAllowed)
                 }
                 timeout = read
             }

@@ -5,7 +5,7 @@ import Telemetry
 /// PURGE.
 package struct PurgeOptions: Hashable, Sendable {
     /// Nil if nothing says it.
-    package internal(set) var wait: PurgeWait?
+    package internal(set) var wait: PurgeAcknowledgement?
     /// Nil if nothing says it.
     package internal(set) var timeout: Interval?
 
@@ -13,46 +13,47 @@ package struct PurgeOptions: Hashable, Sendable {
     package init() {}
 
     /// `wait=all&timeout=1s`; `timeout_ms=1000` means the same.
-    package init(_ query: AdminQuery) throws(PurgeFault) {
-        wait = query["wait"].flatMap { PurgeWait(rawValue: $0) }
+    package init(_ query: AdminQuery) throws(PurgeError) {
+        wait = query["wait"].flatMap { PurgeAcknowledgement(rawValue: $0) }
         timeout = query["timeout"].flatMap { DurationText.parse($0) }
         guard let milliseconds = query.number("timeout_ms") else { return }
-        guard timeout == nil else { throw .saidTwice("timeout") }
+        guard timeout == nil else { throw .duplicateParameter("timeout") }
         timeout = .milliseconds(milliseconds)
     }
 
     /// The parameters of a query that say it.
     static let parameters: [AdminParameter] = [
-        .query("wait", .choice(PurgeWait.allCases.map(\.rawValue)), "What is waited for"),
-        .query("timeout", .duration(PurgeRequest.timeouts), "For how long at most"),
         .query(
-            "timeout_ms", .number(0...PurgeRequest.timeouts.upperBound.milliseconds),
+            "wait", .choice(PurgeAcknowledgement.allCases.map(\.rawValue)), "What is waited for"),
+        .query("timeout", .duration(PurgeRequest.timeoutRange), "For how long at most"),
+        .query(
+            "timeout_ms", .number(0...PurgeRequest.timeoutRange.upperBound.milliseconds),
             "The same in milliseconds"),
     ]
 
     /// What is waited for, and for how long at most, where the body of the same request says
     /// `body`.
-    package func settled(
+    package func resolved(
         with body: PurgeRequest
-    ) throws(PurgeFault) -> (wait: PurgeWait, timeout: Interval) {
-        if wait != nil, body.wait != nil { throw .saidTwice("wait") }
-        if timeout != nil, body.timeout != nil { throw .saidTwice("timeout") }
+    ) throws(PurgeError) -> (wait: PurgeAcknowledgement, timeout: Interval) {
+        if wait != nil, body.wait != nil { throw .duplicateParameter("wait") }
+        if timeout != nil, body.timeout != nil { throw .duplicateParameter("timeout") }
         var joined = self
         joined.wait = wait ?? body.wait
         joined.timeout = timeout ?? body.timeout
-        return joined.settled
+        return joined.resolved
     }
 
     /// The same where nothing else is said.
-    package var settled: (wait: PurgeWait, timeout: Interval) {
-        (wait ?? .usual, timeout ?? PurgeRequest.timeoutDefault)
+    package var resolved: (wait: PurgeAcknowledgement, timeout: Interval) {
+        (wait ?? .standard, timeout ?? PurgeRequest.timeoutDefault)
     }
 
     /// A duration that a client may wait; nil for any other text.
     static func timeout(_ text: String) -> Interval? {
-        DurationText.parse(text).flatMap { PurgeRequest.timeouts.contains($0) ? $0 : nil }
+        DurationText.parse(text).flatMap { PurgeRequest.timeoutRange.contains($0) ? $0 : nil }
     }
 
     static let timeoutAllowed =
-        "0s to \(DurationText.render(PurgeRequest.timeouts.upperBound)), with ms, s or m"
+        "0s to \(DurationText.format(PurgeRequest.timeoutRange.upperBound)), with ms, s or m"
 }

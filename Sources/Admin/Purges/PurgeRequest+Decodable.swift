@@ -10,35 +10,39 @@ extension PurgeRequest: Decodable {
 
     /// Reads the body of a purge.
     ///
-    /// - Throws: ``PurgeFault`` or ``BodyFault`` for everything that is not as it has to be; those,
-    ///   and the decoder's own errors where the text is no JSON, are read by
-    ///   ``PurgeFault/init(reading:)``.
+    /// - Throws: ``PurgeError`` or ``RequestBodyError`` for everything that is not as it has to be;
+    ///   those, and the decoder's own errors where the text is no JSON, are read by
+    ///   ``PurgeError/init(reading:)``.
     package init(from decoder: any Decoder) throws {
-        let object = try StrictObject(decoder, allowed: Key.allCases.map(\.rawValue))
+        let object = try StrictKeyedContainer(decoder, allowedKeys: Key.allCases.map(\.rawValue))
         targets = []
         if let text = try object.string(Key.id.rawValue) {
             let bytes = Array(text.utf8)
-            guard PurgeRequest.isID(bytes) else { throw PurgeFault.id(object.place(of: "id")) }
+            guard PurgeRequest.isID(bytes) else {
+                throw PurgeError.invalidID(object.path(of: "id"))
+            }
             id = bytes
         }
         if let text = try object.string(Key.mode.rawValue) {
             guard text == "hard" || text == "soft" else {
-                throw BodyFault.value(object.place(of: "mode"), allowed: "hard or soft")
+                throw RequestBodyError.invalidValue(
+                    object.path(of: "mode"), allowed: "hard or soft")
             }
             isSoft = text == "soft"
         }
         if let text = try object.string(Key.wait.rawValue) {
-            guard let named = PurgeWait(rawValue: text) else {
-                throw BodyFault.value(object.place(of: "wait"), allowed: PurgeWait.allowed)
+            guard let named = PurgeAcknowledgement(rawValue: text) else {
+                throw RequestBodyError.invalidValue(
+                    object.path(of: "wait"), allowed: PurgeAcknowledgement.allowed)
             }
             wait = named
         }
         if let count = try object.integer(Key.timeout.rawValue) {
             let interval = Interval.milliseconds(count)
-            guard PurgeRequest.timeouts.contains(interval) else {
-                throw BodyFault.value(
-                    object.place(of: Key.timeout.rawValue),
-                    allowed: "0 to \(PurgeRequest.timeouts.upperBound.milliseconds)")
+            guard PurgeRequest.timeoutRange.contains(interval) else {
+                throw RequestBodyError.invalidValue(
+                    object.path(of: Key.timeout.rawValue),
+                    allowed: "0 to \(PurgeRequest.timeoutRange.upperBound.milliseconds)")
             }
             timeout = interval
         }
@@ -50,40 +54,41 @@ extension PurgeRequest: Decodable {
         1...idBytesMax ~= bytes.count && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 
-    private static func targets(_ object: StrictObject) throws -> [PurgeTarget] {
+    private static func targets(_ object: StrictKeyedContainer) throws -> [PurgeTarget] {
         guard var list = try object.list(Key.targets.rawValue), !list.isAtEnd else {
-            throw PurgeFault.targetsMissing
+            throw PurgeError.noTargets
         }
         var targets: [PurgeTarget] = []
         while !list.isAtEnd {
-            guard targets.count < targetsMax else { throw PurgeFault.targetsTooMany }
-            targets.append(try target(StrictObject(list.superDecoder(), allowed: targetKeys)))
+            guard targets.count < targetsMax else { throw PurgeError.tooManyTargets }
+            targets.append(
+                try target(StrictKeyedContainer(list.superDecoder(), allowedKeys: targetKeys)))
         }
         return targets
     }
 
     private static let targetKeys = ["url", "prefix", "tag", "everything"]
 
-    private static func target(_ object: StrictObject) throws -> PurgeTarget {
-        guard object.names.count == 1, let name = object.names.first else {
-            throw BodyFault.value(
-                object.place, allowed: "exactly one of \(targetKeys.joined(separator: ", "))")
+    private static func target(_ object: StrictKeyedContainer) throws -> PurgeTarget {
+        guard object.keys.count == 1, let name = object.keys.first else {
+            throw RequestBodyError.invalidValue(
+                object.path, allowed: "exactly one of \(targetKeys.joined(separator: ", "))")
         }
         if name == "everything" {
-            guard try object.isTrue(name) else {
-                throw BodyFault.value(object.place(of: name), allowed: "true alone")
+            guard try object.flag(name) else {
+                throw RequestBodyError.invalidValue(object.path(of: name), allowed: "true alone")
             }
             return .everything
         }
         let text = Array((try object.string(name) ?? "").utf8)
         do throws(PurgeTargetFault) {
             switch name {
-            case "url": return try .url(reading: text)
-            case "prefix": return try .prefix(reading: text)
-            default: return try .tag(reading: text)
+            case "url": return try .url(parsing: text)
+            case "prefix": return try .prefix(parsing: text)
+            default: return try .tag(parsing: text)
             }
         } catch {
-            throw PurgeFault.target(object.place(of: name), error)
+            throw PurgeError.invalidTarget(object.path(of: name), error)
         }
     }
 }

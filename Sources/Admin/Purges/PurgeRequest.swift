@@ -10,7 +10,7 @@ package struct PurgeRequest: Hashable, Sendable {
     /// 1 to ``targetsMax``.
     package var targets: [PurgeTarget]
     /// Nil if the body does not say.
-    package var wait: PurgeWait?
+    package var wait: PurgeAcknowledgement?
     /// Nil if the body does not say.
     package var timeout: Interval?
 
@@ -21,7 +21,7 @@ package struct PurgeRequest: Hashable, Sendable {
     /// Bytes of an id at most.
     package static let idBytesMax = 128
     /// How long a client may wait.
-    package static let timeouts = Interval.zero ... .seconds(60)
+    package static let timeoutRange = Interval.zero ... .seconds(60)
     /// How long one waits that does not say.
     package static let timeoutDefault = Interval.seconds(5)
 
@@ -33,7 +33,7 @@ package struct PurgeRequest: Hashable, Sendable {
 }
 
 /// What an answer to a purge waits for.
-package enum PurgeWait: String, CaseIterable, Sendable {
+package enum PurgeAcknowledgement: String, CaseIterable, Sendable {
     /// Nothing: the purge is applied here, and not yet synced.
     case none
     /// The purge is synced here and sent to every member that there is a connection with: it
@@ -43,7 +43,7 @@ package enum PurgeWait: String, CaseIterable, Sendable {
     case all
 
     /// What is waited for if nothing is said.
-    package static let usual = PurgeWait.issued
+    package static let standard = PurgeAcknowledgement.issued
 
     static let allowed = allCases.map(\.rawValue).joined(separator: ", ")
 }

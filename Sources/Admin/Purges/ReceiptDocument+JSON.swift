@@ -6,12 +6,12 @@ extension ReceiptDocument {
         let counts = counts
         return [
             "receipt": .text("\(name)"), "id": JSON(id), "mode": isSoft ? "soft" : "hard",
-            "issued_by": JSON(issuedBy), "seen_by": .text(seenBy),
-            "held_ms": .number(heldMilliseconds),
-            "all_confirmed": .bool(isConfirmedByAll), "confirmed": JSON(counts.confirmed),
+            "issued_by": JSON(issuer), "seen_by": .text(observer),
+            "held_ms": .number(ageMilliseconds),
+            "all_confirmed": .bool(isFullyConfirmed), "confirmed": JSON(counts.confirmed),
             "pending": JSON(counts.pending), "unreachable": JSON(counts.unreachable),
             "majority_ms": JSON(majorityMilliseconds),
-            "bounded_in_ms": JSON(boundedInMilliseconds),
+            "bounded_in_ms": JSON(millisecondsUntilBounded),
             "members_known": .bool(areMembersKnown), "members": .list(members.map(\.json)),
             "targets": .list(targets.map(Self.json)),
         ]
@@ -31,30 +31,34 @@ extension ReceiptDocument {
         }
     }
 
-    static let shape = Shape.object(
-        .has("receipt", ReceiptName.shape),
-        .has("id", Shape.string, "The client's, or the one that the node made"),
-        .has("mode", Shape.choice(["hard", "soft"])),
-        .has("issued_by", Shape.orNull(Shape.id)),
-        .has("seen_by", Shape.id, "The node whose view this is; all times are of its clock"),
-        .has("held_ms", Shape.count, "How long this node has had it"),
-        .has("all_confirmed", Shape.boolean, "Every node that can serve has applied and synced it"),
-        .has("confirmed", Shape.count), .has("pending", Shape.count),
-        .has("unreachable", Shape.count),
-        .has("majority_ms", Shape.orNull(Shape.count), "After that a majority had it"),
-        .has(
-            "bounded_in_ms", Shape.orNull(Shape.count),
+    static let schema = JSONSchema.object(
+        .required("receipt", ReceiptID.schema),
+        .required("id", JSONSchema.string, "The client's, or the one that the node made"),
+        .required("mode", JSONSchema.enumeration(["hard", "soft"])),
+        .required("issued_by", JSONSchema.nullable(JSONSchema.id)),
+        .required(
+            "seen_by", JSONSchema.id, "The node whose view this is; all times are of its clock"),
+        .required("held_ms", JSONSchema.count, "How long this node has had it"),
+        .required(
+            "all_confirmed", JSONSchema.boolean,
+            "Every node that can serve has applied and synced it"),
+        .required("confirmed", JSONSchema.count), .required("pending", JSONSchema.count),
+        .required("unreachable", JSONSchema.count),
+        .required(
+            "majority_ms", JSONSchema.nullable(JSONSchema.count), "After that a majority had it"),
+        .required(
+            "bounded_in_ms", JSONSchema.nullable(JSONSchema.count),
             "In how long, from now, no node serves what is covered"),
-        .has("members_known", Shape.boolean, "Nobody else can serve"),
-        .has("members", Shape.list(of: Member.shape)),
-        .has("targets", Shape.list(of: PurgeRequest.targetShape)))
+        .required("members_known", JSONSchema.boolean, "Nobody else can serve"),
+        .required("members", JSONSchema.list(of: Member.schema)),
+        .required("targets", JSONSchema.list(of: PurgeRequest.targetSchema)))
 
-    static let listShape = Shape.object(.has("purges", Shape.list(of: shape)))
+    static let listSchema = JSONSchema.object(.required("purges", JSONSchema.list(of: schema)))
 }
 
 extension ReceiptDocument.Member {
     fileprivate var json: JSON {
-        switch standing {
+        switch state {
         case .confirmed(let milliseconds):
             ["node": .text(node), "standing": "confirmed", "elapsed_ms": .number(milliseconds)]
         case .pending: ["node": .text(node), "standing": "pending"]
@@ -66,10 +70,11 @@ extension ReceiptDocument.Member {
         }
     }
 
-    fileprivate static let shape = Shape.object(
-        .has("node", Shape.id),
-        .has("standing", Shape.choice(["confirmed", "pending", "unreachable"])),
-        .may("elapsed_ms", Shape.count), .may("unreachable_since_ms_ago", Shape.count))
+    fileprivate static let schema = JSONSchema.object(
+        .required("node", JSONSchema.id),
+        .required("standing", JSONSchema.enumeration(["confirmed", "pending", "unreachable"])),
+        .optional("elapsed_ms", JSONSchema.count),
+        .optional("unreachable_since_ms_ago", JSONSchema.count))
 }
 
 extension PurgeRequest {
@@ -80,16 +85,17 @@ extension PurgeRequest {
     private static let tag = #"^[^\x00-\x20\x7f]([^\x00-\x08\x0a-\x1f\x7f]*[^\x00-\x20\x7f])?$"#
     private static let id = #"^[^\x00-\x1f\x7f]+$"#
 
-    static let targetShape = Shape.anyOf(
-        Shape.object(.has("url", Shape.text(length: 1...8192, pattern: url))),
-        Shape.object(.has("prefix", Shape.text(length: 1...8192, pattern: prefix))),
-        Shape.object(.has("tag", Shape.text(length: 1...1024, pattern: tag))),
-        Shape.object(.has("everything", ["const": true])))
+    static let targetSchema = JSONSchema.anyOf(
+        JSONSchema.object(.required("url", JSONSchema.text(length: 1...8192, pattern: url))),
+        JSONSchema.object(.required("prefix", JSONSchema.text(length: 1...8192, pattern: prefix))),
+        JSONSchema.object(.required("tag", JSONSchema.text(length: 1...1024, pattern: tag))),
+        JSONSchema.object(.required("everything", ["const": true])))
 
-    static let shape = Shape.object(
-        .may("id", Shape.text(length: 1...idBytesMax, pattern: id), "Makes a repeat harmless"),
-        .may("mode", Shape.choice(["hard", "soft"])),
-        .has("targets", Shape.list(of: targetShape, count: 1...targetsMax)),
-        .may("wait", Shape.choice(PurgeWait.allCases.map(\.rawValue))),
-        .may("timeout_ms", Shape.integer(0...60_000)))
+    static let schema = JSONSchema.object(
+        .optional(
+            "id", JSONSchema.text(length: 1...idBytesMax, pattern: id), "Makes a repeat harmless"),
+        .optional("mode", JSONSchema.enumeration(["hard", "soft"])),
+        .required("targets", JSONSchema.list(of: targetSchema, count: 1...targetsMax)),
+        .optional("wait", JSONSchema.enumeration(PurgeAcknowledgement.allCases.map(\.rawValue))),
+        .optional("timeout_ms", JSONSchema.integer(0...60_000)))
 }

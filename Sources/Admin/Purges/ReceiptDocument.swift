@@ -4,7 +4,7 @@ package import Ground
 ///
 /// All times are milliseconds that this node has measured; no clock of another node is in them.
 package struct ReceiptDocument: Hashable, Sendable {
-    package enum Standing: Hashable, Sendable {
+    package enum ConfirmationState: Hashable, Sendable {
         /// It has applied and synced the purge; this node learnt so that long after it had the
         /// purge itself.
         case confirmed(elapsedMilliseconds: Int64)
@@ -17,15 +17,15 @@ package struct ReceiptDocument: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         /// 32 hexadecimal digits.
         package var node: String
-        package var standing: Standing
+        package var state: ConfirmationState
 
-        package init(node: String, _ standing: Standing) {
+        package init(node: String, _ standing: ConfirmationState) {
             self.node = node
-            self.standing = standing
+            self.state = standing
         }
     }
 
-    package var name: ReceiptName
+    package var name: ReceiptID
     /// The client's, or the node's that took the purge.
     package var id: [UInt8]
     package var isSoft: Bool
@@ -33,16 +33,16 @@ package struct ReceiptDocument: Hashable, Sendable {
     package var targets: [PurgeTarget]
     /// The node that issued it, 32 hexadecimal digits; nil if it is of a process that is not known
     /// here any more.
-    package var issuedBy: String?
+    package var issuer: String?
     /// The node whose view this is, 32 hexadecimal digits: what others have learnt may differ.
-    package var seenBy: String
+    package var observer: String
     /// How long this node has had it.
-    package var heldMilliseconds: Int64
+    package var ageMilliseconds: Int64
     /// How long after that a majority of the counted members had it; nil if it has not.
     package var majorityMilliseconds: Int64?
     /// In how long, from now, no node serves what is covered, whether it has confirmed or not; 0 if
     /// that is so, nil if there is no majority yet or no fence.
-    package var boundedInMilliseconds: Int64?
+    package var millisecondsUntilBounded: Int64?
     /// Everybody who can serve, by node id.
     package var members: [Member]
     /// Nobody else can serve.
@@ -52,7 +52,7 @@ package struct ReceiptDocument: Hashable, Sendable {
     package var areMembersKnown: Bool
 
     package init(
-        _ name: ReceiptName, id: [UInt8], isSoft: Bool, targets: [PurgeTarget], issuedBy: String?,
+        _ name: ReceiptID, id: [UInt8], isSoft: Bool, targets: [PurgeTarget], issuedBy: String?,
         seenBy: String, heldMilliseconds: Int64, majorityMilliseconds: Int64?,
         boundedInMilliseconds: Int64?,
         members: [Member], areMembersKnown: Bool = true
@@ -61,11 +61,11 @@ package struct ReceiptDocument: Hashable, Sendable {
         self.id = id
         self.isSoft = isSoft
         self.targets = targets
-        self.issuedBy = issuedBy
-        self.seenBy = seenBy
-        self.heldMilliseconds = heldMilliseconds
+        self.issuer = issuedBy
+        self.observer = seenBy
+        self.ageMilliseconds = heldMilliseconds
         self.majorityMilliseconds = majorityMilliseconds
-        self.boundedInMilliseconds = boundedInMilliseconds
+        self.millisecondsUntilBounded = boundedInMilliseconds
         self.members = members
         self.areMembersKnown = areMembersKnown
     }
@@ -73,7 +73,7 @@ package struct ReceiptDocument: Hashable, Sendable {
     /// The members that have confirmed, that are pending, and that cannot be reached.
     package var counts: (confirmed: Int, pending: Int, unreachable: Int) {
         members.reduce(into: (0, 0, 0)) { counts, member in
-            switch member.standing {
+            switch member.state {
             case .confirmed: counts.0 += 1
             case .pending: counts.1 += 1
             case .unreachable: counts.2 += 1
@@ -82,7 +82,7 @@ package struct ReceiptDocument: Hashable, Sendable {
     }
 
     /// Every node that can serve has it; a node that knows of no majority cannot say so.
-    package var isConfirmedByAll: Bool {
+    package var isFullyConfirmed: Bool {
         majorityMilliseconds != nil && areMembersKnown && !members.isEmpty
             && counts.confirmed == members.count
     }
@@ -91,5 +91,5 @@ package struct ReceiptDocument: Hashable, Sendable {
     /// for.
     ///
     /// To who asks for the receipt it is 200.
-    package var statusOfIssue: UInt16 { isConfirmedByAll ? 200 : 202 }
+    package var issueStatusCode: UInt16 { isFullyConfirmed ? 200 : 202 }
 }

@@ -2,7 +2,7 @@ import Ground
 
 /// Names the receipt of a purge, at every node the same: the process that issued it and its number
 /// in that process's stream; `0123456789abcdef0123456789abcdef-17` as text.
-package struct ReceiptName: Hashable, Sendable, CustomStringConvertible {
+package struct ReceiptID: Hashable, Sendable, CustomStringConvertible {
     /// The 128 bits of the process id.
     package let high: UInt64
     package let low: UInt64
@@ -33,7 +33,7 @@ package struct ReceiptName: Hashable, Sendable, CustomStringConvertible {
         self.init(high: words[0], low: words[1], number: number)
     }
 
-    static let shape = Shape.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]{0,18}$")
+    static let schema = JSONSchema.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]{0,18}$")
 
     package var description: String { hexadecimal(high) + hexadecimal(low) + "-\(number)" }
 }

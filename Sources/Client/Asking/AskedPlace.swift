@@ -4,7 +4,7 @@ import NIOCore
 import Telemetry
 
 /// Host and port of a node that is asked something.
-package struct AskedPlace: Hashable, Sendable, CustomStringConvertible {
+package struct NodeEndpoint: Hashable, Sendable, CustomStringConvertible {
     /// A name or an address, IPv6 without brackets.
     package let host: String
     package let port: UInt16
@@ -36,11 +36,11 @@ package struct AskedPlace: Hashable, Sendable, CustomStringConvertible {
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// What it can be connected to by, in the order in which that is to be tried.
-    var resolved: Result<[SocketAddress], AskingFailure> {
-        Result { () throws(AskingFailure) in try addresses() }
+    var resolved: Result<[SocketAddress], ExchangeError> {
+        Result { () throws(ExchangeError) in try addresses() }
     }
 
-    private func addresses() throws(AskingFailure) -> [SocketAddress] {
+    private func addresses() throws(ExchangeError) -> [SocketAddress] {
         if let address = try? SocketAddress(ipAddress: host, port: Int(port)) { return [address] }
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)

@@ -5,7 +5,7 @@ import NIOCore
 import Wire
 
 /// Why a node could not be asked.
-enum AskingFailure: Error, Hashable {
+enum ExchangeError: Error, Hashable {
     case timedOut
     case system(CInt)
     /// Its name leads nowhere.
@@ -13,15 +13,15 @@ enum AskingFailure: Error, Hashable {
     /// What answered does not speak HTTP as it has to.
     case malformed
     /// The connection ended before the answer did.
-    case brokenOff
-    case tooLarge(bytesMax: Int)
+    case incompleteResponse
+    case responseTooLarge(bytesMax: Int)
 }
 
 /// One question on its way to a node and its answer, over a connection of its own; nothing in it
 /// waits.
 final class Exchange {
     /// Takes the answer's body piece by piece; the answer has its head.
-    typealias Taker = (Answer, ArraySlice<UInt8>) throws(AskingFailure) -> Void
+    typealias BodyHandler = (NodeResponse, ArraySlice<UInt8>) throws(ExchangeError) -> Void
 
     private enum State {
         case connecting
@@ -30,37 +30,37 @@ final class Exchange {
         case body(BodyDecoder)
     }
 
-    let question: Question
-    let place: AskedPlace
+    let request: NodeRequest
+    let endpoint: NodeEndpoint
     let deadline: Instant
     /// Nil while it goes on.
-    private(set) var outcome: Result<Answer, AskingFailure>?
+    private(set) var outcome: Result<NodeResponse, ExchangeError>?
     /// What is still to be tried.
     private var addresses: ArraySlice<SocketAddress> = []
-    private let request: [UInt8]
-    private let take: Taker?
+    private let requestBytes: [UInt8]
+    private let bodyHandler: BodyHandler?
     private let bodyBytesMax: Int
     private(set) var descriptor: CInt = -1
     private var state = State.connecting
     private var parser = ResponseParser()
     private var received: [UInt8] = []
-    private var answer: Answer?
-    private var endsWithConnection = false
+    private var response: NodeResponse?
+    private var isCloseDelimited = false
 
     /// Begins to connect; without an address it is over at once.
     ///
     /// Without `take` the answer has its body, of `bodyBytesMax` at most.
     init(
-        _ question: Question, at place: AskedPlace,
-        by addresses: Result<[SocketAddress], AskingFailure>, until deadline: Instant,
-        bodyBytesMax: Int = 8 << 20, take: Taker? = nil
+        _ question: NodeRequest, endpoint place: NodeEndpoint,
+        by addresses: Result<[SocketAddress], ExchangeError>, until deadline: Instant,
+        bodyBytesMax: Int = 8 << 20, bodyHandler: BodyHandler? = nil
     ) {
-        self.question = question
-        self.place = place
+        self.request = question
+        self.endpoint = place
         self.deadline = deadline
         self.bodyBytesMax = bodyBytesMax
-        self.take = take
-        request = question.bytes(for: place)
+        self.bodyHandler = bodyHandler
+        requestBytes = question.serialized(for: place)
         switch addresses {
         case .success(let addresses):
             self.addresses = addresses[...]
@@ -74,7 +74,7 @@ final class Exchange {
     }
 
     /// What poll(2) has to wait for.
-    var awaited: Int16 {
+    var pollEvents: Int16 {
         switch state {
         case .connecting, .sending: Int16(POLLOUT)
         case .awaitingHead, .body: Int16(POLLIN)
@@ -85,26 +85,26 @@ final class Exchange {
     /// passed.
     func advance(now: Instant) {
         guard outcome == nil else { return }
-        guard now < deadline else { return end(.failure(.timedOut)) }
-        do throws(AskingFailure) {
-            while outcome == nil, SystemClock.now() < deadline, try step() {}
+        guard now < deadline else { return finish(.failure(.timedOut)) }
+        do throws(ExchangeError) {
+            while outcome == nil, BootClock.now() < deadline, try step() {}
         } catch {
             if case .connecting = state { return connect(after: error) }
-            end(.failure(error))
+            finish(.failure(error))
         }
     }
 
-    private func end(_ outcome: Result<Answer, AskingFailure>) {
+    private func finish(_ outcome: Result<NodeResponse, ExchangeError>) {
         self.outcome = outcome
         if descriptor >= 0 { close(descriptor) }
         descriptor = -1
     }
 
     /// Tries the next address; with none left it has ended with `failure`.
-    private func connect(after failure: AskingFailure) {
+    private func connect(after failure: ExchangeError) {
         if descriptor >= 0 { close(descriptor) }
         descriptor = -1
-        guard let address = addresses.popFirst() else { return end(.failure(failure)) }
+        guard let address = addresses.popFirst() else { return finish(.failure(failure)) }
         let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
         descriptor = socket(address.protocol == .inet6 ? AF_INET6 : AF_INET, CInt(kind), 0)
         guard descriptor >= 0 else { return connect(after: .system(errno)) }
@@ -115,27 +115,28 @@ final class Exchange {
     }
 
     /// False if it has to wait.
-    private func step() throws(AskingFailure) -> Bool {
+    private func step() throws(ExchangeError) -> Bool {
         switch state {
         case .connecting:
             guard try isConnected() else { return false }
             state = .sending(sent: 0)
             return true
         case .sending(let sent):
-            let rest = request[sent...]
+            let rest = requestBytes[sent...]
             let count = unsafe rest.withUnsafeBytes { bytes in
                 unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
             }
-            guard count >= 0 else { return try isToBeRepeated() }
-            state = sent + count == request.count ? .awaitingHead : .sending(sent: sent + count)
+            guard count >= 0 else { return try shouldRetry() }
+            state =
+                sent + count == requestBytes.count ? .awaitingHead : .sending(sent: sent + count)
             return true
         case .awaitingHead, .body: return try receive()
         }
     }
 
-    private func isConnected() throws(AskingFailure) -> Bool {
+    private func isConnected() throws(ExchangeError) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        guard unsafe poll(&entry, 1, 0) > 0 else { return false }
+        guard unsafe Glibc.poll(&entry, 1, 0) > 0 else { return false }
         var code: CInt = 0
         var bytes = socklen_t(MemoryLayout<CInt>.size)
         unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &bytes)
@@ -144,40 +145,40 @@ final class Exchange {
     }
 
     /// True if the call that has just failed has to be made again at once.
-    private func isToBeRepeated() throws(AskingFailure) -> Bool {
+    private func shouldRetry() throws(ExchangeError) -> Bool {
         switch errno {
         case EINTR: return true
         case EAGAIN: return false
-        case ECONNRESET where answer != nil: throw .brokenOff
+        case ECONNRESET where response != nil: throw .incompleteResponse
         default: throw .system(errno)
         }
     }
 
-    private func receive() throws(AskingFailure) -> Bool {
+    private func receive() throws(ExchangeError) -> Bool {
         var piece = [UInt8](repeating: 0, count: 64 << 10)
         let count = unsafe recv(descriptor, &piece, piece.count, 0)
-        guard count >= 0 else { return try isToBeRepeated() }
+        guard count >= 0 else { return try shouldRetry() }
         guard count > 0 else {
-            try closed()
+            try connectionClosed()
             return false
         }
         received += piece[..<count]
-        try read()
+        try parse()
         return true
     }
 
     /// Takes in what has been received.
-    private func read() throws(AskingFailure) {
+    private func parse() throws(ExchangeError) {
         while case .awaitingHead = state {
-            let (bytes, isHead) = (received, question.method == "HEAD")
+            let (bytes, isHead) = (received, request.method == "HEAD")
             switch parser.parse(bytes.span, from: 0, requestIsHead: isHead) {
             case .incomplete: return
             case .interim(_, let end): received.removeFirst(end)
             case .refused: throw .malformed
             case .head(let head, let end):
                 received.removeFirst(end)
-                answer = Answer(head.answer)
-                endsWithConnection = head.framing == .untilClose
+                response = NodeResponse(head.head)
+                isCloseDelimited = head.framing == .untilClose
                 state = .body(BodyDecoder(head.framing))
             }
         }
@@ -187,7 +188,7 @@ final class Exchange {
         while true {
             switch decoder.next(bytes.span, from: start) {
             case .data(let extent, let next):
-                try take(bytes[extent.range])
+                try receiveBody(bytes[extent.range])
                 start = next
             case .needsMore:
                 received = []
@@ -199,23 +200,23 @@ final class Exchange {
         }
     }
 
-    private func take(_ piece: ArraySlice<UInt8>) throws(AskingFailure) {
-        guard let answer else { preconditionFailure("a body before its head") }
-        if let take { return try take(answer, piece) }
-        guard answer.body.count + piece.count <= bodyBytesMax else {
-            throw .tooLarge(bytesMax: bodyBytesMax)
+    private func receiveBody(_ piece: ArraySlice<UInt8>) throws(ExchangeError) {
+        guard let response else { preconditionFailure("a body before its head") }
+        if let bodyHandler { return try bodyHandler(response, piece) }
+        guard response.body.count + piece.count <= bodyBytesMax else {
+            throw .responseTooLarge(bytesMax: bodyBytesMax)
         }
-        self.answer?.body += piece
+        self.response?.body += piece
     }
 
     private func succeed() {
-        guard let answer else { preconditionFailure("an end before a head") }
-        end(.success(answer))
+        guard let response else { preconditionFailure("an end before a head") }
+        finish(.success(response))
     }
 
     /// The other side has closed, which ends a body that nothing else ends.
-    private func closed() throws(AskingFailure) {
-        guard answer != nil, endsWithConnection else { throw .brokenOff }
+    private func connectionClosed() throws(ExchangeError) {
+        guard response != nil, isCloseDelimited else { throw .incompleteResponse }
         succeed()
     }
 }
@@ -224,7 +225,7 @@ extension Exchange {
     /// Returns when all of `exchanges` are over.
     static func advance(_ exchanges: [Exchange]) {
         while exchanges.contains(where: { $0.outcome == nil }) {
-            _ = wait(for: exchanges, orUntilReadable: [], until: .distantFuture)
+            _ = poll(for: exchanges, orUntilReadable: [], until: .distantFuture)
         }
     }
 
@@ -232,19 +233,19 @@ extension Exchange {
     /// can be read, or at `time`, or for a signal.
     ///
     /// - Returns: those of `others` that can be read.
-    static func wait(
+    static func poll(
         for exchanges: [Exchange], orUntilReadable others: [CInt], until time: Instant
     ) -> Set<CInt> {
         let running = exchanges.filter { $0.outcome == nil }
         let end = running.reduce(time) { min($0, $1.deadline) }
-        let left = (end - SystemClock.now()).nanoseconds
+        let left = (end - BootClock.now()).nanoseconds
         var entries =
-            running.map { pollfd(fd: $0.descriptor, events: $0.awaited, revents: 0) }
+            running.map { pollfd(fd: $0.descriptor, events: $0.pollEvents, revents: 0) }
             + others.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         let milliseconds =
             end == .distantFuture ? -1 : CInt(clamping: max(0, left + 999_999) / 1_000_000)
-        let count = unsafe poll(&entries, nfds_t(entries.count), milliseconds)
-        let now = SystemClock.now()
+        let count = unsafe Glibc.poll(&entries, nfds_t(entries.count), milliseconds)
+        let now = BootClock.now()
         for (exchange, entry) in zip(running, entries)
         where exchange.deadline <= now || (count > 0 && entry.revents != 0) {
             exchange.advance(now: now)

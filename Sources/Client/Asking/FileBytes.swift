@@ -1,9 +1,9 @@
 import Glibc
 
 /// Reads whole files that the operator names.
-enum FileBytes {
+enum FileReader {
     /// A file that cannot be read.
-    struct Unreadable: Error {
+    struct ReadError: Error {
         /// One clause.
         let reason: String
 
@@ -24,25 +24,27 @@ enum FileBytes {
     private static let bytesMax = 1 << 20
 
     /// The bytes of a regular file, and of nothing else, as a node reads its own files.
-    static func ofRegularFile(_ path: String) throws(Unreadable) -> [UInt8] {
+    static func readRegularFile(_ path: String) throws(ReadError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw Unreadable(errno) }
+        guard descriptor >= 0 else { throw ReadError(errno) }
         defer { close(descriptor) }
         var facts = stat()
-        guard unsafe fstat(descriptor, &facts) == 0 else { throw Unreadable(errno) }
+        guard unsafe fstat(descriptor, &facts) == 0 else { throw ReadError(errno) }
         guard facts.st_mode & S_IFMT == S_IFREG else {
-            throw Unreadable("it is not a regular file")
+            throw ReadError("it is not a regular file")
         }
-        guard let bytes = all(of: descriptor, bytesMax: bytesMax) else { throw Unreadable(errno) }
+        guard let bytes = readToEnd(of: descriptor, bytesMax: bytesMax) else {
+            throw ReadError(errno)
+        }
         guard bytes.count <= bytesMax else {
-            throw Unreadable("it is larger than \(bytesMax >> 20) MiB")
+            throw ReadError("it is larger than \(bytesMax >> 20) MiB")
         }
         return bytes
     }
 
     /// Everything up to the end of `descriptor`, or until there are more than `bytesMax` bytes; nil
     /// with `errno` if it cannot be read.
-    static func all(of descriptor: CInt, bytesMax: Int = .max) -> [UInt8]? {
+    static func readToEnd(of descriptor: CInt, bytesMax: Int = .max) -> [UInt8]? {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)
         while bytes.count <= bytesMax {

@@ -6,24 +6,25 @@ import NIOCore
 
 /// A client of one node's admin port.
 package struct NodeClient: Sendable {
-    package let place: AskedPlace
+    package let endpoint: NodeEndpoint
     /// Or that there are none, which each question ends with.
-    private let addresses: Result<[SocketAddress], AskingFailure>
+    private let addresses: Result<[SocketAddress], ExchangeError>
     private let token: [UInt8]?
     /// For each answer.
-    let limit: Interval
-    private let limitText: String
+    let timeout: Interval
+    private let timeoutText: String
 
     /// Looks the place's name up.
     ///
     /// `limit` is for each answer, and `limitText` what faults call it.
     package init(
-        _ place: AskedPlace, token: [UInt8]?, within limit: Interval, as limitText: String
+        _ place: NodeEndpoint, token: [UInt8]?, timeout limit: Interval,
+        timeoutText limitText: String
     ) {
-        self.place = place
+        self.endpoint = place
         self.token = token
-        self.limit = limit
-        self.limitText = limitText
+        self.timeout = limit
+        self.timeoutText = limitText
         addresses = place.resolved
     }
 
@@ -31,31 +32,31 @@ package struct NodeClient: Sendable {
     var hasToken: Bool { token != nil }
 
     /// The same at another place, to which nothing is proven.
-    func asking(_ place: AskedPlace) -> NodeClient {
-        NodeClient(place, token: nil, within: limit, as: limitText)
+    func unauthenticated(_ place: NodeEndpoint) -> NodeClient {
+        NodeClient(place, token: nil, timeout: timeout, timeoutText: timeoutText)
     }
 
     // MARK: Questions
 
     /// The question of an operation; `arguments` are for the parameters in its path.
-    package static func question(
-        _ name: AdminOperation.Name, _ arguments: [String] = [],
+    package static func request(
+        _ name: AdminOperation.ID, _ arguments: [String] = [],
         query: [(name: String, value: String)] = [], body: JSON? = nil
-    ) -> Question {
-        let row = AdminOperation.row(name)
+    ) -> NodeRequest {
+        let row = AdminOperation.operation(name)
         var rest = arguments[...]
         let segments = row.path.split(separator: "/", omittingEmptySubsequences: false).map {
-            $0.hasPrefix("{") ? PercentText.encoded(rest.popFirst() ?? "") : String($0)
+            $0.hasPrefix("{") ? PercentEncoding.encoded(rest.popFirst() ?? "") : String($0)
         }
-        let pairs = query.map { "\($0.name)=\(PercentText.encoded($0.value))" }
+        let pairs = query.map { "\($0.name)=\(PercentEncoding.encoded($0.value))" }
         let target =
             segments.joined(separator: "/") + (pairs.isEmpty ? "" : "?")
             + pairs.joined(separator: "&")
-        return Question(row.method, target, body: body.map { Array($0.line.utf8) } ?? [])
+        return NodeRequest(row.method, target, body: body.map { Array($0.compactText.utf8) } ?? [])
     }
 
     /// Begins to ask; `patience` is how much longer than otherwise the answer may take.
-    func begin(_ question: Question, patience: Interval = .zero) -> Exchange {
+    func start(_ question: NodeRequest, extraTimeout: Interval = .zero) -> Exchange {
         var question = question
         if let token {
             question.fields.append(
@@ -64,29 +65,30 @@ package struct NodeClient: Sendable {
                     value: "Bearer \(String(decoding: token, as: UTF8.self))"))
         }
         return Exchange(
-            question, at: place, by: addresses, until: SystemClock.now() + limit + patience)
+            question, endpoint: endpoint, by: addresses,
+            until: BootClock.now() + timeout + extraTimeout)
     }
 
-    func url(_ question: Question) -> String { "http://\(place)\(question.path)" }
+    func url(_ question: NodeRequest) -> String { "http://\(endpoint)\(question.path)" }
 
     // MARK: Answers
 
     /// What came of an exchange that is over.
-    func answer(of exchange: Exchange) throws(CommandFault) -> Answer {
-        let url = url(exchange.question)
+    func response(of exchange: Exchange) throws(CommandError) -> NodeResponse {
+        let url = url(exchange.request)
         switch exchange.outcome {
-        case .success(let answer) where answer.isSuccess: return answer
-        case .success(let answer): throw CommandFault(answer, asking: url)
-        case .failure(let failure): throw CommandFault(failure, asking: url, within: limitText)
+        case .success(let response) where response.isSuccess: return response
+        case .success(let response): throw CommandError(response, url: url)
+        case .failure(let failure): throw CommandError(failure, url: url, timeout: timeoutText)
         case nil: preconditionFailure("\(url) is still being asked")
         }
     }
 
     /// The document in an answer.
     func document<Document: Decodable>(
-        _: Document.Type, in answer: Answer, to question: Question
-    ) throws(CommandFault) -> Document {
-        guard let document = try? JSONDecoder().decode(Document.self, from: Data(answer.body))
+        _: Document.Type, in response: NodeResponse, to question: NodeRequest
+    ) throws(CommandError) -> Document {
+        guard let document = try? JSONDecoder().decode(Document.self, from: Data(response.body))
         else { throw .notNode(url(question)) }
         return document
     }
@@ -94,28 +96,28 @@ package struct NodeClient: Sendable {
     /// The document that an exchange has brought.
     func document<Document: Decodable>(
         _ type: Document.Type, of exchange: Exchange
-    ) throws(CommandFault) -> Document {
-        try document(type, in: try answer(of: exchange), to: exchange.question)
+    ) throws(CommandError) -> Document {
+        try document(type, in: try response(of: exchange), to: exchange.request)
     }
 
     /// Asks, and waits for the answer.
-    func ask(
-        _ question: Question, patience: Interval = .zero
-    ) throws(CommandFault) -> Answer {
-        let exchange = begin(question, patience: patience)
+    func send(
+        _ question: NodeRequest, extraTimeout: Interval = .zero
+    ) throws(CommandError) -> NodeResponse {
+        let exchange = start(question, extraTimeout: extraTimeout)
         Exchange.advance([exchange])
-        return try answer(of: exchange)
+        return try response(of: exchange)
     }
 
     /// Asks, and waits for the document.
-    package func ask<Document: Decodable>(
-        _ question: Question, for type: Document.Type
-    ) throws(CommandFault) -> Document {
-        try document(type, in: try ask(question), to: question)
+    package func send<Document: Decodable>(
+        _ question: NodeRequest, decoding type: Document.Type
+    ) throws(CommandError) -> Document {
+        try document(type, in: try send(question), to: question)
     }
 }
 
-extension PercentText {
+extension PercentEncoding {
     /// `text` so that it is one parameter, or one segment of a path, whatever it holds.
     static func encoded(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 
 /// A request to a node.
-package struct Question: Hashable, Sendable {
+package struct NodeRequest: Hashable, Sendable {
     /// A field of a head.
     package struct Field: Hashable, Sendable {
         package var name: String
@@ -24,7 +24,7 @@ package struct Question: Hashable, Sendable {
     }
 
     /// What is sent to `place`; the connection is for this alone.
-    func bytes(for place: AskedPlace) -> [UInt8] {
+    func serialized(for place: NodeEndpoint) -> [UInt8] {
         var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host ?? "\(place)")\r\n"
         for field in fields { head += "\(field.name): \(field.value)\r\n" }
         if method != "GET", method != "HEAD" { head += "Content-Length: \(body.count)\r\n" }
@@ -36,17 +36,17 @@ package struct Question: Hashable, Sendable {
 }
 
 /// What a node has answered.
-package struct Answer: Hashable, Sendable {
+package struct NodeResponse: Hashable, Sendable {
     package var status: UInt16
     /// In their order.
-    package var fields: [Question.Field]
+    package var fields: [NodeRequest.Field]
     package var body: [UInt8] = []
 
-    init(_ head: AnswerHead) {
+    init(_ head: ResponseHead) {
         status = head.status
         let bytes = head.bytes.span
         fields = head.lines.map { line in
-            Question.Field(
+            NodeRequest.Field(
                 name: String(decoding: bytes.copy(line.name.range), as: UTF8.self),
                 value: String(decoding: bytes.copy(line.value.range), as: UTF8.self))
         }

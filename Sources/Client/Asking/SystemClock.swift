@@ -2,7 +2,7 @@ import Glibc
 import Ground
 
 /// The boot clock of this machine.
-enum SystemClock {
+enum BootClock {
     /// The time now, suspended time included.
     static func now() -> Instant {
         var time = timespec()
@@ -11,7 +11,7 @@ enum SystemClock {
     }
 
     /// Blocks the thread for `interval`.
-    static func pause(_ interval: Interval) {
+    static func sleep(_ interval: Interval) {
         let until = now() + interval
         while now() < until {
             _ = poll(nil, 0, CInt(clamping: (until - now()).milliseconds + 1))

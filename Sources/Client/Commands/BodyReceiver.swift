@@ -3,18 +3,18 @@ import Ground
 
 /// Takes what `nuthatch get` gets: to standard output as it comes, or into a file that is there
 /// only when it is whole.
-final class BodyReceiver {
+final class BodyOutput {
     private let path: String?
     private let console: Console
-    private let beganAt = SystemClock.now()
+    private let startedAt = BootClock.now()
     private var descriptor: CInt = -1
-    private var shownAt: Instant
+    private var nextProgressAt: Instant
     /// Bytes of the body so far.
-    private(set) var count: UInt64 = 0
+    private(set) var byteCount: UInt64 = 0
     /// What an answer that says no says of it.
     private(set) var problem: [UInt8] = []
     /// Why what comes cannot be put where it was to be.
-    private(set) var fault: CommandFault?
+    private(set) var error: CommandError?
 
     private static let problemBytesMax = 64 << 10
     /// Progress is shown of what takes longer.
@@ -25,7 +25,7 @@ final class BodyReceiver {
         self.path = path
         partPath = path.map(Self.partPath)
         self.console = console
-        shownAt = beganAt + Self.progressAfter
+        nextProgressAt = startedAt + Self.progressAfter
     }
 
     deinit {
@@ -45,56 +45,58 @@ final class BodyReceiver {
         return isThere && !isFile ? path : path + ".part"
     }
 
-    func take(_ piece: ArraySlice<UInt8>, of answer: Answer) throws(AskingFailure) {
-        guard answer.isSuccess else {
+    func write(_ piece: ArraySlice<UInt8>, of response: NodeResponse) throws(ExchangeError) {
+        guard response.isSuccess else {
             problem += piece.prefix(Self.problemBytesMax - problem.count)
             return
         }
-        count += UInt64(piece.count)
+        byteCount += UInt64(piece.count)
         if partPath != nil { try open() }
         guard Console.write(Array(piece), to: partPath == nil ? STDOUT_FILENO : descriptor) else {
-            throw fail(errno)
+            throw recordError(errno)
         }
-        show(answer)
+        showProgress(response)
     }
 
     /// The answer is whole.
-    func finish() throws(CommandFault) {
+    func finish() throws(CommandError) {
         guard let path, let partPath else { return }
-        do throws(AskingFailure) {
+        do throws(ExchangeError) {
             try open()
             let isClosed = close(descriptor) == 0
             descriptor = -1
             guard isClosed, partPath == path || (unsafe rename(partPath, path)) == 0 else {
-                throw fail(errno)
+                throw recordError(errno)
             }
         } catch {
-            throw fault ?? CommandFault(.refused, path)
+            throw self.error ?? CommandError(.refused, path)
         }
     }
 
-    private func open() throws(AskingFailure) {
+    private func open() throws(ExchangeError) {
         guard descriptor < 0, let partPath else { return }
         descriptor = unsafe Glibc.open(partPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw fail(errno) }
+        guard descriptor >= 0 else { throw recordError(errno) }
     }
 
-    private func fail(_ code: CInt) -> AskingFailure {
+    private func recordError(_ code: CInt) -> ExchangeError {
         let why = unsafe String(cString: strerror(code))
-        fault = CommandFault(.refused, "\(path ?? "standard output"): \(why)")
+        error = CommandError(.refused, "\(path ?? "standard output"): \(why)")
         return .system(code)
     }
 
-    private func show(_ answer: Answer) {
-        let now = SystemClock.now()
-        guard partPath != nil, now >= shownAt else { return }
-        shownAt = now + Self.progressEvery
-        let whole = answer["content-length"].flatMap { UInt64($0) }
-        let seconds = Double((now - beganAt).milliseconds) / 1000
-        console.show { columnsMax in
+    private func showProgress(_ response: NodeResponse) {
+        let now = BootClock.now()
+        guard partPath != nil, now >= nextProgressAt else { return }
+        nextProgressAt = now + Self.progressEvery
+        let whole = response["content-length"].flatMap { UInt64($0) }
+        let seconds = Double((now - startedAt).milliseconds) / 1000
+        console.showProgress { columnsMax in
             ProgressLine.line(
-                "getting", share: whole.map { Double(count) / Double(max(1, $0)) },
-                note: "\(Figures.bytes(count)), \(Figures.byteRate(Double(count) / seconds))",
+                "getting", share: whole.map { Double(byteCount) / Double(max(1, $0)) },
+                note:
+                    "\(NumberFormat.bytes(byteCount)), "
+                    + "\(NumberFormat.byteRate(Double(byteCount) / seconds))",
                 columnsMax: columnsMax)
         }
     }

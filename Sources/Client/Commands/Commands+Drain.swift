@@ -3,104 +3,106 @@ import Glibc
 import Ground
 
 /// How a node is drained.
-package struct DrainOrder: Sendable {
+package struct DrainArguments: Sendable {
     /// It ends once everything is handed over.
-    package var stops = false
-    package var waits = true
+    package var stopsNode = false
+    package var waitsUntilDone = true
     /// For how long that is waited for, as the operator writes it; nil for as long as it takes.
-    package var limit: String?
+    package var timeout: String?
 
     package init() {}
 }
 
 extension Commands {
     /// Has the node hand over what it owns, and shows how far it is.
-    package func drain(_ order: DrainOrder) -> CommandEnding {
-        attempt { () throws(CommandFault) in
+    package func drain(_ order: DrainArguments) -> CommandOutcome {
+        run { () throws(CommandError) in
             let limit: Interval?
-            if let text = order.limit {
+            if let text = order.timeout {
                 limit = try CommandOptions.duration(text, "--within")
             } else {
                 limit = nil
             }
             let client = try options.client()
-            let question = NodeClient.question(
-                .drain, query: order.stops ? [("stop", "true")] : [])
-            let answer = try client.ask(question)
-            guard order.waits else {
-                say("draining", answer)
-                return .done
+            let question = NodeClient.request(
+                .drain, query: order.stopsNode ? [("stop", "true")] : [])
+            let response = try client.send(question)
+            guard order.waitsUntilDone else {
+                printResult("draining", response)
+                return .succeeded
             }
-            defer { console.endProgress() }
-            let deadline = limit.map { SystemClock.now() + $0 } ?? .distantFuture
-            return try follow(client, order, until: deadline)
+            defer { console.clearProgress() }
+            let deadline = limit.map { BootClock.now() + $0 } ?? .distantFuture
+            return try pollUntilDone(client, order, until: deadline)
         }
     }
 
     /// Puts a drained node back on the ring.
-    package func undrain() -> CommandEnding {
-        attempt { () throws(CommandFault) in
-            let answer = try options.client().ask(NodeClient.question(.undrain))
-            say("back on the ring", answer)
-            return .done
+    package func undrain() -> CommandOutcome {
+        run { () throws(CommandError) in
+            let response = try options.client().send(NodeClient.request(.undrain))
+            printResult("back on the ring", response)
+            return .succeeded
         }
     }
 
-    private func say(_ words: String, _ answer: Answer) {
-        console.print(options.isJSON ? String(decoding: answer.body, as: UTF8.self) : words)
+    private func printResult(_ words: String, _ response: NodeResponse) {
+        console.print(options.isJSON ? String(decoding: response.body, as: UTF8.self) : words)
     }
 
-    private func follow(
-        _ client: NodeClient, _ order: DrainOrder, until deadline: Instant
-    ) throws(CommandFault) -> CommandEnding {
-        let question = NodeClient.question(.getStatistics)
+    private func pollUntilDone(
+        _ client: NodeClient, _ order: DrainArguments, until deadline: Instant
+    ) throws(CommandError) -> CommandOutcome {
+        let question = NodeClient.request(.getStatistics)
         var progress = DrainProgress()
         while true {
-            let exchange = client.begin(question)
+            let exchange = client.start(question)
             Exchange.advance([exchange])
             // A node that has ended answers no more, and breaks off what it was answering.
-            if order.stops, case .failure(let failure) = exchange.outcome, failure.isOfNobody {
-                guard !progress.isDone else { return finish("stopped", .done) }
-                return finish("stopped before all was handed over", .unfinished)
+            if order.stopsNode, case .failure(let failure) = exchange.outcome,
+                failure.isConnectionRefusedOrReset
+            {
+                guard !progress.isEmptied else { return finish("stopped", .succeeded) }
+                return finish("stopped before all was handed over", .incomplete)
             }
             let report = try client.document(StatisticsReport.self, of: exchange)
-            progress.saw(report)
-            if progress.isOver, !order.stops || progress.offersLeft > 0 {
-                guard progress.offersLeft > 0 else { return finish("handed over", .done) }
-                let left = Figures.plural(progress.offersLeft, "image")
-                return finish("not handed over: \(left), for which nobody answers", .unfinished)
+            progress.update(report)
+            if progress.isFinished, !order.stopsNode || progress.offersLeft > 0 {
+                guard progress.offersLeft > 0 else { return finish("handed over", .succeeded) }
+                let left = NumberFormat.plural(progress.offersLeft, "image")
+                return finish("not handed over: \(left), for which nobody answers", .incomplete)
             }
-            if SystemClock.now() >= deadline {
-                let left = Figures.plural(progress.offersLeft, "image")
+            if BootClock.now() >= deadline {
+                let left = NumberFormat.plural(progress.offersLeft, "image")
                 let words = progress.offersLeft > 0 ? ": \(left) left" : ""
-                return finish("still handing over\(words)", .unfinished)
+                return finish("still handing over\(words)", .incomplete)
             }
-            console.show { progress.line(columnsMax: $0) }
-            SystemClock.pause(.milliseconds(200))
+            console.showProgress { progress.line(columnsMax: $0) }
+            BootClock.sleep(.milliseconds(200))
         }
     }
 
-    private func finish(_ words: String, _ ending: CommandEnding) -> CommandEnding {
-        console.endProgress()
+    private func finish(_ words: String, _ ending: CommandOutcome) -> CommandOutcome {
+        console.clearProgress()
         if options.isJSON {
             let document: JSON = ["status": .text(words)]
-            console.print(document.line)
-        } else if ending == .done {
+            console.print(document.compactText)
+        } else if ending == .succeeded {
             console.print(words)
         } else {
-            console.complain(words)
+            console.printError(words)
         }
         return ending
     }
 }
 
-extension AskingFailure {
+extension ExchangeError {
     /// Nobody listens there, or whoever did has gone; not that the way there is lost.
-    fileprivate var isOfNobody: Bool {
+    fileprivate var isConnectionRefusedOrReset: Bool {
         switch self {
         case .system(let code): code == ECONNREFUSED || code == ECONNRESET || code == EPIPE
-        case .brokenOff: true
-        case .timedOut, .unresolved, .malformed, .tooLarge: false
+        case .incompleteResponse: true
+        case .timedOut, .unresolved, .malformed, .responseTooLarge: false
         }
     }
 }

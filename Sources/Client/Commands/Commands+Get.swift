@@ -4,7 +4,7 @@ import HTTPRules
 import Telemetry
 
 /// What is to be got where clients get it.
-package struct Fetching: Sendable {
+package struct GetArguments: Sendable {
     package var url: String
     /// Nil for the node of this machine.
     package var base: String?
@@ -14,7 +14,7 @@ package struct Fetching: Sendable {
     package var output: String?
     /// What is said of it, and not it itself.
     package var isHeadOnly = false
-    /// `Name: value`.
+    /// `ID: value`.
     package var fields: [String] = []
 
     package init(url: String) {
@@ -24,20 +24,20 @@ package struct Fetching: Sendable {
     static let clientPort: UInt16 = 8080
 
     /// The request.
-    func question() throws(CommandFault) -> Question {
+    func request() throws(CommandError) -> NodeRequest {
         guard let (authority, target) = parts,
             url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
-            throw CommandFault(
-                .misused,
+            throw CommandError(
+                .usageError,
                 "\(url.quoted()) is no URL; allowed: http://… or https://…, "
                     + "percent-encoded where it has to be")
         }
-        var question = Question(
+        var question = NodeRequest(
             isHeadOnly ? "HEAD" : "GET",
             isOfSite
                 ? (target.hasPrefix("/") ? "" : "/") + target
-                : "/v1/image?url=" + PercentText.encoded(url))
+                : "/v1/image?url=" + PercentEncoding.encoded(url))
         if isOfSite { question.host = String(authority) }
         for field in fields { question.fields.append(try Self.field(field)) }
         return question
@@ -51,7 +51,7 @@ package struct Fetching: Sendable {
         return authority.isEmpty ? nil : (authority, rest[authority.endIndex...])
     }
 
-    private static func field(_ text: String) throws(CommandFault) -> Question.Field {
+    private static func field(_ text: String) throws(CommandError) -> NodeRequest.Field {
         let sides = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let isName = sides[0].utf8.allSatisfy {
             ASCII.isLetter($0) || ASCII.isDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0)
@@ -59,91 +59,96 @@ package struct Fetching: Sendable {
         guard sides.count == 2, !sides[0].isEmpty, isName,
             sides[1].utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else {
-            throw CommandFault(
-                .misused, "--header: \(text.quoted()) is no field; e.g. 'Accept: image/avif'")
+            throw CommandError(
+                .usageError, "--header: \(text.quoted()) is no field; e.g. 'Accept: image/avif'")
         }
-        return Question.Field(
+        return NodeRequest.Field(
             name: String(sides[0]), value: String(sides[1].drop { $0 == " " }))
     }
 }
 
 extension Commands {
     /// Gets an image or a site's answer where clients get it, in clear text.
-    package func get(_ wish: Fetching) -> CommandEnding {
-        attempt { () throws(CommandFault) in
-            let question = try wish.question()
-            if !wish.isHeadOnly, wish.output == nil, console.isTerminal {
-                throw CommandFault(
-                    .misused, "standard output is a terminal: say --output FILE, or --head")
+    package func get(_ arguments: GetArguments) -> CommandOutcome {
+        run { () throws(CommandError) in
+            let question = try arguments.request()
+            if !arguments.isHeadOnly, arguments.output == nil, console.isTerminal {
+                throw CommandError(
+                    .usageError, "standard output is a terminal: say --output FILE, or --head")
             }
-            let place = try place(wish)
-            let receiver = BodyReceiver(wish.output, console)
-            let begin = SystemClock.now()
+            let place = try endpoint(arguments)
+            let receiver = BodyOutput(arguments.output, console)
+            let begin = BootClock.now()
             let exchange = Exchange(
-                question, at: place, by: place.resolved, until: begin + (try options.limit())
-            ) { answer, piece throws(AskingFailure) in try receiver.take(piece, of: answer) }
+                question, endpoint: place, by: place.resolved,
+                until: begin + (try options.timeoutInterval())
+            ) { response, piece throws(ExchangeError) in try receiver.write(piece, of: response) }
             Exchange.advance([exchange])
-            let outcome = try outcome(exchange, receiver, wish)
-            let took = SystemClock.now() - begin
-            if wish.isHeadOnly || wish.output != nil { tell(outcome, receiver, took, wish) }
-            return outcome.status < 400 ? .done : .refused
+            let outcome = try outcome(exchange, receiver, arguments)
+            let took = BootClock.now() - begin
+            if arguments.isHeadOnly || arguments.output != nil {
+                printSummary(outcome, receiver, took, arguments)
+            }
+            return outcome.status < 400 ? .succeeded : .refused
         }
     }
 
-    private func place(_ wish: Fetching) throws(CommandFault) -> AskedPlace {
-        if let base = wish.base {
-            guard let place = AskedPlace(base, defaultPort: Fetching.clientPort) else {
-                throw CommandFault(
-                    .misused,
+    private func endpoint(_ arguments: GetArguments) throws(CommandError) -> NodeEndpoint {
+        if let base = arguments.base {
+            guard let place = NodeEndpoint(base, defaultPort: GetArguments.clientPort) else {
+                throw CommandError(
+                    .usageError,
                     "--base: \(base.quoted()) is no address in clear text, e.g. "
                         + "http://127.0.0.1:8080; TLS is not spoken here")
             }
             return place
         }
-        guard let address = try options.said(options.ownNode.clientAddress) else {
-            throw CommandFault(
+        guard let address = try options.setting(options.localNode.clientAddress) else {
+            throw CommandError(
                 .misconfigured,
                 "this node serves nobody in clear text, or on a port that the kernel chooses "
                     + "(port 0); say --base")
         }
-        return AskedPlace(address.reachable)
+        return NodeEndpoint(address.reachable)
     }
 
     /// The answer, if it is one of success, or its head alone is wanted.
     private func outcome(
-        _ exchange: Exchange, _ receiver: BodyReceiver, _ wish: Fetching
-    ) throws(CommandFault) -> Answer {
-        console.endProgress()
-        let url = "http://\(exchange.place)\(exchange.question.path)"
+        _ exchange: Exchange, _ receiver: BodyOutput, _ arguments: GetArguments
+    ) throws(CommandError) -> NodeResponse {
+        console.clearProgress()
+        let url = "http://\(exchange.endpoint)\(exchange.request.path)"
         switch exchange.outcome {
-        case .success(let answer) where wish.isHeadOnly: return answer
-        case .success(var answer):
-            guard answer.isSuccess else {
-                answer.body = receiver.problem
-                throw CommandFault(answer, asking: url)
+        case .success(let response) where arguments.isHeadOnly: return response
+        case .success(var response):
+            guard response.isSuccess else {
+                response.body = receiver.problem
+                throw CommandError(response, url: url)
             }
             try receiver.finish()
-            return answer
+            return response
         case .failure(let failure):
-            throw receiver.fault
-                ?? CommandFault(failure, asking: url, within: options.timeout)
+            throw receiver.error
+                ?? CommandError(failure, url: url, timeout: options.timeout)
         case nil: preconditionFailure("\(url) is still being asked")
         }
     }
 
     /// Says what came.
-    private func tell(
-        _ answer: Answer, _ receiver: BodyReceiver, _ took: Interval, _ wish: Fetching
+    private func printSummary(
+        _ response: NodeResponse, _ receiver: BodyOutput, _ took: Interval,
+        _ arguments: GetArguments
     ) {
-        let head = AnswerSummary(
-            status: answer.status, fields: answer.fields.map { ($0.name, $0.value) },
-            bodyBytes: wish.isHeadOnly ? nil : receiver.count, tookMilliseconds: took.milliseconds)
+        let head = ResponseSummary(
+            status: response.status, fields: response.fields.map { ($0.name, $0.value) },
+            bodyBytes: arguments.isHeadOnly ? nil : receiver.byteCount,
+            tookMilliseconds: took.milliseconds)
         if options.isJSON {
-            console.print(head.json.line)
-        } else if wish.isHeadOnly {
+            console.print(head.json.compactText)
+        } else if arguments.isHeadOnly {
             console.print(head.lines)
         } else {
-            console.print([head.line(savedAs: wish.output ?? "")])
+            console.print([head.line(savedAs: arguments.output ?? "")])
         }
     }
 }

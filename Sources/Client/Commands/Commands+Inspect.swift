@@ -5,15 +5,15 @@ import Telemetry
 extension Commands {
     /// Shows what the node holds under a URL, with the stored heads if they are wanted; refused if
     /// it holds nothing.
-    package func inspect(_ url: String, withHeads: Bool) -> CommandEnding {
+    package func inspect(_ url: String, withHeads: Bool) -> CommandOutcome {
         guard AbsoluteURL(Array(url.utf8)) != nil else {
-            return attempt { () throws(CommandFault) in
-                throw CommandFault(
-                    .misused, "\(url.quoted()) is no URL; allowed: http://… or https://…")
+            return run { () throws(CommandError) in
+                throw CommandError(
+                    .usageError, "\(url.quoted()) is no URL; allowed: http://… or https://…")
             }
         }
         return show(
-            NodeClient.question(.getEntry, query: [("url", url)]), as: EntryReport.self
+            NodeClient.request(.getEntry, query: [("url", url)]), as: EntryReport.self
         ) { report in
             var lines = report.lines(columnsMax: console.columns)
             guard withHeads else { return lines }

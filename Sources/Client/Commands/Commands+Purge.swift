@@ -3,7 +3,7 @@ import Ground
 import Telemetry
 
 /// What is to be purged, and how.
-package struct PurgeOrder: Sendable {
+package struct PurgeArguments: Sendable {
     package var urls: [String] = []
     package var prefixes: [String] = []
     package var tags: [String] = []
@@ -11,9 +11,9 @@ package struct PurgeOrder: Sendable {
     package var isSoft = false
     /// Nil for one that the node makes.
     package var id: String?
-    package var wait = PurgePatience.all
+    package var wait = PurgeWaitTarget.all
     /// For how long, as the operator writes it.
-    package var limit = "10s"
+    package var timeout = "10s"
 
     package init() {}
 
@@ -28,7 +28,7 @@ package struct PurgeOrder: Sendable {
 }
 
 /// What a purge is waited for.
-package enum PurgePatience: String, CaseIterable, Sendable {
+package enum PurgeWaitTarget: String, CaseIterable, Sendable {
     /// Every member that can be reached has confirmed.
     case all
     /// It is synced to the node's disk, and sent.
@@ -42,49 +42,50 @@ extension Commands {
     ///
     /// Done if what was waited for has come, unfinished if a member has not confirmed in time or
     /// cannot be reached.
-    package func purge(_ order: PurgeOrder) -> CommandEnding {
-        attempt { () throws(CommandFault) in
-            let limit = try CommandOptions.duration(order.limit, "--within")
+    package func purge(_ order: PurgeArguments) -> CommandOutcome {
+        run { () throws(CommandError) in
+            let limit = try CommandOptions.duration(order.timeout, "--within")
             let client = try options.client()
-            let deadline = SystemClock.now() + limit
-            let question = NodeClient.question(
+            let deadline = BootClock.now() + limit
+            let question = NodeClient.request(
                 .issuePurge,
                 query: [
                     ("wait", order.wait == .none ? "none" : "issued"),
                     ("timeout_ms", "\(min(60_000, limit.milliseconds))"),
                 ], body: order.json)
-            var answer = try client.ask(question, patience: limit)
-            var receipt = try client.document(ReceiptReport.self, in: answer, to: question)
+            var response = try client.send(question, extraTimeout: limit)
+            var receipt = try client.document(ReceiptReport.self, in: response, to: question)
             if order.wait == .all {
-                (answer, receipt) = try follow(receipt, answer, client, until: deadline)
+                (response, receipt) = try pollUntilDone(receipt, response, client, until: deadline)
             }
             for url in order.urls + order.prefixes where url.hasSuffix("*") {
-                console.complain(
+                console.printError(
                     "note: \(url.quoted()) was taken as it stands, the * included; --prefix "
                         + "covers all that follows a path up to a / or its end")
             }
             if options.isJSON {
-                console.print(String(decoding: answer.body, as: UTF8.self))
+                console.print(String(decoding: response.body, as: UTF8.self))
             } else {
                 console.print(receipt.lines(columnsMax: console.columns))
             }
-            return order.wait != .all || receipt.isConfirmedByAll ? .done : .unfinished
+            return order.wait != .all || receipt.isFullyConfirmed ? .succeeded : .incomplete
         }
     }
 
     /// Asks for the receipt again and again, until nobody in reach is waited for.
-    private func follow(
-        _ first: ReceiptReport, _ answer: Answer, _ client: NodeClient, until deadline: Instant
-    ) throws(CommandFault) -> (Answer, ReceiptReport) {
-        var (last, receipt) = (answer, first)
-        let question = NodeClient.question(.getReceipt, [first.receipt])
+    private func pollUntilDone(
+        _ first: ReceiptReport, _ response: NodeResponse, _ client: NodeClient,
+        until deadline: Instant
+    ) throws(CommandError) -> (NodeResponse, ReceiptReport) {
+        var (last, receipt) = (response, first)
+        let question = NodeClient.request(.getReceipt, [first.receipt])
         var pause = Interval.milliseconds(20)
-        defer { console.endProgress() }
-        while !receipt.isSettled, SystemClock.now() + pause < deadline {
-            console.show { receipt.progress(columnsMax: $0) }
-            SystemClock.pause(pause)
+        defer { console.clearProgress() }
+        while !receipt.isSettled, BootClock.now() + pause < deadline {
+            console.showProgress { receipt.progress(columnsMax: $0) }
+            BootClock.sleep(pause)
             pause = min(.milliseconds(250), pause + pause)
-            last = try client.ask(question)
+            last = try client.send(question)
             receipt = try client.document(ReceiptReport.self, in: last, to: question)
         }
         return (last, receipt)

@@ -4,21 +4,21 @@ extension Commands {
     /// Shows how things stand with each node that is asked: one at length, several as a table.
     ///
     /// All are asked at once; it is done only if all have answered.
-    package func status() -> CommandEnding {
-        attempt { () throws(CommandFault) in
+    package func status() -> CommandOutcome {
+        run { () throws(CommandError) in
             let clients = try options.clients()
-            let looks = clients.map(Look.init)
+            let looks = clients.map(StatusQuery.init)
             Exchange.advance(looks.flatMap(\.exchanges))
             var rows: [(place: String, row: StatusTable.Row)] = []
-            var ending = CommandEnding.done
+            var ending = CommandOutcome.succeeded
             for look in looks {
-                do throws(CommandFault) {
-                    let (status, statistics) = try look.reports()
-                    rows.append(("\(look.client.place)", .answered(status, statistics)))
+                do throws(CommandError) {
+                    let (status, statistics) = try look.documents()
+                    rows.append(("\(look.client.endpoint)", .received(status, statistics)))
                 } catch {
                     if looks.count == 1 { throw error }
-                    rows.append(("\(look.client.place)", .failed(error.shortText)))
-                    if ending != .unanswered { ending = error.ending }
+                    rows.append(("\(look.client.endpoint)", .failed(error.shortText)))
+                    if ending != .unavailable { ending = error.outcome }
                 }
             }
             show(looks, rows)
@@ -27,11 +27,11 @@ extension Commands {
     }
 
     private func show(
-        _ looks: [Look], _ rows: [(place: String, row: StatusTable.Row)]
+        _ looks: [StatusQuery], _ rows: [(place: String, row: StatusTable.Row)]
     ) {
         if options.isJSON {
-            for (look, row) in zip(looks, rows) { console.print(look.line(row.row)) }
-        } else if rows.count == 1, case .answered(let status, let statistics) = rows[0].row {
+            for (look, row) in zip(looks, rows) { console.print(look.jsonLine(row.row)) }
+        } else if rows.count == 1, case .received(let status, let statistics) = rows[0].row {
             console.print(status.lines(statistics, at: rows[0].place))
         } else {
             console.print(StatusTable.lines(rows, columnsMax: console.columns))
@@ -39,18 +39,18 @@ extension Commands {
     }
 
     /// One node that is being asked.
-    private struct Look {
+    private struct StatusQuery {
         let client: NodeClient
         let exchanges: [Exchange]
 
         init(_ client: NodeClient) {
             self.client = client
             exchanges = [.getStatus, .getStatistics].map {
-                client.begin(NodeClient.question($0))
+                client.start(NodeClient.request($0))
             }
         }
 
-        func reports() throws(CommandFault) -> (StatusReport, StatisticsReport) {
+        func documents() throws(CommandError) -> (StatusReport, StatisticsReport) {
             (
                 try client.document(StatusReport.self, of: exchanges[0]),
                 try client.document(StatisticsReport.self, of: exchanges[1])
@@ -58,28 +58,28 @@ extension Commands {
         }
 
         /// Both answers as they are, with the place; or why there is none; on one line.
-        func line(_ row: StatusTable.Row) -> String {
+        func jsonLine(_ row: StatusTable.Row) -> String {
             if case .failed(let why) = row {
-                let document: JSON = ["at": .text("\(client.place)"), "fault": .text(why)]
-                return document.line
+                let document: JSON = ["at": .text("\(client.endpoint)"), "fault": .text(why)]
+                return document.compactText
             }
             let parts = zip(["status", "statistics"], exchanges).map { name, exchange in
-                guard case .success(let answer) = exchange.outcome else { return "" }
-                return ",\"\(name)\":\(answer.jsonLine)"
+                guard case .success(let response) = exchange.outcome else { return "" }
+                return ",\"\(name)\":\(response.jsonLine)"
             }
-            return "{\"at\":\(JSON.text("\(client.place)").line)\(parts.joined())}"
+            return "{\"at\":\(JSON.text("\(client.endpoint)").compactText)\(parts.joined())}"
         }
     }
 }
 
-extension Answer {
+extension NodeResponse {
     /// A document on one line: in JSON the ends of lines are between values alone.
     var jsonLine: String {
         String(decoding: body.filter { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
     }
 }
 
-extension CommandFault {
+extension CommandError {
     /// Without the URL that was asked, for where it is known.
     var shortText: String {
         let rest = text.split(separator: " ", maxSplits: 1)

@@ -10,45 +10,45 @@ package struct HealthCheck: Hashable, Sendable {
     package let line: String
 
     /// Asks `node`; `timeout`, as an operator writes it, is for all of it.
-    package static func of(_ node: OwnNode, timeout: String) -> HealthCheck {
+    package static func run(_ node: LocalNode, timeout: String) -> HealthCheck {
         guard let limit = DurationText.parse(timeout), limit > .zero else {
             return HealthCheck(
                 isReady: false, line: "--timeout: \(timeout.quoted()) is not a duration, e.g. 3s")
         }
-        do throws(OwnNode.Fault) {
+        do throws(LocalNode.SettingError) {
             guard let address = try node.healthAddress.get() else {
                 return HealthCheck(
                     isReady: false,
                     line: "this node has no port in clear text, or the kernel chooses it (port "
                         + "0), so there is none to ask; give admin-listen or plain-listen a port")
             }
-            return ask(address.reachable, within: limit, as: timeout)
+            return request(address.reachable, within: limit, as: timeout)
         } catch {
             return HealthCheck(isReady: false, line: error.text)
         }
     }
 
-    private static func ask(
+    private static func request(
         _ address: ListenAddress, within limit: Interval, as timeout: String
     ) -> HealthCheck {
-        let place = AskedPlace(address)
+        let place = NodeEndpoint(address)
         let url = "http://\(place)/readyz"
-        do throws(AskingFailure) {
+        do throws(ExchangeError) {
             let exchange = Exchange(
-                Question("GET", "/readyz"), at: place, by: place.resolved,
-                until: SystemClock.now() + limit, bodyBytesMax: 16 << 10)
+                NodeRequest("GET", "/readyz"), endpoint: place, by: place.resolved,
+                until: BootClock.now() + limit, bodyBytesMax: 16 << 10)
             Exchange.advance([exchange])
-            guard let answer = try exchange.outcome?.get() else {
+            guard let response = try exchange.outcome?.get() else {
                 preconditionFailure("\(url) is still being asked")
             }
-            let state = String(decoding: answer.body, as: UTF8.self)
+            let state = String(decoding: response.body, as: UTF8.self)
             let shown = state.filter { !$0.isNewline }.prefix(80)
             return HealthCheck(
-                isReady: answer.status == 200,
-                line: "\(url) answered \(answer.status) \(String(shown).onOneLine)")
+                isReady: response.status == 200,
+                line: "\(url) answered \(response.status) \(String(shown).singleLine)")
         } catch {
             return HealthCheck(
-                isReady: false, line: CommandFault(error, asking: url, within: timeout).text)
+                isReady: false, line: CommandError(error, url: url, timeout: timeout).text)
         }
     }
 }

@@ -1,14 +1,14 @@
 package import Admin
 
 /// What is said of an answer that clients get.
-package struct AnswerSummary: Sendable {
+package struct ResponseSummary: Sendable {
     package var status: UInt16
     /// In the order in which they came.
     package var fields: [(name: String, value: String)]
     /// Nil if the body was not got.
     package var bodyBytes: UInt64?
     /// From the connection to the end.
-    package var tookMilliseconds: Int64
+    package var elapsedMilliseconds: Int64
 
     package init(
         status: UInt16, fields: [(name: String, value: String)], bodyBytes: UInt64?,
@@ -17,7 +17,7 @@ package struct AnswerSummary: Sendable {
         self.status = status
         self.fields = fields
         self.bodyBytes = bodyBytes
-        self.tookMilliseconds = tookMilliseconds
+        self.elapsedMilliseconds = tookMilliseconds
     }
 
     private func value(_ name: String) -> String? {
@@ -25,23 +25,23 @@ package struct AnswerSummary: Sendable {
     }
 
     private var size: String? {
-        (bodyBytes ?? value("content-length").flatMap { UInt64($0) }).map(Figures.bytes)
+        (bodyBytes ?? value("content-length").flatMap { UInt64($0) }).map(NumberFormat.bytes)
     }
 
     /// Status, what the cache has to say, type, size and time; then all fields.
     package var lines: [TextLine] {
-        var pairs = Pairs()
+        var pairs = KeyValueTable()
         pairs.append("status", TextLine("\(status)", (200..<300).contains(status) ? .good : .bad))
-        pairs.append("cache", TextLine(value("cache-status") ?? "–", cacheLook))
+        pairs.append("cache", TextLine(value("cache-status") ?? "–", cacheStyle))
         pairs.append("type", value("content-type") ?? "–")
         pairs.append("size", size ?? "–")
         if let age = value("age") { pairs.append("age", "\(age)s") }
-        pairs.append("time", Figures.duration(milliseconds: tookMilliseconds))
+        pairs.append("time", NumberFormat.duration(milliseconds: elapsedMilliseconds))
         return pairs.lines() + [TextLine()]
             + fields.map { TextLine($0.name, .faint) + TextLine(": \($0.value)") }
     }
 
-    private var cacheLook: Look {
+    private var cacheStyle: TextStyle {
         (value("cache-status") ?? "").contains("; hit") ? .good : .warning
     }
 
@@ -49,14 +49,14 @@ package struct AnswerSummary: Sendable {
     package func line(savedAs path: String) -> TextLine {
         TextLine(path, .strong)
             + TextLine(": \(size ?? "0 B") \(value("content-type") ?? "of no type"), ")
-            + TextLine(value("cache-status") ?? "no Cache-Status", cacheLook)
-            + TextLine(", \(Figures.duration(milliseconds: tookMilliseconds))")
+            + TextLine(value("cache-status") ?? "no Cache-Status", cacheStyle)
+            + TextLine(", \(NumberFormat.duration(milliseconds: elapsedMilliseconds))")
     }
 
     package var json: JSON {
         [
             "status": JSON(status), "body_bytes": JSON(bodyBytes),
-            "elapsed_ms": .number(tookMilliseconds),
+            "elapsed_ms": .number(elapsedMilliseconds),
             "fields": .list(fields.map { [.text($0.name), .text($0.value)] }),
         ]
     }

@@ -38,10 +38,10 @@ package enum ProgressLine {
         var line = TextLine(what, .strong) + TextLine("  ")
         if let share {
             line += TextLine(Bar.text(share, columns: barColumns), .accent)
-            line += TextLine("  \(Figures.wholePercent(share))").filled(to: 6, isRight: true)
+            line += TextLine("  \(NumberFormat.wholePercent(share))").padded(to: 6, isRight: true)
             line.append("  ")
         }
         line.append(note)
-        return line.cut(to: columnsMax)
+        return line.truncated(to: columnsMax)
     }
 }

@@ -31,7 +31,7 @@ struct Console: Sendable {
     }
 
     func print(_ lines: [TextLine]) {
-        let text = lines.map { $0.written(isColoured: isColoured) + "\n" }.joined()
+        let text = lines.map { $0.rendered(isColoured: isColoured) + "\n" }.joined()
         Self.write(Array(text.utf8), to: STDOUT_FILENO)
     }
 
@@ -40,28 +40,28 @@ struct Console: Sendable {
         Self.write(Array((text.hasSuffix("\n") ? text : text + "\n").utf8), to: STDOUT_FILENO)
     }
 
-    func complain(_ text: String) {
+    func printError(_ text: String) {
         Self.write(Array("nuthatch: \(text)\n".utf8), to: STDERR_FILENO)
     }
 
     /// What is for people, beside what is printed.
-    func remark(_ lines: [String]) {
+    func printNotice(_ lines: [String]) {
         Self.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: STDERR_FILENO)
     }
 
     // MARK: Progress
 
     /// Shows `line` in place of what was shown before; `line` gets the columns that there are.
-    func show(_ line: (_ columnsMax: Int) -> TextLine) {
+    func showProgress(_ line: (_ columnsMax: Int) -> TextLine) {
         guard showsProgress else { return }
         let columns = Self.size(of: STDERR_FILENO)?.columns ?? 80
         // The last column is left free: some terminals begin a new line behind it.
-        let text = line(columns - 1).written(isColoured: isColoured)
+        let text = line(columns - 1).rendered(isColoured: isColoured)
         Self.write(Array("\r\(text)\u{1B}[K".utf8), to: STDERR_FILENO)
     }
 
     /// Takes away what was shown.
-    func endProgress() {
+    func clearProgress() {
         guard showsProgress else { return }
         Self.write(Array("\r\u{1B}[K".utf8), to: STDERR_FILENO)
     }

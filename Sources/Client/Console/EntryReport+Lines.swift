@@ -1,7 +1,7 @@
 /// What a node holds under a URL, for people.
 extension EntryReport {
     package func lines(columnsMax: Int?) -> [TextLine] {
-        var pairs = Pairs()
+        var pairs = KeyValueTable()
         pairs.append("url", TextLine(url, .strong))
         if key != url { pairs.append("key", key) }
         let owned = TextLine(isOwner ? "this node is one" : "this node is none", .faint)
@@ -22,35 +22,35 @@ extension EntryReport {
 
 extension EntryReport.Variant {
     fileprivate func lines(isKeyKnown: Bool, columnsMax: Int?) -> [TextLine] {
-        var pairs = Pairs()
+        var pairs = KeyValueTable()
         if !isKeyKnown { pairs.append("key", key) }
-        pairs.append("now", TextLine(verdict, look) + TextLine(": \(why)"))
+        pairs.append("now", TextLine(decision, style) + TextLine(": \(reason)"))
         pairs.append("tier", isAlsoOnDisk ? "\(tier) and disk" : tier)
-        pairs.append("answer", "\(status) \(contentType), \(Figures.bytes(bodyBytes))")
-        var age = "\(Figures.duration(milliseconds: ageMilliseconds)); "
-        age +=
-            freshMilliseconds >= 0
-            ? "fresh for \(Figures.duration(milliseconds: freshMilliseconds)) more"
-            : "stale for \(Figures.duration(milliseconds: -max(-.max, freshMilliseconds)))"
+        pairs.append("answer", "\(status) \(contentType), \(NumberFormat.bytes(bodyBytes))")
+        var age = "\(NumberFormat.duration(milliseconds: ageMilliseconds)); "
+        let remaining = max(-.max, remainingFreshnessMilliseconds)
+        let duration = NumberFormat.duration(milliseconds: abs(remaining))
+        age += remaining >= 0 ? "fresh for \(duration) more" : "stale for \(duration)"
         if let validatedMilliseconds {
-            age += "; origin asked \(Figures.ago(milliseconds: validatedMilliseconds))"
+            age += "; origin asked \(NumberFormat.ago(milliseconds: validatedMilliseconds))"
         }
         pairs.append("age", age)
         if let accesses {
-            let last = lastAccessMilliseconds.map { ", last \(Figures.ago(milliseconds: $0))" }
+            let last = lastAccessMilliseconds.map { ", last \(NumberFormat.ago(milliseconds: $0))" }
             pairs.append(
-                "use", "\(Figures.plural(accesses, "access", "accesses")) on disk\(last ?? "")")
+                "use", "\(NumberFormat.plural(accesses, "access", "accesses")) on disk\(last ?? "")"
+            )
         }
         if let entityTag { pairs.append("etag", entityTag) }
         if let lastModified { pairs.append("modified", lastModified) }
         if !tags.isEmpty { pairs.append("tags", tags.joined(separator: " ")) }
         if !vary.isEmpty { pairs.append("vary", vary.joined(separator: ", ")) }
-        pairs.append("stamp", stamp)
+        pairs.append("stamp", invalidationVersion)
         return pairs.lines(columnsMax: columnsMax)
     }
 
-    private var look: Look {
-        switch verdict {
+    private var style: TextStyle {
+        switch decision {
         case "fresh": .good
         case "stale": .warning
         default: .bad

@@ -1,7 +1,7 @@
 import Ground
 
 /// Figures as people read them.
-package enum Figures {
+package enum NumberFormat {
     /// `1,234,567`; nothing is less than none.
     package static func count(_ number: some BinaryInteger) -> String {
         let digits = Array("\(max(0, number))")

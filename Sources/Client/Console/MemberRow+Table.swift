@@ -1,13 +1,13 @@
 package import Admin
 
-extension MemberRow {
+extension MemberDocument {
     /// The page of members, as `/admin/v1/members` gives it.
     package struct Page: Decodable {
-        package var members: [MemberRow]
+        package var members: [MemberDocument]
     }
 }
 
-extension MemberRow.Page {
+extension MemberDocument.Page {
     /// The members for people to read, one a line under heads.
     package func lines(columnsMax: Int? = nil) -> [TextLine] {
         guard !members.isEmpty else { return [TextLine("this node is in no cluster")] }
@@ -20,10 +20,10 @@ extension MemberRow.Page {
     }
 
     /// What comes of it if the count begins anew with the node that was asked.
-    var recovery: [String] {
+    var recoverySummary: [String] {
         let own = members.first(where: \.isSelf)?.node ?? "this node"
         let others = members.filter { !$0.isSelf }
-        func list(_ members: [MemberRow]) -> String {
+        func list(_ members: [MemberDocument]) -> String {
             members.isEmpty
                 ? "none"
                 : members.map { "\($0.node) at \($0.address)" }
@@ -33,20 +33,20 @@ extension MemberRow.Page {
             "The count begins anew with \(own), in the place of every other.",
             "Follow it and are counted again: \(list(others.filter(\.isConnected))).",
             "Counted until now, not reached, and must not run before they reach it: "
-                + list(others.filter { $0.isCounted && !$0.isConnected }) + ".",
+                + list(others.filter { $0.isVoter && !$0.isConnected }) + ".",
             "What any of them holds is asked about at its origin once.",
         ]
     }
 
     /// The same without colours, and without a line's end behind the last.
     package var table: String {
-        lines().map { $0.written(isColoured: false) }.joined(separator: "\n")
+        lines().map { $0.rendered(isColoured: false) }.joined(separator: "\n")
     }
 }
 
-extension MemberRow {
+extension MemberDocument {
     /// How a member's state is shown.
-    static func look(ofState state: String) -> Look {
+    static func style(ofState state: String) -> TextStyle {
         switch state {
         case "alive": .good
         case "suspected": .warning
@@ -61,10 +61,10 @@ extension MemberRow {
         let states = [state] + conditions.compactMap(\.self)
         return [
             TextLine(isSelf ? "*" : "", .strong), TextLine(node),
-            TextLine(states.joined(separator: ","), Self.look(ofState: state)),
-            TextLine(isCounted ? "yes" : "no"),
+            TextLine(states.joined(separator: ","), Self.style(ofState: state)),
+            TextLine(isVoter ? "yes" : "no"),
             TextLine(isConnected ? "yes" : "no"), TextLine(contact),
-            TextLine(Figures.share(ringShare)),
+            TextLine(NumberFormat.share(primaryShare)),
             TextLine(address),
         ]
     }
@@ -73,7 +73,7 @@ extension MemberRow {
 
     /// How long ago, to a second from one on.
     private var contact: String {
-        guard let milliseconds = contactMilliseconds else { return "never" }
+        guard let milliseconds = millisecondsSinceContact else { return "never" }
         if isSelf { return "-" }
         return milliseconds < 1000 ? "\(milliseconds)ms ago" : "\(milliseconds / 1000)s ago"
     }

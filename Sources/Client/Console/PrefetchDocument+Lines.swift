@@ -8,14 +8,14 @@ extension PrefetchDocument {
                 what, share: nil, note: "reading the sitemap", columnsMax: columnsMax)
         }
         var note =
-            "\(Figures.count(urlsDone)) of \(Figures.count(urlsTotal)), "
-            + Figures.bytes(bodyBytes)
-        if urlsFailed > 0 { note += ", \(Figures.count(urlsFailed)) failed" }
+            "\(NumberFormat.count(urlsDone)) of \(NumberFormat.count(urlsTotal)), "
+            + NumberFormat.bytes(bodyBytes)
+        if urlsFailed > 0 { note += ", \(NumberFormat.count(urlsFailed)) failed" }
         if urlsDone > 0, urlsDone < urlsTotal {
             let share = Double(urlsTotal) / Double(urlsDone) - 1
-            let left = Double(runningMilliseconds) * share
+            let left = Double(elapsedMilliseconds) * share
             if left >= 1000 {
-                note += ", \(Figures.duration(milliseconds: Int64(min(1e15, left)))) left"
+                note += ", \(NumberFormat.duration(milliseconds: Int64(min(1e15, left)))) left"
             }
         }
         let share = urlsTotal == 0 ? 1 : Double(urlsDone) / Double(urlsTotal)
@@ -24,29 +24,31 @@ extension PrefetchDocument {
 
     /// What came of it, and what could not be fetched.
     package func lines(columnsMax: Int?) -> [TextLine] {
-        var first = TextLine(state.rawValue, look)
+        var first = TextLine(state.rawValue, style)
         first.append(
-            "  \(Figures.plural(UInt64(clamping: urlsTotal), "URL")): "
-                + "\(Figures.count(urlsFetched)) fetched, \(Figures.count(urlsHeld)) held already")
+            "  \(NumberFormat.plural(UInt64(clamping: urlsTotal), "URL")): "
+                + "\(NumberFormat.count(urlsFetched)) fetched, "
+                + "\(NumberFormat.count(urlsCached)) held already"
+        )
         if urlsFailed > 0 {
             first.append(", ")
-            first.append("\(Figures.count(urlsFailed)) failed", .bad)
+            first.append("\(NumberFormat.count(urlsFailed)) failed", .bad)
         }
         first.append(
-            "; \(Figures.bytes(bodyBytes)) in "
-                + Figures.duration(milliseconds: runningMilliseconds)
+            "; \(NumberFormat.bytes(bodyBytes)) in "
+                + NumberFormat.duration(milliseconds: elapsedMilliseconds)
         )
-        if !state.isOver { first += TextLine("  \(prefetch)", .faint) }
+        if !state.isFinished { first += TextLine("  \(prefetch)", .faint) }
         var lines = [first]
-        if !faults.isEmpty {
+        if !failures.isEmpty {
             var table = Table([.flexible("NOT FETCHED"), .left("WHY")])
-            for fault in faults { table.append([TextLine(fault.url), TextLine(fault.why)]) }
+            for fault in failures { table.append([TextLine(fault.url), TextLine(fault.reason)]) }
             lines += table.lines(columnsMax: columnsMax)
         }
         return lines
     }
 
-    private var look: Look {
+    private var style: TextStyle {
         switch state {
         case .reading, .running: .plain
         case .done: urlsFailed == 0 ? .good : .warning
@@ -62,7 +64,7 @@ extension PrefetchRequest {
         var bytes = 0
         for url in urls {
             // Quotation marks and a comma; escapes may take six bytes for one.
-            let needed = JSON.text(url).line.utf8.count + 1
+            let needed = JSON.text(url).compactText.utf8.count + 1
             let isFull =
                 (batches.last?.count ?? 0) >= urlsMax || bytes + needed > bodyBytesMax - 1024
             if batches.isEmpty || isFull {

@@ -4,7 +4,7 @@ extension ReceiptReport {
     package func lines(columnsMax: Int?) -> [TextLine] {
         var table = Table([.flexible("MEMBER"), .left("STANDING"), .right("AFTER")])
         for member in members { table.append(member.cells) }
-        return [headline, targetsLine.cut(to: columnsMax ?? .max)] + viewLines
+        return [headline, targetsLine.truncated(to: columnsMax ?? .max)] + viewLines
             + table.lines(columnsMax: columnsMax) + [summary]
     }
 
@@ -15,20 +15,20 @@ extension ReceiptReport {
 
     /// Whose view it is, where that is not the issuer's.
     private var viewLines: [TextLine] {
-        guard let seenBy, let issuedBy, seenBy != issuedBy else { return [] }
-        return [TextLine("issued by \(issuedBy), as \(seenBy) sees it", .faint)]
+        guard let observer, let issuer, observer != issuer else { return [] }
+        return [TextLine("issued by \(issuer), as \(observer) sees it", .faint)]
     }
 
     private var targetsLine: TextLine {
-        TextLine(words.main) + TextLine(words.more, .faint)
+        TextLine(targetSummary.main) + TextLine(targetSummary.more, .faint)
     }
 
     /// Who has it, and from when on nobody serves what it covers.
     package var summary: TextLine {
-        if isConfirmedByAll {
+        if isFullyConfirmed {
             return TextLine("confirmed by all \(confirmed)", .good)
                 + TextLine(
-                    slowest.map { " within \(Figures.duration(milliseconds: $0))" } ?? "")
+                    slowest.map { " within \(NumberFormat.duration(milliseconds: $0))" } ?? "")
         }
         var line = TextLine("\(confirmed) of \(members.count) confirmed", .warning)
         if pending > 0 { line.append("; \(pending) pending") }
@@ -39,12 +39,12 @@ extension ReceiptReport {
         if areMembersKnown == false {
             line.append("; there may be others: most members have just started")
         }
-        switch boundedInMilliseconds {
+        switch millisecondsUntilBounded {
         case .some(0): line.append("; no node serves what it covers")
         case .some(let left):
             line.append(
                 "; no node serves what it covers in "
-                    + "\(Figures.duration(milliseconds: left)) from now")
+                    + "\(NumberFormat.duration(milliseconds: left)) from now")
         case nil where majorityMilliseconds == nil: line.append("; no majority has it yet")
         case nil: break
         }
@@ -64,14 +64,15 @@ extension ReceiptReport {
 
 extension ReceiptReport.Member {
     fileprivate var cells: [TextLine] {
-        switch standing {
+        switch state {
         case "confirmed":
-            let after = elapsedMilliseconds.map { Figures.duration(milliseconds: $0) } ?? "–"
-            return [TextLine(node), TextLine(standing, .good), TextLine(after)]
+            let after = elapsedMilliseconds.map { NumberFormat.duration(milliseconds: $0) } ?? "–"
+            return [TextLine(node), TextLine(state, .good), TextLine(after)]
         case "unreachable":
-            let time = unreachableMilliseconds.map { Figures.duration(milliseconds: $0) } ?? "–"
-            return [TextLine(node), TextLine(standing, .bad), TextLine("for \(time)")]
-        default: return [TextLine(node), TextLine(standing, .warning), TextLine("–")]
+            let time =
+                unreachableMilliseconds.map { NumberFormat.duration(milliseconds: $0) } ?? "–"
+            return [TextLine(node), TextLine(state, .bad), TextLine("for \(time)")]
+        default: return [TextLine(node), TextLine(state, .warning), TextLine("–")]
         }
     }
 }

@@ -4,11 +4,11 @@ import Admin
 extension StatusReport {
     /// `statistics` are of the same moment, `place` where the node was asked.
     package func lines(_ statistics: StatisticsReport, at place: String) -> [TextLine] {
-        var pairs = Pairs()
+        var pairs = KeyValueTable()
         pairs.append("node", "\(node) at \(place)")
         pairs.append(
             "version",
-            "\(version), up \(Figures.duration(milliseconds: uptimeMilliseconds))")
+            "\(version), up \(NumberFormat.duration(milliseconds: uptimeMilliseconds))")
         pairs.append("health", health)
         pairs.append("memory", memory.line("entry", "entries"))
         pairs.append("disk", diskLine)
@@ -17,11 +17,11 @@ extension StatusReport {
         pairs.append("cluster", clusterLine(statistics.members))
         pairs.append("log", logLine)
         if !sites.isEmpty { pairs.append("sites", sites.joined(separator: ", ")) }
-        pairs.append("you may", permission)
+        pairs.append("you may", permissionText)
         return pairs.lines()
     }
 
-    private var permission: String {
+    private var permissionText: String {
         switch role {
         case "read": "look"
         case "purge": "look and purge"
@@ -34,7 +34,8 @@ extension StatusReport {
     package var health: TextLine {
         let word = TextLine(readiness, readiness == "ready" ? .good : .warning)
         guard isFenced else { return word }
-        let time = fencedMilliseconds.map { " for \(Figures.duration(milliseconds: $0))" } ?? ""
+        let time =
+            fencedMilliseconds.map { " for \(NumberFormat.duration(milliseconds: $0))" } ?? ""
         return word + TextLine(", ") + TextLine("fenced\(time)", .bad)
     }
 
@@ -49,31 +50,31 @@ extension StatusReport {
         let requests = statistics.requests
         guard requests.all > 0 else { return TextLine("none yet") }
         return TextLine(
-            "\(Figures.count(requests.all)) since the start; "
-                + "hit ratio \(Figures.percent(requests.hitRatio)) of requests, "
-                + "\(Figures.percent(statistics.bytes.hitRatio)) of bytes")
+            "\(NumberFormat.count(requests.all)) since the start; "
+                + "hit ratio \(NumberFormat.percent(requests.hitRatio)) of requests, "
+                + "\(NumberFormat.percent(statistics.bytes.hitRatio)) of bytes")
     }
 
     private static func originLine(_ statistics: StatisticsReport) -> TextLine {
         let (origin, sent) = (statistics.origin, statistics.bytes.cacheable)
-        var line = TextLine(Figures.plural(origin.fetches, "fetch", "fetches"))
+        var line = TextLine(NumberFormat.plural(origin.fetches, "fetch", "fetches"))
         if origin.fetchesFailed > 0 {
             line.append(", ")
-            line.append("\(Figures.count(origin.fetchesFailed)) failed", .warning)
+            line.append("\(NumberFormat.count(origin.fetchesFailed)) failed", .warning)
         }
-        line.append("; \(Figures.bytes(origin.receivedBytes)) received")
+        line.append("; \(NumberFormat.bytes(origin.receivedBytes)) received")
         if sent > origin.receivedBytes {
-            line.append(" of \(Figures.bytes(sent)) sent")
+            line.append(" of \(NumberFormat.bytes(sent)) sent")
             let saved = Double(sent - origin.receivedBytes) / Double(sent)
-            line.append(": \(Figures.percent(saved)) saved")
+            line.append(": \(NumberFormat.percent(saved)) saved")
         }
         return line
     }
 
-    private func clusterLine(_ members: [MemberRow]) -> TextLine {
+    private func clusterLine(_ members: [MemberDocument]) -> TextLine {
         guard let cluster else { return TextLine("in none") }
         if cluster.isJoining == true {
-            let missing = self.missing ?? []
+            let missing = self.unreachableSeeds ?? []
             let what = missing.isEmpty ? "more nodes are expected" : missing.joined(separator: "; ")
             return TextLine("looking for it", .bad) + TextLine(": \(what)")
         }
@@ -81,38 +82,40 @@ extension StatusReport {
         let states = ["alive", "suspected", "dead", "unknown"].compactMap { state -> TextLine? in
             let count = members.count { $0.state == state }
             guard count > 0 else { return nil }
-            return TextLine("\(count) \(state)", MemberRow.look(ofState: state))
+            return TextLine("\(count) \(state)", MemberDocument.style(ofState: state))
         }
         for (index, state) in states.enumerated() {
             if index > 0 { line.append(", ") }
             line += state
         }
-        line.append("; \(cluster.membersCounted) counted")
-        if let share = members.first(where: \.isSelf)?.ringShare {
-            line.append("; owns \(Figures.percent(share)) of the keys")
+        line.append("; \(cluster.voterCount) counted")
+        if let share = members.first(where: \.isSelf)?.primaryShare {
+            line.append("; owns \(NumberFormat.percent(share)) of the keys")
         }
         if cluster.offersPending > 0 {
-            line.append("; \(Figures.plural(cluster.offersPending, "image")) to hand over")
+            line.append("; \(NumberFormat.plural(cluster.offersPending, "image")) to hand over")
         }
         return line
     }
 
     private var logLine: TextLine {
-        let applied = Figures.plural(invalidations.applied, "record") + " applied"
+        let applied = NumberFormat.plural(invalidations.applied, "record") + " applied"
         guard invalidations.receiptsPending > 0 else { return TextLine(applied) }
-        let pending = Figures.plural(invalidations.receiptsPending, "purge")
+        let pending = NumberFormat.plural(invalidations.receiptsPending, "purge")
         return TextLine(applied + "; ") + TextLine("\(pending) not confirmed by all", .warning)
     }
 }
 
-extension TierReport {
+extension TierUsage {
     /// `1.5 GiB of 2 GiB (75%), 3,000 entries`.
     package func line(_ one: String, _ many: String) -> TextLine {
         var line = TextLine(
-            "\(Figures.bytes(usedBytes)) of \(Figures.bytes(limitBytes)) "
-                + "(\(Figures.wholePercent(share))), \(Figures.plural(entries, one, many))")
+            "\(NumberFormat.bytes(usedBytes)) of \(NumberFormat.bytes(limitBytes)) "
+                + "(\(NumberFormat.wholePercent(share))), "
+                + "\(NumberFormat.plural(entries, one, many))"
+        )
         if let pinnedBytes, pinnedBytes > 0 {
-            line.append(", \(Figures.bytes(pinnedBytes)) evicted and still being sent")
+            line.append(", \(NumberFormat.bytes(pinnedBytes)) evicted and still being sent")
         }
         return line
     }
@@ -122,7 +125,7 @@ extension TierReport {
 package enum StatusTable {
     /// What came of asking one node.
     package enum Row: Sendable {
-        case answered(StatusReport, StatisticsReport)
+        case received(StatusReport, StatisticsReport)
         case failed(String)
     }
 
@@ -136,7 +139,7 @@ package enum StatusTable {
         ])
         for (place, row) in rows {
             switch row {
-            case .answered(let status, let statistics):
+            case .received(let status, let statistics):
                 table.append(
                     [TextLine(place), TextLine(String(status.node.prefix(8)))]
                         + cells(status, statistics))
@@ -158,20 +161,20 @@ package enum StatusTable {
             status.health,
             all == 0
                 ? TextLine("–") : TextLine("\(alive)/\(all)", alive == all ? .plain : .warning),
-            TextLine(Figures.wholePercent(status.memory.share)),
+            TextLine(NumberFormat.wholePercent(status.memory.share)),
             status.disk.map(disk) ?? TextLine("–"),
-            TextLine(Figures.count(statistics.requests.all)),
-            TextLine(Figures.percent(statistics.requests.hitRatio)),
-            TextLine(Figures.percent(statistics.bytes.hitRatio)),
+            TextLine(NumberFormat.count(statistics.requests.all)),
+            TextLine(NumberFormat.percent(statistics.requests.hitRatio)),
+            TextLine(NumberFormat.percent(statistics.bytes.hitRatio)),
             TextLine(
                 String(
-                    Figures.duration(milliseconds: status.uptimeMilliseconds)
+                    NumberFormat.duration(milliseconds: status.uptimeMilliseconds)
                         .split(separator: " ")[0])),
         ]
     }
 
-    private static func disk(_ disk: TierReport) -> TextLine {
+    private static func disk(_ disk: TierUsage) -> TextLine {
         disk.isUp == false
-            ? TextLine("down", .bad) : TextLine(Figures.wholePercent(disk.share))
+            ? TextLine("down", .bad) : TextLine(NumberFormat.wholePercent(disk.share))
     }
 }

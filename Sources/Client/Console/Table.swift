@@ -26,11 +26,11 @@ package struct Table: Sendable {
 
     private let columns: [Column]
     private var rows: [[TextLine]] = []
-    private let headLook: Look
+    private let headStyle: TextStyle
 
-    package init(_ columns: [Column], headLook: Look = .strong) {
+    package init(_ columns: [Column], headStyle: TextStyle = .strong) {
         self.columns = columns
-        self.headLook = headLook
+        self.headStyle = headStyle
     }
 
     /// A row has a cell for each column.
@@ -41,16 +41,16 @@ package struct Table: Sendable {
 
     /// The head and the rows, each no wider than `columnsMax`; nil for as wide as they are.
     package func lines(columnsMax: Int? = nil) -> [TextLine] {
-        let heads = columns.map { TextLine($0.title, headLook) }
+        let heads = columns.map { TextLine($0.title, headStyle) }
         let all = [heads] + rows
         var widths = columns.indices.map { column in all.map { $0[column].columns }.max() ?? 0 }
         if let columnsMax { shrink(&widths, to: columnsMax) }
         return all.map { row in
             let line = columns.indices.reduce(into: TextLine()) { line, index in
                 if index > 0 { line.append(String(repeating: " ", count: Self.gap)) }
-                line += row[index].filled(to: widths[index], isRight: columns[index].isRight)
+                line += row[index].padded(to: widths[index], isRight: columns[index].isRight)
             }
-            return columnsMax.map { line.cut(to: $0) } ?? line
+            return columnsMax.map { line.truncated(to: $0) } ?? line
         }
     }
 
@@ -63,7 +63,7 @@ package struct Table: Sendable {
 }
 
 /// Names and what they are, one pair a line.
-package struct Pairs: Sendable {
+package struct KeyValueTable: Sendable {
     private var rows: [(name: String, value: TextLine)] = []
 
     package init() {}
@@ -79,8 +79,8 @@ package struct Pairs: Sendable {
     package func lines(columnsMax: Int? = nil) -> [TextLine] {
         let width = rows.map { TextLine($0.name).columns }.max() ?? 0
         return rows.map { name, value in
-            let line = TextLine(name, .faint).filled(to: width) + TextLine("  ") + value
-            return columnsMax.map { line.cut(to: $0) } ?? line
+            let line = TextLine(name, .faint).padded(to: width) + TextLine("  ") + value
+            return columnsMax.map { line.truncated(to: $0) } ?? line
         }
     }
 }

@@ -1,7 +1,7 @@
 import Telemetry
 
 /// How text is set off on a terminal that has colours.
-package enum Look: Hashable, Sendable {
+package enum TextStyle: Hashable, Sendable {
     case plain
     case strong
     case faint
@@ -36,7 +36,7 @@ package enum Look: Hashable, Sendable {
 package struct TextLine: Hashable, Sendable {
     package struct Piece: Hashable, Sendable {
         package let text: String
-        package let look: Look
+        package let style: TextStyle
     }
 
     package private(set) var pieces: [Piece] = []
@@ -46,29 +46,29 @@ package struct TextLine: Hashable, Sendable {
     /// Nothing.
     package init() {}
 
-    package init(_ text: String, _ look: Look = .plain) {
+    package init(_ text: String, _ look: TextStyle = .plain) {
         append(text, look)
     }
 
-    package mutating func append(_ text: String, _ look: Look = .plain) {
+    package mutating func append(_ text: String, _ look: TextStyle = .plain) {
         guard !text.isEmpty else { return }
-        appendShown(text.onOneLine, look)
+        appendEscaped(text.singleLine, look)
     }
 
     /// `text` must have been escaped.
-    private mutating func appendShown(_ text: String, _ look: Look) {
+    private mutating func appendEscaped(_ text: String, _ look: TextStyle) {
         guard !text.isEmpty else { return }
         columns += TextWidth.columns(of: text)
-        if let last = pieces.last, last.look == look {
-            pieces[pieces.count - 1] = Piece(text: last.text + text, look: look)
+        if let last = pieces.last, last.style == look {
+            pieces[pieces.count - 1] = Piece(text: last.text + text, style: look)
         } else {
-            pieces.append(Piece(text: text, look: look))
+            pieces.append(Piece(text: text, style: look))
         }
     }
 
     package static func + (left: TextLine, right: TextLine) -> TextLine {
         var sum = left
-        for piece in right.pieces { sum.appendShown(piece.text, piece.look) }
+        for piece in right.pieces { sum.appendEscaped(piece.text, piece.style) }
         return sum
     }
 
@@ -78,16 +78,16 @@ package struct TextLine: Hashable, Sendable {
     package var text: String { pieces.map(\.text).joined() }
 
     /// At most `columnsMax` columns of it, the last an ellipsis if something is left out.
-    package func cut(to columnsMax: Int) -> TextLine {
+    package func truncated(to columnsMax: Int) -> TextLine {
         guard columns > columnsMax else { return self }
         guard columnsMax > 0 else { return TextLine() }
         var line = TextLine()
         var room = columnsMax - 1
         for piece in pieces {
             let kept = TextWidth.prefix(of: piece.text, columnsMax: room)
-            line.appendShown(String(kept), piece.look)
+            line.appendEscaped(String(kept), piece.style)
             guard kept.endIndex == piece.text.endIndex else {
-                line.appendShown("…", piece.look)
+                line.appendEscaped("…", piece.style)
                 return line
             }
             room -= TextWidth.columns(of: piece.text)
@@ -96,32 +96,33 @@ package struct TextLine: Hashable, Sendable {
     }
 
     /// Exactly `count` columns of it, with blanks behind it, or before it.
-    package func filled(to count: Int, isRight: Bool = false, with look: Look = .plain) -> TextLine
+    package func padded(to count: Int, isRight: Bool = false, with look: TextStyle = .plain)
+        -> TextLine
     {
-        let line = cut(to: count)
+        let line = truncated(to: count)
         let blanks = TextLine(String(repeating: " ", count: count - line.columns), look)
         return isRight ? blanks + line : line + blanks
     }
 
     /// All of it in one look.
-    package func looking(_ look: Look) -> TextLine { TextLine(text, look) }
+    package func styled(_ look: TextStyle) -> TextLine { TextLine(text, look) }
 
     /// What is written to a terminal, or, without colours, into a file; no blanks at its end.
-    package func written(isColoured: Bool) -> String {
+    package func rendered(isColoured: Bool) -> String {
         var ended = pieces[...]
         var tail = ""
         // Blanks that are reversed can be seen.
-        while let last = ended.last, !isColoured || last.look != .reversed {
+        while let last = ended.last, !isColoured || last.style != .reversed {
             tail = String(last.text.reversed().drop { $0 == " " }.reversed())
             ended.removeLast()
             guard tail.isEmpty else {
-                ended.append(Piece(text: tail, look: last.look))
+                ended.append(Piece(text: tail, style: last.style))
                 break
             }
         }
         guard isColoured else { return ended.map(\.text).joined() }
         return ended.map { piece in
-            piece.look.parameters.map { "\u{1B}[\($0)m\(piece.text)\u{1B}[0m" } ?? piece.text
+            piece.style.parameters.map { "\u{1B}[\($0)m\(piece.text)\u{1B}[0m" } ?? piece.text
         }.joined()
     }
 }

@@ -11,27 +11,30 @@ package struct EntryReport: Hashable, Sendable, Decodable {
         package var lastModified: String?
         package var ageMilliseconds: Int64
         /// Negative: it has been stale for so long.
-        package var freshMilliseconds: Int64
+        package var remainingFreshnessMilliseconds: Int64
         package var validatedMilliseconds: Int64?
         package var accesses: UInt64?
         package var lastAccessMilliseconds: Int64?
-        package var stamp: String
+        package var invalidationVersion: String
         package var tags: [String]
         package var vary: [String]
         /// Names and values.
         package var fields: [[String]]
-        package var verdict: String
-        package var why: String
+        package var decision: String
+        package var reason: String
 
         private enum CodingKeys: String, CodingKey {
-            case key, tier, status, accesses, stamp, tags, vary, fields, verdict, why
+            case key, tier, status, accesses, tags, vary, fields
+            case reason = "why"
+            case decision = "verdict"
+            case invalidationVersion = "stamp"
             case isAlsoOnDisk = "also_on_disk"
             case contentType = "content_type"
             case bodyBytes = "body_bytes"
             case entityTag = "etag"
             case lastModified = "last_modified"
             case ageMilliseconds = "age_ms"
-            case freshMilliseconds = "fresh_ms"
+            case remainingFreshnessMilliseconds = "fresh_ms"
             case validatedMilliseconds = "validated_ms_ago"
             case lastAccessMilliseconds = "last_access_ms_ago"
         }

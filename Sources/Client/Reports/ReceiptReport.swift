@@ -3,12 +3,13 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
     package struct Member: Hashable, Sendable, Decodable {
         package var node: String
         /// `confirmed`, `pending` or `unreachable`.
-        package var standing: String
+        package var state: String
         package var elapsedMilliseconds: Int64?
         package var unreachableMilliseconds: Int64?
 
         private enum CodingKeys: String, CodingKey {
-            case node, standing
+            case node
+            case state = "standing"
             case elapsedMilliseconds = "elapsed_ms"
             case unreachableMilliseconds = "unreachable_since_ms_ago"
         }
@@ -22,7 +23,7 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
         package var everything: Bool?
 
         /// What it covers, in a few words.
-        package var words: String {
+        package var summary: String {
             if let url { return "url \(url)" }
             if let prefix { return "prefix \(prefix)" }
             return tag.map { "tag \($0)" } ?? "everything"
@@ -43,38 +44,38 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
     package var receipt: String
     package var id: String
     package var mode: String
-    package var issuedBy: String?
+    package var issuer: String?
     /// The node that was asked; nil if it is of a version that does not say so.
-    package var seenBy: String?
-    package var heldMilliseconds: Int64
-    package var isConfirmedByAll: Bool
+    package var observer: String?
+    package var ageMilliseconds: Int64
+    package var isFullyConfirmed: Bool
     package var confirmed: Int
     package var pending: Int
     package var unreachable: Int
     package var majorityMilliseconds: Int64?
-    package var boundedInMilliseconds: Int64?
+    package var millisecondsUntilBounded: Int64?
     package var members: [Member]
     package var areMembersKnown: Bool?
     package var targets: [Target]
 
     private enum CodingKeys: String, CodingKey {
         case receipt, id, mode, confirmed, pending, unreachable, members, targets
-        case issuedBy = "issued_by"
-        case seenBy = "seen_by"
-        case heldMilliseconds = "held_ms"
-        case isConfirmedByAll = "all_confirmed"
+        case issuer = "issued_by"
+        case observer = "seen_by"
+        case ageMilliseconds = "held_ms"
+        case isFullyConfirmed = "all_confirmed"
         case areMembersKnown = "members_known"
         case majorityMilliseconds = "majority_ms"
-        case boundedInMilliseconds = "bounded_in_ms"
+        case millisecondsUntilBounded = "bounded_in_ms"
     }
 
     /// What it covers, in a few words: the broadest target, and how many there are besides; empty
     /// for none.
-    package var words: (main: String, more: String) {
+    package var targetSummary: (main: String, more: String) {
         guard let broadest = targets.max(by: { $0.breadth < $1.breadth }) else { return ("", "") }
-        return (broadest.words, targets.count > 1 ? " and \(targets.count - 1) more" : "")
+        return (broadest.summary, targets.count > 1 ? " and \(targets.count - 1) more" : "")
     }
 
     /// Nobody who can be reached is waited for: what is missing will not come soon.
-    package var isSettled: Bool { isConfirmedByAll || (pending == 0 && unreachable > 0) }
+    package var isSettled: Bool { isFullyConfirmed || (pending == 0 && unreachable > 0) }
 }

@@ -8,15 +8,15 @@ package struct StatisticsReport: Hashable, Sendable, Decodable {
     package var requests: SourceCounts
     package var bytes: SourceCounts
     package var origin: OriginCounts
-    package var latency: LatencyReport
+    package var latency: LatencyHistogram
     package var readiness: String
     package var isFenced: Bool
     package var fencedMilliseconds: Int64?
-    package var memory: TierReport
-    package var disk: TierReport?
+    package var memory: TierUsage
+    package var disk: TierUsage?
     package var invalidations: InvalidationsReport
     package var cluster: ClusterReport?
-    package var members: [MemberRow]
+    package var members: [MemberDocument]
 
     private enum CodingKeys: String, CodingKey {
         case requests, bytes, origin, latency, readiness, memory, disk, invalidations, cluster
@@ -28,9 +28,9 @@ package struct StatisticsReport: Hashable, Sendable, Decodable {
 
     /// True if nothing of `old` can be subtracted: its clock or its counts were further on, as
     /// those of a process are that has ended since.
-    package func isOfAnotherRun(than old: StatisticsReport) -> Bool {
-        atMilliseconds <= old.atMilliseconds || requests.isBehind(old.requests)
-            || bytes.isBehind(old.bytes)
+    package func isFromAnotherProcess(than old: StatisticsReport) -> Bool {
+        atMilliseconds <= old.atMilliseconds || requests.hasDecreased(since: old.requests)
+            || bytes.hasDecreased(since: old.bytes)
     }
 }
 
@@ -53,7 +53,7 @@ package struct SourceCounts: Hashable, Sendable, Decodable {
     package var all: UInt64 { cacheable &+ passed &+ none }
 
     /// True if a count is below that of `old`.
-    func isBehind(_ old: SourceCounts) -> Bool {
+    func hasDecreased(since old: SourceCounts) -> Bool {
         merged(old) { $0 < $1 ? 1 : 0 } != .zero
     }
 
@@ -102,7 +102,7 @@ package struct OriginCounts: Hashable, Sendable, Decodable {
 }
 
 /// How long answers took, in buckets, by where they came from.
-package struct LatencyReport: Hashable, Sendable, Decodable {
+package struct LatencyHistogram: Hashable, Sendable, Decodable {
     /// Upper bounds in microseconds; above the last is one bucket more.
     package var bounds: [UInt64]
     package var memory: [UInt64]

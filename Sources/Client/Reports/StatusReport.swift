@@ -11,19 +11,20 @@ package struct StatusReport: Hashable, Sendable, Decodable {
     package var isFenced: Bool
     /// For how long; nil if it is not.
     package var fencedMilliseconds: Int64?
-    package var memory: TierReport
+    package var memory: TierUsage
     /// Nil without a disk.
-    package var disk: TierReport?
+    package var disk: TierUsage?
     /// Nil for a node that is in no cluster.
     package var cluster: ClusterReport?
     /// Places that do not answer a node which is joining, and why; nil of one that does not say so.
-    package var missing: [String]?
+    package var unreachableSeeds: [String]?
     package var invalidations: InvalidationsReport
     package var sites: [String]
 
     private enum CodingKeys: String, CodingKey {
-        case node, version, role, readiness, memory, disk, cluster, missing, invalidations,
+        case node, version, role, readiness, memory, disk, cluster, invalidations,
             sites
+        case unreachableSeeds = "missing"
         case uptimeMilliseconds = "uptime_ms"
         case isFenced = "fenced"
         case fencedMilliseconds = "fenced_ms"
@@ -31,7 +32,7 @@ package struct StatusReport: Hashable, Sendable, Decodable {
 }
 
 /// What memory or the disk holds.
-package struct TierReport: Hashable, Sendable, Decodable {
+package struct TierUsage: Hashable, Sendable, Decodable {
     package var usedBytes: UInt64
     package var limitBytes: UInt64
     package var entries: UInt64
@@ -55,21 +56,21 @@ package struct TierReport: Hashable, Sendable, Decodable {
 }
 
 package struct ClusterReport: Hashable, Sendable, Decodable {
-    package var membersAlive: UInt64
-    package var membersCounted: UInt64
+    package var aliveCount: UInt64
+    package var voterCount: UInt64
     /// Images that others are to be offered, or have not answered for.
     package var offersPending: UInt64
     /// It hands over everything that it holds.
-    package var isHandingOver: Bool
+    package var isHandingOff: Bool
     /// It looks for its cluster and has found none; nil of a node that does not say so.
     package var isJoining: Bool?
 
     private enum CodingKeys: String, CodingKey {
         case isJoining = "joining"
-        case membersAlive = "members_alive"
-        case membersCounted = "members_counted"
+        case aliveCount = "members_alive"
+        case voterCount = "members_counted"
         case offersPending = "offers_pending"
-        case isHandingOver = "handing_over"
+        case isHandingOff = "handing_over"
     }
 }
 

@@ -2,7 +2,7 @@ import Glibc
 import Ground
 
 /// How nodes are watched.
-package struct TopOrder: Sendable {
+package struct TopArguments: Sendable {
     /// How often they are asked, as the operator writes it.
     package var interval = "1s"
     /// One picture, and the end.
@@ -14,64 +14,64 @@ package struct TopOrder: Sendable {
 extension Commands {
     /// Shows what nodes do, again and again: on a terminal in place of what is there, else once;
     /// for programs a line of JSON for each node and time.
-    package func top(_ order: TopOrder) -> CommandEnding {
-        attempt { () throws(CommandFault) in
+    package func top(_ order: TopArguments) -> CommandOutcome {
+        run { () throws(CommandError) in
             let interval = try CommandOptions.duration(order.interval, "--interval")
             guard interval >= .milliseconds(100) else {
-                throw CommandFault(.misused, "--interval: at least 100ms are allowed")
+                throw CommandError(.usageError, "--interval: at least 100ms are allowed")
             }
-            let watch = TopWatch(try options.clients(), every: interval)
-            try watch.greet(isAlone: options.nodes.count < 2)
-            if options.isJSON { return stream(watch, order) }
+            let watch = TopSession(try options.clients(), every: interval)
+            try watch.connect(isAlone: options.nodes.count < 2)
+            if options.isJSON { return printLines(watch, order) }
             guard !order.isOnce, console.isTerminal, let screen = Screen() else {
-                watch.look(times: 2)
-                let lines = watch.state.screen(
-                    columns: console.columns ?? 140, rows: nil, now: SystemClock.now())
+                watch.sample(times: 2)
+                let lines = watch.state.render(
+                    columns: console.columns ?? 140, rows: nil, now: BootClock.now())
                 console.print(
-                    lines.map { $0.written(isColoured: false) }.joined(separator: "\n"))
-                return .done
+                    lines.map { $0.rendered(isColoured: false) }.joined(separator: "\n"))
+                return .succeeded
             }
             run(watch, on: screen)
-            return .done
+            return .succeeded
         }
     }
 
     /// A line for each node, each time; until nobody reads it.
-    private func stream(_ watch: TopWatch, _ order: TopOrder) -> CommandEnding {
+    private func printLines(_ watch: TopSession, _ order: TopArguments) -> CommandOutcome {
         while true {
-            let isRead = watch.lines().allSatisfy { line in
+            let isRead = watch.jsonLines().allSatisfy { line in
                 Console.write(Array((line + "\n").utf8), to: STDOUT_FILENO)
             }
-            if order.isOnce || !isRead { return .done }
-            watch.pause()
+            if order.isOnce || !isRead { return .succeeded }
+            watch.waitForNextPoll()
         }
     }
 
-    private func run(_ watch: TopWatch, on screen: Screen) {
-        let inputs = [screen.keyboard, screen.bell].compactMap(\.self)
+    private func run(_ watch: TopSession, on screen: Screen) {
+        let inputs = [screen.keyboard, screen.signalReadDescriptor].compactMap(\.self)
         var isOn = true
         while isOn {
             let (columns, rows) = screen.size
             screen.show(
-                watch.state.screen(columns: columns, rows: rows, now: SystemClock.now()),
+                watch.state.render(columns: columns, rows: rows, now: BootClock.now()),
                 isColoured: console.isColoured)
-            let readable = watch.goOn(orUntilReadable: inputs)
-            if readable.contains(screen.bell) { isOn = obey(screen) }
+            let readable = watch.runUntilUpdate(orUntilReadable: inputs)
+            if readable.contains(screen.signalReadDescriptor) { isOn = handleSignals(screen) }
             guard let keyboard = screen.keyboard, readable.contains(keyboard) else { continue }
             guard let keys = screen.keys() else { return }
-            isOn = keys.allSatisfy { watch.state.pressed($0) } && isOn
+            isOn = keys.allSatisfy { watch.state.keyPressed($0) } && isOn
         }
     }
 
     /// False if it is over.
-    private func obey(_ screen: Screen) -> Bool {
-        for wish in screen.wishes() {
+    private func handleSignals(_ screen: Screen) -> Bool {
+        for wish in screen.pendingSignalActions() {
             switch wish {
             case .resize: continue
             case .suspend: screen.suspend()
             // As the key q: that is how one leaves it.
-            case .end(SIGINT): return false
-            case .end(let number): screen.end(by: number)
+            case .terminate(SIGINT): return false
+            case .terminate(let number): screen.terminate(by: number)
             }
         }
         return true

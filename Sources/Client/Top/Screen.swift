@@ -8,23 +8,23 @@ import Synchronization
 /// One at a time; used on one thread.
 final class Screen {
     /// What a signal has asked for.
-    enum Wish {
+    enum SignalAction {
         case resize
         /// To the shell, until it is called back.
         case suspend
-        case end(CInt)
+        case terminate(CInt)
     }
 
     /// Where keys come from; nil if nobody can press any.
     let keyboard: CInt?
     /// Can be read after a signal.
-    let bell: CInt
-    private let bellPush: CInt
-    private var modes = termios()
+    let signalReadDescriptor: CInt
+    private let signalWriteDescriptor: CInt
+    private var savedModes = termios()
     private var isOn = false
 
     /// Where signals are told: the end of a pipe that is written to.
-    private static let pushing = Atomic<CInt>(-1)
+    private static let activeSignalDescriptor = Atomic<CInt>(-1)
     private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH]
 
     /// Nil if standard output is no terminal.
@@ -36,17 +36,17 @@ final class Screen {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
         }
-        (bell, bellPush) = (ends[0], ends[1])
+        (signalReadDescriptor, signalWriteDescriptor) = (ends[0], ends[1])
         keyboard = isatty(STDIN_FILENO) == 1 ? STDIN_FILENO : nil
-        Self.pushing.store(bellPush, ordering: .sequentiallyConsistent)
+        Self.activeSignalDescriptor.store(signalWriteDescriptor, ordering: .sequentiallyConsistent)
         enter()
     }
 
     deinit {
         leave()
-        Self.pushing.store(-1, ordering: .sequentiallyConsistent)
-        close(bell)
-        close(bellPush)
+        Self.activeSignalDescriptor.store(-1, ordering: .sequentiallyConsistent)
+        close(signalReadDescriptor)
+        close(signalWriteDescriptor)
     }
 
     /// Columns and lines.
@@ -61,40 +61,40 @@ final class Screen {
                 var byte = UInt8(truncatingIfNeeded: number)
                 let saved = errno
                 _ = unsafe Glibc.write(
-                    Screen.pushing.load(ordering: .sequentiallyConsistent), &byte, 1)
+                    Screen.activeSignalDescriptor.load(ordering: .sequentiallyConsistent), &byte, 1)
                 errno = saved
             }
         }
         if let keyboard {
-            unsafe tcgetattr(keyboard, &modes)
-            var raw = modes
+            unsafe tcgetattr(keyboard, &savedModes)
+            var raw = savedModes
             raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
             unsafe tcsetattr(keyboard, TCSADRAIN, &raw)
         }
         // Another screen, no cursor, no new line behind the last column.
-        say("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
+        write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
         isOn = true
     }
 
     private func leave() {
         guard isOn else { return }
         isOn = false
-        say("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
-        if let keyboard { unsafe tcsetattr(keyboard, TCSADRAIN, &modes) }
+        write("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
+        if let keyboard { unsafe tcsetattr(keyboard, TCSADRAIN, &savedModes) }
         for number in Self.signals { _ = signal(number, SIG_DFL) }
     }
 
     /// Gives the terminal back, and returns when the shell has called this back.
     func suspend() {
         leave()
-        send(SIGTSTP)
+        raiseDefault(SIGTSTP)
         enter()
     }
 
     /// Gives the terminal back, and ends the process as the signal would have.
-    func end(by number: CInt) -> Never {
+    func terminate(by number: CInt) -> Never {
         leave()
-        send(number)
+        raiseDefault(number)
         exit(128 + number)
     }
 
@@ -102,22 +102,22 @@ final class Screen {
     ///
     /// Threads such as this one may block signals: it is for the whole process, some other thread
     /// of which takes it a moment later.
-    private func send(_ number: CInt) {
+    private func raiseDefault(_ number: CInt) {
         kill(getpid(), number)
-        SystemClock.pause(.milliseconds(500))
+        BootClock.sleep(.milliseconds(500))
     }
 
     // MARK: In and out
 
     /// What signals have asked for since this was asked last.
-    func wishes() -> [Wish] {
+    func pendingSignalActions() -> [SignalAction] {
         var bytes = [UInt8](repeating: 0, count: 64)
-        let count = unsafe read(bell, &bytes, bytes.count)
+        let count = unsafe read(signalReadDescriptor, &bytes, bytes.count)
         return bytes.prefix(max(0, count)).map { byte in
             switch CInt(byte) {
             case SIGWINCH: .resize
             case SIGTSTP: .suspend
-            case let number: .end(number)
+            case let number: .terminate(number)
             }
         }
     }
@@ -137,12 +137,12 @@ final class Screen {
         var text = "\u{1B}[?2026h\u{1B}[H"
         for (index, line) in lines.enumerated() {
             if index > 0 { text += "\r\n" }
-            text += line.written(isColoured: isColoured) + "\u{1B}[K"
+            text += line.rendered(isColoured: isColoured) + "\u{1B}[K"
         }
-        say(text + "\u{1B}[J\u{1B}[?2026l")
+        write(text + "\u{1B}[J\u{1B}[?2026l")
     }
 
-    private func say(_ text: String) {
+    private func write(_ text: String) {
         Console.write(Array(text.utf8), to: STDOUT_FILENO)
     }
 }

@@ -18,12 +18,12 @@ package struct TopNode: Sendable {
 
     /// Why it does not answer.
     package struct Failure: Hashable, Sendable {
-        package var why: String
+        package var reason: String
         package var since: Instant
     }
 
     /// Where it is asked, as the operator wrote it.
-    package let place: String
+    package let endpoint: String
     /// Known once it has answered.
     package private(set) var id: String?
     package private(set) var failure: Failure?
@@ -40,32 +40,32 @@ package struct TopNode: Sendable {
     private static let samplesMax = 64
 
     package init(place: String, id: String? = nil) {
-        self.place = place
+        self.endpoint = place
         self.id = id
     }
 
     /// What it said last; nil while it does not answer.
     package var report: StatisticsReport? { failure == nil ? samples.last?.report : nil }
 
-    mutating func answered(_ report: StatisticsReport, at now: Instant) {
+    mutating func statisticsReceived(_ report: StatisticsReport, at now: Instant) {
         failure = nil
         id = report.members.first(where: \.isSelf)?.node ?? id
         // Of another process nothing can be subtracted.
-        if let last = samples.last?.report, report.isOfAnotherRun(than: last) { samples = [] }
+        if let last = samples.last?.report, report.isFromAnotherProcess(than: last) { samples = [] }
         let point = samples.last.map { Self.point(from: $0.report, to: report) }
-        note(point)
+        appendPoint(point)
         samples.append(Sample(report: report, at: now))
         if samples.count > Self.samplesMax { samples.removeFirst() }
     }
 
-    mutating func isCalled(_ id: String) { self.id = id }
+    mutating func identify(_ id: String) { self.id = id }
 
-    mutating func failed(_ why: String, at now: Instant) {
-        failure = Failure(why: why, since: failure?.since ?? now)
-        note(nil)
+    mutating func requestFailed(_ why: String, at now: Instant) {
+        failure = Failure(reason: why, since: failure?.since ?? now)
+        appendPoint(nil)
     }
 
-    private mutating func note(_ point: Point?) {
+    private mutating func appendPoint(_ point: Point?) {
         points.append(point)
         if points.count > Self.pointsMax { points.removeFirst() }
     }
@@ -78,17 +78,17 @@ package struct TopNode: Sendable {
 
     /// What it did in the last ``window``, or in what there is of it; nil if it does not answer, or
     /// has answered once.
-    var figures: TopFigures? {
+    var rates: TopRates? {
         guard failure == nil, let last = samples.last, samples.count > 1 else { return nil }
         let first =
             samples.dropLast().first { last.at - $0.at <= Self.window }
             ?? samples[samples.count - 2]
-        return TopFigures(from: first.report, to: last.report)
+        return TopRates(from: first.report, to: last.report)
     }
 }
 
 /// What nodes did in some time.
-struct TopFigures: Sendable {
+struct TopRates: Sendable {
     var requestsPerSecond = 0.0
     var requests: SourceCounts
     var bytes: SourceCounts
@@ -113,7 +113,7 @@ struct TopFigures: Sendable {
     }
 
     /// Both together.
-    mutating func add(_ other: TopFigures) {
+    mutating func add(_ other: TopRates) {
         requestsPerSecond += other.requestsPerSecond
         requests = requests + other.requests
         bytes = bytes + other.bytes
@@ -125,6 +125,6 @@ struct TopFigures: Sendable {
     }
 
     func latency(_ share: Double) -> Double? {
-        LatencyReport.quantile(share, of: buckets, bounds: bounds)
+        LatencyHistogram.quantile(share, of: buckets, bounds: bounds)
     }
 }

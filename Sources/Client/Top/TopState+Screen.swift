@@ -6,41 +6,42 @@ extension TopState {
     /// What fills a terminal of so many columns and rows: as many lines, none wider.
     ///
     /// With `rows` nil as many lines as there is something to say, without the keys.
-    package func screen(columns: Int, rows: Int?, now: Instant) -> [TextLine] {
-        var lines = head(columns, now)
+    package func render(columns: Int, rows: Int?, now: Instant) -> [TextLine] {
+        var lines = headLines(columns, now)
         lines += nodeLines(columns, now)
         guard let rows else {
-            return (lines + lists(columns, room: 30)).map { $0.cut(to: columns) }
+            return (lines + listLines(columns, room: 30)).map { $0.truncated(to: columns) }
         }
         // The keys have the last line, and a blank one before it if there is room.
         let room = rows - lines.count - 1
         if showsHelp {
             lines += [TextLine()] + Self.helpLines
         } else {
-            lines += lists(columns, room: room)
+            lines += listLines(columns, room: room)
         }
         lines = Array(lines.prefix(max(0, rows - 1)))
         while lines.count < rows - 1 { lines.append(TextLine()) }
         if rows > 0 { lines.append(keyLine) }
-        return lines.map { $0.cut(to: columns) }
+        return lines.map { $0.truncated(to: columns) }
     }
 
     // MARK: The head
 
-    private func head(_ columns: Int, _ now: Instant) -> [TextLine] {
+    private func headLines(_ columns: Int, _ now: Instant) -> [TextLine] {
         let title = TextLine("nuthatch top", .strong) + TextLine("  ") + membersLine
         let mode =
             isPaused
             ? TextLine("paused", .reversed)
-            : TextLine("every \(Figures.duration(milliseconds: interval.milliseconds))", .faint)
+            : TextLine(
+                "every \(NumberFormat.duration(milliseconds: interval.milliseconds))", .faint)
         let gap = columns - title.columns - mode.columns
         let first =
             gap > 0 ? title + TextLine(String(repeating: " ", count: gap)) + mode : title
-        return [first, fenceLine, TextLine()] + traffic(columns) + [TextLine()]
+        return [first, fenceLine, TextLine()] + trafficLines(columns) + [TextLine()]
     }
 
     private var membersLine: TextLine {
-        guard let report = witness?.report else { return TextLine("nobody answers", .bad) }
+        guard let report = referenceNode?.report else { return TextLine("nobody answers", .bad) }
         guard let cluster = report.cluster else { return TextLine("one node, in no cluster") }
         let present = report.members.filter { $0.state != "left" }
         var line = TextLine("cluster of \(present.count): ")
@@ -48,9 +49,9 @@ extension TopState {
             let count = present.count { $0.state == state }
             guard count > 0 || index == 0 else { continue }
             if index > 0 { line.append(", ") }
-            line.append("\(count) \(state)", MemberRow.look(ofState: state))
+            line.append("\(count) \(state)", MemberDocument.style(ofState: state))
         }
-        return line + TextLine(", \(cluster.membersCounted) counted")
+        return line + TextLine(", \(cluster.voterCount) counted")
     }
 
     private var fenceLine: TextLine {
@@ -60,7 +61,7 @@ extension TopState {
         if fenced.isEmpty {
             line = TextLine(reports.isEmpty ? "" : "no node fenced", .faint)
         } else {
-            let names = fenced.map { $0.0.id.map { String($0.prefix(8)) } ?? $0.0.place }
+            let names = fenced.map { $0.0.id.map { String($0.prefix(8)) } ?? $0.0.endpoint }
             line = TextLine(
                 "\(fenced.count) fenced: \(names.joined(separator: ", "))", .bad)
         }
@@ -68,10 +69,10 @@ extension TopState {
         if pending > 0 {
             line += TextLine("   ")
             line.append(
-                "\(Figures.plural(pending, "purge")) not confirmed by all", .warning)
+                "\(NumberFormat.plural(pending, "purge")) not confirmed by all", .warning)
         }
         let offers = reports.reduce(0) { $0 + ($1.1.cluster?.offersPending ?? 0) }
-        if offers > 0 { line.append("   \(Figures.plural(offers, "image")) to hand over") }
+        if offers > 0 { line.append("   \(NumberFormat.plural(offers, "image")) to hand over") }
         return line
     }
 
@@ -79,45 +80,47 @@ extension TopState {
 
     private static let labelColumns = 12
 
-    private func traffic(_ columns: Int) -> [TextLine] {
+    private func trafficLines(_ columns: Int) -> [TextLine] {
         var who = TextLine("all nodes")
         if let selection, let row = rows.first(where: { $0.index == selection }) {
-            who = TextLine(row.name, .strong) + TextLine(" at \(row.place)")
-            if let failure = row.failure { who += TextLine("  \(failure.why)", .bad) }
+            who = TextLine(row.name, .strong) + TextLine(" at \(row.endpoint)")
+            if let failure = row.failure { who += TextLine("  \(failure.reason)", .bad) }
         }
-        guard let total else {
+        guard let totalRates else {
             return [who + TextLine("  no figures yet", .faint), TextLine(), TextLine()]
         }
         let sentences = [
-            "p50 \(Figures.latency(total.latency(0.5)))",
-            "p99 \(Figures.latency(total.latency(0.99)))",
-            "sent \(Figures.byteRate(total.sentPerSecond))",
-            "from origins \(Figures.rate(total.fetchesPerSecond))/s "
-                + Figures.byteRate(total.receivedPerSecond),
+            "p50 \(NumberFormat.latency(totalRates.latency(0.5)))",
+            "p99 \(NumberFormat.latency(totalRates.latency(0.99)))",
+            "sent \(NumberFormat.byteRate(totalRates.sentPerSecond))",
+            "from origins \(NumberFormat.rate(totalRates.fetchesPerSecond))/s "
+                + NumberFormat.byteRate(totalRates.receivedPerSecond),
         ]
         who += TextLine("  ") + TextLine(sentences.joined(separator: "  "))
-        return [who] + sparklines(total, columns)
+        return [who] + sparklines(totalRates, columns)
     }
 
-    private func sparklines(_ total: TopFigures, _ columns: Int) -> [TextLine] {
+    private func sparklines(_ total: TopRates, _ columns: Int) -> [TextLine] {
         let figureColumns = 20
         let count = max(0, min(TopNode.pointsMax, columns - Self.labelColumns - figureColumns))
         let (requests, hits) = history(count)
         let most = requests.compactMap(\.self).max() ?? 0
-        func line(_ label: String, _ bars: String, _ look: Look, _ figure: String, _ note: String)
+        func line(
+            _ label: String, _ bars: String, _ look: TextStyle, _ figure: String, _ note: String
+        )
             -> TextLine
         {
-            TextLine(label).filled(to: Self.labelColumns) + TextLine(bars, look) + TextLine("  ")
+            TextLine(label).padded(to: Self.labelColumns) + TextLine(bars, look) + TextLine("  ")
                 + TextLine(figure, .strong) + TextLine(note, .faint)
         }
         return [
             line(
                 "requests/s", Bar.sparkline(requests, most: most, columns: count), .accent,
-                Figures.rate(total.requestsPerSecond), "  most \(Figures.rate(most))"),
+                NumberFormat.rate(total.requestsPerSecond), "  most \(NumberFormat.rate(most))"),
             line(
                 "hit ratio", Bar.sparkline(hits, most: 1, columns: count), .good,
-                Figures.percent(total.requests.hitRatio),
-                "  bytes \(Figures.percent(total.bytes.hitRatio))"),
+                NumberFormat.percent(total.requests.hitRatio),
+                "  bytes \(NumberFormat.percent(total.bytes.hitRatio))"),
         ]
     }
 
@@ -125,7 +128,8 @@ extension TopState {
 
     private var keyLine: TextLine {
         let keys = [
-            ("q", "quit"), ("s", "sort: \(order.rawValue)"), ("p", isPaused ? "go on" : "pause"),
+            ("q", "quit"), ("s", "sort: \(arguments.rawValue)"),
+            ("p", isPaused ? "go on" : "pause"),
             ("n", "next node"), ("?", showsHelp ? "close help" : "help"),
         ]
         return keys.reduce(into: TextLine()) { line, key in
@@ -136,7 +140,7 @@ extension TopState {
     }
 
     private static let helpLines: [TextLine] = {
-        var pairs = Pairs()
+        var pairs = KeyValueTable()
         pairs.append("q, Ctrl-C", "quit")
         pairs.append("s", "sort nodes: as given, requests, fewest hits, p99, memory, origin")
         pairs.append("p, space", "pause; nobody is asked meanwhile")

@@ -5,7 +5,7 @@ package import Ground
 package struct TopState: Sendable {
     /// In which order the nodes are listed.
     package enum Order: String, CaseIterable, Sendable {
-        case given = "as given"
+        case asListed = "as given"
         case requests
         /// The fewest first.
         case hits
@@ -17,7 +17,7 @@ package struct TopState: Sendable {
 
     /// As they were given; members that were found are behind them.
     package private(set) var nodes: [TopNode]
-    package private(set) var order = Order.given
+    package private(set) var arguments = Order.asListed
     package private(set) var isPaused = false
     package private(set) var showsHelp = false
     /// Whose traffic, images and purges are shown; nil for all together.
@@ -33,36 +33,36 @@ package struct TopState: Sendable {
     // MARK: Answers
 
     /// `node` is its place in ``nodes``, as below.
-    package mutating func answered(_ node: Int, _ report: StatisticsReport, at now: Instant) {
-        nodes[node].answered(report, at: now)
+    package mutating func received(_ node: Int, _ report: StatisticsReport, at now: Instant) {
+        nodes[node].statisticsReceived(report, at: now)
     }
 
-    package mutating func answered(_ node: Int, _ report: StatusReport) {
-        nodes[node].isCalled(report.node)
+    package mutating func received(_ node: Int, _ report: StatusReport) {
+        nodes[node].identify(report.node)
     }
 
-    package mutating func answered(_ node: Int, _ report: HotReport) {
+    package mutating func received(_ node: Int, _ report: HotReport) {
         nodes[node].hot = report.entries
     }
 
-    package mutating func answered(_ node: Int, _ purges: [ReceiptReport]) {
+    package mutating func received(_ node: Int, _ purges: [ReceiptReport]) {
         nodes[node].purges = purges
     }
 
     /// It gave no answer, `why` says why in a few words.
-    package mutating func failed(_ node: Int, _ why: String, at now: Instant) {
-        nodes[node].failed(why, at: now)
+    package mutating func requestFailed(_ node: Int, _ why: String, at now: Instant) {
+        nodes[node].requestFailed(why, at: now)
     }
 
     /// A member was found that can be asked at `place`.
-    package mutating func found(_ id: String, at place: String) {
+    package mutating func memberDiscovered(_ id: String, at place: String) {
         nodes.append(TopNode(place: place, id: id))
     }
 
     // MARK: Keys
 
     /// False if it is over.
-    package mutating func pressed(_ key: TopKey) -> Bool {
+    package mutating func keyPressed(_ key: TopKey) -> Bool {
         switch key {
         case .quit: return false
         case .escape where showsHelp: showsHelp = false
@@ -71,16 +71,16 @@ package struct TopState: Sendable {
         case .pause: isPaused.toggle()
         case .sort:
             let all = Order.allCases
-            let index = all.firstIndex(of: order) ?? 0
-            order = all[(index + 1) % all.count]
-        case .next: select(by: 1)
-        case .previous: select(by: -1)
+            let index = all.firstIndex(of: arguments) ?? 0
+            arguments = all[(index + 1) % all.count]
+        case .next: moveSelection(by: 1)
+        case .previous: moveSelection(by: -1)
         }
         return true
     }
 
     /// All together is before the first node and behind the last.
-    private mutating func select(by step: Int) {
+    private mutating func moveSelection(by step: Int) {
         let rows = rows.compactMap(\.index)
         let stops = [nil] + rows.map(Optional.some)
         let place = stops.firstIndex { $0 == selection } ?? 0
@@ -90,19 +90,19 @@ package struct TopState: Sendable {
     // MARK: What follows
 
     /// Those whose traffic is shown.
-    var watched: [TopNode] { selection.map { [nodes[$0]] } ?? nodes }
+    var selectedNodes: [TopNode] { selection.map { [nodes[$0]] } ?? nodes }
 
     /// What they did together; nil if none has answered twice.
-    var total: TopFigures? {
-        let all = watched.compactMap(\.figures)
+    var totalRates: TopRates? {
+        let all = selectedNodes.compactMap(\.rates)
         guard var sum = all.first else { return nil }
         for figures in all.dropFirst() { sum.add(figures) }
         return sum
     }
 
     /// Whose word on the members counts: of those that answer the first that is not fenced.
-    var witness: TopNode? {
-        var answering = watched.filter { $0.report != nil }
+    var referenceNode: TopNode? {
+        var answering = selectedNodes.filter { $0.report != nil }
         if answering.isEmpty { answering = nodes.filter { $0.report != nil } }
         return answering.first { $0.report?.isFenced == false } ?? answering.first
     }
@@ -112,7 +112,7 @@ package struct TopState: Sendable {
         var requests: [Double?] = []
         var hits: [Double?] = []
         for back in stride(from: count, to: 0, by: -1) {
-            let points = watched.compactMap { node -> TopNode.Point? in
+            let points = selectedNodes.compactMap { node -> TopNode.Point? in
                 node.points.count >= back ? node.points[node.points.count - back] : nil
             }
             requests.append(points.isEmpty ? nil : points.reduce(0) { $0 + $1.requestsPerSecond })
@@ -124,7 +124,7 @@ package struct TopState: Sendable {
     /// What is asked for most, of all watched together.
     var hottest: [HotReport.Entry] {
         var sums: [String: HotReport.Entry] = [:]
-        for entry in watched.filter({ $0.report != nil }).flatMap(\.hot) {
+        for entry in selectedNodes.filter({ $0.report != nil }).flatMap(\.hot) {
             if sums[entry.url] == nil {
                 sums[entry.url] = entry
             } else {
@@ -137,14 +137,14 @@ package struct TopState: Sendable {
     /// The last purges, the newest first; of each the receipt that knows most.
     var purges: [ReceiptReport] {
         var receipts: [String: ReceiptReport] = [:]
-        for receipt in watched.filter({ $0.report != nil }).flatMap(\.purges) {
+        for receipt in selectedNodes.filter({ $0.report != nil }).flatMap(\.purges) {
             if let known = receipts[receipt.receipt], known.confirmed >= receipt.confirmed {
                 continue
             }
             receipts[receipt.receipt] = receipt
         }
         return receipts.values.sorted {
-            ($0.heldMilliseconds, $0.receipt) < ($1.heldMilliseconds, $1.receipt)
+            ($0.ageMilliseconds, $0.receipt) < ($1.ageMilliseconds, $1.receipt)
         }
     }
 }

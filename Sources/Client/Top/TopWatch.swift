@@ -4,164 +4,166 @@ import Telemetry
 
 /// Asks nodes for their figures again and again, and gives what they say to the state of the
 /// screen.
-final class TopWatch {
+final class TopSession {
     var state: TopState
     private var clients: [NodeClient]
     private let interval: Interval
-    private var flights: [Flight] = []
+    private var pending: [PendingPoll] = []
     /// When they are asked next.
-    private var nextAt: Instant
+    private var nextPollAt: Instant
     private var round = 0
     /// The admin port of the only node that was named: others of its cluster may have the same.
-    private var guessedPort: UInt16?
-    private var guessed: Set<String> = []
+    private var discoveryPort: UInt16?
+    private var probedMembers: Set<String> = []
 
     /// One question on its way.
-    private struct Flight {
+    private struct PendingPoll {
         enum Kind {
             case status
             case statistics
             case hot
             case purges
             /// Whether the member of this id is there.
-            case guess(String, NodeClient)
+            case discovery(String, NodeClient)
         }
 
         let node: Int
         let kind: Kind
         let exchange: Exchange
 
-        var isGuess: Bool { if case .guess = kind { true } else { false } }
+        var isDiscovery: Bool { if case .discovery = kind { true } else { false } }
     }
 
     init(_ clients: [NodeClient], every interval: Interval) {
         self.clients = clients
         self.interval = interval
-        state = TopState(places: clients.map { "\($0.place)" }, interval: interval)
-        nextAt = SystemClock.now()
+        state = TopState(places: clients.map { "\($0.endpoint)" }, interval: interval)
+        nextPollAt = BootClock.now()
     }
 
     /// Asks all for the first time.
     ///
     /// - Throws: what the first one says against it, if none answers as a node.
-    func greet(isAlone: Bool) throws(CommandFault) {
+    func connect(isAlone: Bool) throws(CommandError) {
         // A member's host is what another node says: a token is not sent there.
-        if isAlone, clients.count == 1, !clients[0].hasToken { guessedPort = clients[0].place.port }
-        let exchanges = clients.map { $0.begin(NodeClient.question(.getStatus)) }
+        if isAlone, clients.count == 1, !clients[0].hasToken {
+            discoveryPort = clients[0].endpoint.port
+        }
+        let exchanges = clients.map { $0.start(NodeClient.request(.getStatus)) }
         Exchange.advance(exchanges)
-        var fault: CommandFault?
+        var fault: CommandError?
         for (index, client) in clients.enumerated() {
-            do throws(CommandFault) {
-                state.answered(
+            do throws(CommandError) {
+                state.received(
                     index, try client.document(StatusReport.self, of: exchanges[index]))
             } catch {
                 fault = fault ?? error
             }
         }
         let hasAnswer = exchanges.contains { exchange in
-            if case .success(let answer) = exchange.outcome { answer.isSuccess } else { false }
+            if case .success(let response) = exchange.outcome { response.isSuccess } else { false }
         }
         if !hasAnswer, let fault { throw fault }
     }
 
     /// Asks and waits for all answers, so many times.
-    func look(times: Int) {
+    func sample(times: Int) {
         for time in 0..<times {
-            if time > 0 { pause() }
-            ask()
-            while !flights.isEmpty {
-                _ = Exchange.wait(
-                    for: flights.map(\.exchange), orUntilReadable: [], until: .distantFuture)
-                settle()
+            if time > 0 { waitForNextPoll() }
+            pollAll()
+            while !pending.isEmpty {
+                _ = Exchange.poll(
+                    for: pending.map(\.exchange), orUntilReadable: [], until: .distantFuture)
+                processCompleted()
             }
         }
     }
 
     /// Waits until it is time to ask again.
-    func pause() {
-        SystemClock.pause(nextAt - SystemClock.now())
+    func waitForNextPoll() {
+        BootClock.sleep(nextPollAt - BootClock.now())
     }
 
     /// Goes on until there is something new to be shown, or one of `inputs` can be read.
     ///
     /// - Returns: those that can be read.
-    func goOn(orUntilReadable inputs: [CInt]) -> Set<CInt> {
-        if SystemClock.now() >= nextAt, !state.isPaused { ask() }
+    func runUntilUpdate(orUntilReadable inputs: [CInt]) -> Set<CInt> {
+        if BootClock.now() >= nextPollAt, !state.isPaused { pollAll() }
         while true {
             // What fills in by itself, such as how long something is silent, each second.
-            let until = state.isPaused ? SystemClock.now() + .seconds(1) : nextAt
-            let readable = Exchange.wait(
-                for: flights.map(\.exchange), orUntilReadable: inputs, until: until)
-            let hadFlights = !flights.isEmpty
-            settle()
-            let isComplete = hadFlights && flights.isEmpty
-            if !readable.isEmpty || isComplete || SystemClock.now() >= until { return readable }
+            let until = state.isPaused ? BootClock.now() + .seconds(1) : nextPollAt
+            let readable = Exchange.poll(
+                for: pending.map(\.exchange), orUntilReadable: inputs, until: until)
+            let hadFlights = !pending.isEmpty
+            processCompleted()
+            let isComplete = hadFlights && pending.isEmpty
+            if !readable.isEmpty || isComplete || BootClock.now() >= until { return readable }
         }
     }
 
     // MARK: Asking
 
-    private func ask() {
-        setNext()
+    private func pollAll() {
+        scheduleNextPoll()
         round += 1
-        let busy = Set(flights.filter { !$0.isGuess }.map(\.node))
+        let busy = Set(pending.filter { !$0.isDiscovery }.map(\.node))
         for node in clients.indices where !busy.contains(node) {
-            begin(.statistics, NodeClient.question(.getStatistics), node)
+            start(.statistics, NodeClient.request(.getStatistics), node)
             if state.nodes[node].id == nil {
-                begin(.status, NodeClient.question(.getStatus), node)
+                start(.status, NodeClient.request(.getStatus), node)
             }
             // These change slowly.
             guard round % 2 == 1 else { continue }
-            begin(.hot, NodeClient.question(.listHotEntries, query: [("limit", "40")]), node)
-            begin(.purges, NodeClient.question(.listPurges, query: [("limit", "20")]), node)
+            start(.hot, NodeClient.request(.listHotEntries, query: [("limit", "40")]), node)
+            start(.purges, NodeClient.request(.listPurges, query: [("limit", "20")]), node)
         }
     }
 
     /// Times that were missed are not made up for.
-    private func setNext() {
-        let now = SystemClock.now()
-        nextAt = nextAt + interval > now ? nextAt + interval : now + interval
+    private func scheduleNextPoll() {
+        let now = BootClock.now()
+        nextPollAt = nextPollAt + interval > now ? nextPollAt + interval : now + interval
     }
 
-    private func begin(_ kind: Flight.Kind, _ question: Question, _ node: Int) {
-        flights.append(
-            Flight(node: node, kind: kind, exchange: clients[node].begin(question)))
+    private func start(_ kind: PendingPoll.Kind, _ question: NodeRequest, _ node: Int) {
+        pending.append(
+            PendingPoll(node: node, kind: kind, exchange: clients[node].start(question)))
     }
 
     /// Takes in what has come.
-    private func settle() {
-        let over = flights.filter { $0.exchange.outcome != nil }
+    private func processCompleted() {
+        let over = pending.filter { $0.exchange.outcome != nil }
         guard !over.isEmpty else { return }
-        flights.removeAll { $0.exchange.outcome != nil }
+        pending.removeAll { $0.exchange.outcome != nil }
         for flight in over {
-            do throws(CommandFault) {
-                try take(flight)
+            do throws(CommandError) {
+                try process(flight)
             } catch {
                 guard case .statistics = flight.kind else { continue }
-                state.failed(flight.node, error.shortText, at: SystemClock.now())
+                state.requestFailed(flight.node, error.shortText, at: BootClock.now())
             }
         }
     }
 
-    private func take(_ flight: Flight) throws(CommandFault) {
+    private func process(_ flight: PendingPoll) throws(CommandError) {
         let (node, client) = (flight.node, clients[flight.node])
         switch flight.kind {
         case .statistics:
             let report = try client.document(StatisticsReport.self, of: flight.exchange)
-            state.answered(node, report, at: SystemClock.now())
-            look(for: report.members, node)
+            state.received(node, report, at: BootClock.now())
+            discoverMembers(for: report.members, node)
         case .status:
-            state.answered(node, try client.document(StatusReport.self, of: flight.exchange))
-        case .hot: state.answered(node, try client.document(HotReport.self, of: flight.exchange))
+            state.received(node, try client.document(StatusReport.self, of: flight.exchange))
+        case .hot: state.received(node, try client.document(HotReport.self, of: flight.exchange))
         case .purges:
             let page = try client.document(ReceiptReport.Page.self, of: flight.exchange)
-            state.answered(node, page.purges)
-        case .guess(let id, let found):
+            state.received(node, page.purges)
+        case .discovery(let id, let found):
             let report = try found.document(StatusReport.self, of: flight.exchange)
-            guard report.node == id, !clients.contains(where: { $0.place == found.place })
+            guard report.node == id, !clients.contains(where: { $0.endpoint == found.endpoint })
             else { return }
             clients.append(found)
-            state.found(id, at: "\(found.place)")
+            state.memberDiscovered(id, at: "\(found.endpoint)")
         }
     }
 
@@ -169,38 +171,38 @@ final class TopWatch {
 
     /// Asks members for themselves at their hosts, at the port of the node that was named; each
     /// once.
-    private func look(for members: [MemberRow], _ node: Int) {
-        guard let guessedPort, clients.count < 64 else { return }
+    private func discoverMembers(for members: [MemberDocument], _ node: Int) {
+        guard let discoveryPort, clients.count < 64 else { return }
         let known = Set(state.nodes.compactMap(\.id))
         for member in members where !member.isSelf && member.state == "alive" {
-            guard !known.contains(member.node), !guessed.contains(member.node),
-                let address = AskedPlace(member.address, defaultPort: guessedPort),
-                address.host != clients[0].place.host, !address.host.hasPrefix("127.")
+            guard !known.contains(member.node), !probedMembers.contains(member.node),
+                let address = NodeEndpoint(member.address, defaultPort: discoveryPort),
+                address.host != clients[0].endpoint.host, !address.host.hasPrefix("127.")
             else { continue }
-            guessed.insert(member.node)
-            let place = AskedPlace(host: address.host, port: guessedPort)
-            let client = clients[0].asking(place)
-            flights.append(
-                Flight(
-                    node: node, kind: .guess(member.node, client),
-                    exchange: client.begin(NodeClient.question(.getStatus))))
+            probedMembers.insert(member.node)
+            let place = NodeEndpoint(host: address.host, port: discoveryPort)
+            let client = clients[0].unauthenticated(place)
+            pending.append(
+                PendingPoll(
+                    node: node, kind: .discovery(member.node, client),
+                    exchange: client.start(NodeClient.request(.getStatus))))
         }
     }
 
     // MARK: For programs
 
     /// Asks all once, and gives a line of JSON for each.
-    func lines() -> [String] {
-        setNext()
-        let exchanges = clients.map { $0.begin(NodeClient.question(.getStatistics)) }
+    func jsonLines() -> [String] {
+        scheduleNextPoll()
+        let exchanges = clients.map { $0.start(NodeClient.request(.getStatistics)) }
         Exchange.advance(exchanges)
         return zip(clients, exchanges).map { client, exchange in
-            let at = JSON.text("\(client.place)").line
-            do throws(CommandFault) {
-                let answer = try client.answer(of: exchange)
-                return "{\"at\":\(at),\"statistics\":\(answer.jsonLine)}"
+            let at = JSON.text("\(client.endpoint)").compactText
+            do throws(CommandError) {
+                let response = try client.response(of: exchange)
+                return "{\"at\":\(at),\"statistics\":\(response.jsonLine)}"
             } catch {
-                return "{\"at\":\(at),\"fault\":\(JSON.text(error.shortText).line)}"
+                return "{\"at\":\(at),\"fault\":\(JSON.text(error.shortText).compactText)}"
             }
         }
     }

@@ -5,10 +5,10 @@ import Ground
 ///
 /// Nodes of one cluster trust each other, so that nobody looks for two states with one digest; by
 /// chance one in 2^64 comparisons of different states takes them for the same.
-enum ExchangeDigest {
+enum ReplicationDigest {
     private static let seed: UInt64 = 0x6E75_7468_6174_6368
 
-    static func of(_ catchUp: CatchUp, _ standing: CountStanding?) -> UInt64 {
+    static func of(_ catchUp: CatchUpTarget, _ standing: VoterConfiguration?) -> UInt64 {
         var hash = XXH64(seed: seed)
         for positions in [catchUp.positions, catchUp.retired] {
             var writer = StructureWriter()

@@ -7,7 +7,7 @@ package import Ground
 /// It stays with its nominee as long as that one nominates itself; so of two that would open a
 /// cluster one lacks somebody. Nothing here makes two clusters one: the rule is what keeps there
 /// from being two.
-package struct Formation: Hashable, Sendable {
+package struct ClusterFormation: Hashable, Sendable {
     /// Under what a newcomer may open a cluster.
     package enum Rule: Hashable, Sendable {
         /// Not at all, as long as others may be somewhere.
@@ -17,7 +17,7 @@ package struct Formation: Hashable, Sendable {
         /// When of so many nodes that are expected more than half are here and nominate it.
         case majority(of: Int)
         /// The operator says that this node is the cluster.
-        case ordered
+        case operatorOrdered
     }
 
     package var rule = Rule.never
@@ -27,8 +27,10 @@ package struct Formation: Hashable, Sendable {
 
     /// Takes in who is here, with what each has said last, nil if nothing yet; true if `own`, which
     /// follows no count, is to open a cluster.
-    package mutating func review(own: NodeID, others: [(node: NodeID, view: CountView?)]) -> Bool {
-        let newcomers = others.filter { $0.view?.standing == nil }
+    package mutating func evaluate(own: NodeID, others: [(node: NodeID, view: VoterSetView?)])
+        -> Bool
+    {
+        let newcomers = others.filter { $0.view?.configuration == nil }
         let isNominatedByItself = newcomers.contains {
             $0.node == nominee && $0.view?.nominee == nominee
         }
@@ -42,7 +44,7 @@ package struct Formation: Hashable, Sendable {
         case .never: false
         case .unanimous: nominee == own && votes == others.count
         case .majority(let count): nominee == own && (votes + 1) * 2 > count
-        case .ordered: true
+        case .operatorOrdered: true
         }
     }
 
@@ -51,8 +53,8 @@ package struct Formation: Hashable, Sendable {
     ///
     /// A set that has come so far has as many members or has changed often enough to have had them;
     /// or the operator has opened its line.
-    package func isFormed(_ set: CountedSet) -> Bool {
-        guard case .majority(let count) = rule, set.line.recovery == 0 else { return true }
+    package func isLargeEnough(_ set: VoterSet) -> Bool {
+        guard case .majority(let count) = rule, set.lineage.recovery == 0 else { return true }
         let least = count / 2 + 1
         return set.members.count >= least || set.generation > UInt64(2 * least)
     }

@@ -1,97 +1,106 @@
 import Ground
 
 /// From the log to the fence and back, until nothing more follows.
-extension InvalidationExchange {
-    mutating func tell(_ event: FenceEvent, _ now: Instant, _ dice: inout Dice) {
-        keeper.handle(event, now: now, using: &dice)
+extension InvalidationReplication {
+    mutating func notifyFence(_ event: FenceEvent, _ now: Instant, _ dice: inout SplitMix64) {
+        fenceCoordinator.handle(event, now: now, using: &dice)
     }
 
     /// Does all that follows, until nothing does.
-    mutating func finish(
-        _ now: Instant, _ dice: inout Dice, _ effects: inout [InvalidationEffect]
+    mutating func runToCompletion(
+        _ now: Instant, _ dice: inout SplitMix64, _ effects: inout [InvalidationEffect]
     ) {
-        form(now, &dice)
+        bootstrapIfDue(now, &dice)
         repeat {
-            carry(now, &dice)
-            followCount(now, &effects)
-            followRecovery(&effects)
-            number(now, &effects)
-        } while !log.news.isEmpty
-        put(now, &effects)
+            forwardLogOutput(now, &dice)
+            updateLogVoters(now, &effects)
+            recoveryAdopted(&effects)
+            issueConsensusRecords(now, &effects)
+        } while !log.output.isEmpty
+        emitOutput(now, &effects)
     }
 
     /// Tells the fence what the log has done.
-    mutating func carry(_ now: Instant, _ dice: inout Dice) {
-        while !log.news.isEmpty {
-            let (applied, events) = log.takeNews()
+    mutating func forwardLogOutput(_ now: Instant, _ dice: inout SplitMix64) {
+        while !log.output.isEmpty {
+            let (applied, events) = log.takeOutput()
             let positions = applied.sorted().compactMap { log.appliedPosition(of: $0) }
-            if !positions.isEmpty { tell(.applied(positions), now, &dice) }
-            for event in events { tell(event, now, &dice) }
+            if !positions.isEmpty { notifyFence(.positionsApplied(positions), now, &dice) }
+            for event in events { notifyFence(event, now, &dice) }
         }
     }
 
-    mutating func followCount(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let members = keeper.counted.standing?.set.members ?? []
-        log.counted(members, now: now, effects: &effects)
+    mutating func updateLogVoters(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+        let members = fenceCoordinator.consensus.configuration?.set.members ?? []
+        log.votersChanged(members, now: now, effects: &effects)
     }
 
     /// Whoever leaves a line for one that the operator had opened may lack what was durable in some
     /// other: all that it holds is asked about once.
-    private mutating func followRecovery(_ effects: inout [InvalidationEffect]) {
-        guard let next = keeper.counted.standing?.set.line.recovery else { return }
-        let isTrusting = settings.fence.flaws.contains(.recoveryTrustsAll)
-        if (recovery ?? 0) < next, !isTrusting { log.makeAllUnknown(effects: &effects) }
-        recovery = next
+    private mutating func recoveryAdopted(_ effects: inout [InvalidationEffect]) {
+        guard let next = fenceCoordinator.consensus.configuration?.set.lineage.recovery else {
+            return
+        }
+        let isTrusting = settings.fence.mutations.contains(.recoveryTrustsStoredEntries)
+        if (followedRecovery ?? 0) < next, !isTrusting { log.markAllSoft(effects: &effects) }
+        followedRecovery = next
     }
 
     /// Gives records of the count their numbers; what there is no room for waits.
-    private mutating func number(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        while let record = keeper.news.records.first {
-            let invalidation = Invalidation(id: [], .count(record))
+    private mutating func issueConsensusRecords(
+        _ now: Instant, _ effects: inout [InvalidationEffect]
+    ) {
+        while let record = fenceCoordinator.output.records.first {
+            let invalidation = Invalidation(id: [], .consensus(record))
             let issuance = try? log.issue(invalidation, now: now, effects: &effects)
             guard issuance != .busy else { return }
-            keeper.news.records.removeFirst()
+            fenceCoordinator.output.records.removeFirst()
         }
     }
 
     /// Opens a cluster if this node follows none and it is for it to do so.
-    private mutating func form(_ now: Instant, _ dice: inout Dice) {
-        guard keeper.counted.standing == nil else { return }
-        let others = Set(log.members.present + keeper.reached).sorted()
-        let opens = formation.review(
-            own: keeper.own, others: others.map { ($0, keeper.counted.views[$0]) })
-        if opens { tell(.opens(byOrder: formation.rule == .ordered), now, &dice) }
+    private mutating func bootstrapIfDue(_ now: Instant, _ dice: inout SplitMix64) {
+        guard fenceCoordinator.consensus.configuration == nil else { return }
+        let others = Set(log.members.liveMembers + fenceCoordinator.reachableMembers).sorted()
+        let opens = formation.evaluate(
+            own: fenceCoordinator.own,
+            others: others.map { ($0, fenceCoordinator.consensus.views[$0]) })
+        if opens {
+            notifyFence(
+                .bootstrapRequested(byOperator: formation.rule == .operatorOrdered), now, &dice)
+        }
     }
 
     /// What this node says of the count.
-    func view(at now: Instant) -> CountView {
-        var view = keeper.view(at: now).view
-        if view.standing == nil { view.nominee = formation.nominee }
+    func view(at now: Instant) -> VoterSetView {
+        var view = fenceCoordinator.view(at: now).view
+        if view.configuration == nil { view.nominee = formation.nominee }
         return view
     }
 
     /// Appends what follows for others, and for the disk.
-    private mutating func put(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let counted = keeper.counted
+    private mutating func emitOutput(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+        let counted = fenceCoordinator.consensus
         // What a line is left for is on disk before it is followed after a restart.
-        if counted.hasJoined, !counted.hasMemory(of: remembered) {
-            log.writes.add(.memory(counted.memory))
-            remembered = counted
+        if counted.hasJoined, !counted.hasMemory(of: persistedConsensus) {
+            log.writes.add(.consensusState(counted.persistentState))
+            persistedConsensus = counted
         }
-        if let contradiction = counted.contradiction, contradiction != told {
-            effects.append(.contradiction(contradiction))
+        if let contradiction = counted.conflict, contradiction != reportedConflict {
+            effects.append(.reportConflict(contradiction))
         }
-        told = counted.contradiction
+        reportedConflict = counted.conflict
         log.flush(now, &effects)
-        let (view, members) = (view(at: now), log.recordedMembers)
+        let (view, members) = (view(at: now), log.knownMembers)
         for (positions, nodes) in log.takeConfirmations() {
-            effects.append(.send(.confirm(positions, members: members, view: view), to: nodes))
+            effects.append(.send(.confirmation(positions, members: members, view: view), to: nodes))
         }
-        for question in keeper.news.questions.takeAll() {
-            effects.append(.send(.round(question.round, digest: digest), to: question.members))
+        for question in fenceCoordinator.output.roundRequests.takeAll() {
+            effects.append(
+                .send(.roundRequest(question.round, digest: digest), to: question.members))
         }
-        guard window != published else { return }
-        published = window
-        effects.append(.window(published))
+        guard window != publishedWindow else { return }
+        publishedWindow = window
+        effects.append(.publishWindow(publishedWindow))
     }
 }

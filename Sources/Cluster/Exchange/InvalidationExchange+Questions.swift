@@ -1,19 +1,22 @@
 package import Ground
 
 /// What the shell may ask at any time.
-extension InvalidationExchange {
-    package var node: NodeID { keeper.own }
+extension InvalidationReplication {
+    package var node: NodeID { fenceCoordinator.own }
     package var process: ProcessID { log.process }
 
-    /// When ``ExchangeEvent/ticked`` is wanted; changes with every event.
-    package var nextTick: Instant { min(log.nextTick, keeper.nextTick) }
+    /// When ``ReplicationEvent/ticked`` is wanted; changes with every event.
+    package var nextTick: Instant { min(log.nextTick, fenceCoordinator.nextTick) }
 
     /// Until when this node may serve what is fresh.
     package var window: FenceWindow {
-        guard settings.fence.fence != nil, let set = standing?.set, !formation.isFormed(set) else {
-            return keeper.window
+        guard settings.fence.duration != nil, let set = voterConfiguration?.set,
+            !formation.isLargeEnough(set)
+        else {
+            return fenceCoordinator.window
         }
-        return FenceWindow(closedAt: min(published.closedAt, keeper.window.closedAt))
+        return FenceWindow(
+            closedAt: min(publishedWindow.closedAt, fenceCoordinator.window.closedAt))
     }
 
     /// The count of invalidations applied since the start: of the stamp of a request that begins.
@@ -22,52 +25,57 @@ extension InvalidationExchange {
     package var unsyncedBytes: Int { log.unsyncedBytes }
 
     /// What is synced here without a gap: for gossip.
-    package var positions: [StreamPosition] { log.positions }
+    package var syncedPositions: [StreamPosition] { log.syncedPositions }
 
     /// `node` has told of something that this node lacks: what it asks is answered *behind*.
     package func isBehind(_ node: NodeID) -> Bool { log.lags(behind: node) }
 
     /// How far the record has come; nil if it is not held.
-    package func receipt(of name: RecordName) -> Receipt? {
+    package func receipt(of name: RecordID) -> Receipt? {
         var receipt = log.receipt(of: name)
-        if settings.fence.fence == nil { receipt?.boundedAt = nil }
-        receipt?.isCompanyKnown = isCompanyKnown
+        if settings.fence.duration == nil { receipt?.boundedAt = nil }
+        receipt?.isMembershipComplete = isMembershipComplete
         return receipt
     }
 
     /// Everybody who can serve is in this node's receipts.
-    package var isCompanyKnown: Bool { !keeper.mayLackSomebody }
+    package var isMembershipComplete: Bool { !fenceCoordinator.mayHaveUnknownNodes }
 
     /// The record that is held with this client's id.
-    package func record(withID id: [UInt8]) -> RecordName? { log.record(withID: id) }
+    package func record(withClientID id: [UInt8]) -> RecordID? { log.record(withClientID: id) }
 
     /// The purges that this node took in last, at most `countMax`, the newest first.
-    package func lastPurges(_ countMax: Int) -> [RecordName] { log.lastPurges(countMax) }
+    package func lastPurges(_ countMax: Int) -> [RecordID] { log.lastPurges(countMax) }
 
     /// How many of this node's records somebody has yet to confirm.
-    package var receiptsPending: UInt64 { log.receiptsPending }
+    package var pendingReceiptCount: UInt64 { log.pendingReceiptCount }
 
     /// How many invalidations are synced here that `node` has not confirmed.
     package func lag(of node: NodeID) -> UInt64 { log.lag(of: node) }
 
     /// The record, if it is held.
-    package func record(_ name: RecordName) -> InvalidationRecord? { log.record(name) }
+    package func record(_ name: RecordID) -> InvalidationRecord? { log.record(name) }
 
     /// The counted set that this node follows, if any.
-    package var standing: CountStanding? { keeper.counted.standing }
+    package var voterConfiguration: VoterConfiguration? { fenceCoordinator.consensus.configuration }
     /// This node is a member of a set that is settled.
-    package var isCounted: Bool {
-        keeper.counted.isCounted && keeper.counted.standing?.isSettled == true
+    package var isVoter: Bool {
+        fenceCoordinator.consensus.isVoter
+            && fenceCoordinator.consensus.configuration?.isSettled == true
     }
-    package var contradiction: CountedMembers.Contradiction? { keeper.counted.contradiction }
+    package var conflict: VoterSetConsensus.Conflict? { fenceCoordinator.consensus.conflict }
     /// What has to outlive a restart, now.
-    package var memory: CountedMembers.Memory { keeper.counted.memory }
+    package var persistentState: VoterSetConsensus.PersistentState {
+        fenceCoordinator.consensus.persistentState
+    }
 
     /// Counted and connected members and this node, by id.
-    package func table(at now: Instant) -> [FenceKeeper.Line] { keeper.table(at: now) }
+    package func memberStatuses(at now: Instant) -> [FenceCoordinator.MemberStatus] {
+        fenceCoordinator.memberStatuses(at: now)
+    }
 
     /// This node has left by its own word, or will not; it may stop.
-    package var isLeaveOver: Bool { keeper.isLeaveOver }
+    package var isLeaveComplete: Bool { fenceCoordinator.isLeaveComplete }
 
     package var heldCount: Int { log.heldCount }
 }

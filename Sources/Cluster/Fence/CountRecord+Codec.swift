@@ -1,7 +1,7 @@
 import Ground
 
 /// Ballots, votes and records of the count in bytes: structures, read as strictly as sets.
-extension CountBallot {
+extension Ballot {
     private enum Tag {
         static let without: UInt16 = 1
     }
@@ -10,14 +10,14 @@ extension CountBallot {
 
     /// The structure's bytes.
     ///
-    /// - Throws: ``InvalidationFault/tooLong`` for more members than ``CountedSet/membersMax``.
+    /// - Throws: ``InvalidationFault/tooLong`` for more members than ``VoterSet/membersMax``.
     package func bytes() throws(InvalidationFault) -> [UInt8] {
-        guard without.count <= CountedSet.membersMax else { throw .tooLong }
+        guard excluded.count <= VoterSet.membersMax else { throw .tooLong }
         var writer = StructureWriter()
         writer.put(round)
-        writer.put(owner)
+        writer.put(proposer)
         writer.endFixedPart()
-        writer.putField(Tag.without, list: without)
+        writer.putField(Tag.without, list: excluded)
         return writer.bytes
     }
 
@@ -26,22 +26,22 @@ extension CountBallot {
     /// - Throws: what is wrong with it.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
-    ) throws(PeerFault) -> CountBallot {
-        var fields = try OnceFields(
+    ) throws(PeerFault) -> Ballot {
+        var fields = try UniqueFields(
             bytes, fixedBytes: fixedBytes, in: kind, Tag.without...Tag.without)
         let round = bytes.little64(at: 2)
-        guard (1...CountedSet.countMax).contains(round) else { throw .malformed(kind) }
-        var ballot = CountBallot(round: round, owner: NodeID(bytes, at: 10))
+        guard (1...VoterSet.generationMax).contains(round) else { throw .malformed(kind) }
+        var ballot = Ballot(round: round, proposer: NodeID(bytes, at: 10))
         while let field = try fields.next(bytes) {
-            ballot.without = try fields.structure.list(
-                bytes, field, countMax: CountedSet.membersMax)
-            guard ballot.without.isAscending else { throw .malformed(kind) }
+            ballot.excluded = try fields.structure.list(
+                bytes, field, countMax: VoterSet.membersMax)
+            guard ballot.excluded.isAscending else { throw .malformed(kind) }
         }
         return ballot
     }
 }
 
-extension CountVote {
+extension Vote {
     private enum Tag {
         static let ballot: UInt16 = 1
         static let change: UInt16 = 2
@@ -63,9 +63,9 @@ extension CountVote {
     /// - Throws: what is wrong with it.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
-    ) throws(PeerFault) -> CountVote {
-        var fields = try OnceFields(bytes, fixedBytes: 2, in: kind, Tag.ballot...Tag.change)
-        var (ballot, change): (CountBallot?, CountChange?)
+    ) throws(PeerFault) -> Vote {
+        var fields = try UniqueFields(bytes, fixedBytes: 2, in: kind, Tag.ballot...Tag.change)
+        var (ballot, change): (Ballot?, VoterSetChange?)
         while let field = try fields.next(bytes) {
             switch field.tag {
             case Tag.ballot: ballot = try .read(bytes.extracting(field.range), in: kind)
@@ -73,11 +73,11 @@ extension CountVote {
             }
         }
         guard let ballot, let change else { throw .malformed(kind) }
-        return CountVote(ballot: ballot, change: change)
+        return Vote(ballot: ballot, change: change)
     }
 }
 
-extension CountRecord {
+extension ConsensusRecord {
     private enum Kind: UInt8 {
         case joined = 1
         case promise = 2
@@ -99,7 +99,7 @@ extension CountRecord {
     private static let fixedBytes = 20
     /// The most positions that a vote names, so that it fits in a record: as many streams as a log
     /// has.
-    package static let holdsMax = 1_280
+    package static let positionsMax = 1_280
 
     /// The structure's bytes; they fit in a record of the log.
     ///
@@ -122,7 +122,7 @@ extension CountRecord {
         case .joined(let previous?): writer.putField(Tag.previous, try previous.bytes())
         case .promise(let voted?): writer.putField(Tag.voted, try voted.bytes())
         case .vote(let change, let holds):
-            guard holds.count <= Self.holdsMax else { throw .tooLong }
+            guard holds.count <= Self.positionsMax else { throw .tooLong }
             writer.putField(Tag.change, try change.bytes())
             writer.putField(Tag.holds, list: holds)
         case .joined(nil), .promise(nil): break
@@ -135,11 +135,11 @@ extension CountRecord {
     /// - Throws: what is wrong with it; a kind of a later version is, too.
     package static func read(
         _ bytes: Span<UInt8>, in frame: PeerFrameKind
-    ) throws(PeerFault) -> CountRecord {
-        var fields = try OnceFields(
+    ) throws(PeerFault) -> ConsensusRecord {
+        var fields = try UniqueFields(
             bytes, fixedBytes: fixedBytes, in: frame, Tag.base...Tag.holds)
-        var (base, previous): (CountedSet?, CountedSet?)
-        var (ballot, voted, change): (CountBallot?, CountVote?, CountChange?)
+        var (base, previous): (VoterSet?, VoterSet?)
+        var (ballot, voted, change): (Ballot?, Vote?, VoterSetChange?)
         var holds: [StreamPosition]?
         while let field = try fields.next(bytes) {
             let value = bytes.extracting(field.range)
@@ -149,20 +149,20 @@ extension CountRecord {
             case Tag.previous: previous = try .read(value, in: frame)
             case Tag.voted: voted = try .read(value, in: frame)
             case Tag.change: change = try .read(value, in: frame)
-            default: holds = try fields.structure.list(bytes, field, countMax: holdsMax)
+            default: holds = try fields.structure.list(bytes, field, countMax: positionsMax)
             }
         }
         guard let kind = Kind(rawValue: bytes[2]), let base, let ballot else {
             throw .malformed(frame)
         }
-        let body: Body
+        let body: Payload
         switch (kind, previous, voted, change, holds) {
         case (.joined, let previous, nil, nil, nil): body = .joined(previous: previous)
         case (.promise, nil, let voted, nil, nil): body = .promise(voted: voted)
-        case (.vote, nil, nil, let change?, let holds): body = .vote(change, holds: holds ?? [])
+        case (.vote, nil, nil, let change?, let holds): body = .vote(change, synced: holds ?? [])
         default: throw .malformed(frame)
         }
-        return CountRecord(
+        return ConsensusRecord(
             base: base, member: NodeID(bytes, at: 4), ballot: ballot, body: body)
     }
 }

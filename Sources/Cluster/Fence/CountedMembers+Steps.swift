@@ -1,81 +1,83 @@
 package import Ground
 
 /// From one counted set to the next.
-extension CountedMembers {
+extension VoterSetConsensus {
     /// Takes over what somebody else knows to be decided, if it is news.
-    mutating func follow(_ theirs: CountStanding, isNewborn: Bool, now: Instant) {
-        guard let ours = standing else { return adopt(theirs, now: now) }
-        guard ours.set.line.recovery == theirs.set.line.recovery else {
-            guard ours.set.line.recovery < theirs.set.line.recovery else { return }
-            contradiction = nil
+    mutating func adoptIfNewer(_ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant) {
+        guard let ours = configuration else { return adopt(theirs, now: now) }
+        guard ours.set.lineage.recovery == theirs.set.lineage.recovery else {
+            guard ours.set.lineage.recovery < theirs.set.lineage.recovery else { return }
+            conflict = nil
             return adopt(theirs, now: now)
         }
-        guard ours.set.opener == theirs.set.opener else {
-            return meet(theirs, isNewborn: isNewborn, now: now)
+        guard ours.set.founder == theirs.set.founder else {
+            return resolveForeignCluster(theirs, isNewborn: isNewCluster, now: now)
         }
         if ours.set.generation < theirs.set.generation {
             adopt(theirs, now: now)
         } else if ours.set.generation == theirs.set.generation {
             guard ours.set == theirs.set else {
-                contradiction = contradiction ?? .twoSets(ours.set, theirs.set)
+                conflict = conflict ?? .conflictingVoterSets(ours.set, theirs.set)
                 return
             }
-            if theirs.isSettled { learnSettled(theirs.set, now: now) }
+            if theirs.isSettled { markSettled(theirs.set, now: now) }
         }
     }
 
     /// Two clusters meet: one that is nobody but its opener gives itself up.
-    private mutating func meet(_ theirs: CountStanding, isNewborn: Bool, now: Instant) {
-        guard let ours = standing?.set else { return }
-        switch (self.isNewborn, isNewborn) {
+    private mutating func resolveForeignCluster(
+        _ theirs: VoterConfiguration, isNewborn: Bool, now: Instant
+    ) {
+        guard let ours = configuration?.set else { return }
+        switch (self.isNewCluster, isNewborn) {
         case (false, false):
-            contradiction = contradiction ?? .twoClusters(ours, theirs.set)
+            conflict = conflict ?? .separateClusters(ours, theirs.set)
         case (true, false): adopt(theirs, now: now)
         case (false, true): return
         case (true, true):
-            if theirs.set.opener < ours.opener { adopt(theirs, now: now) }
+            if theirs.set.founder < ours.founder { adopt(theirs, now: now) }
         }
     }
 
-    mutating func adopt(_ next: CountStanding, now: Instant) {
+    mutating func adopt(_ next: VoterConfiguration, now: Instant) {
         let isNextStep =
-            next.set.line == standing?.set.line
-            && next.set.generation == (standing?.set.generation ?? 0) + 1
+            next.set.lineage == configuration?.set.lineage
+            && next.set.generation == (configuration?.set.generation ?? 0) + 1
         if isNextStep, let settledAt {
-            since = settledAt
-            before = standing?.set
+            jointSince = settledAt
+            previousSet = configuration?.set
         } else {
-            since = now
-            before = next.previous
+            jointSince = now
+            previousSet = next.previous
         }
         settledAt = next.isSettled ? now : nil
         adoptedAt = now
-        standing = next
-        promised = nil
-        voted = nil
-        attempt = nil
+        configuration = next
+        promisedBallot = nil
+        acceptedVote = nil
+        proposal = nil
         hasRepeatedVote = false
         dropOldRecords()
-        recallOwn()
+        restoreOwnVotes()
     }
 
     /// Counts the votes; a change that a majority has voted for in one ballot is in force.
-    mutating func decide(now: Instant) {
-        if let set = standing?.set {
+    mutating func tallyVotes(now: Instant) {
+        if let set = configuration?.set {
             for cast in votes(on: set) {
                 guard let vote = cast.first, let change = vote.vote?.change,
-                    set.isMajority(cast.map(\.member), without: vote.ballot.without),
-                    let next = set.changed(by: change)
+                    set.isMajority(cast.map(\.member), excluding: vote.ballot.excluded),
+                    let next = set.applying(by: change)
                 else { continue }
-                adopt(CountStanding(next, after: set), now: now)
+                adopt(VoterConfiguration(next, after: set), now: now)
                 break
             }
         }
-        settle(now: now)
+        updateSettled(now: now)
     }
 
     /// By ballot.
-    private func votes(on base: CountedSet) -> [[CountRecord]] {
+    private func votes(on base: VoterSet) -> [[ConsensusRecord]] {
         let votes = records.filter { $0.base == base && $0.vote != nil }
         return Set(votes.map(\.ballot)).sorted().map { ballot in
             votes.filter { $0.ballot == ballot }
@@ -87,14 +89,14 @@ extension CountedMembers {
     ///
     /// It is once votes of one ballot, by a majority of the set before, name nothing that a
     /// majority of the set has not synced. Others in that ballot may name what is lost.
-    package mutating func settle(without gone: [NodeID] = [], now: Instant) {
-        guard let standing, let base = standing.previous else { return }
-        let holders = standing.set.members.filter { !gone.contains($0) }
+    package mutating func updateSettled(excluding gone: [NodeID] = [], now: Instant) {
+        guard let configuration, let base = configuration.previous else { return }
+        let holders = configuration.set.members.filter { !gone.contains($0) }
         var common: [ProcessID: UInt64] = [:]
         /// How far a majority is in a stream.
         func count(of process: ProcessID) -> UInt64 {
             if let count = common[process] { return count }
-            let counts = holders.map { holdings[$0]?.count(of: process) ?? 0 }.sorted(by: >)
+            let counts = holders.map { syncedPositions[$0]?.count(of: process) ?? 0 }.sorted(by: >)
             let count = counts.isEmpty ? 0 : counts[counts.count / 2]
             common[process] = count
             return count
@@ -104,14 +106,14 @@ extension CountedMembers {
                 guard case .vote(_, let holds) = record.body else { return false }
                 return holds.allSatisfy { $0.count <= count(of: $0.process) }
             }
-            return base.isMajority(held.map(\.member), without: cast[0].ballot.without)
+            return base.isMajority(held.map(\.member), excluding: cast[0].ballot.excluded)
         }
-        if isSettled { learnSettled(standing.set, now: now) }
+        if isSettled { markSettled(configuration.set, now: now) }
     }
 
-    mutating func learnSettled(_ set: CountedSet, now: Instant) {
-        guard standing?.set == set, standing?.isSettled == false else { return }
-        standing?.previous = nil
+    mutating func markSettled(_ set: VoterSet, now: Instant) {
+        guard configuration?.set == set, configuration?.isSettled == false else { return }
+        configuration?.previous = nil
         settledAt = now
         dropOldRecords()
     }

@@ -5,7 +5,7 @@ import Ground
 ///
 /// What is read is strict: a known field that comes twice, or a list that is empty or too long, is
 /// a fault, for a set that was misread would be another set.
-extension CountedSet {
+extension VoterSet {
     private enum Tag {
         static let members: UInt16 = 1
         static let recovery: UInt16 = 2
@@ -20,10 +20,10 @@ extension CountedSet {
         guard members.count <= Self.membersMax else { throw .tooLong }
         var writer = StructureWriter()
         writer.put(generation)
-        writer.put(opener)
+        writer.put(founder)
         writer.endFixedPart()
         writer.putField(Tag.members, list: members)
-        if line.recovery > 0 { writer.putField(Tag.recovery, fixed: line.recovery) }
+        if lineage.recovery > 0 { writer.putField(Tag.recovery, value: lineage.recovery) }
         return writer.bytes
     }
 
@@ -32,8 +32,8 @@ extension CountedSet {
     /// - Throws: what is wrong with it.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
-    ) throws(PeerFault) -> CountedSet {
-        var fields = try OnceFields(
+    ) throws(PeerFault) -> VoterSet {
+        var fields = try UniqueFields(
             bytes, fixedBytes: fixedBytes, in: kind, Tag.members...Tag.recovery)
         var members: [NodeID]?
         var recovery: UInt64?
@@ -48,8 +48,8 @@ extension CountedSet {
             }
         }
         let generation = bytes.little64(at: 2)
-        guard generation <= countMax, recovery ?? 0 <= countMax, let members,
-            let set = CountedSet(
+        guard generation <= generationMax, recovery ?? 0 <= generationMax, let members,
+            let set = VoterSet(
                 opener: NodeID(bytes, at: 10), recovery: recovery ?? 0, generation: generation,
                 members: members)
         else { throw .malformed(kind) }
@@ -61,10 +61,10 @@ extension CountedSet {
     package static let membersMax = 384
     /// The greatest generation, and the greatest round of a ballot, that is taken: counting on from
     /// there cannot overflow.
-    static let countMax: UInt64 = 1 << 62
+    static let generationMax: UInt64 = 1 << 62
 }
 
-extension CountStanding {
+extension VoterConfiguration {
     private enum Tag {
         static let set: UInt16 = 1
         static let previous: UInt16 = 2
@@ -86,9 +86,9 @@ extension CountStanding {
     /// - Throws: what is wrong with it.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
-    ) throws(PeerFault) -> CountStanding {
-        var fields = try OnceFields(bytes, fixedBytes: 2, in: kind, Tag.set...Tag.previous)
-        var (set, previous): (CountedSet?, CountedSet?)
+    ) throws(PeerFault) -> VoterConfiguration {
+        var fields = try UniqueFields(bytes, fixedBytes: 2, in: kind, Tag.set...Tag.previous)
+        var (set, previous): (VoterSet?, VoterSet?)
         while let field = try fields.next(bytes) {
             switch field.tag {
             case Tag.set: set = try .read(bytes.extracting(field.range), in: kind)
@@ -96,11 +96,11 @@ extension CountStanding {
             }
         }
         guard let set else { throw .malformed(kind) }
-        return CountStanding(set, after: previous)
+        return VoterConfiguration(set, after: previous)
     }
 }
 
-extension CountChange {
+extension VoterSetChange {
     private enum Kind: UInt8 {
         case count = 1
         case forget = 2
@@ -114,14 +114,14 @@ extension CountChange {
 
     /// The structure's bytes.
     ///
-    /// - Throws: ``InvalidationFault/tooLong`` for more than ``CountedSet/membersMax``.
+    /// - Throws: ``InvalidationFault/tooLong`` for more than ``VoterSet/membersMax``.
     package func bytes() throws(InvalidationFault) -> [UInt8] {
         let (kind, nodes) =
             switch self {
-            case .count(let node): (Kind.count, [node])
-            case .forget(let nodes): (Kind.forget, nodes)
+            case .add(let node): (Kind.count, [node])
+            case .remove(let nodes): (Kind.forget, nodes)
             }
-        guard nodes.count <= CountedSet.membersMax else { throw .tooLong }
+        guard nodes.count <= VoterSet.membersMax else { throw .tooLong }
         var writer = StructureWriter()
         writer.put(kind.rawValue)
         writer.put(UInt8(0))
@@ -135,17 +135,17 @@ extension CountChange {
     /// - Throws: what is wrong with it.
     package static func read(
         _ bytes: Span<UInt8>, in frame: PeerFrameKind
-    ) throws(PeerFault) -> CountChange {
-        var fields = try OnceFields(
+    ) throws(PeerFault) -> VoterSetChange {
+        var fields = try UniqueFields(
             bytes, fixedBytes: fixedBytes, in: frame, Tag.nodes...Tag.nodes)
         var nodes: [NodeID]?
         while let field = try fields.next(bytes) {
-            nodes = try fields.structure.list(bytes, field, countMax: CountedSet.membersMax)
+            nodes = try fields.structure.list(bytes, field, countMax: VoterSet.membersMax)
         }
         guard let nodes, nodes.isAscending else { throw .malformed(frame) }
         switch Kind(rawValue: bytes[2]) {
-        case .count where nodes.count == 1: return .count(nodes[0])
-        case .forget: return .forget(nodes)
+        case .count where nodes.count == 1: return .add(nodes[0])
+        case .forget: return .remove(nodes)
         default: throw .malformed(frame)
         }
     }

@@ -11,79 +11,79 @@ package struct Fence: Sendable {
     package struct Settings: Hashable, Sendable {
         /// How long after a purge is durable at a majority nobody serves what it covers; nil is
         /// `off`: nobody is ever fenced, and nothing is promised.
-        package var fence: Interval? = .seconds(10)
+        package var duration: Interval? = .seconds(10)
         /// A counted member that says nothing to an unfenced node for so long is forgotten.
-        package var forgetAfter = Interval.seconds(3_600)
+        package var removeAfter = Interval.seconds(3_600)
         /// A change that is not decided after so long is tried again.
-        package var attemptPatience = Interval.seconds(2)
+        package var proposalTimeout = Interval.seconds(2)
         /// So much later than the member before it a member proposes what all of them see.
         package var proposalDelay = Interval.milliseconds(500)
         /// This node is in no cluster, and never will be.
-        package var isAlone = false
+        package var isSingleNode = false
         /// What is done wrong on purpose, for tests of those who are to find it.
-        package var flaws: Flaws = []
+        package var mutations: Mutations = []
 
         package init() {}
 
         /// For how long a contact counts; without a fence nothing hurries.
-        var span: Interval { fence ?? .seconds(60) }
+        var contactLifetime: Interval { duration ?? .seconds(60) }
     }
 
     /// Mistakes that a test can have made; no configuration leads here.
-    package struct Flaws: OptionSet, Hashable, Sendable {
+    package struct Mutations: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        package static let contactTimedFromAnswer = Flaws(rawValue: 1 << 0)
+        package static let contactTimedFromResponse = Mutations(rawValue: 1 << 0)
         /// Who was replaced by another of its name stays counted.
-        package static let namesakesStay = Flaws(rawValue: 1 << 1)
+        package static let replacedVotersStay = Mutations(rawValue: 1 << 1)
         /// Whoever leaves a line of sets for a recovered one goes on to trust what it holds.
-        package static let recoveryTrustsAll = Flaws(rawValue: 1 << 2)
+        package static let recoveryTrustsStoredEntries = Mutations(rawValue: 1 << 2)
         /// A majority can be forgotten by those that stay.
-        package static let majorityForgotten = Flaws(rawValue: 1 << 3)
+        package static let majorityRemoved = Mutations(rawValue: 1 << 3)
         /// An answer counts though what it names is not applied here.
-        package static let answerTrustedUnapplied = Flaws(rawValue: 1 << 4)
+        package static let responseTrustedBeforeApplied = Mutations(rawValue: 1 << 4)
     }
 
     /// Whose answers are needed.
-    package struct Demand: Hashable, Sendable {
-        package var set: [NodeID]
+    package struct QuorumRequirement: Hashable, Sendable {
+        package var voters: [NodeID]
         /// Contacts from then on prove something by a majority of ``set`` alone; nil until it is
         /// settled.
         package var settledAt: Instant?
         /// The set before, if a majority of both proves something: contacts from `since` on.
-        package var joint: Joint?
+        package var joint: JointSet?
 
-        package struct Joint: Hashable, Sendable {
+        package struct JointSet: Hashable, Sendable {
             package var members: [NodeID]
             package var since: Instant
         }
     }
 
-    private struct Waiting: Sendable {
+    private struct PendingContact: Sendable {
         var sentAt: Instant
-        var named: [StreamPosition]
+        var missing: [StreamPosition]
     }
 
     /// Answers of one member that wait for records; the last gives way.
-    private static let waitingMax = 4
+    private static let pendingContactsMax = 4
 
     package let settings: Settings
     let own: NodeID
     /// Open or closed, now and later.
     package private(set) var window: FenceWindow
     /// Since when it has been open without a break, as far as events tell; nil if it is not.
-    package private(set) var openSince: Instant?
+    package private(set) var currentSince: Instant?
     /// The newest that counts, by the instant of its question.
     private var contacts = SortedTable<NodeID, Instant>()
-    private var waiting = SortedTable<NodeID, [Waiting]>()
+    private var pendingContacts = SortedTable<NodeID, [PendingContact]>()
     /// Oldest first; older ones than a fence prove nothing any more.
     private var rounds: [(number: UInt64, sentAt: Instant)] = []
     private var nextRound: UInt64
-    private(set) var applied = KnownPositions()
+    private(set) var applied = PositionVector()
     /// What was proven stays so, whatever set the node learns of later.
     private var provenUntil = Instant.zero
 
@@ -93,9 +93,9 @@ package struct Fence: Sendable {
         self.settings = settings
         nextRound = firstRound
         window = FenceWindow(closedAt: now)
-        if settings.fence == nil {
+        if settings.duration == nil {
             window = FenceWindow(currentUntil: .distantFuture, closedAt: .distantFuture)
-            openSince = now
+            currentSince = now
         }
     }
 
@@ -104,7 +104,7 @@ package struct Fence: Sendable {
     /// The number to put on questions that are sent from `now` on: a new round's or, of one that
     /// has just begun, the same again.
     mutating func round(at now: Instant) -> UInt64 {
-        let fence = settings.span
+        let fence = settings.contactLifetime
         let freshness = Interval(nanoseconds: fence.nanoseconds / 16)
         if let last = rounds.last, last.sentAt <= now, now - last.sentAt < freshness {
             return last.number
@@ -114,7 +114,7 @@ package struct Fence: Sendable {
 
     /// A new round, whose questions are all sent after `now`.
     package mutating func beginRound(at now: Instant) -> UInt64 {
-        if let fence = settings.fence { rounds.removeAll { $0.sentAt + fence <= now } }
+        if let fence = settings.duration { rounds.removeAll { $0.sentAt + fence <= now } }
         if rounds.count >= 32 { rounds.removeFirst() }
         let number = nextRound
         nextRound &+= 1
@@ -123,51 +123,54 @@ package struct Fence: Sendable {
     }
 
     /// `member` has answered the question of a round: it has synced what is `named`.
-    package mutating func answered(
-        _ round: UInt64, by member: NodeID, named: [StreamPosition], now: Instant
+    package mutating func responseReceived(
+        _ round: UInt64, by member: NodeID, synced: [StreamPosition], now: Instant
     ) {
         let asked = rounds.first { $0.number == round }?.sentAt
-        guard let sentAt = settings.flaws.contains(.contactTimedFromAnswer) ? now : asked else {
+        guard let sentAt = settings.mutations.contains(.contactTimedFromResponse) ? now : asked
+        else {
             return
         }
-        let isTrusted = settings.flaws.contains(.answerTrustedUnapplied)
-        let missing = isTrusted ? [] : named.filter { !applied.covers($0) }
-        guard !missing.isEmpty else { return count(sentAt, of: member) }
+        let isTrusted = settings.mutations.contains(.responseTrustedBeforeApplied)
+        let missing = isTrusted ? [] : synced.filter { !applied.covers($0) }
+        guard !missing.isEmpty else { return recordContact(sentAt, of: member) }
         // The first is kept: with a purge in every answer the last would never be caught up with.
-        var line = waiting[member] ?? []
-        if line.count == Self.waitingMax { line.removeLast() }
-        line.append(Waiting(sentAt: sentAt, named: missing))
-        waiting[member] = line
+        var line = pendingContacts[member] ?? []
+        if line.count == Self.pendingContactsMax { line.removeLast() }
+        line.append(PendingContact(sentAt: sentAt, missing: missing))
+        pendingContacts[member] = line
     }
 
     /// Everything up to these positions is applied here: no decision that follows misses it.
     package mutating func applied(_ positions: [StreamPosition]) {
-        applied.take(positions)
-        for (member, line) in zip(waiting.keys, waiting.values) {
-            for answer in line where applied.covers(answer.named) {
-                count(answer.sentAt, of: member)
+        applied.merge(positions)
+        for (member, line) in zip(pendingContacts.keys, pendingContacts.values) {
+            for response in line where applied.covers(response.missing) {
+                recordContact(response.sentAt, of: member)
             }
-            let rest = line.filter { !applied.covers($0.named) }
-            waiting[member] = rest.isEmpty ? nil : rest
+            let rest = line.filter { !applied.covers($0.missing) }
+            pendingContacts[member] = rest.isEmpty ? nil : rest
         }
     }
 
     /// Nobody names the stream any more.
-    mutating func forget(_ process: ProcessID) {
-        applied.forget(process)
-        waiting.updateAll { _, line in
-            for index in line.indices { line[index].named.removeAll { $0.process == process } }
+    mutating func removeStream(_ process: ProcessID) {
+        applied.remove(process)
+        pendingContacts.updateAll { _, line in
+            for index in line.indices { line[index].missing.removeAll { $0.process == process } }
         }
     }
 
-    private mutating func count(_ sentAt: Instant, of member: NodeID) {
+    private mutating func recordContact(_ sentAt: Instant, of member: NodeID) {
         contacts[member] = max(contacts[member] ?? sentAt, sentAt)
     }
 
     /// Contacts with others than these are remembered no longer.
-    mutating func keepContacts(of members: Set<NodeID>) {
+    mutating func retainContacts(of members: Set<NodeID>) {
         for member in contacts.keys where !members.contains(member) { contacts[member] = nil }
-        for member in waiting.keys where !members.contains(member) { waiting[member] = nil }
+        for member in pendingContacts.keys where !members.contains(member) {
+            pendingContacts[member] = nil
+        }
     }
 
     /// When the last question was sent to `member` whose answer is applied here.
@@ -176,14 +179,14 @@ package struct Fence: Sendable {
     /// True if a question sent within the last fence was answered, and what it named is applied.
     package func isInContact(with member: NodeID, at now: Instant) -> Bool {
         guard member != own else { return true }
-        return contacts[member].map { now < $0 + settings.span } ?? false
+        return contacts[member].map { now < $0 + settings.contactLifetime } ?? false
     }
 
     // MARK: The window
 
     /// Moves the window to what is proven under `demand`, or was under a former one; nil closes it.
-    package mutating func update(_ demand: Demand?, now: Instant) {
-        guard let fence = settings.fence else { return }
+    package mutating func update(_ demand: QuorumRequirement?, now: Instant) {
+        guard let fence = settings.duration else { return }
         if demand == nil { provenUntil = .zero }
         var until = provenUntil
         if let start = demand.flatMap(provenStart) {
@@ -192,16 +195,16 @@ package struct Fence: Sendable {
             provenUntil = max(provenUntil, min(start, now) + fence)
             until = max(provenUntil, start + fence)
         }
-        if !window.isCurrent(at: now) { openSince = nil }
+        if !window.isCurrent(at: now) { currentSince = nil }
         window.move(to: until, now: now)
-        openSince = window.isCurrent(at: now) ? openSince ?? now : nil
+        currentSince = window.isCurrent(at: now) ? currentSince ?? now : nil
     }
 
     /// The latest instant before which nothing durable is missing here; nil if there is none.
-    private func provenStart(_ demand: Demand) -> Instant? {
-        var start = demand.settledAt.flatMap { majorityStart(demand.set, since: $0) }
+    private func provenStart(_ demand: QuorumRequirement) -> Instant? {
+        var start = demand.settledAt.flatMap { majorityStart(demand.voters, since: $0) }
         if let joint = demand.joint,
-            let first = majorityStart(demand.set, since: joint.since),
+            let first = majorityStart(demand.voters, since: joint.since),
             let second = majorityStart(joint.members, since: joint.since)
         {
             start = max(start ?? .zero, min(first, second))
@@ -210,7 +213,7 @@ package struct Fence: Sendable {
     }
 
     /// A majority of `members`, this node included, was asked from `since` on, and has answered.
-    func hasAnswers(of members: [NodeID], since: Instant) -> Bool {
+    func hasMajorityContact(of members: [NodeID], since: Instant) -> Bool {
         majorityStart(members, since: since) != nil
     }
 

@@ -1,81 +1,85 @@
 package import Ground
 
 /// Who is to be counted and forgotten.
-extension FenceKeeper {
+extension FenceCoordinator {
     /// When this node proposes what it wishes for, if nobody else has.
     var proposalDue: Instant? {
-        guard let wish, counted.attempt == nil else { return nil }
+        guard let plannedChange, consensus.proposal == nil else { return nil }
         // Nobody else wishes that.
-        if wish.change == .forget([own]) { return wish.since }
+        if plannedChange.change == .remove([own]) { return plannedChange.since }
         let delay = fence.settings.proposalDelay.nanoseconds
-        return wish.since + Interval(nanoseconds: delay * Int64(rank(at: wish.since)))
+        return plannedChange.since
+            + Interval(nanoseconds: delay * Int64(rank(at: plannedChange.since)))
     }
 
     /// Only an unfenced node proposes, and one change at a time.
-    mutating func propose(_ now: Instant, using dice: inout Dice) {
-        guard window.isCurrent(at: now), counted.isCounted, let change = dueChange(now) else {
-            wish = nil
+    mutating func propose(_ now: Instant, using dice: inout SplitMix64) {
+        guard window.isCurrent(at: now), consensus.isVoter, let change = nextChange(now) else {
+            plannedChange = nil
             return
         }
-        if wish?.change != change { wish = (change, now) }
-        guard counted.attempt == nil, let due = proposalDue, due <= now else { return }
-        let patience = fence.settings.attemptPatience
+        if plannedChange?.change != change { plannedChange = (change, now) }
+        guard consensus.proposal == nil, let due = proposalDue, due <= now else { return }
+        let patience = fence.settings.proposalTimeout
         let jitter = Int64.random(in: 0..<max(1, patience.nanoseconds), using: &dice)
         let end = now + patience + Interval(nanoseconds: jitter)
-        counted.attempt(change, until: end, issue: &news.records)
-        wish = nil
+        consensus.startProposal(change, until: end, records: &output.records)
+        plannedChange = nil
     }
 
     /// How many counted members that this node is in contact with come before it.
     private func rank(at now: Instant) -> Int {
-        let members = counted.standing?.set.members ?? []
+        let members = consensus.configuration?.set.members ?? []
         return members.count { $0 < own && fence.isInContact(with: $0, at: now) }
     }
 
     /// What has begun goes first, then leaving, forgetting and counting; each by id.
-    private mutating func dueChange(_ now: Instant) -> CountChange? {
-        guard let set = counted.standing?.set else { return nil }
-        goneByOrder.formIntersection(set.members)
-        if let change = counted.unfinished { return change }
-        if isLeaving, set.members.count > 1 { return .forget([own]) }
-        if let gone = set.members.first(where: { isGone($0, now) }) { return .forget([gone]) }
-        let newcomer = reached.first { isCaughtUp($0, with: set, now) }
-        return newcomer.map { .count($0) }
+    private mutating func nextChange(_ now: Instant) -> VoterSetChange? {
+        guard let set = consensus.configuration?.set else { return nil }
+        membersToForget.formIntersection(set.members)
+        if let change = consensus.undecidedChange { return change }
+        if isLeaving, set.members.count > 1 { return .remove([own]) }
+        if let gone = set.members.first(where: { isRemovalDue($0, now) }) { return .remove([gone]) }
+        let newcomer = reachableMembers.first { isCaughtUp($0, with: set, now) }
+        return newcomer.map { .add($0) }
     }
 
     /// Gone by its own word; or away while another node has its name; or silent for too long to a
     /// node that could hear: time in which this one was fenced, or stood still, counts against
     /// nobody.
-    private func isGone(_ member: NodeID, _ now: Instant) -> Bool {
+    private func isRemovalDue(_ member: NodeID, _ now: Instant) -> Bool {
         guard member != own else { return false }
         // Told to stop while it was being counted, it may have gone before it was.
-        if departed.contains(member) || goneByOrder.contains(member) { return true }
+        if leftMembers.contains(member) || membersToForget.contains(member) { return true }
         let isReplaced =
-            !reached.contains(member) && ([own] + reached).contains(where: member.isNamesake)
-        if isReplaced, !fence.settings.flaws.contains(.namesakesStay) { return true }
-        guard let openSince = fence.openSince else { return false }
-        let since = max(heardAt[member] ?? openSince, openSince)
-        return now - since >= fence.settings.forgetAfter
+            !reachableMembers.contains(member)
+            && ([own] + reachableMembers).contains(where: member.hasSameName)
+        if isReplaced, !fence.settings.mutations.contains(.replacedVotersStay) { return true }
+        guard let openSince = fence.currentSince else { return false }
+        let since = max(lastHeardAt[member] ?? openSince, openSince)
+        return now - since >= fence.settings.removeAfter
     }
 
-    private func isCaughtUp(_ member: NodeID, with set: CountedSet, _ now: Instant) -> Bool {
-        guard !set.contains(member), !departed.contains(member),
+    private func isCaughtUp(_ member: NodeID, with set: VoterSet, _ now: Instant) -> Bool {
+        guard !set.contains(member), !leftMembers.contains(member),
             fence.isInContact(with: member, at: now)
         else { return false }
-        guard let view = counted.views[member] else { return false }
-        return view.isCurrent && view.standing?.set == set
+        guard let view = consensus.views[member] else { return false }
+        return view.isCurrent && view.configuration?.set == set
     }
 
     /// This node has left by its own word, and what only it had is synced elsewhere: it may stop.
     package var hasLeft: Bool {
-        isLeaving && !counted.isCounted && counted.standing?.isSettled == true
+        isLeaving && !consensus.isVoter && consensus.configuration?.isSettled == true
     }
 
     /// Waiting any longer for ``hasLeft`` is in vain, or nobody is to be waited for: it has, it is
     /// alone, or fewer counted members are reached than have to agree.
-    package var isLeaveOver: Bool {
-        guard !hasLeft, let set = counted.standing?.set, set.members.count > 1 else { return true }
-        return !set.isMajority(reached + [own])
+    package var isLeaveComplete: Bool {
+        guard !hasLeft, let set = consensus.configuration?.set, set.members.count > 1 else {
+            return true
+        }
+        return !set.isMajority(reachableMembers + [own])
     }
 
     // MARK: The operator's word
@@ -83,17 +87,17 @@ extension FenceKeeper {
     /// Why a member is not forgotten.
     package enum ForgetRefusal: Error, Hashable, Sendable {
         /// This node has no count, or has found a contradiction that comes first.
-        case noCount
+        case noVoterSet
         /// These are not counted.
-        case notCounted([NodeID])
+        case notVoters([NodeID])
         /// This node cannot forget itself; it can leave.
-        case isThisNode
+        case isOwnNode
         /// These answered within the last fence; they can leave.
-        case answers([NodeID])
+        case stillResponding([NodeID])
         /// This change is under way, and done or given up soon.
-        case isChanging(CountChange)
+        case changeInProgress(VoterSetChange)
         /// So few of those that would stay answer, of so many needed: name all that are gone.
-        case tooFewAnswer(count: Int, needed: Int)
+        case tooFewResponding(count: Int, needed: Int)
         /// Those that stay are so few that what was durable may be known to none of them; see
         /// ``FenceEvent/recovers``.
         case mayLosePurges
@@ -107,77 +111,83 @@ extension FenceKeeper {
     ///
     /// - Throws: ``ForgetRefusal``; nothing was begun.
     package mutating func forget(
-        _ members: [NodeID], now: Instant, using dice: inout Dice
+        _ members: [NodeID], now: Instant, using dice: inout SplitMix64
     ) throws(ForgetRefusal) {
         let members = Set(members).sorted()
-        guard let standing = counted.standing, counted.contradiction == nil, counted.isCounted,
-            counted.hasJoined
-        else { throw .noCount }
+        guard let standing = consensus.configuration, consensus.conflict == nil, consensus.isVoter,
+            consensus.hasJoined
+        else { throw .noVoterSet }
         let set = standing.set
         let strangers = members.filter { !set.contains($0) }
-        guard strangers.isEmpty, !members.isEmpty else { throw .notCounted(strangers) }
-        guard !members.contains(own) else { throw .isThisNode }
-        let alive = members.filter { answers($0, now) }
-        guard alive.isEmpty else { throw .answers(alive) }
-        if let change = counted.attempt?.wish { throw .isChanging(change) }
+        guard strangers.isEmpty, !members.isEmpty else { throw .notVoters(strangers) }
+        guard !members.contains(own) else { throw .isOwnNode }
+        let alive = members.filter { isResponding($0, now) }
+        guard alive.isEmpty else { throw .stillResponding(alive) }
+        if let change = consensus.proposal?.change { throw .changeInProgress(change) }
         // Without a fence nothing is proven, and the operator's word counts as for a fenced node.
-        let isCurrent = fence.settings.fence != nil && window.isCurrent(at: now)
+        let isCurrent = fence.settings.duration != nil && window.isCurrent(at: now)
         if isCurrent, members.count > 1 {
             // One step at a time, each by a majority of all.
-            goneByOrder.formUnion(members)
-            return finish(now, using: &dice)
+            membersToForget.formUnion(members)
+            return advance(now, using: &dice)
         }
         if !isCurrent {
-            try requireAnswers(without: members, in: set, now)
-            let isKnown = set.isKnown(without: members.count) && lacksNothing(of: standing)
-            guard isKnown || fence.settings.flaws.contains(.majorityForgotten) else {
+            try requireQuorum(excluding: members, in: set, now)
+            let isKnown =
+                set.quorumsIntersect(excludingCount: members.count) && hasAllDurable(of: standing)
+            guard isKnown || fence.settings.mutations.contains(.majorityRemoved) else {
                 throw .mayLosePurges
             }
             // Who was counted and died before it had all would leave the set unsettled for ever.
-            counted.settle(without: members, now: now)
+            consensus.updateSettled(excluding: members, now: now)
         }
-        if let change = counted.standing?.previous?.change(to: set) { throw .isChanging(change) }
-        let end = now + fence.settings.attemptPatience
-        counted.attempt(
-            .forget(members), without: isCurrent ? [] : members, until: end, issue: &news.records)
-        finish(now, using: &dice)
+        if let change = consensus.configuration?.previous?.change(to: set) {
+            throw .changeInProgress(change)
+        }
+        let end = now + fence.settings.proposalTimeout
+        consensus.startProposal(
+            .remove(members), excluding: isCurrent ? [] : members, until: end,
+            records: &output.records)
+        advance(now, using: &dice)
     }
 
     /// What was durable in the set before is known here, also what became so while the next one was
     /// decided, and no vote names: a majority has answered that followed the next one by then.
-    private func lacksNothing(of standing: CountStanding) -> Bool {
+    private func hasAllDurable(of standing: VoterConfiguration) -> Bool {
         if let previous = standing.previous {
-            return fence.hasAnswers(of: previous.members, since: counted.adoptedAt)
+            return fence.hasMajorityContact(of: previous.members, since: consensus.adoptedAt)
         }
-        guard let settledAt = counted.settledAt else { return false }
-        return fence.hasAnswers(of: standing.set.members, since: settledAt)
+        guard let settledAt = consensus.settledAt else { return false }
+        return fence.hasMajorityContact(of: standing.set.members, since: settledAt)
     }
 
     /// Something came from a member within the last fence, on the connection that there is or in an
     /// answer that counts; that it was not asked yet says nothing of it.
-    private func answers(_ member: NodeID, _ now: Instant) -> Bool {
+    private func isResponding(_ member: NodeID, _ now: Instant) -> Bool {
         if fence.isInContact(with: member, at: now) { return true }
-        guard reached.contains(member), let heard = heardAt[member] else { return false }
-        return now < heard + fence.settings.span
+        guard reachableMembers.contains(member), let heard = lastHeardAt[member] else {
+            return false
+        }
+        return now < heard + fence.settings.contactLifetime
     }
 
-    private func requireAnswers(
-        without members: [NodeID], in set: CountedSet, _ now: Instant
+    private func requireQuorum(
+        excluding members: [NodeID], in set: VoterSet, _ now: Instant
     ) throws(ForgetRefusal) {
         let stay = set.members.filter { !members.contains($0) }
         let count = stay.count { fence.isInContact(with: $0, at: now) }
         let needed = stay.count / 2 + 1
-        guard count >= needed else { throw .tooFewAnswer(count: count, needed: needed) }
+        guard count >= needed else { throw .tooFewResponding(count: count, needed: needed) }
     }
 
     // MARK: The table
 
     /// A member as `nuthatch members` shows it.
-    package struct Line: Hashable, Sendable {
+    package struct MemberStatus: Hashable, Sendable {
         package var id: NodeID
-        package var isCounted: Bool
+        package var isVoter: Bool
         /// Connected now.
-        package var isReached: Bool
+        package var isConnected: Bool
         /// Since the last question whose answer is applied here was sent; zero for this node, nil
         /// for never.
         package var contactAge: Interval?
@@ -189,17 +199,17 @@ extension FenceKeeper {
     }
 
     /// Counted and connected members and this node, by id.
-    package func table(at now: Instant) -> [Line] {
-        let set = counted.standing?.set
-        let ids = Set((set?.members ?? []) + reached + [own]).sorted()
+    package func memberStatuses(at now: Instant) -> [MemberStatus] {
+        let set = consensus.configuration?.set
+        let ids = Set((set?.members ?? []) + reachableMembers + [own]).sorted()
         return ids.map { id in
-            let view = id == own ? counted.view(isCurrent: window.isCurrent(at: now)) : nil
-            return Line(
-                id: id, isCounted: set?.contains(id) ?? false,
-                isReached: id == own || reached.contains(id),
+            let view = id == own ? consensus.view(isCurrent: window.isCurrent(at: now)) : nil
+            return MemberStatus(
+                id: id, isVoter: set?.contains(id) ?? false,
+                isConnected: id == own || reachableMembers.contains(id),
                 contactAge: id == own ? .zero : fence.lastContact(of: id).map { now - $0 },
-                lag: counted.holdings[id].map { fence.applied.lead(over: $0) },
-                isCurrent: (view ?? counted.views[id])?.isCurrent)
+                lag: consensus.syncedPositions[id].map { fence.applied.missingCount(in: $0) },
+                isCurrent: (view ?? consensus.views[id])?.isCurrent)
         }
     }
 }

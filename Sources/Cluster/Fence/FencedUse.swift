@@ -5,11 +5,11 @@ package import Ground
 /// A node that is not proven current may lack a purge. It knows one thing all the same: what the
 /// origin has validated in answer to a request that began at some instant was not purged before
 /// that instant, so that for one ``Fence/Settings/fence`` after it nothing is served too late.
-package enum FencedUse: Hashable, Sendable {
+package enum FenceDecision: Hashable, Sendable {
     /// The fence is open: the entry is judged as always.
-    case asAlways
+    case unrestricted
     /// Validated so recently that it is judged as always, until then.
-    case asAlwaysUntil(Instant)
+    case unrestrictedUntil(Instant)
     /// Ask the origin first. If it fails, and at that instant the fence is still closed, the entry
     /// may be served stale before `staleUntil`, where nothing else forbids it; without one, or
     /// after it: 504.
@@ -24,11 +24,11 @@ package enum FencedUse: Hashable, Sendable {
     package static func decide(
         now: Instant, window: FenceWindow, validatedAt: Instant, fence: Interval,
         staleIfError: Interval?
-    ) -> FencedUse {
-        if window.isCurrent(at: now) { return .asAlways }
+    ) -> FenceDecision {
+        if window.isCurrent(at: now) { return .unrestricted }
         let until = validatedAt + fence
         // A validation from the future is of another clock.
-        if now < until, validatedAt <= now { return .asAlwaysUntil(until) }
+        if now < until, validatedAt <= now { return .unrestrictedUntil(until) }
         let end = staleIfError.map { min(window.closedAt, now) + $0 }
         return .revalidate(staleUntil: end.flatMap { now < $0 ? $0 : nil })
     }

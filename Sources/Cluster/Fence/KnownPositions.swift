@@ -2,24 +2,24 @@
 ///
 /// Only ever grows: positions are taken in by the greater count, in any order and any number of
 /// times.
-package struct KnownPositions: Hashable, Sendable {
+package struct PositionVector: Hashable, Sendable {
     /// Streams that are not here stand at 0.
     private var counts: [ProcessID: UInt64] = [:]
 
     package init(_ positions: [StreamPosition] = []) {
-        take(positions)
+        merge(positions)
     }
 
-    package mutating func take(_ positions: [StreamPosition]) {
-        for position in positions { take(position) }
+    package mutating func merge(_ positions: [StreamPosition]) {
+        for position in positions { merge(position) }
     }
 
-    package mutating func take(_ position: StreamPosition) {
+    package mutating func merge(_ position: StreamPosition) {
         if !covers(position) { counts[position.process] = position.count }
     }
 
     /// Nobody names the stream any more.
-    package mutating func forget(_ process: ProcessID) {
+    package mutating func remove(_ process: ProcessID) {
         counts[process] = nil
     }
 
@@ -34,7 +34,7 @@ package struct KnownPositions: Hashable, Sendable {
     }
 
     /// How many records are here that somebody with `theirs` lacks.
-    package func lead(over theirs: KnownPositions) -> UInt64 {
+    package func missingCount(in theirs: PositionVector) -> UInt64 {
         counts.reduce(0) { sum, entry in
             let other = theirs.count(of: entry.key)
             return sum &+ (entry.value > other ? entry.value - other : 0)

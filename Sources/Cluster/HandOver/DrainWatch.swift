@@ -1,58 +1,58 @@
 package import Ground
 
 /// The end of handing everything over: when nothing is left, or when nobody answers any more.
-package struct DrainWatch: Sendable {
+package struct DrainMonitor: Sendable {
     /// What has become of it.
     package enum Outcome: Hashable, Sendable {
         /// Nothing is left; true if all of it was taken.
-        case over(isComplete: Bool)
+        case finished(isComplete: Bool)
         /// Nobody has answered anything for ``standstill``.
-        case standsStill
+        case stalled
     }
 
     /// What is left.
-    package struct Rest: Hashable, Sendable {
+    package struct Remainder: Hashable, Sendable {
         /// Offers to be made, or not answered, or holdings not looked at.
-        package var isNone: Bool
+        package var isEmpty: Bool
         /// The ring still has this node.
-        package var isOnRing: Bool
+        package var isInRing: Bool
         /// Members that could not be offered what they own.
-        package var hasMissed: Bool
+        package var hasMissedReceivers: Bool
 
         package init(isNone: Bool, isOnRing: Bool, hasMissed: Bool) {
-            self.isNone = isNone
-            self.isOnRing = isOnRing
-            self.hasMissed = hasMissed
+            self.isEmpty = isNone
+            self.isInRing = isOnRing
+            self.hasMissedReceivers = hasMissed
         }
     }
 
     /// How long a node waits while nobody answers it anything.
-    package static let standstill = Interval.seconds(30)
+    package static let stallTimeout = Interval.seconds(30)
 
-    private var progressAt: Instant
+    private var lastProgressAt: Instant
     private var isIncomplete = false
 
     package init(now: Instant) {
-        progressAt = now
+        lastProgressAt = now
     }
 
     /// So many offers were answered, of which `kept` were taken.
-    package mutating func answered(_ count: Int, kept: Int, now: Instant) {
+    package mutating func outcomesReceived(_ count: Int, kept: Int, now: Instant) {
         guard count > 0 else { return }
-        progressAt = now
+        lastProgressAt = now
         if count > kept { isIncomplete = true }
     }
 
     /// An offer was dropped for want of room.
-    package mutating func dropped() {
+    package mutating func offerDropped() {
         isIncomplete = true
     }
 
     /// Nil while it goes on.
-    package func outcome(_ rest: Rest, now: Instant) -> Outcome? {
-        if rest.isNone, !rest.isOnRing {
-            return .over(isComplete: !isIncomplete && !rest.hasMissed)
+    package func outcome(_ rest: Remainder, now: Instant) -> Outcome? {
+        if rest.isEmpty, !rest.isInRing {
+            return .finished(isComplete: !isIncomplete && !rest.hasMissedReceivers)
         }
-        return now - progressAt >= Self.standstill ? .standsStill : nil
+        return now - lastProgressAt >= Self.stallTimeout ? .stalled : nil
     }
 }

@@ -10,73 +10,73 @@ package import Ground
 /// What fails for a reason that may pass is tried again a few times.
 ///
 /// Every offer is answered once on the connection on which it came, unless that ends before.
-package struct OfferIntake: Sendable {
+package struct InboundOffers: Sendable {
     /// What this node makes of an offer.
-    package enum Judgement: Hashable, Sendable {
+    package enum Decision: Hashable, Sendable {
         /// It is to be fetched.
-        case wanted
+        case accepted
         /// It is here, in this version or another.
-        case held
+        case alreadyStored
         /// This node does not own it, or keeps nothing now.
-        case unwanted
+        case notOwned
     }
 
     /// An offer, and on which connection it came.
-    package struct Offered: Hashable, Sendable {
+    package struct ReceivedOffer: Hashable, Sendable {
         package var offer: PeerOffer
         package var connection: ConnectionID
         /// When it came.
-        var since: Instant
+        var receivedAt: Instant
         /// It is not fetched again before.
-        var notBefore: Instant
+        var retryAt: Instant
         /// How often it was fetched in vain.
         var failures = 0
     }
 
     /// What has come of a fetch.
-    package enum Ending: Hashable, Sendable {
+    package enum TransferOutcome: Hashable, Sendable {
         /// It is here, or one as new.
-        case kept
+        case stored
         /// The giver has it no more, so that nothing is left to be handed over.
-        case gone
+        case goneAtSender
         /// Nothing will come of it, such as of one that is too large.
-        case refused
+        case rejected
         /// It may go better at another time.
         case failed
     }
 
     /// An answer, and on which connection it goes.
-    package struct Answer: Hashable, Sendable {
+    package struct Reply: Hashable, Sendable {
         package var connection: ConnectionID
-        package var verdict: OfferVerdict
+        package var outcome: OfferOutcome
 
-        package init(connection: ConnectionID, verdict: OfferVerdict) {
+        package init(connection: ConnectionID, verdict: OfferOutcome) {
             self.connection = connection
-            self.verdict = verdict
+            self.outcome = verdict
         }
     }
 
-    private struct Taking: Sendable {
-        var offered: Offered
+    private struct Transfer: Sendable {
+        var offered: ReceivedOffer
         /// The same entry, offered by others meanwhile.
-        var others: [Offered] = []
+        var others: [ReceivedOffer] = []
     }
 
-    private var waiting = LinkQueue<Offered>()
-    private var doubtful: [Offered] = []
-    private var taking: [EntryDigest: Taking] = [:]
-    private var takingBytes: UInt64 = 0
+    private var waiting = FIFOQueue<ReceivedOffer>()
+    private var deferred: [ReceivedOffer] = []
+    private var transfers: [EntryDigest: Transfer] = [:]
+    private var transferBytes: UInt64 = 0
     /// How many of each connection are not answered.
-    private var counts: [ConnectionID: Int] = [:]
+    private var pendingCounts: [ConnectionID: Int] = [:]
 
     /// Entries that are fetched at once.
-    package static let takingMax = 8
+    package static let transfersMax = 8
     /// Bytes that are fetched at once, unless one entry alone is more.
-    package static let takingBytesMax: UInt64 = 8 << 20
+    package static let transferBytesMax: UInt64 = 8 << 20
     /// Offers of one connection that may wait; further ones are refused.
     package static let waitingMax = 1_024
     /// How long this node's ring may take to follow that of the giver.
-    package static let lag = Interval.seconds(2)
+    package static let ringLagMax = Interval.seconds(2)
     /// How often a fetch may fail before the offer is refused.
     package static let failuresMax = 5
     /// How soon it is tried again.
@@ -85,114 +85,114 @@ package struct OfferIntake: Sendable {
     package init() {}
 
     /// Offers that are not answered.
-    package var count: Int { counts.values.reduce(0, +) }
+    package var count: Int { pendingCounts.values.reduce(0, +) }
     /// Entries that are being fetched.
-    package var takingCount: Int { taking.count }
+    package var transferCount: Int { transfers.count }
 
     /// Something waits for its turn, or to be looked at again.
-    package var waits: Bool { !waiting.isEmpty || !doubtful.isEmpty }
+    package var hasWaiting: Bool { !waiting.isEmpty || !deferred.isEmpty }
 
     /// Takes in offers; the answers to those that need no fetch.
-    package mutating func offered(
+    package mutating func offersReceived(
         _ offers: [PeerOffer], on connection: ConnectionID, now: Instant,
-        judge: (PeerOffer) -> Judgement
-    ) -> [Answer] {
-        var answers: [Answer] = []
+        decide: (PeerOffer) -> Decision
+    ) -> [Reply] {
+        var responses: [Reply] = []
         for offer in offers {
-            counts[connection, default: 0] += 1
-            let offered = Offered(
-                offer: offer, connection: connection, since: now, notBefore: now)
-            if counts[connection, default: 0] > Self.waitingMax {
-                answer(offered, isKept: false, &answers)
+            pendingCounts[connection, default: 0] += 1
+            let offered = ReceivedOffer(
+                offer: offer, connection: connection, receivedAt: now, retryAt: now)
+            if pendingCounts[connection, default: 0] > Self.waitingMax {
+                reply(offered, isKept: false, &responses)
                 continue
             }
-            switch judge(offer) {
-            case .held: answer(offered, isKept: true, &answers)
-            case .wanted: waiting.append(offered)
-            case .unwanted: doubtful.append(offered)
+            switch decide(offer) {
+            case .alreadyStored: reply(offered, isKept: true, &responses)
+            case .accepted: waiting.append(offered)
+            case .notOwned: deferred.append(offered)
             }
         }
-        return answers
+        return responses
     }
 
     /// What is to be fetched now, and the answers to what needs no fetch any more.
     ///
     /// Each that is given here is to be ended with ``ended(_:_:now:)``.
     package mutating func next(
-        now: Instant, judge: (PeerOffer) -> Judgement
-    ) -> (fetches: [Offered], answers: [Answer]) {
-        var (fetches, answers): ([Offered], [Answer]) = ([], [])
-        for offered in doubtful.takeAll() where counts[offered.connection] != nil {
-            switch judge(offered.offer) {
-            case .held: answer(offered, isKept: true, &answers)
-            case .wanted where now < offered.notBefore: doubtful.append(offered)
-            case .wanted: waiting.append(offered)
-            case .unwanted where now - offered.since >= Self.lag:
-                answer(offered, isKept: false, &answers)
-            case .unwanted: doubtful.append(offered)
+        now: Instant, decide: (PeerOffer) -> Decision
+    ) -> (fetches: [ReceivedOffer], responses: [Reply]) {
+        var (fetches, responses): ([ReceivedOffer], [Reply]) = ([], [])
+        for offered in deferred.takeAll() where pendingCounts[offered.connection] != nil {
+            switch decide(offered.offer) {
+            case .alreadyStored: reply(offered, isKept: true, &responses)
+            case .accepted where now < offered.retryAt: deferred.append(offered)
+            case .accepted: waiting.append(offered)
+            case .notOwned where now - offered.receivedAt >= Self.ringLagMax:
+                reply(offered, isKept: false, &responses)
+            case .notOwned: deferred.append(offered)
             }
         }
         while hasRoom, let offered = waiting.takeFirst() {
-            guard counts[offered.connection] != nil else { continue }
-            if taking[offered.offer.digest] != nil {
-                taking[offered.offer.digest]?.others.append(offered)
+            guard pendingCounts[offered.connection] != nil else { continue }
+            if transfers[offered.offer.digest] != nil {
+                transfers[offered.offer.digest]?.others.append(offered)
                 continue
             }
-            switch judge(offered.offer) {
-            case .held: answer(offered, isKept: true, &answers)
-            case .unwanted: doubtful.append(offered)
-            case .wanted:
-                taking[offered.offer.digest] = Taking(offered: offered)
-                takingBytes += min(offered.offer.size, Self.takingBytesMax)
+            switch decide(offered.offer) {
+            case .alreadyStored: reply(offered, isKept: true, &responses)
+            case .notOwned: deferred.append(offered)
+            case .accepted:
+                transfers[offered.offer.digest] = Transfer(offered: offered)
+                transferBytes += min(offered.offer.size, Self.transferBytesMax)
                 fetches.append(offered)
             }
         }
-        return (fetches, answers)
+        return (fetches, responses)
     }
 
     private var hasRoom: Bool {
-        taking.count < Self.takingMax && takingBytes < Self.takingBytesMax
+        transfers.count < Self.transfersMax && transferBytes < Self.transferBytesMax
     }
 
     /// A fetch is over; where it brought nothing, the others that offer the same are asked.
-    package mutating func ended(
-        _ digest: EntryDigest, _ ending: Ending, now: Instant
-    ) -> [Answer] {
-        guard let taken = taking.removeValue(forKey: digest) else { return [] }
-        takingBytes -= min(taken.offered.offer.size, Self.takingBytesMax)
-        var answers: [Answer] = []
+    package mutating func transferEnded(
+        _ digest: EntryDigest, _ ending: TransferOutcome, now: Instant
+    ) -> [Reply] {
+        guard let taken = transfers.removeValue(forKey: digest) else { return [] }
+        transferBytes -= min(taken.offered.offer.size, Self.transferBytesMax)
+        var responses: [Reply] = []
         var offered = taken.offered
         offered.failures += 1
         if ending == .failed, offered.failures < Self.failuresMax {
-            offered.notBefore = now + Self.retryTime
-            doubtful.append(offered)
+            offered.retryAt = now + Self.retryTime
+            deferred.append(offered)
         } else {
-            answer(offered, isKept: ending == .kept || ending == .gone, &answers)
+            reply(offered, isKept: ending == .stored || ending == .goneAtSender, &responses)
         }
         for other in taken.others {
             // Of two that were just fetched, at two nodes, one is newer.
-            if ending == .kept, !other.offer.isNew {
-                answer(other, isKept: true, &answers)
+            if ending == .stored, !other.offer.isJustFetched {
+                reply(other, isKept: true, &responses)
             } else {
                 waiting.append(other)
             }
         }
-        return answers
+        return responses
     }
 
     /// The connection is gone: nothing that came on it is answered, and what waits is not fetched.
-    package mutating func closed(_ connection: ConnectionID) {
-        counts[connection] = nil
+    package mutating func connectionClosed(_ connection: ConnectionID) {
+        pendingCounts[connection] = nil
     }
 
-    private mutating func answer(
-        _ offered: Offered, isKept: Bool, _ answers: inout [Answer]
+    private mutating func reply(
+        _ offered: ReceivedOffer, isKept: Bool, _ responses: inout [Reply]
     ) {
-        guard let count = counts[offered.connection] else { return }
-        counts[offered.connection] = count == 1 ? nil : count - 1
-        answers.append(
-            Answer(
+        guard let count = pendingCounts[offered.connection] else { return }
+        pendingCounts[offered.connection] = count == 1 ? nil : count - 1
+        responses.append(
+            Reply(
                 connection: offered.connection,
-                verdict: OfferVerdict(digest: offered.offer.digest, isKept: isKept)))
+                verdict: OfferOutcome(digest: offered.offer.digest, isKept: isKept)))
     }
 }

@@ -3,7 +3,7 @@ import Ground
 /// What nodes said to have synced, and when this node heard it.
 struct Confirmations: Sendable {
     /// How one node came on in one stream; the oldest steps are forgotten.
-    private struct Steps: Sendable {
+    private struct ProgressHistory: Sendable {
         var steps: [(upTo: UInt64, at: Instant)] = []
 
         /// Of this node's own stream, whose receipts are asked for most, more are kept.
@@ -15,19 +15,19 @@ struct Confirmations: Sendable {
 
         /// When it had come to `number`, or later if that is forgotten; nil if it has not.
         func instant(of number: UInt64) -> Instant? {
-            let place = steps.sortedCount { $0.upTo < number }
+            let place = steps.partitionPoint { $0.upTo < number }
             return place < steps.count ? steps[place].at : nil
         }
     }
 
-    private struct Node: Sendable {
+    private struct NodeConfirmations: Sendable {
         /// Whom it has for members.
         var members: [NodeID] = []
-        var streams = SortedTable<ProcessID, Steps>()
+        var streams = SortedTable<ProcessID, ProgressHistory>()
     }
 
     private let own: ProcessID
-    private var nodes = SortedTable<NodeID, Node>()
+    private var nodes = SortedTable<NodeID, NodeConfirmations>()
 
     /// Those that have confirmed anything, by id.
     var confirmers: [NodeID] { nodes.keys }
@@ -39,18 +39,18 @@ struct Confirmations: Sendable {
     /// Adds what `node` says; true if it no longer names somebody whom it named before.
     ///
     /// What was confirmed once stays so.
-    mutating func add(
+    mutating func record(
         _ positions: [StreamPosition], members: [NodeID], by node: NodeID, at now: Instant
     ) -> Bool {
         var namesFewer = false
-        nodes.update(node, or: Node()) { node in
+        nodes.update(node, or: NodeConfirmations()) { node in
             if node.members != members {
                 namesFewer = !Set(node.members).isSubset(of: members)
                 node.members = members
             }
             for position in positions where position.count > 0 {
                 let countMax = position.process == own ? 64 : 4
-                node.streams.update(position.process, or: Steps()) {
+                node.streams.update(position.process, or: ProgressHistory()) {
                     $0.add(position.count, at: now, countMax: countMax)
                 }
             }
@@ -59,7 +59,7 @@ struct Confirmations: Sendable {
     }
 
     /// When `node` had confirmed the record; nil if it has not.
-    func instant(of name: RecordName, by node: NodeID) -> Instant? {
+    func instant(of name: RecordID, by node: NodeID) -> Instant? {
         nodes[node]?.streams[name.stream]?.instant(of: name.number)
     }
 
@@ -69,7 +69,7 @@ struct Confirmations: Sendable {
     }
 
     /// Everybody whom one of `members` has for a member; the word of others is of the past.
-    func named(by members: [NodeID]) -> [NodeID] {
+    func membersNamed(by members: [NodeID]) -> [NodeID] {
         members.flatMap { nodes[$0]?.members ?? [] }
     }
 

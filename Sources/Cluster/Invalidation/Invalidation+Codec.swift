@@ -24,47 +24,49 @@ extension Invalidation {
     ///
     /// - Throws: ``InvalidationFault``, whichever is found first.
     package func content() throws(InvalidationFault) -> [UInt8] {
-        if case .foreign(let content) = action { return content }
-        guard isIDFitting else { throw .id }
+        if case .unrecognized(let content) = action { return content }
+        guard isIDValid else { throw .invalidID }
         var writer = StructureWriter()
         switch action {
         case .purge(let purge):
-            guard (1...Self.targetsMax).contains(purge.targets.count) else { throw .targetsCount }
+            guard (1...Self.targetsMax).contains(purge.targets.count) else {
+                throw .invalidTargetCount
+            }
             writer.put(Kind.purge.rawValue)
             writer.put(purge.mode.rawValue)
             writer.endFixedPart()
             for target in purge.targets {
-                guard target.isNamed else { throw .target }
+                guard target.isEncodable else { throw .invalidTarget }
                 writer.putField(Tag.target, target.bytes)
             }
-        case .count(let record):
+        case .consensus(let record):
             writer.put(Kind.count.rawValue)
             writer.put(UInt8(0))
             writer.endFixedPart()
             writer.putField(Tag.count, try record.bytes())
-        case .foreign: break
+        case .unrecognized: break
         }
-        writer.putField(Tag.id, unlessEmpty: id)
+        writer.putField(Tag.id, unlessEmpty: clientID)
         guard writer.bytes.count <= Self.contentBytesMax else { throw .tooLong }
         return writer.bytes
     }
 
     /// A purge has a client's id; a record of the count has none.
-    private var isIDFitting: Bool {
-        if case .count = action { return id.isEmpty }
-        return (1...Self.idBytesMax).contains(id.count)
+    private var isIDValid: Bool {
+        if case .consensus = action { return clientID.isEmpty }
+        return (1...Self.idBytesMax).contains(clientID.count)
     }
 
     /// `content` is of the kind of records of the count, whether it makes sense or not.
-    static func isCount(_ content: [UInt8]) -> Bool { isCount(content.span) }
+    static func isConsensus(_ content: [UInt8]) -> Bool { isConsensus(content.span) }
 
-    static func isCount(_ content: Span<UInt8>) -> Bool {
+    static func isConsensus(_ content: Span<UInt8>) -> Bool {
         content.count >= fixedBytes && content[2] == Kind.count.rawValue
     }
 
     /// Reads `content`; never fails: what makes no sense is foreign.
     package init(content: Span<UInt8>) {
-        id = []
+        clientID = []
         action = .purge(.everythingSoft)
         let isUnderstood: Bool
         do throws(PeerFault) {
@@ -72,14 +74,14 @@ extension Invalidation {
         } catch {
             isUnderstood = false
         }
-        if !isUnderstood { action = .foreign(content.copy(0..<content.count)) }
+        if !isUnderstood { action = .unrecognized(content.copy(0..<content.count)) }
     }
 
     /// The client's id in `content`; empty if there is none.
-    static func id(in content: Span<UInt8>) -> [UInt8] {
+    static func clientID(in content: Span<UInt8>) -> [UInt8] {
         var found: [UInt8] = []
-        guard !isCount(content),
-            var structure = try? PeerStructure(
+        guard !isConsensus(content),
+            var structure = try? StructureReader(
                 content, fixedBytes: fixedBytes, in: .invalidations)
         else { return [] }
         while let field = try? structure.next(content) {
@@ -91,10 +93,10 @@ extension Invalidation {
 
     /// False if something in it is not known.
     private mutating func readFields(_ content: Span<UInt8>) throws(PeerFault) -> Bool {
-        var structure = try PeerStructure(
+        var structure = try StructureReader(
             content, fixedBytes: Self.fixedBytes, in: .invalidations)
         var targets: [PurgeTarget] = []
-        var count: CountRecord?
+        var count: ConsensusRecord?
         var isWhole = true
         let kind = Kind(rawValue: content[2])
         while let field = try structure.next(content) {
@@ -103,7 +105,7 @@ extension Invalidation {
                 count = try .read(content.extracting(field.range), in: .invalidations)
             case Tag.id where kind != .count:
                 // A longer one is not a client's to name.
-                if field.range.count <= Self.idBytesMax { id = content.copy(field.range) }
+                if field.range.count <= Self.idBytesMax { clientID = content.copy(field.range) }
             case Tag.target:
                 if let target = PurgeTarget(content, field.range) {
                     targets.append(target)
@@ -116,12 +118,12 @@ extension Invalidation {
         switch kind {
         case .purge:
             guard let mode = Purge.Mode(rawValue: content[3]), isWhole, !targets.isEmpty,
-                !id.isEmpty
+                !clientID.isEmpty
             else { return false }
             action = .purge(Purge(mode, targets))
         case .count:
             guard let count else { return false }
-            action = .count(count)
+            action = .consensus(count)
         case nil: return false
         }
         return true
@@ -130,7 +132,7 @@ extension Invalidation {
 
 extension PurgeTarget {
     /// Its names can be written and name something.
-    fileprivate var isNamed: Bool {
+    fileprivate var isEncodable: Bool {
         let names = 1...Invalidation.nameBytesMax
         return switch self {
         case .url(let name), .tag(let name): names.contains(name.count)

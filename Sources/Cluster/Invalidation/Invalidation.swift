@@ -5,21 +5,21 @@ package struct Invalidation: Hashable, Sendable {
     /// The client's, or made by the node that took it: 1 to ``idBytesMax`` bytes.
     ///
     /// Empty in a record of the count, and in what is not understood where none could be read.
-    package var id: [UInt8]
+    package var clientID: [UInt8]
     package var action: Action
 
     package enum Action: Hashable, Sendable {
         /// Entries are gone or stale.
         case purge(Purge)
         /// A word in the agreement on whom majorities are of; it does nothing to entries.
-        case count(CountRecord)
+        case consensus(ConsensusRecord)
         /// The whole content, of a later version or damaged: kept, told on and applied as
         /// everything, soft.
-        case foreign([UInt8])
+        case unrecognized([UInt8])
     }
 
     package init(id: [UInt8], _ action: Action) {
-        self.id = id
+        self.clientID = id
         self.action = action
     }
 
@@ -27,8 +27,8 @@ package struct Invalidation: Hashable, Sendable {
     package var purge: Purge? {
         switch action {
         case .purge(let purge): purge
-        case .count: nil
-        case .foreign: .everythingSoft
+        case .consensus: nil
+        case .unrecognized: .everythingSoft
         }
     }
 
@@ -67,13 +67,13 @@ package struct Purge: Hashable, Sendable {
 
 /// Why an invalidation cannot be put in the log; nothing was changed.
 package enum InvalidationFault: Error, Hashable, Sendable {
-    /// The id is empty or longer than ``Invalidation/idBytesMax``, or a record of the count has
-    /// one.
-    case id
-    /// There is no target, or there are more than ``Invalidation/targetsMax``.
-    case targetsCount
+    /// The id is empty or longer than ``UnsafeMethodInvalidation/idBytesMax``, or a record of the
+    /// count has one.
+    case invalidID
+    /// There is no target, or there are more than ``UnsafeMethodInvalidation/targetsMax``.
+    case invalidTargetCount
     /// A target's name is empty or too long.
-    case target
-    /// All of it is longer than ``Invalidation/contentBytesMax``.
+    case invalidTarget
+    /// All of it is longer than ``UnsafeMethodInvalidation/contentBytesMax``.
     case tooLong
 }

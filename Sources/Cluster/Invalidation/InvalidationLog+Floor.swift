@@ -5,40 +5,40 @@ extension InvalidationLog {
     /// Records up to these positions can no longer be had: everything is made soft once, and then
     /// they count as applied; false if all did before.
     @discardableResult
-    mutating func takeFloors(
+    mutating func applyFloors(
         _ floors: [StreamPosition], from source: NodeID, _ now: Instant,
         _ effects: inout [InvalidationEffect]
     ) -> Bool {
         var raised: [StreamPosition] = []
         for floor in floors where floor.process != process && lags(behind: floor) {
             // Beyond the limit on streams too: it must not be asked for again and again.
-            let place = streams.place(of: floor.process) ?? addStream(floor.process, now)
-            while let first = streams[place].shelf.first, first.number <= floor.count {
+            let place = streams.index(of: floor.process) ?? addStream(floor.process, now)
+            while let first = streams[place].records.first, first.number <= floor.count {
                 dropFirst(place)
             }
             streams[place].raiseFloor(to: floor.count, at: now)
             streams[place].setFloor(floor.count)
             raised.append(floor)
         }
-        announce(raised, from: source, &effects)
+        emitFloors(raised, from: source, &effects)
         return !raised.isEmpty
     }
 
     /// Makes everything soft once, here alone.
-    mutating func makeAllUnknown(effects: inout [InvalidationEffect]) {
-        recent.append(nil)
-        effects.append(.applyFloors([], count: recent.count))
-        writes.add(.local(.everythingSoft, count: recent.count), from: nil)
+    mutating func markAllSoft(effects: inout [InvalidationEffect]) {
+        history.append(nil)
+        effects.append(.applyFloors([], count: history.count))
+        writes.add(.localPurge(.everythingSoft, count: history.count), from: nil)
     }
 
-    private mutating func announce(
+    private mutating func emitFloors(
         _ floors: [StreamPosition], from source: NodeID?, _ effects: inout [InvalidationEffect]
     ) {
         guard !floors.isEmpty else { return }
-        recent.append(nil)
-        effects.append(.applyFloors(floors, count: recent.count))
-        news.applied.formUnion(floors.map(\.process))
-        for floor in floors { writes.add(.floor(floor, count: recent.count), from: source) }
+        history.append(nil)
+        effects.append(.applyFloors(floors, count: history.count))
+        output.applied.formUnion(floors.map(\.process))
+        for floor in floors { writes.add(.floor(floor, count: history.count), from: source) }
     }
 
     /// What was invalidated here, and no other node is told of: the log takes it whatever waits.
@@ -50,11 +50,11 @@ extension InvalidationLog {
             writes.bytesCount >= settings.unsyncedBytesMax + settings.localBytesMax
         // What has too long a name cannot be written.
         guard !isTooMuch, (try? Invalidation(id: [0], .purge(purge)).content()) != nil else {
-            return makeAllUnknown(effects: &effects)
+            return markAllSoft(effects: &effects)
         }
-        recent.append(nil)
-        effects.append(.applyLocally(purge, count: recent.count))
-        writes.add(.local(purge, count: recent.count), from: nil)
+        history.append(nil)
+        effects.append(.applyLocally(purge, count: history.count))
+        writes.add(.localPurge(purge, count: history.count), from: nil)
     }
 
     /// Drops the oldest records while there are more than are to be kept.
@@ -62,17 +62,17 @@ extension InvalidationLog {
         var count = heldCount
         var bytes = heldBytes
         var dropped: Set<ProcessID> = []
-        while let place = oldestPlace, let first = streams[place].droppable {
+        while let place = oldestDroppableIndex, let first = streams[place].droppable {
             let isOld = now - first.heldSince > settings.ageMin
             guard bytes > settings.bytesMax || (count > settings.recordsMin && isOld) else { break }
-            bytes -= streams[place].shelf.bytesCount
+            bytes -= streams[place].records.bytesCount
             dropFirst(place)
-            bytes += streams[place].shelf.bytesCount
+            bytes += streams[place].records.bytesCount
             count -= 1
             dropped.insert(streams[place].process)
         }
         for process in dropped.sorted() {
-            guard let place = streams.place(of: process) else { continue }
+            guard let place = streams.index(of: process) else { continue }
             writes.add(.dropped(StreamPosition(process: process, count: streams[place].floor)))
         }
     }
@@ -82,12 +82,12 @@ extension InvalidationLog {
     ///
     /// Where one before them is missing that could still come, everything is made soft instead.
     /// Where nothing is left to be dropped, it comes again in a while.
-    package mutating func giveUp(
+    package mutating func dropForSpace(
         _ positions: [StreamPosition], now: Instant, effects: inout [InvalidationEffect]
     ) {
         var isGiven = false
         for position in positions {
-            guard let place = streams.place(of: position.process) else { continue }
+            guard let place = streams.index(of: position.process) else { continue }
             let before = streams[place].floor
             while let first = streams[place].droppable, first.number <= position.count {
                 dropFirst(place)
@@ -97,13 +97,13 @@ extension InvalidationLog {
             writes.add(.dropped(StreamPosition(process: position.process, count: floor)))
             isGiven = true
         }
-        let known = positions.filter { streams.place(of: $0.process) != nil }
-        isGiven = takeFloors(known, from: node, now, &effects) || isGiven
-        if !isGiven || !writes.wasRefused() { writeFailed(now: now) }
+        let known = positions.filter { streams.index(of: $0.process) != nil }
+        isGiven = applyFloors(known, from: node, now, &effects) || isGiven
+        if !isGiven || !writes.rejectBatch() { writeFailed(now: now) }
     }
 
     /// Where the record lies that came first and may be dropped.
-    private var oldestPlace: Int? {
+    private var oldestDroppableIndex: Int? {
         var oldest: (place: Int, heldSince: Instant)?
         for place in streams.indices {
             guard let first = streams[place].droppable else { continue }
@@ -114,15 +114,15 @@ extension InvalidationLog {
     }
 
     private mutating func dropFirst(_ place: Int) {
-        guard let (number, content) = streams[place].takeFirst() else { return }
-        ids.remove(RecordName(stream: streams[place].process, number: number), content)
+        guard let (number, content) = streams[place].removeFirst() else { return }
+        clientIDs.remove(RecordID(stream: streams[place].process, number: number), content)
     }
 
     // MARK: Streams of dead processes
 
     /// Retires what no counted member lacks and nobody has issued anything in for long.
     mutating func retireOld(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let counted = members.counted
+        let counted = members.voters
         guard !counted.isEmpty else { return }
         let old = streams.streams.filter { stream in
             isDead(stream) && now - stream.changedAt > settings.ageMin
@@ -135,13 +135,13 @@ extension InvalidationLog {
 
     /// Retires what is too much, if need be before all members have it.
     mutating func retireSurplus(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        while streams.count > settings.streamsMax, let oldest = oldestDead {
+        while streams.count > settings.streamsMax, let oldest = oldestDeadStream {
             retire(oldest, now, &effects)
         }
     }
 
     /// The stream of a dead process that changed last of all; nil if there is none.
-    var oldestDead: ProcessID? {
+    var oldestDeadStream: ProcessID? {
         streams.streams.filter(isDead).min { $0.changedAt < $1.changedAt }?.process
     }
 
@@ -156,25 +156,25 @@ extension InvalidationLog {
     mutating func retire(
         _ process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
     ) {
-        guard let place = streams.place(of: process) else { return }
+        guard let place = streams.index(of: process) else { return }
         let stream = streams[place]
-        guard stream.applied.prefix == stream.reach.count else {
-            while streams[place].shelf.first != nil { dropFirst(place) }
-            streams[place].raiseFloor(to: stream.reach.count, at: now)
-            streams[place].setFloor(stream.reach.count)
-            return announce([stream.reach], from: nil, &effects)
+        guard stream.applied.prefix == stream.appliedPosition.count else {
+            while streams[place].records.first != nil { dropFirst(place) }
+            streams[place].raiseFloor(to: stream.appliedPosition.count, at: now)
+            streams[place].setFloor(stream.appliedPosition.count)
+            return emitFloors([stream.appliedPosition], from: nil, &effects)
         }
-        while streams[place].shelf.first != nil { dropFirst(place) }
-        let last = streams[place].reach
+        while streams[place].records.first != nil { dropFirst(place) }
+        let last = streams[place].appliedPosition
         streams.remove(place)
         confirmations.forget(process)
         guard last.count > 0 else { return }
         writes.add(.retired(last))
-        news.events.append(.retired(last))
+        output.events.append(.streamRetired(last))
         guard let gone = retired.add(last) else { return }
         writes.add(.forgotten(gone))
-        news.events.append(.forgotten(gone))
+        output.events.append(.streamForgotten(gone))
         // Who had told of it before would be lagged behind for ever.
-        ahead.updateAll { _, told in told[gone] = nil }
+        missingFromPeers.updateAll { _, told in told[gone] = nil }
     }
 }

@@ -1,13 +1,13 @@
 package import Ground
 
 /// What becomes of a request for an invalidation.
-package enum Issuance: Hashable, Sendable {
+package enum IssueOutcome: Hashable, Sendable {
     /// It has got a number and is applied here.
-    case new(RecordName)
+    case issued(RecordID)
     /// The same was asked for before under this id.
-    case repeated(RecordName)
+    case duplicate(RecordID)
     /// Something else was asked for before under this id.
-    case conflict(RecordName)
+    case conflict(RecordID)
     /// Too much waits for the disk; nothing has happened.
     case busy
 }
@@ -19,37 +19,37 @@ extension InvalidationLog {
     /// - Throws: ``InvalidationFault``; nothing has happened.
     package mutating func issue(
         _ invalidation: Invalidation, now: Instant, effects: inout [InvalidationEffect]
-    ) throws(InvalidationFault) -> Issuance {
+    ) throws(InvalidationFault) -> IssueOutcome {
         let content = try invalidation.content()
-        if let known = record(withID: invalidation.id) {
-            return record(known)?.content == content ? .repeated(known) : .conflict(known)
+        if let known = record(withClientID: invalidation.clientID) {
+            return record(known)?.content == content ? .duplicate(known) : .conflict(known)
         }
-        guard !isFull, let place = streams.place(of: process) else { return .busy }
-        let name = RecordName(stream: process, number: streams[place].applied.last + 1)
+        guard !isFull, let place = streams.index(of: process) else { return .busy }
+        let name = RecordID(stream: process, number: streams[place].applied.last + 1)
         apply(InvalidationRecord(name, content: content), at: place, from: nil, now, &effects)
-        return .new(name)
+        return .issued(name)
     }
 
     /// `source` has told these records: pushed, with a question, or as an answer to one.
-    package mutating func received(
+    package mutating func recordsReceived(
         _ records: [InvalidationRecord], from source: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
         for record in records {
-            let name = record.name
+            let name = record.id
             guard name.number > retired[name.stream] ?? 0 else { continue }
-            guard let place = place(of: name.stream, now, &effects) else {
-                setAhead(source, name.position)
+            guard let place = index(of: name.stream, now, &effects) else {
+                recordMissing(source, name.position)
                 continue
             }
             if streams[place].applied.contains(name.number) {
-                let slot = streams[place].shelf.slot(name.number)
-                if let slot, slot.hash != record.hash { news.contradicted(name) }
+                let slot = streams[place].records.slot(name.number)
+                if let slot, slot.hash != record.hash { output.recordConflict(name) }
             } else if name.stream == process {
-                news.contradicted(name)
+                output.recordConflict(name)
             } else if isFull {
-                setAhead(source, name.position)
-                streams[place].want(name.number, at: now + settings.delays.askPatience)
+                recordMissing(source, name.position)
+                streams[place].requestRepair(name.number, at: now + settings.delays.repairTimeout)
             } else {
                 apply(record, at: place, from: source, now, &effects)
             }
@@ -60,26 +60,28 @@ extension InvalidationLog {
         _ record: InvalidationRecord, at place: Int, from source: NodeID?, _ now: Instant,
         _ effects: inout [InvalidationEffect]
     ) {
-        recent.append(record.name)
-        let count = recent.count
-        streams[place].keep(record, count: count, at: now)
-        ids.add(record)
+        history.append(record.id)
+        let count = history.count
+        streams[place].insert(record, count: count, at: now)
+        clientIDs.add(record)
         effects.append(.apply(record, count: count))
-        news.applied.insert(record.name.stream)
-        if source != nil, let count = record.countRecord { news.events.append(.recorded(count)) }
-        if source == nil, Invalidation.isCount(record.content) {
-            ownCounts.append(record.name.number)
+        output.applied.insert(record.id.stream)
+        if source != nil, let count = record.consensusRecord {
+            output.events.append(.consensusRecordRead(count))
+        }
+        if source == nil, Invalidation.isConsensus(record.content) {
+            ownConsensusNumbers.append(record.id.number)
         }
         writes.add(.record(record, count: count), from: source)
     }
 
     /// The place of a stream, which is added if need be; nil if there is no room.
-    mutating func place(
+    mutating func index(
         of process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
     ) -> Int? {
-        if let place = streams.place(of: process) { return place }
+        if let place = streams.index(of: process) { return place }
         while streams.count >= settings.streamsMax {
-            guard let oldest = oldestDead else { return nil }
+            guard let oldest = oldestDeadStream else { return nil }
             retire(oldest, now, &effects)
         }
         return addStream(process, now)
@@ -89,73 +91,76 @@ extension InvalidationLog {
     mutating func addStream(_ process: ProcessID, _ now: Instant) -> Int {
         let floor = retired.revive(process)
         let place = streams.add(process, at: now)
-        if let floor { streams[place].begin(behind: floor, at: now) }
+        if let floor { streams[place].start(after: floor, at: now) }
         return place
     }
 
     // MARK: The disk
 
     /// What was to be written last is synced.
-    package mutating func synced(now: Instant, effects: inout [InvalidationEffect]) {
+    package mutating func writeSynced(now: Instant, effects: inout [InvalidationEffect]) {
         var issued: [InvalidationRecord] = []
         var touched: Set<ProcessID> = []
-        let dueAt = now + settings.delays.confirm(others: lines.count)
-        for done in writes.synced() {
-            guard let (process, numbers) = done.write.covered,
-                let place = streams.place(of: process)
+        let dueAt = now + settings.delays.confirm(others: peers.count)
+        for done in writes.completeBatch() {
+            guard let (process, numbers) = done.write.coveredNumbers,
+                let place = streams.index(of: process)
             else { continue }
-            streams[place].synced(numbers)
+            streams[place].markSynced(numbers)
             touched.insert(process)
             if process == self.process {
                 if case .record(let record, _) = done.write { issued.append(record) }
                 continue
             }
-            if let source = done.source { owed.owe(process, to: source, at: dueAt) }
+            if let source = done.source { pendingConfirmations.add(process, to: source, at: dueAt) }
         }
         for process in touched where process != self.process {
-            if let issuer = members.node(of: process) { owed.owe(process, to: issuer, at: dueAt) }
+            if let issuer = members.node(of: process) {
+                pendingConfirmations.add(process, to: issuer, at: dueAt)
+            }
         }
         let had = positions(of: touched.sorted())
-        _ = confirmations.add(had, members: [], by: node, at: now)
-        news.events.append(.synced(had))
-        news.events += issued.compactMap { $0.countRecord.map { .recorded($0) } }
+        _ = confirmations.record(had, members: [], by: node, at: now)
+        output.events.append(.positionsSynced(had))
+        output.events += issued.compactMap { $0.consensusRecord.map { .consensusRecordRead($0) } }
         push(issued, &effects)
-        confirmOwed(now)
+        sendDueConfirmations(now)
         trim(now)
-        settle(&effects)
+        updateSettled(&effects)
     }
 
     /// What was to be written last is perhaps not synced; it is written again in a while.
     package mutating func writeFailed(now: Instant) {
-        writes.failed(beginsAt: now + settings.delays.failedWrite)
+        writes.batchFailed(beginsAt: now + settings.delays.failedWrite)
     }
 
     private mutating func push(
         _ records: [InvalidationRecord], _ effects: inout [InvalidationEffect]
     ) {
         guard let last = records.last else { return }
-        effects.append(.issued(upTo: last.name.number))
-        guard !lines.isEmpty else { return }
-        effects.append(.send(.push(records), to: lines.keys))
+        effects.append(.ownRecordsSynced(upTo: last.id.number))
+        guard !peers.isEmpty else { return }
+        effects.append(.send(.push(records), to: peers.keys))
     }
 }
 
 extension LogWrite {
     /// What it makes this node have of a stream; nil if nothing.
-    fileprivate var covered: (process: ProcessID, numbers: ClosedRange<UInt64>)? {
+    fileprivate var coveredNumbers: (process: ProcessID, numbers: ClosedRange<UInt64>)? {
         switch self {
         case .record(let record, _):
-            (record.name.stream, record.name.number...record.name.number)
+            (record.id.stream, record.id.number...record.id.number)
         case .floor(let position, _): (position.process, 1...position.count)
-        case .local, .note: nil
+        case .localPurge, .metadata: nil
         }
     }
 }
 
 extension InvalidationRecord {
     /// What it says of the count; nil if that is not what it is for.
-    var countRecord: CountRecord? {
-        guard Invalidation.isCount(content), case .count(let record) = invalidation.action else {
+    var consensusRecord: ConsensusRecord? {
+        guard Invalidation.isConsensus(content), case .consensus(let record) = invalidation.action
+        else {
             return nil
         }
         return record

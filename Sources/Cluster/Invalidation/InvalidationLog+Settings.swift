@@ -21,10 +21,10 @@ extension InvalidationLog {
         /// Ranges that one member is asked for at once.
         package var rangesMax = 64
         package var delays = LogDelays()
-        /// What ``Receipt/boundedAt`` adds to ``Receipt/majorityAt``.
-        package var fence = Interval.seconds(10)
+        /// What ``ResponseTiming/boundedAt`` adds to ``ResponseTiming/majorityAt``.
+        package var fenceDuration = Interval.seconds(10)
         /// Receipts do not wait for a member that never counted and has been away for so long.
-        package var forgetAfter = Interval.seconds(3_600)
+        package var removeAfter = Interval.seconds(3_600)
 
         package init() {}
 

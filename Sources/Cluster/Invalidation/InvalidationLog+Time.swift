@@ -4,11 +4,11 @@ package import Ground
 extension InvalidationLog {
     /// When ``ticked(now:effects:)`` is to be called next.
     package var nextTick: Instant {
-        var next = nextConfirm
+        var next = nextConfirmationAt
         for stream in streams.streams {
             if let repair = stream.repair { next = min(next, repair.dueAt) }
         }
-        for dueAt in [owed.dueAt, writes.dueAt, members.nextReview] {
+        for dueAt in [pendingConfirmations.dueAt, writes.dueAt, members.nextReview] {
             if let dueAt { next = min(next, dueAt) }
         }
         return next
@@ -16,10 +16,11 @@ extension InvalidationLog {
 
     /// ``nextTick`` has come; coming earlier does no harm.
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
-        ask(now, &effects)
-        confirmOwed(now)
-        if nextConfirm <= now {
-            nextConfirm = now + settings.delays.confirmAll(after: confirmToAll() * lines.count)
+        sendRepairRequests(now, &effects)
+        sendDueConfirmations(now)
+        if nextConfirmationAt <= now {
+            nextConfirmationAt =
+                now + settings.delays.confirmAll(after: confirmToAll() * peers.count)
             trim(now)
             retireOld(now, &effects)
             retireSurplus(now, &effects)
@@ -34,19 +35,21 @@ extension InvalidationLog {
         var had: [StreamPosition] = []
         for place in streams.indices where streams[place].isConfirmDue {
             streams[place].isConfirmDue = false
-            if streams[place].position.count > 0 { had.append(streams[place].position) }
+            if streams[place].syncedPosition.count > 0 { had.append(streams[place].syncedPosition) }
         }
-        guard !lines.isEmpty, !had.isEmpty || members.recorded != confirmedMembers else { return 0 }
-        confirmedMembers = members.recorded
-        news.confirmations.append((had, lines.keys))
+        guard !peers.isEmpty, !had.isEmpty || members.ownMembers != confirmedMembers else {
+            return 0
+        }
+        confirmedMembers = members.ownMembers
+        output.confirmations.append((had, peers.keys))
         return had.count
     }
 
     /// Tells those who gave records, or issued them, how far their streams are synced.
-    mutating func confirmOwed(_ now: Instant) {
-        for (node, processes) in owed.take(at: now) where lines[node] != nil {
+    mutating func sendDueConfirmations(_ now: Instant) {
+        for (node, processes) in pendingConfirmations.takeDue(at: now) where peers[node] != nil {
             let had = positions(of: processes)
-            if !had.isEmpty { news.confirmations.append((had, [node])) }
+            if !had.isEmpty { output.confirmations.append((had, [node])) }
         }
     }
 
@@ -54,7 +57,7 @@ extension InvalidationLog {
     /// missing.
     func positions(of processes: [ProcessID]) -> [StreamPosition] {
         processes.compactMap { process in
-            streams.place(of: process).map { streams[$0].position }
+            streams.index(of: process).map { streams[$0].syncedPosition }
         }.filter { $0.count > 0 }
     }
 }

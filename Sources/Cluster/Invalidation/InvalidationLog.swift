@@ -18,31 +18,31 @@ package struct InvalidationLog: Sendable {
     var streams = StreamTable()
     var retired: RetiredStreams
     var writes = WriteQueue()
-    var recent = RecentApplications()
-    var ids = ClientIDs()
+    var history = AppliedHistory()
+    var clientIDs = ClientIDIndex()
     /// Members that this node is connected with.
-    var lines = SortedTable<NodeID, PeerLine>()
+    var peers = SortedTable<NodeID, PeerProgress>()
     /// What members told of having applied and this node lacks.
-    var ahead = SortedTable<NodeID, SortedTable<ProcessID, UInt64>>()
+    var missingFromPeers = SortedTable<NodeID, SortedTable<ProcessID, UInt64>>()
     var members: MemberTracker
     var confirmations: Confirmations
     /// The numbers of this node's own records of the count, ascending: they have no receipts.
-    var ownCounts: [UInt64] = []
+    var ownConsensusNumbers: [UInt64] = []
     /// No receipt of this node's own records up to this number is pending, or was.
-    var settledCount: UInt64 = 0
-    var nextConfirm: Instant
-    var owed = OwedConfirmations()
+    var settledNumber: UInt64 = 0
+    var nextConfirmationAt: Instant
+    var pendingConfirmations = PendingConfirmations()
     /// The members that all were told last of.
     var confirmedMembers: [NodeID] = []
     /// What the fence is yet to be told of, and the members.
-    var news = LogNews()
+    var output = LogOutput()
 
     /// A node's log after a start: `process` is new, `kept` is what the disk had.
     ///
     /// What was kept is not applied again: the disk had its stamps, too.
     package init(
         node: NodeID, process: ProcessID, settings: Settings = Settings(),
-        kept: KeptLog = KeptLog(), now: Instant
+        persisted: PersistedLog = PersistedLog(), now: Instant
     ) {
         self.node = node
         self.process = process
@@ -50,51 +50,51 @@ package struct InvalidationLog: Sendable {
         retired = RetiredStreams(countMax: settings.retiredMax)
         members = MemberTracker(own: node, process: process, settings: settings)
         confirmations = Confirmations(own: process)
-        nextConfirm = now
+        nextConfirmationAt = now
         _ = streams.add(process, at: now)
-        for position in kept.retired where position.count > 0 { _ = retired.add(position) }
-        for position in kept.floors where position.process != process {
+        for position in persisted.retired where position.count > 0 { _ = retired.add(position) }
+        for position in persisted.floors where position.process != process {
             guard position.count > retired[position.process] ?? 0 else { continue }
-            let place = streams.place(of: position.process) ?? addStream(position.process, now)
-            streams[place].begin(behind: position.count, at: now)
+            let place = streams.index(of: position.process) ?? addStream(position.process, now)
+            streams[place].start(after: position.count, at: now)
         }
-        keep(kept.records, now: now)
+        restore(persisted.records, now: now)
     }
 
     /// Further records that the disk had; to be told before anything else has happened.
-    package mutating func keep(_ records: [InvalidationRecord], now: Instant) {
-        for record in records where record.name.stream != process {
-            let name = record.name
+    package mutating func restore(_ records: [InvalidationRecord], now: Instant) {
+        for record in records where record.id.stream != process {
+            let name = record.id
             guard name.number > retired[name.stream] ?? 0 else { continue }
             // One that went on after it was retired begins where it had ended.
-            let place = streams.place(of: name.stream) ?? addStream(name.stream, now)
+            let place = streams.index(of: name.stream) ?? addStream(name.stream, now)
             guard !streams[place].applied.contains(name.number) else { continue }
-            streams[place].keep(record, count: 0, at: now)
-            streams[place].synced(name.number...name.number)
-            ids.add(record)
+            streams[place].insert(record, count: 0, at: now)
+            streams[place].markSynced(name.number...name.number)
+            clientIDs.add(record)
         }
-        let had = positions
-        _ = confirmations.add(had, members: [], by: node, at: now)
+        let had = syncedPositions
+        _ = confirmations.record(had, members: [], by: node, at: now)
     }
 
     // MARK: Knowledge
 
     /// The count of invalidations applied since the start.
-    package var appliedCount: UInt64 { recent.count }
+    package var appliedCount: UInt64 { history.count }
 
     /// What is synced here without a gap, by process: what gossip and confirmations carry.
-    package var positions: [StreamPosition] {
-        streams.streams.map(\.position).filter { $0.count > 0 }
+    package var syncedPositions: [StreamPosition] {
+        streams.streams.map(\.syncedPosition).filter { $0.count > 0 }
     }
 
     /// How far this node has applied, whatever is missing; by process.
-    package var reaches: [StreamPosition] {
-        streams.streams.map(\.reach).filter { $0.count > 0 }
+    package var appliedPositions: [StreamPosition] {
+        streams.streams.map(\.appliedPosition).filter { $0.count > 0 }
     }
 
     /// Up to where a stream is applied here without a gap; nil if it is not known, or retired.
     func appliedPosition(of process: ProcessID) -> StreamPosition? {
-        streams.place(of: process).map {
+        streams.index(of: process).map {
             StreamPosition(process: process, count: streams[$0].applied.prefix)
         }
     }
@@ -108,33 +108,33 @@ package struct InvalidationLog: Sendable {
         guard position.count > 0, position.count > retired[position.process] ?? 0 else {
             return false
         }
-        guard let place = streams.place(of: position.process) else { return true }
+        guard let place = streams.index(of: position.process) else { return true }
         return streams[place].applied.prefix < position.count
     }
 
     /// The record, if it is held.
-    package func record(_ name: RecordName) -> InvalidationRecord? {
-        streams.place(of: name.stream).flatMap { streams[$0].record(name.number) }
+    package func record(_ name: RecordID) -> InvalidationRecord? {
+        streams.index(of: name.stream).flatMap { streams[$0].record(name.number) }
     }
 
     /// What the count of invalidations applied was with this record; nil if it is not held, 0 if
     /// it was kept from before the start.
-    package func count(of name: RecordName) -> UInt64? {
-        streams.place(of: name.stream).flatMap { streams[$0].shelf.slot(name.number)?.count }
+    package func count(of name: RecordID) -> UInt64? {
+        streams.index(of: name.stream).flatMap { streams[$0].records.slot(name.number)?.count }
     }
 
     /// The record that is held with this client's id.
-    package func record(withID id: [UInt8]) -> RecordName? {
-        guard let name = ids.candidate(for: id), let content = record(name)?.content,
-            Invalidation.id(in: content.span) == id
+    package func record(withClientID id: [UInt8]) -> RecordID? {
+        guard let name = clientIDs.candidate(for: id), let content = record(name)?.content,
+            Invalidation.clientID(in: content.span) == id
         else { return nil }
         return name
     }
 
     /// Records that are held.
-    package var heldCount: Int { streams.streams.reduce(0) { $0 + $1.shelf.count } }
+    package var heldCount: Int { streams.streams.reduce(0) { $0 + $1.records.count } }
     /// Bytes of them, with 64 for each.
-    package var heldBytes: Int { streams.streams.reduce(0) { $0 + $1.shelf.bytesCount } }
+    package var heldBytes: Int { streams.streams.reduce(0) { $0 + $1.records.bytesCount } }
     package var streamsCount: Int { streams.count }
     /// Bytes that wait to be synced.
     package var unsyncedBytes: Int { writes.bytesCount }
@@ -146,28 +146,28 @@ package struct InvalidationLog: Sendable {
 
     /// To be called last in each event: what is to be written of it.
     package mutating func flush(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let batch = writes.next(at: now, interval: settings.delays.batch(after:))
+        let batch = writes.nextBatch(at: now, interval: settings.delays.batch(after:))
         if let batch { effects.append(.write(batch)) }
     }
 
     /// What the fence is to be told since it was told last: of which streams something was applied,
     /// and what else, in its order.
-    package mutating func takeNews() -> (applied: Set<ProcessID>, events: [FenceEvent]) {
-        defer { (news.applied, news.events) = ([], []) }
-        return (news.applied, news.events)
+    package mutating func takeOutput() -> (applied: Set<ProcessID>, events: [FenceEvent]) {
+        defer { (output.applied, output.events) = ([], []) }
+        return (output.applied, output.events)
     }
 
     /// Whom this node has for members, itself included, by id: a confirmation names them.
-    package var recordedMembers: [NodeID] { members.recorded }
+    package var knownMembers: [NodeID] { members.ownMembers }
 
     /// What is to be confirmed since it was taken last, and to whom.
     package mutating func takeConfirmations() -> [(positions: [StreamPosition], nodes: [NodeID])] {
-        news.confirmations.takeAll()
+        output.confirmations.takeAll()
     }
 }
 
 /// What a log has come to that others in its node are yet to be told of.
-struct LogNews: Sendable {
+struct LogOutput: Sendable {
     var applied: Set<ProcessID> = []
     var events: [FenceEvent] = []
     var confirmations: [(positions: [StreamPosition], nodes: [NodeID])] = []
@@ -176,17 +176,17 @@ struct LogNews: Sendable {
     var isEmpty: Bool { applied.isEmpty && events.isEmpty }
 
     /// There are two contents under this name, or a record of this process that it did not issue.
-    mutating func contradicted(_ name: RecordName) {
-        events.append(.contradicted(name.position))
+    mutating func recordConflict(_ name: RecordID) {
+        events.append(.recordConflictFound(name.position))
     }
 }
 
 /// What the disk has kept of a log; in any order.
-package struct KeptLog: Hashable, Sendable {
+package struct PersistedLog: Hashable, Sendable {
     package var records: [InvalidationRecord]
-    /// From ``LogWrite/floor(_:count:)`` and ``LogNote/dropped(_:)``.
+    /// From ``LogWrite/floor(_:count:)`` and ``LogMetadataUpdate/dropped(_:)``.
     package var floors: [StreamPosition]
-    /// From ``LogNote/retired(_:)``, in that order.
+    /// From ``LogMetadataUpdate/retired(_:)``, in that order.
     package var retired: [StreamPosition]
 
     package init(

@@ -9,22 +9,22 @@ package enum InvalidationMessage: Hashable, Sendable {
     case push([InvalidationRecord])
     /// What the sender has synced since it last said so, whom it has for members, and what it knows
     /// of the count when it says so.
-    case confirm([StreamPosition], members: [NodeID], view: CountView)
+    case confirmation([StreamPosition], members: [NodeID], view: VoterSetView)
     /// How far the sender has applied: it comes before the questions that need it, where it is too
     /// much for one of them.
-    case told([StreamPosition])
+    case appliedPositions([StreamPosition])
     /// Asks for records; ends with ``repair(_:)``.
-    case ask([StreamRange])
+    case repairRequest([StreamRange])
     /// An answer to ``ask(_:)``.
-    case repair(RepairAnswer)
+    case repairResponse(RepairResponse)
     /// Asks for everything that the receiver has synced; ends with an ``answer(_:retired:)`` that
     /// names the round, or with ``unchanged(round:digest:view:)`` if the digest is the receiver's
     /// too.
-    case round(UInt64, digest: UInt64)
+    case roundRequest(UInt64, digest: UInt64)
     /// What the sender has synced and the count that it follows are what the digest in the question
     /// stands for; of the view all but the standing is said.
-    case unchanged(round: UInt64, digest: UInt64, view: CountView)
+    case roundUnchanged(round: UInt64, digest: UInt64, view: VoterSetView)
     /// What the sender has synced and knows of the count, both of one moment; with the last numbers
     /// of the streams that it has retired.
-    case answer(FenceAnswer, retired: [StreamPosition])
+    case roundResponse(FenceResponse, retired: [StreamPosition])
 }

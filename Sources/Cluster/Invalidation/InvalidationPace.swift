@@ -5,16 +5,16 @@ package import Ground
 ///
 /// A site that is written to all the time then costs the cluster one record a second, and itself
 /// revalidations (DESIGN.md §7, issue of unsafe methods).
-package struct InvalidationPace: Sendable {
+package struct InvalidationThrottle: Sendable {
     /// What becomes of one.
-    package enum Verdict: Hashable, Sendable {
+    package enum Granularity: Hashable, Sendable {
         /// It goes into the log.
-        case alone
+        case individual
         /// It goes with the host: ``due(now:)`` names that soon.
-        case together
+        case coalesced
     }
 
-    private struct Host: Sendable {
+    private struct HostRate: Sendable {
         var begunAt: Instant
         var count = 0
     }
@@ -25,43 +25,43 @@ package struct InvalidationPace: Sendable {
     static let hostsMax = 4_096
     private static let span = Interval.seconds(1)
 
-    private var hosts: [[UInt8]: Host] = [:]
-    private var merged: Set<[UInt8]> = []
+    private var hosts: [[UInt8]: HostRate] = [:]
+    private var coalescedHosts: Set<[UInt8]> = []
 
     package init() {}
 
     /// An invalidation of something of `host`.
-    package mutating func take(_ host: [UInt8], now: Instant) -> Verdict {
-        if merged.contains(host) { return .together }
+    package mutating func admit(_ host: [UInt8], now: Instant) -> Granularity {
+        if coalescedHosts.contains(host) { return .coalesced }
         if hosts.count >= Self.hostsMax, hosts[host] == nil { hosts = [:] }
-        var known = hosts[host] ?? Host(begunAt: now)
-        if now - known.begunAt >= Self.span { known = Host(begunAt: now) }
+        var known = hosts[host] ?? HostRate(begunAt: now)
+        if now - known.begunAt >= Self.span { known = HostRate(begunAt: now) }
         known.count += 1
         hosts[host] = known
-        guard known.count > Self.countMax else { return .alone }
-        merged.insert(host)
-        return .together
+        guard known.count > Self.countMax else { return .individual }
+        coalescedHosts.insert(host)
+        return .coalesced
     }
 
     /// One of `host` did not come into the log: it goes with the host, whenever that does.
-    package mutating func owes(_ host: [UInt8]) {
-        merged.insert(host)
+    package mutating func requireHostPurge(_ host: [UInt8]) {
+        coalescedHosts.insert(host)
     }
 
     /// Of `host` something was changed that the other nodes do not know of yet.
-    package func isOwed(_ host: [UInt8]) -> Bool { merged.contains(host) }
+    package func isHostPurgePending(_ host: [UInt8]) -> Bool { coalescedHosts.contains(host) }
 
     /// True if ``due(now:)`` may name somebody.
-    package var hasMerged: Bool { !merged.isEmpty }
+    package var hasCoalescedHosts: Bool { !coalescedHosts.isEmpty }
 
     /// The hosts all of which are to be purged softly now, in order; each invalidation that went
     /// together came before.
-    package mutating func due(now: Instant) -> [[UInt8]] {
-        let due = merged.filter { host in
+    package mutating func takeDueHosts(now: Instant) -> [[UInt8]] {
+        let due = coalescedHosts.filter { host in
             hosts[host].map { now - $0.begunAt >= Self.span } ?? true
         }
         for host in due {
-            merged.remove(host)
+            coalescedHosts.remove(host)
             hosts[host] = nil
         }
         return due.sorted { $0.lexicographicallyPrecedes($1) }

@@ -1,7 +1,7 @@
 import Ground
 
 /// Names a record of the log: whose it is and its number, from 1 without gaps.
-package struct RecordName: Hashable, Sendable {
+package struct RecordID: Hashable, Sendable {
     /// The process that issued it.
     package var stream: ProcessID
     package var number: UInt64
@@ -18,17 +18,17 @@ package struct RecordName: Hashable, Sendable {
 /// One invalidation as it is kept and told on: by all nodes with the same bytes, whether they
 /// understand it or not.
 package struct InvalidationRecord: Hashable, Sendable {
-    package let name: RecordName
-    /// What ``Invalidation`` reads.
+    package let id: RecordID
+    /// What ``UnsafeMethodInvalidation`` reads.
     package let content: [UInt8]
     /// XXH64 of the content: tells two contents of one number apart.
     package let hash: UInt64
 
     /// `name` has a number from 1; `content` fits in a field.
-    package init(_ name: RecordName, content: [UInt8]) {
+    package init(_ name: RecordID, content: [UInt8]) {
         precondition(name.number > 0, "a record without a number")
         precondition(content.count <= Int(UInt16.max), "a record of \(content.count) bytes")
-        self.name = name
+        self.id = name
         self.content = content
         hash = XXH64.hash(content.span, seed: 0)
     }
@@ -46,7 +46,7 @@ extension InvalidationRecord {
 
     /// Size of ``bytes``.
     package var bytesCount: Int {
-        Self.fixedBytes + PeerStructure.fieldHeadBytes + content.count
+        Self.fixedBytes + StructureReader.fieldHeaderBytes + content.count
     }
 
     /// As it goes to peers and to disk: a structure as in <doc:PeerProtocol>, whose fixed part is
@@ -54,8 +54,8 @@ extension InvalidationRecord {
     /// the content.
     package var bytes: [UInt8] {
         var writer = StructureWriter()
-        writer.put(name.number)
-        writer.put(name.stream)
+        writer.put(id.number)
+        writer.put(id.stream)
         writer.put(hash)
         writer.endFixedPart()
         writer.putField(Tag.content, content)
@@ -65,9 +65,9 @@ extension InvalidationRecord {
     /// The record in `bytes`; nil if they are damaged.
     package static func read(_ bytes: Span<UInt8>) -> InvalidationRecord? {
         guard
-            var structure = try? PeerStructure(bytes, fixedBytes: fixedBytes, in: .invalidations)
+            var structure = try? StructureReader(bytes, fixedBytes: fixedBytes, in: .invalidations)
         else { return nil }
-        let name = RecordName(stream: bytes.process(at: 10), number: bytes.little64(at: 2))
+        let name = RecordID(stream: bytes.process(at: 10), number: bytes.little64(at: 2))
         var content: [UInt8]?
         do throws(PeerFault) {
             while let field = try structure.next(bytes) {

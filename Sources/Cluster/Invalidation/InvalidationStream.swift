@@ -10,19 +10,19 @@ struct InvalidationStream: Sendable {
         /// When somebody is asked, or asked again.
         var dueAt: Instant
         /// Who was asked last.
-        var asked: NodeID?
+        var lastSource: NodeID?
         /// The last answer brought something: the same one goes on.
-        var goesOn = false
+        var isProgressing = false
     }
 
     let process: ProcessID
-    private(set) var applied = NumberRuns()
-    private(set) var synced = NumberRuns()
-    private(set) var shelf = RecordShelf()
+    private(set) var applied = NumberRangeSet()
+    private(set) var synced = NumberRangeSet()
+    private(set) var records = RecordTable()
     /// Records up to here are not held any more, or never were.
     private(set) var floor: UInt64 = 0
     /// The greatest number that somebody says to have.
-    private(set) var wanted: UInt64 = 0
+    private(set) var repairTarget: UInt64 = 0
     var repair: Repair?
     /// More is synced than the members were told.
     var isConfirmDue = false
@@ -35,41 +35,41 @@ struct InvalidationStream: Sendable {
     }
 
     /// Counts as synced up to `number`, of which nothing is held.
-    mutating func begin(behind number: UInt64, at now: Instant) {
+    mutating func start(after number: UInt64, at now: Instant) {
         guard number > 0 else { return }
         raiseFloor(to: number, at: now)
         setFloor(number)
-        synced(1...number)
+        markSynced(1...number)
     }
 
     /// What this node says to have: synced, without a gap.
-    var position: StreamPosition { StreamPosition(process: process, count: synced.prefix) }
+    var syncedPosition: StreamPosition { StreamPosition(process: process, count: synced.prefix) }
     /// The greatest number that was applied, whatever is missing below it.
-    var reach: StreamPosition { StreamPosition(process: process, count: applied.last) }
+    var appliedPosition: StreamPosition { StreamPosition(process: process, count: applied.last) }
     /// Something that was applied is not synced yet.
     var isUnsynced: Bool { applied != synced }
 
     /// The first record that may be dropped.
-    var droppable: RecordShelf.Slot? {
-        guard let first = shelf.first, first.number <= synced.prefix else { return nil }
+    var droppable: RecordTable.Slot? {
+        guard let first = records.first, first.number <= synced.prefix else { return nil }
         return first
     }
 
     func record(_ number: UInt64) -> InvalidationRecord? {
-        guard let content = shelf.content(number) else { return nil }
+        guard let content = records.content(number) else { return nil }
         return InvalidationRecord(
-            RecordName(stream: process, number: number), content: content)
+            RecordID(stream: process, number: number), content: content)
     }
 
     /// Keeps a record that is new here.
-    mutating func keep(_ record: InvalidationRecord, count: UInt64, at now: Instant) {
-        applied.insert(record.name.number)
-        if record.name.number > floor { shelf.put(record, count: count, at: now) }
+    mutating func insert(_ record: InvalidationRecord, count: UInt64, at now: Instant) {
+        applied.insert(record.id.number)
+        if record.id.number > floor { records.insert(record, count: count, at: now) }
         changedAt = now
         endRepairIfDone()
     }
 
-    mutating func synced(_ range: ClosedRange<UInt64>) {
+    mutating func markSynced(_ range: ClosedRange<UInt64>) {
         let before = synced.prefix
         synced.insert(range)
         if synced.prefix > before { isConfirmDue = true }
@@ -87,31 +87,31 @@ struct InvalidationStream: Sendable {
         floor = max(floor, number)
     }
 
-    mutating func takeFirst() -> (number: UInt64, content: [UInt8])? {
-        guard let taken = shelf.takeFirst() else { return nil }
+    mutating func removeFirst() -> (number: UInt64, content: [UInt8])? {
+        guard let taken = records.removeFirst() else { return nil }
         floor = max(floor, taken.number)
         return taken
     }
 
     /// Somebody has everything up to `number`; what is missing is asked for at `dueAt`, unless that
     /// is under way.
-    mutating func want(_ number: UInt64, at dueAt: Instant) {
-        wanted = max(wanted, number)
-        guard wanted > applied.prefix else { return }
+    mutating func requestRepair(_ number: UInt64, at dueAt: Instant) {
+        repairTarget = max(repairTarget, number)
+        guard repairTarget > applied.prefix else { return }
         if let repair {
-            if repair.asked == nil { self.repair?.dueAt = min(repair.dueAt, dueAt) }
+            if repair.lastSource == nil { self.repair?.dueAt = min(repair.dueAt, dueAt) }
         } else {
             repair = Repair(dueAt: dueAt)
         }
     }
 
     /// Nobody has more than `number`.
-    mutating func wantOnly(_ number: UInt64) {
-        wanted = number
+    mutating func limitRepair(_ number: UInt64) {
+        repairTarget = number
         endRepairIfDone()
     }
 
     private mutating func endRepairIfDone() {
-        if applied.prefix >= wanted { repair = nil }
+        if applied.prefix >= repairTarget { repair = nil }
     }
 }

@@ -8,15 +8,15 @@ import Ground
 /// member is waited for; and somebody else who has it still names it. Whom this node has never
 /// seen here those name who have.
 struct MemberTracker: Sendable {
-    private struct Member: Sendable {
+    private struct TrackedMember: Sendable {
         /// Its last known run, if any.
         var process: ProcessID?
-        var presence = ExchangeMember.Presence.here
+        var presence = ReplicationMember.Presence.live
         /// Since when membership has it for dead, or gone.
-        var awaySince: Instant?
-        var wasCounted = false
+        var deadSince: Instant?
+        var wasVoter = false
         /// There was a connection with it.
-        var wasMet = false
+        var wasConnected = false
         /// This node has it for a member no longer.
         var isDropped = false
     }
@@ -25,23 +25,23 @@ struct MemberTracker: Sendable {
     private let process: ProcessID
     private let settings: InvalidationLog.Settings
     /// All but this node.
-    private var members = SortedTable<NodeID, Member>()
+    private var members = SortedTable<NodeID, TrackedMember>()
     /// Those that left by their own word; the oldest are dropped.
     ///
     /// Whoever still names them speaks of the past.
-    private(set) var left: [NodeID] = []
+    private(set) var leftMembers: [NodeID] = []
     /// The same, for looking up.
     private var leftSet: Set<NodeID> = []
     /// Those that this node helped to catch up before it heard of them as members.
-    private var guests: [NodeID] = []
+    private var catchingUp: [NodeID] = []
     /// Whom this node has for members, itself included; ascending.
-    private(set) var recorded: [NodeID]
+    private(set) var ownMembers: [NodeID]
     /// And whom others have; ascending.
     private(set) var known: [NodeID]
     /// Since when there is no connection with one of ``known``.
     private(set) var unreachableSince = SortedTable<NodeID, Instant>()
     /// Who was counted, and from when on this node knew it; oldest first, the last one holds now.
-    private var counts: [(counted: [NodeID], since: Instant)] = []
+    private var voterSets: [(counted: [NodeID], since: Instant)] = []
     /// When somebody may be gone who is not yet.
     private(set) var nextReview: Instant?
 
@@ -52,28 +52,28 @@ struct MemberTracker: Sendable {
         self.own = own
         self.process = process
         self.settings = settings
-        recorded = [own]
-        known = recorded
+        ownMembers = [own]
+        known = ownMembers
     }
 
     // MARK: Who is there
 
     /// Those that count now, by id.
-    var counted: [NodeID] { counts.last?.counted ?? [] }
+    var voters: [NodeID] { voterSets.last?.counted ?? [] }
 
     /// Those that are here, by id.
-    var present: [NodeID] {
-        zip(members.keys, members.values).filter { $1.presence == .here }.map(\.0)
+    var liveMembers: [NodeID] {
+        zip(members.keys, members.values).filter { $1.presence == .live }.map(\.0)
     }
 
     /// It has left, and was not helped to catch up since.
-    func hasLeft(_ node: NodeID) -> Bool { leftSet.contains(node) && !guests.contains(node) }
+    func hasLeft(_ node: NodeID) -> Bool { leftSet.contains(node) && !catchingUp.contains(node) }
 
     /// It is one of ``known``.
     func isKnown(_ node: NodeID) -> Bool { known.sortedIndex(of: node) != nil }
 
     /// Whether it is in one of the sets by which majorities are still judged.
-    func hasCounted(_ node: NodeID) -> Bool { counts.contains { $0.counted.contains(node) } }
+    func hasBeenVoter(_ node: NodeID) -> Bool { voterSets.contains { $0.counted.contains(node) } }
 
     func isLive(_ process: ProcessID) -> Bool { node(of: process) != nil }
 
@@ -89,11 +89,11 @@ struct MemberTracker: Sendable {
     /// What was durable at a majority once is so for ever, whoever counts later; but what a
     /// majority has only because others were forgotten is durable no earlier than that.
     func majorityInstant(_ confirmed: (NodeID) -> Instant?) -> Instant? {
-        for (place, (counted, since)) in counts.enumerated() where !counted.isEmpty {
+        for (place, (counted, since)) in voterSets.enumerated() where !counted.isEmpty {
             let instants = counted.compactMap(confirmed).sorted()
             guard instants.count > counted.count / 2 else { continue }
             let instant = max(since, instants[counted.count / 2])
-            guard place + 1 < counts.count, instant >= counts[place + 1].since else {
+            guard place + 1 < voterSets.count, instant >= voterSets[place + 1].since else {
                 return instant
             }
         }
@@ -103,34 +103,34 @@ struct MemberTracker: Sendable {
     // MARK: What happens
 
     /// There is a connection with `node`, whatever membership thinks of it; true if that is news.
-    mutating func meet(_ node: NodeID) -> Bool {
-        guard members[node]?.presence != .here || members[node]?.wasMet == false else {
+    mutating func connected(_ node: NodeID) -> Bool {
+        guard members[node]?.presence != .live || members[node]?.wasConnected == false else {
             return false
         }
-        members.update(node, or: Member()) {
-            $0.presence = .here
-            $0.awaySince = nil
+        members.update(node, or: TrackedMember()) {
+            $0.presence = .live
+            $0.deadSince = nil
             $0.isDropped = false
-            $0.wasMet = true
+            $0.wasConnected = true
         }
         return true
     }
 
     /// Membership has these.
-    mutating func follow(_ named: [ExchangeMember], now: Instant) {
+    mutating func update(_ named: [ReplicationMember], now: Instant) {
         var isNamed: Set<NodeID> = []
         for member in named where member.node != own {
             isNamed.insert(member.node)
-            guard member.presence != .away || members[member.node] != nil else { continue }
-            members.update(member.node, or: Member()) {
+            guard member.presence != .dead || members[member.node] != nil else { continue }
+            members.update(member.node, or: TrackedMember()) {
                 $0.process = member.process
                 $0.presence = member.presence
             }
         }
         members.updateAll { node, member in
-            if !isNamed.contains(node), member.presence == .here { member.presence = .away }
-            member.awaySince = member.presence == .here ? nil : member.awaySince ?? now
-            if member.presence == .here { member.isDropped = false }
+            if !isNamed.contains(node), member.presence == .live { member.presence = .dead }
+            member.deadSince = member.presence == .live ? nil : member.deadSince ?? now
+            if member.presence == .live { member.isDropped = false }
         }
         for node in members.keys where !isNamed.contains(node) && members[node]?.isDropped == true {
             members[node] = nil
@@ -138,29 +138,29 @@ struct MemberTracker: Sendable {
     }
 
     /// These count from now on, by id; true if others did before.
-    mutating func count(_ counted: [NodeID], now: Instant) -> Bool {
-        guard counted != self.counted else { return false }
+    mutating func setVoters(_ counted: [NodeID], now: Instant) -> Bool {
+        guard counted != self.voters else { return false }
         for node in counted where node != own && members[node] == nil {
-            members[node] = Member(presence: .away, awaySince: now)
+            members[node] = TrackedMember(presence: .dead, deadSince: now)
         }
-        counts.append((counted, now))
-        if counts.count > Self.countsMax { counts.removeFirst() }
+        voterSets.append((counted, now))
+        if voterSets.count > Self.countsMax { voterSets.removeFirst() }
         let countedSet = Set(counted)
         members.updateAll { node, member in
             // Who is counted again begins anew.
-            member.wasCounted = member.wasCounted || countedSet.contains(node)
+            member.wasVoter = member.wasVoter || countedSet.contains(node)
             if countedSet.contains(node) { member.isDropped = false }
         }
         return true
     }
 
     /// Somebody whom this node helps to catch up may serve from then on.
-    mutating func record(_ node: NodeID) {
-        guard node != own, members[node].map(\.isDropped) ?? true, !guests.contains(node) else {
+    mutating func addCatchingUp(_ node: NodeID) {
+        guard node != own, members[node].map(\.isDropped) ?? true, !catchingUp.contains(node) else {
             return
         }
-        guests.append(node)
-        recorded = Set(recorded + [node]).sorted()
+        catchingUp.append(node)
+        ownMembers = Set(ownMembers + [node]).sorted()
         known = Set(known + [node]).sorted()
     }
 
@@ -168,30 +168,32 @@ struct MemberTracker: Sendable {
 
     /// Drops whoever is gone by now.
     mutating func review(now: Instant) {
-        let countedSet = Set(counted)
+        let countedSet = Set(voters)
         for (node, member) in zip(members.keys, members.values) where !countedSet.contains(node) {
             if member.presence == .left {
                 members[node] = nil
-                left.append(node)
-            } else if member.awaySince.map({ now - $0 >= patience(node, member) }) ?? false {
+                leftMembers.append(node)
+            } else if member.deadSince.map({ now - $0 >= removalDelay(node, member) }) ?? false {
                 members[node]?.isDropped = true
             }
         }
-        left.removeAll { members[$0] != nil }
-        if left.count > Self.leftMax { left.removeFirst(left.count - Self.leftMax) }
-        leftSet = Set(left)
+        leftMembers.removeAll { members[$0] != nil }
+        if leftMembers.count > Self.leftMax {
+            leftMembers.removeFirst(leftMembers.count - Self.leftMax)
+        }
+        leftSet = Set(leftMembers)
         let others = zip(members.keys, members.values).filter { !$1.isDropped }.map(\.0)
-        guests.removeAll { leftSet.contains($0) || others.contains($0) }
-        recorded = Set([own] + others + guests).sorted()
+        catchingUp.removeAll { leftSet.contains($0) || others.contains($0) }
+        ownMembers = Set([own] + others + catchingUp).sorted()
         nextReview = zip(members.keys, members.values)
             .filter { !countedSet.contains($0) && !$1.isDropped }
-            .compactMap { node, member in member.awaySince.map { $0 + patience(node, member) } }
+            .compactMap { node, member in member.deadSince.map { $0 + removalDelay(node, member) } }
             .min()
     }
 
     /// `named` are those whom others have for members, `connected` those that can be spoken to.
     mutating func review(named: [NodeID], connected: [NodeID], now: Instant) {
-        known = Set(recorded + named.filter { !hasLeft($0) }).sorted()
+        known = Set(ownMembers + named.filter { !hasLeft($0) }).sorted()
         review(connected: connected, now: now)
     }
 
@@ -208,13 +210,13 @@ struct MemberTracker: Sendable {
     ///
     /// Others that met it later still name it. Of one that was never met here only they can have
     /// proven that it is current.
-    private func patience(_ node: NodeID, _ member: Member) -> Interval {
-        member.wasCounted || !member.wasMet || isReplaced(node)
-            ? settings.fence : settings.forgetAfter
+    private func removalDelay(_ node: NodeID, _ member: TrackedMember) -> Interval {
+        member.wasVoter || !member.wasConnected || isReplaced(node)
+            ? settings.fenceDuration : settings.removeAfter
     }
 
     /// Another node of its name is here.
     private func isReplaced(_ node: NodeID) -> Bool {
-        ([own] + present).contains { $0 != node && $0.isNamesake(of: node) }
+        ([own] + liveMembers).contains { $0 != node && $0.hasSameName(as: node) }
     }
 }

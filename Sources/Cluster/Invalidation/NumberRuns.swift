@@ -1,7 +1,7 @@
 import Ground
 
 /// A set of numbers from 1, kept as its runs: whole streams cost one run, and each gap one more.
-struct NumberRuns: Hashable, Sendable {
+struct NumberRangeSet: Hashable, Sendable {
     /// Ascending; between two there is at least one number that is missing.
     private(set) var runs: [ClosedRange<UInt64>] = []
 
@@ -15,7 +15,7 @@ struct NumberRuns: Hashable, Sendable {
     var last: UInt64 { runs.last?.upperBound ?? 0 }
 
     func contains(_ number: UInt64) -> Bool {
-        let place = runs.sortedCount { $0.upperBound < number }
+        let place = runs.partitionPoint { $0.upperBound < number }
         return place < runs.count && runs[place].contains(number)
     }
 
@@ -27,8 +27,8 @@ struct NumberRuns: Hashable, Sendable {
     mutating func insert(_ range: ClosedRange<UInt64>) {
         precondition(range.lowerBound > 0, "number 0")
         // Those that touch the range, or overlap it, become one with it.
-        let first = runs.sortedCount { $0.upperBound < range.lowerBound - 1 }
-        let end = runs.sortedCount { $0.lowerBound - 1 <= range.upperBound }
+        let first = runs.partitionPoint { $0.upperBound < range.lowerBound - 1 }
+        let end = runs.partitionPoint { $0.lowerBound - 1 <= range.upperBound }
         guard first < end else {
             runs.insert(range, at: first)
             return

@@ -2,7 +2,7 @@ package import Ground
 
 /// How far one invalidation has come, as one node sees it.
 package struct Receipt: Hashable, Sendable {
-    package enum Standing: Hashable, Sendable {
+    package enum ConfirmationStatus: Hashable, Sendable {
         /// It has applied and synced the record; this node learnt so that long after it had the
         /// record itself.
         case confirmed(elapsed: Interval)
@@ -16,13 +16,13 @@ package struct Receipt: Hashable, Sendable {
         }
     }
 
-    package struct Line: Hashable, Sendable {
+    package struct MemberConfirmation: Hashable, Sendable {
         package var node: NodeID
-        package var standing: Standing
+        package var status: ConfirmationStatus
 
-        package init(_ node: NodeID, _ standing: Standing) {
+        package init(_ node: NodeID, _ standing: ConfirmationStatus) {
             self.node = node
-            self.standing = standing
+            self.status = standing
         }
     }
 
@@ -31,7 +31,7 @@ package struct Receipt: Hashable, Sendable {
     package var heldSince: Instant
     /// Everybody who is a member, this node included, and whoever a confirmation named as one; by
     /// node id.
-    package var lines: [Line]
+    package var confirmations: [MemberConfirmation]
     /// When a majority of the members who counted then had confirmed; nil if none has.
     package var majorityAt: Instant?
     /// From then on no node serves what is covered.
@@ -40,16 +40,16 @@ package struct Receipt: Hashable, Sendable {
     ///
     /// That is not so for up to two fences after more than half of the counted members have started
     /// anew or were replaced: whom they had answered before nobody may know.
-    package var isCompanyKnown = true
+    package var isMembershipComplete = true
 
     /// Nobody is pending: waiting longer tells no more, unless somebody comes back.
     package var isSettled: Bool {
-        isCompanyKnown && !lines.contains { $0.standing == .pending }
+        isMembershipComplete && !confirmations.contains { $0.status == .pending }
     }
     /// Every node that can serve has it.
     ///
     /// Without a majority this node may not know who can: it has started, and met nobody yet.
     package var isConfirmedByAll: Bool {
-        majorityAt != nil && isCompanyKnown && lines.allSatisfy(\.standing.isConfirmed)
+        majorityAt != nil && isMembershipComplete && confirmations.allSatisfy(\.status.isConfirmed)
     }
 }

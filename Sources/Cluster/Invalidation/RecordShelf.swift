@@ -4,7 +4,7 @@ import Ground
 ///
 /// Up to 256 records lie in a page with their bytes in one array, so that a million small records
 /// are some thousand arrays. Most come in order; those that do not are put in their place.
-struct RecordShelf: Sendable {
+struct RecordTable: Sendable {
     /// A record without its bytes.
     struct Slot: Sendable {
         let number: UInt64
@@ -43,10 +43,10 @@ struct RecordShelf: Sendable {
     var first: Slot? { pages.first?.slots.first }
 
     /// Adds a record, whose number must not be held.
-    mutating func put(_ record: InvalidationRecord, count: UInt64, at now: Instant) {
-        let number = record.name.number
+    mutating func insert(_ record: InvalidationRecord, count: UInt64, at now: Instant) {
+        let number = record.id.number
         let index = number >> 8
-        let place = pages.sortedCount { $0.index < index }
+        let place = pages.partitionPoint { $0.index < index }
         if place == pages.count || pages[place].index != index {
             pages.insert(Page(index: index), at: place)
         }
@@ -55,7 +55,7 @@ struct RecordShelf: Sendable {
             number: number, content: start..<(start + UInt32(record.content.count)),
             hash: record.hash, count: count, heldSince: now)
         pages[place].bytes += record.content
-        let position = pages[place].slots.sortedCount { $0.number < number }
+        let position = pages[place].slots.partitionPoint { $0.number < number }
         pages[place].slots.insert(slot, at: position)
         self.count += 1
         bytesCount += record.content.count + Self.slotBytes
@@ -63,7 +63,7 @@ struct RecordShelf: Sendable {
 
     /// The record of this number, without its bytes; nil if it is not held.
     func slot(_ number: UInt64) -> Slot? {
-        guard let (page, slot) = place(of: number) else { return nil }
+        guard let (page, slot) = location(of: number) else { return nil }
         return pages[page].slots[slot]
     }
 
@@ -82,15 +82,15 @@ struct RecordShelf: Sendable {
 
     /// The content of the record of this number; nil if it is not held.
     func content(_ number: UInt64) -> [UInt8]? {
-        guard let (page, slot) = place(of: number) else { return nil }
+        guard let (page, slot) = location(of: number) else { return nil }
         return pages[page].content(of: slot)
     }
 
     /// The least number in `range` that is held; nil if none is.
     func firstNumber(in range: ClosedRange<UInt64>) -> UInt64? {
-        var page = pages.sortedCount { $0.index < range.lowerBound >> 8 }
+        var page = pages.partitionPoint { $0.index < range.lowerBound >> 8 }
         while page < pages.count {
-            let slot = pages[page].slots.sortedCount { $0.number < range.lowerBound }
+            let slot = pages[page].slots.partitionPoint { $0.number < range.lowerBound }
             if slot < pages[page].slots.count {
                 let number = pages[page].slots[slot].number
                 return number <= range.upperBound ? number : nil
@@ -101,7 +101,7 @@ struct RecordShelf: Sendable {
     }
 
     /// Takes the record with the least number away and gives its content.
-    mutating func takeFirst() -> (number: UInt64, content: [UInt8])? {
+    mutating func removeFirst() -> (number: UInt64, content: [UInt8])? {
         guard let slot = first else { return nil }
         let content = pages[0].content(of: 0)
         pages[0].slots.removeFirst()
@@ -111,10 +111,10 @@ struct RecordShelf: Sendable {
         return (slot.number, content)
     }
 
-    private func place(of number: UInt64) -> (page: Int, slot: Int)? {
-        let page = pages.sortedCount { $0.index < number >> 8 }
+    private func location(of number: UInt64) -> (page: Int, slot: Int)? {
+        let page = pages.partitionPoint { $0.index < number >> 8 }
         guard page < pages.count, pages[page].index == number >> 8 else { return nil }
-        let slot = pages[page].slots.sortedCount { $0.number < number }
+        let slot = pages[page].slots.partitionPoint { $0.number < number }
         guard slot < pages[page].slots.count, pages[page].slots[slot].number == number else {
             return nil
         }

@@ -13,7 +13,7 @@ package struct StreamRange: Hashable, Sendable {
 
 /// What a node must have before it serves: after a start, and whenever it was fenced, for streams
 /// may have been retired without it.
-package struct CatchUp: Hashable, Sendable {
+package struct CatchUpTarget: Hashable, Sendable {
     /// What the one who was asked has.
     package var positions: [StreamPosition]
     /// What it has had, of streams whose records it does not hold and tells nobody else of.
@@ -26,7 +26,7 @@ package struct CatchUp: Hashable, Sendable {
 }
 
 /// What a node has of what it was asked for.
-package struct RepairAnswer: Hashable, Sendable {
+package struct RepairResponse: Hashable, Sendable {
     package var records: [InvalidationRecord]
     /// Records up to here are no longer held, and the asker lacks some of them.
     package var floors: [StreamPosition]

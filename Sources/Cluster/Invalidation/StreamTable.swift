@@ -13,14 +13,14 @@ struct StreamTable: Sendable {
         _modify { yield &streams[place] }
     }
 
-    func place(of process: ProcessID) -> Int? {
-        let place = streams.sortedCount { $0.process < process }
+    func index(of process: ProcessID) -> Int? {
+        let place = streams.partitionPoint { $0.process < process }
         return place < streams.count && streams[place].process == process ? place : nil
     }
 
     /// The place of an empty stream of `process`, which must not be known.
     mutating func add(_ process: ProcessID, at now: Instant) -> Int {
-        let place = streams.sortedCount { $0.process < process }
+        let place = streams.partitionPoint { $0.process < process }
         streams.insert(InvalidationStream(process, at: now), at: place)
         return place
     }

@@ -15,9 +15,9 @@ package struct Journal: Sendable {
     package let epoch: UInt64
     package let settings: Settings
     /// As of what is synced.
-    private var plan: JournalPlan
+    private var layout: JournalLayout
     /// What ``plan`` becomes when what is being written is synced; nil if nothing is.
-    private var next: JournalPlan?
+    private var nextLayout: JournalLayout?
     /// So many bytes would have had to be free.
     private var shortage = 0
 
@@ -26,7 +26,7 @@ package struct Journal: Sendable {
     /// What was invalidated up to `released` is in no file: the first checkpoint is to say it.
     package init(
         node: NodeID, epoch: UInt64, settings: Settings = Settings(),
-        recovered: JournalRecovery.Found? = nil, released: Stamp = .zero
+        recovered: JournalRecovery.Summary? = nil, released: InvalidationVersion = .zero
     ) {
         precondition(
             (4_096...1 << 30).contains(settings.fileBytesMax)
@@ -34,8 +34,8 @@ package struct Journal: Sendable {
         self.node = node
         self.epoch = epoch
         self.settings = settings
-        plan = recovered?.plan ?? JournalPlan()
-        plan.state.release(released)
+        layout = recovered?.layout ?? JournalLayout()
+        layout.state.release(released)
     }
 
     /// What is to be done to write these.
@@ -48,60 +48,61 @@ package struct Journal: Sendable {
     /// Nil if there is no room, and nothing has happened: then let the log give up ``surplus``,
     /// write the notes of that, and try again.
     package mutating func write(
-        _ batch: [LogWrite], marks: (_ after: Stamp, _ upTo: Stamp) -> [[UInt8]],
-        using dice: inout Dice
+        _ batch: [LogWrite],
+        marks: (_ after: InvalidationVersion, _ upTo: InvalidationVersion) -> [[UInt8]],
+        using dice: inout SplitMix64
     ) -> [JournalEffect]? {
-        precondition(next == nil, "writes while it writes")
-        var writer = JournalWriter(self, plan)
+        precondition(nextLayout == nil, "writes while it writes")
+        var writer = JournalWriter(self, layout)
         writer.write(batch, marks, using: &dice)
         let (after, effects) = writer.finish()
         let reserve = reserve(ahead: batch)
         guard after.bytesCount + reserve <= settings.bytesMax else {
-            shortage = after.bytesCount - plan.bytesCount + reserve
+            shortage = after.bytesCount - layout.bytesCount + reserve
             return nil
         }
         shortage = 0
-        next = after
+        nextLayout = after
         return effects
     }
 
     /// What is left for what makes room, in bytes: a checkpoint and a file behind it for notes, and
     /// a file more for floors, without which some records cannot be dropped.
     private func reserve(ahead batch: [LogWrite]) -> Int {
-        if batch.allSatisfy(\.isNote) { return 0 }
+        if batch.allSatisfy(\.isMetadata) { return 0 }
         return settings.fileBytesMax * (batch.contains(where: \.isFloor) ? 2 : 3)
     }
 
     /// All that was to be done last is done.
     package mutating func synced() {
-        guard let next else { preconditionFailure("synced what was not written") }
-        plan = next
-        self.next = nil
+        guard let nextLayout else { preconditionFailure("synced what was not written") }
+        layout = nextLayout
+        self.nextLayout = nil
     }
 
     /// Something of it could not be done, and nothing was done after it.
     package mutating func failed() {
-        guard let next else { preconditionFailure("failed to write nothing") }
-        plan.failed(next)
-        self.next = nil
+        guard let nextLayout else { preconditionFailure("failed to write nothing") }
+        layout.failed(nextLayout)
+        self.nextLayout = nil
     }
 
     /// The greatest that anything bears which is synced.
-    package var reached: Stamp { plan.state.reached }
+    package var latestVersion: InvalidationVersion { layout.state.latestVersion }
 
     // MARK: Limits
 
     /// Bytes of all files, those that are to be deleted included.
-    package var bytesCount: Int { plan.bytesCount }
+    package var bytesCount: Int { layout.bytesCount }
 
     /// Up to here the log must not hold records any longer, for there is no room: see
     /// ``InvalidationLog/giveUp(_:now:effects:)``.
-    package var surplus: [StreamPosition] {
-        var left = plan.bytesCount + max(settings.reserveBytes, shortage) - settings.bytesMax
+    package var surplusPositions: [StreamPosition] {
+        var left = layout.bytesCount + max(settings.reserveBytes, shortage) - settings.bytesMax
         guard left > 0 else { return [] }
-        var known = KnownPositions()
-        for file in plan.files.dropLast(plan.isOpen ? 1 : 0) where left > 0 {
-            known.take(file.needed(plan.state))
+        var known = PositionVector()
+        for file in layout.files.dropLast(layout.isOpen ? 1 : 0) where left > 0 {
+            known.merge(file.livePositions(layout.state))
             left -= file.bytesCount
         }
         return known.positions
@@ -109,13 +110,13 @@ package struct Journal: Sendable {
 }
 
 /// Which files there are.
-struct JournalPlan: Sendable {
+struct JournalLayout: Sendable {
     /// Those that count, by number; the last one goes on if ``isOpen``.
     var files: [JournalFile] = []
     /// The last file was begun since the start, and nothing failed since.
     var isOpen = false
     /// Files that do not count and may be there, and how many bytes they may have.
-    var doomed: [UInt64: Int] = [:]
+    var filesToDelete: [UInt64: Int] = [:]
     /// No file has had this number, or a greater one.
     var nextNumber: UInt64 = 1
     /// Of the open file.
@@ -125,17 +126,17 @@ struct JournalPlan: Sendable {
     var state = JournalState()
 
     var bytesCount: Int {
-        files.reduce(0) { $0 + $1.bytesCount } + doomed.values.reduce(0, +)
+        files.reduce(0) { $0 + $1.bytesCount } + filesToDelete.values.reduce(0, +)
     }
 
     /// What of `next` was done is not known: nothing of it counts, and the file is left alone.
-    mutating func failed(_ next: JournalPlan) {
+    mutating func failed(_ next: JournalLayout) {
         isOpen = false
         nextNumber = next.nextNumber
         // What was to be deleted is still there, or not; it is deleted once more.
         let known = Set(files.map(\.number))
         for file in next.files where !known.contains(file.number) {
-            doomed[file.number] = file.bytesCount
+            filesToDelete[file.number] = file.bytesCount
         }
         for index in files.indices {
             guard let later = next.files.first(where: { $0.number == files[index].number })

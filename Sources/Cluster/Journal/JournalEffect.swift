@@ -11,7 +11,7 @@ package enum JournalEffect: Hashable, Sendable {
     /// harm.
     case delete(UInt64)
     /// Files that were deleted do not come back after a power failure from here on.
-    case syncNames
+    case syncDirectory
 }
 
 extension Journal {
@@ -47,21 +47,23 @@ struct JournalFile: Hashable, Sendable {
     var bytesCount: Int
     /// The greatest record of each stream in it, without those that did not count when they were
     /// read.
-    var greatest = KnownPositions()
+    var lastPositions = PositionVector()
     /// The greatest that anything in it bears.
-    var reached = Stamp.zero
+    var latestVersion = InvalidationVersion.zero
 
-    var place: JournalPlace { JournalPlace(file: number, offset: UInt64(end)) }
+    var endPosition: JournalPosition { JournalPosition(file: number, offset: UInt64(end)) }
 
-    mutating func holds(_ name: RecordName) { greatest.take(name.position) }
+    mutating func include(_ name: RecordID) { lastPositions.merge(name.position) }
 
-    mutating func reaches(_ stamp: Stamp) { reached = max(reached, stamp) }
+    mutating func raiseLatestVersion(_ version: InvalidationVersion) {
+        latestVersion = max(latestVersion, version)
+    }
 
     /// What of it counts, by process; empty if it may be deleted.
-    func needed(_ state: JournalState) -> [StreamPosition] {
-        let last = JournalPlace(file: number, offset: .max)
-        return greatest.positions {
-            !state.isVoid(RecordName(stream: $0.process, number: $0.count), at: last)
+    func livePositions(_ state: JournalState) -> [StreamPosition] {
+        let last = JournalPosition(file: number, offset: .max)
+        return lastPositions.positions {
+            !state.isObsolete(RecordID(stream: $0.process, number: $0.count), at: last)
         }
     }
 }

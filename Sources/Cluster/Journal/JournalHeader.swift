@@ -10,12 +10,12 @@ package struct JournalHeader: Hashable, Sendable {
     /// Drawn anew with each file.
     package var salt: UInt64
     /// Which file went on before, and how much of it was synced then; nil for the first.
-    package var previous: JournalPlace?
+    package var previous: JournalPosition?
     /// Its checkpoint says what files that are gone had invalidated.
     package private(set) var hasMarks = true
 
     package init(
-        node: NodeID, number: UInt64, epoch: UInt64, salt: UInt64, previous: JournalPlace?
+        node: NodeID, number: UInt64, epoch: UInt64, salt: UInt64, previous: JournalPosition?
     ) {
         self.node = node
         self.number = number
@@ -58,7 +58,7 @@ package struct JournalHeader: Hashable, Sendable {
     ) throws(JournalDamage.Reason) {
         guard bytes.count >= Self.bytesCount else { throw .truncated }
         for (place, byte) in Self.magic.utf8.enumerated() where bytes[place] != byte {
-            throw .foreign
+            throw .notAJournalFile
         }
         guard bytes.little16(at: 8) == Self.major else { throw .version(bytes.little16(at: 8)) }
         let sum = XXH64.hash(bytes.extracting(24..<Self.bytesCount), seed: 0)
@@ -66,17 +66,17 @@ package struct JournalHeader: Hashable, Sendable {
         node = NodeID(bytes, at: 24)
         guard node == wanted else { throw .otherNode }
         self.number = bytes.little64(at: 40)
-        guard self.number == number else { throw .foreign }
+        guard self.number == number else { throw .notAJournalFile }
         epoch = bytes.little64(at: 48)
         salt = bytes.little64(at: 56)
-        let before = JournalPlace(bytes, at: 64)
+        let before = JournalPosition(bytes, at: 64)
         previous = before.file > 0 ? before : nil
         hasMarks = bytes.little16(at: 10) >= Self.minor
     }
 }
 
 /// A place in the journal, or how far a file counts; in the order in which it was written.
-package struct JournalPlace: Hashable, Comparable, Sendable {
+package struct JournalPosition: Hashable, Comparable, Sendable {
     /// From 1.
     package var file: UInt64
     /// Bytes from the file's beginning.
@@ -87,12 +87,12 @@ package struct JournalPlace: Hashable, Comparable, Sendable {
         self.offset = offset
     }
 
-    package static func < (left: JournalPlace, right: JournalPlace) -> Bool {
+    package static func < (left: JournalPosition, right: JournalPosition) -> Bool {
         (left.file, left.offset) < (right.file, right.offset)
     }
 }
 
-extension JournalPlace: FixedValue {
+extension JournalPosition: FixedSizeValue {
     package static let bytesCount = 16
 
     package init(_ bytes: Span<UInt8>, at offset: Int) {
@@ -120,7 +120,7 @@ package struct JournalDamage: Hashable, Sendable {
         /// It ends before it should.
         case truncated
         /// It does not begin as such a file begins, or is another than its name says.
-        case foreign
+        case notAJournalFile
         /// Another major version wrote it.
         case version(UInt16)
         /// Another node wrote it.
@@ -132,7 +132,7 @@ package struct JournalDamage: Hashable, Sendable {
         /// It is not there, and should be.
         case missing
         /// A number of a stream has one content here and another elsewhere in the journal.
-        case twoRecords(RecordName)
+        case conflictingRecords(RecordID)
     }
 }
 
@@ -140,14 +140,14 @@ extension JournalDamage: CustomStringConvertible {
     package var description: String {
         switch reason {
         case .truncated: "it is cut off"
-        case .foreign: "it is not a file of this program"
+        case .notAJournalFile: "it is not a file of this program"
         case .version(let major):
             "it is of format \(major), and this program reads \(JournalHeader.major)"
         case .otherNode: "another node wrote it"
         case .unreadable(let offset): "its bytes from \(offset) on are not what was written"
         case .checksum: "the checksum of its header does not fit its bytes"
         case .missing: "it is missing"
-        case .twoRecords(let name):
+        case .conflictingRecords(let name):
             "record \(name.number) of \(name.stream) has two contents, one of them in it"
         }
     }

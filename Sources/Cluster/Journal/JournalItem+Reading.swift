@@ -16,60 +16,62 @@ extension JournalItem {
             else { throw .malformed(.invalidations) }
             return .record(record, count: content.little64(at: 0))
         case .floor:
-            _ = try PeerStructure(content, fixedBytes: floorBytes, in: .invalidations)
+            _ = try StructureReader(content, fixedBytes: floorBytes, in: .invalidations)
             return .floor(StreamPosition(content, at: 2), count: content.little64(at: 26))
-        case .local:
+        case .localPurge:
             guard content.count >= 8,
                 let purge = Invalidation(content: content.extracting(8..<content.count)).purge
             else { throw .malformed(.invalidations) }
-            return .local(purge, count: content.little64(at: 0))
+            return .localPurge(purge, count: content.little64(at: 0))
         case .marks:
             guard content.count >= 16 else { throw .malformed(.invalidations) }
-            return .marks(content.copy(16..<content.count), upTo: content.stamp(at: 0))
+            return .marks(
+                content.copy(16..<content.count), upTo: content.invalidationVersion(at: 0))
         case .dropped: return .dropped(try elements(content))
         case .retired: return .retired(try elements(content))
         case .forgotten: return .forgotten(try elements(content))
-        case .gone: return .gone(try elements(content))
-        case .memory: return try memory(content)
-        case .memoryRecord:
-            return .memoryRecord(try CountRecord.read(content, in: .invalidations))
+        case .filesRemoved: return .filesRemoved(try elements(content))
+        case .consensusState: return try memory(content)
+        case .consensusRecord:
+            return .consensusRecord(try ConsensusRecord.read(content, in: .invalidations))
         case .checkpoint: return .checkpoint(try checkpoint(content))
         case .checkpointEnd:
-            try PeerStructure.check(content, fixedBytes: 2, in: .invalidations)
+            try StructureReader.validate(content, fixedBytes: 2, in: .invalidations)
             return .checkpointEnd
         }
     }
 
-    private static func elements<Value: FixedValue>(
+    private static func elements<Value: FixedSizeValue>(
         _ content: Span<UInt8>
     ) throws(PeerFault) -> [Value] {
-        var structure = try PeerStructure(content, fixedBytes: 2, in: .invalidations)
+        var structure = try StructureReader(content, fixedBytes: 2, in: .invalidations)
         return try structure.values(content, Tag.element)
     }
 
     private static func memory(_ content: Span<UInt8>) throws(PeerFault) -> JournalItem {
-        var structure = try PeerStructure(content, fixedBytes: memoryBytes, in: .invalidations)
+        var structure = try StructureReader(content, fixedBytes: memoryBytes, in: .invalidations)
         let joins = content.little64(at: 2)
-        guard joins <= CountedSet.countMax else { throw .malformed(.invalidations) }
-        var memory = CountedMembers.Memory(standing: nil, joins: joins, records: [])
+        guard joins <= VoterSet.generationMax else { throw .malformed(.invalidations) }
+        var memory = VoterSetConsensus.PersistentState(standing: nil, joins: joins, records: [])
         while let field = try structure.next(content) {
             guard field.tag == Tag.standing else { continue }
-            memory.standing = try .read(content.extracting(field.range), in: .invalidations)
+            memory.configuration = try .read(content.extracting(field.range), in: .invalidations)
         }
-        return .memory(memory, recordsCount: Int(content.little32(at: 10)))
+        return .consensusState(memory, recordsCount: Int(content.little32(at: 10)))
     }
 
     private static func checkpoint(
         _ content: Span<UInt8>
     ) throws(PeerFault) -> JournalCheckpoint {
-        var structure = try PeerStructure(
+        var structure = try StructureReader(
             content, fixedBytes: checkpointBytes, in: .invalidations)
         var checkpoint = JournalCheckpoint()
-        checkpoint.reached = content.stamp(at: 2)
+        checkpoint.latestVersion = content.invalidationVersion(at: 2)
         while let field = try structure.next(content) {
             switch field.tag {
-            case Tag.element: checkpoint.files.append(try structure.fixed(content, field))
-            case Tag.void: checkpoint.voids.append(try structure.fixed(content, field))
+            case Tag.element: checkpoint.files.append(try structure.fixedSizeValue(content, field))
+            case Tag.void:
+                checkpoint.tombstones.append(try structure.fixedSizeValue(content, field))
             default: continue
             }
         }

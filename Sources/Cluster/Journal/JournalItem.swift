@@ -6,11 +6,11 @@ enum JournalItem: Hashable, Sendable {
     case record(InvalidationRecord, count: UInt64)
     case floor(StreamPosition, count: UInt64)
     /// Invalidated here alone.
-    case local(Purge, count: UInt64)
+    case localPurge(Purge, count: UInt64)
     /// Of what was invalidated up to this stamp, and no file names any more, what may still cover
     /// something, as whoever keeps entries has written it: all of it in a checkpoint, behind that
     /// what was added since.
-    case marks([UInt8], upTo: Stamp)
+    case marks([UInt8], upTo: InvalidationVersion)
     /// Records up to these positions need not be kept.
     case dropped([StreamPosition])
     /// Nothing of these streams need be kept but these positions; in the order of retirement.
@@ -18,10 +18,10 @@ enum JournalItem: Hashable, Sendable {
     /// Nothing that stands before this of these streams counts any more.
     case forgotten([ProcessID])
     /// Nothing in these files counts any more.
-    case gone([UInt64])
+    case filesRemoved([UInt64])
     /// What the count remembers, but for its records, which follow.
-    case memory(CountedMembers.Memory, recordsCount: Int)
-    case memoryRecord(CountRecord)
+    case consensusState(VoterSetConsensus.PersistentState, recordsCount: Int)
+    case consensusRecord(ConsensusRecord)
     /// The first item of a file; what holds from here on is said anew up to ``checkpointEnd``.
     case checkpoint(JournalCheckpoint)
     case checkpointEnd
@@ -30,24 +30,24 @@ enum JournalItem: Hashable, Sendable {
 /// What a new file says of those before it.
 struct JournalCheckpoint: Hashable, Sendable {
     /// The files that count, and how far; ascending.
-    var files: [JournalPlace] = []
+    var files: [JournalPosition] = []
     /// Nothing of these streams that stands before these places counts; by process.
-    var voids: [Void] = []
+    var tombstones: [Tombstone] = []
     /// The greatest that anything bears, here or in files that are gone.
-    var reached = Stamp.zero
+    var latestVersion = InvalidationVersion.zero
 
-    struct Void: Hashable, Sendable {
+    struct Tombstone: Hashable, Sendable {
         var process: ProcessID
-        var before: JournalPlace
+        var before: JournalPosition
     }
 }
 
-extension JournalCheckpoint.Void: FixedValue {
+extension JournalCheckpoint.Tombstone: FixedSizeValue {
     static let bytesCount = 32
 
     init(_ bytes: Span<UInt8>, at offset: Int) {
         process = bytes.process(at: offset)
-        before = JournalPlace(bytes, at: offset + 16)
+        before = JournalPosition(bytes, at: offset + 16)
     }
 
     func put(into writer: inout StructureWriter) {
@@ -63,12 +63,12 @@ extension JournalItem {
         case dropped = 3
         case retired = 4
         case forgotten = 5
-        case gone = 6
-        case memory = 7
-        case memoryRecord = 8
+        case filesRemoved = 6
+        case consensusState = 7
+        case consensusRecord = 8
         case checkpoint = 9
         case checkpointEnd = 10
-        case local = 11
+        case localPurge = 11
         case marks = 12
     }
 
@@ -79,7 +79,7 @@ extension JournalItem {
     }
 
     /// What stands behind an item's head, and what the head says that it is.
-    var coded: (kind: Kind, content: [UInt8]) {
+    var encoded: (kind: Kind, content: [UInt8]) {
         var writer = StructureWriter()
         let kind: Kind
         switch self {
@@ -96,31 +96,31 @@ extension JournalItem {
         case .dropped(let positions): return (.dropped, Self.list(positions))
         case .retired(let positions): return (.retired, Self.list(positions))
         case .forgotten(let processes): return (.forgotten, Self.list(processes))
-        case .gone(let files): return (.gone, Self.list(files))
-        case .memory(let memory, let recordsCount):
-            kind = .memory
+        case .filesRemoved(let files): return (.filesRemoved, Self.list(files))
+        case .consensusState(let memory, let recordsCount):
+            kind = .consensusState
             writer.put(memory, recordsCount)
-        case .memoryRecord(let record): return (.memoryRecord, record.writtenBytes)
+        case .consensusRecord(let record): return (.consensusRecord, record.encodedBytes)
         case .checkpoint(let checkpoint):
             kind = .checkpoint
             writer.put(checkpoint)
         case .checkpointEnd:
             kind = .checkpointEnd
             writer.endFixedPart()
-        case .local(let purge, let count):
+        case .localPurge(let purge, let count):
             var bytes: [UInt8] = []
             bytes.appendLittle(count)
-            return (.local, bytes + purge.writtenBytes)
-        case .marks(let marks, let stamp):
+            return (.localPurge, bytes + purge.encodedBytes)
+        case .marks(let marks, let version):
             var bytes: [UInt8] = []
-            bytes.appendLittle(stamp.epoch)
-            bytes.appendLittle(stamp.count)
+            bytes.appendLittle(version.epoch)
+            bytes.appendLittle(version.count)
             return (.marks, bytes + marks)
         }
         return (kind, writer.bytes)
     }
 
-    private static func list<Value: FixedValue>(_ values: [Value]) -> [UInt8] {
+    private static func list<Value: FixedSizeValue>(_ values: [Value]) -> [UInt8] {
         var writer = StructureWriter()
         writer.endFixedPart()
         writer.putFields(Tag.element, values)
@@ -128,9 +128,9 @@ extension JournalItem {
     }
 }
 
-extension CountRecord {
+extension ConsensusRecord {
     /// Of a record that was written once, and can be written again.
-    fileprivate var writtenBytes: [UInt8] {
+    fileprivate var encodedBytes: [UInt8] {
         guard let bytes = try? bytes() else {
             preconditionFailure("a record of the count that the log cannot have: \(self)")
         }
@@ -140,9 +140,9 @@ extension CountRecord {
 
 extension Purge {
     /// As in a record, of whose id nothing is read; what no record can say is everything.
-    fileprivate var writtenBytes: [UInt8] {
+    fileprivate var encodedBytes: [UInt8] {
         let bytes = try? Invalidation(id: [0], .purge(self)).content()
-        return bytes ?? Purge.everythingSoft.writtenBytes
+        return bytes ?? Purge.everythingSoft.encodedBytes
     }
 }
 
@@ -152,23 +152,24 @@ extension JournalItem {
         switch write {
         case .record(let record, let count): [.record(record, count: count)]
         case .floor(let position, let count): [.floor(position, count: count)]
-        case .local(let purge, let count): [.local(purge, count: count)]
-        case .note(.dropped(let position)): [.dropped([position])]
-        case .note(.retired(let position)): [.retired([position])]
-        case .note(.forgotten(let process)): [.forgotten([process])]
-        case .note(.memory(let memory)): JournalState.items(of: memory)
+        case .localPurge(let purge, let count): [.localPurge(purge, count: count)]
+        case .metadata(.dropped(let position)): [.dropped([position])]
+        case .metadata(.retired(let position)): [.retired([position])]
+        case .metadata(.forgotten(let process)): [.forgotten([process])]
+        case .metadata(.consensusState(let memory)): JournalState.items(of: memory)
         }
     }
 }
 
 extension StructureWriter {
-    fileprivate mutating func put(_ memory: CountedMembers.Memory, _ recordsCount: Int) {
-        put(memory.joins)
+    fileprivate mutating func put(_ memory: VoterSetConsensus.PersistentState, _ recordsCount: Int)
+    {
+        put(memory.joinCount)
         put(UInt32(recordsCount))
         // Once a flag; see <doc:Journal>.
         put(UInt8(0))
         endFixedPart()
-        if let standing = memory.standing {
+        if let standing = memory.configuration {
             guard let bytes = try? standing.bytes() else {
                 preconditionFailure("a count that cannot have come about: \(standing)")
             }
@@ -177,9 +178,9 @@ extension StructureWriter {
     }
 
     fileprivate mutating func put(_ checkpoint: JournalCheckpoint) {
-        put(checkpoint.reached)
+        put(checkpoint.latestVersion)
         endFixedPart()
         putFields(JournalItem.Tag.element, checkpoint.files)
-        putFields(JournalItem.Tag.void, checkpoint.voids)
+        putFields(JournalItem.Tag.void, checkpoint.tombstones)
     }
 }

@@ -5,7 +5,7 @@ import Ground
 /// The head says how much of the file was synced when the item was written. So where an item does
 /// not check, one that checks behind it tells whether that is damage, or the end of what was being
 /// written when the node stopped.
-struct JournalLine {
+struct JournalItemFraming {
     /// Of this file.
     private let salt: UInt64
 
@@ -52,7 +52,7 @@ struct JournalLine {
     }
 
     /// An item whose bytes check.
-    struct Found {
+    struct Frame {
         /// Nil if this version does not know it.
         let kind: JournalItem.Kind?
         let content: Range<Int>
@@ -63,7 +63,7 @@ struct JournalLine {
     }
 
     /// The item at `offset` of a file; nil if none checks there.
-    func item(_ file: Span<UInt8>, at offset: Int) -> Found? {
+    func frame(_ file: Span<UInt8>, at offset: Int) -> Frame? {
         guard offset <= file.count - Self.headBytes else { return nil }
         let head = file.extracting(offset..<offset + Self.headBytes)
         let seed = salt ^ UInt64(offset)
@@ -73,7 +73,7 @@ struct JournalLine {
         guard size >= Self.headBytes, end <= file.count else { return nil }
         let whole = file.extracting(offset + 8..<offset + size)
         guard head.little64(at: 0) == XXH64.hash(whole, seed: seed) else { return nil }
-        return Found(
+        return Frame(
             kind: JournalItem.Kind(rawValue: head[20]),
             content: offset + Self.headBytes..<offset + size,
             synced: Int(head.little32(at: 16)), end: end)
@@ -84,7 +84,7 @@ struct JournalLine {
     func wasSynced(_ file: Span<UInt8>, at offset: Int) -> Bool {
         var place = offset + 8
         while place <= file.count - Self.headBytes {
-            if let found = item(file, at: place), found.synced > offset { return true }
+            if let found = frame(file, at: place), found.synced > offset { return true }
             place += 8
         }
         return false

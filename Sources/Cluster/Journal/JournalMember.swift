@@ -2,7 +2,7 @@ package import Ground
 
 /// The file `member` beside a journal: whom the node is to others, and since when; see
 /// <doc:Journal>.
-package struct JournalMember: Hashable, Sendable {
+package struct JournalIdentity: Hashable, Sendable {
     /// Under this id the node takes part in majorities.
     package var node: NodeID
     /// In this boot epoch its journal was begun, or begun anew; 0 if it never was.
@@ -10,16 +10,16 @@ package struct JournalMember: Hashable, Sendable {
     /// What a run promises to others is in the journal first, and the journal of a run is begun
     /// before this names it: so a start that ended before that has promised nothing. Only after a
     /// loss it is named first, so that the loss is found again until there is another journal.
-    package var begun: UInt64
+    package var beganInEpoch: UInt64
 
     package init(node: NodeID, begun: UInt64) {
         self.node = node
-        self.begun = begun
+        self.beganInEpoch = begun
     }
 
     /// One that finds at its next start that it has promised more than it keeps.
-    package static func abandoned(_ node: NodeID) -> JournalMember {
-        JournalMember(node: node, begun: .max)
+    package static func abandoned(_ node: NodeID) -> JournalIdentity {
+        JournalIdentity(node: node, begun: .max)
     }
 
     /// Size in bytes.
@@ -28,7 +28,7 @@ package struct JournalMember: Hashable, Sendable {
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(node)
-        bytes.appendLittle(begun)
+        bytes.appendLittle(beganInEpoch)
         bytes.appendLittle(XXH64.hash(bytes.span, seed: 0))
         return bytes
     }
@@ -40,26 +40,26 @@ package struct JournalMember: Hashable, Sendable {
             throw .checksum
         }
         node = NodeID(bytes, at: 0)
-        begun = bytes.little64(at: NodeID.bytesCount)
+        beganInEpoch = bytes.little64(at: NodeID.bytesCount)
     }
 
     /// What tells that a journal is not the one that this member has promised to keep.
     package enum Loss: Hashable, Sendable, CustomStringConvertible {
-        case noJournal
+        case missing
         /// The journal was written last in the boot epoch `found`.
         case older(found: UInt64, begun: UInt64)
         /// Something bears this boot epoch, which has not come yet.
-        case ahead(UInt64)
+        case fromFutureEpoch(UInt64)
         /// The member was known to have started more often than this directory.
-        case copied
+        case restoredCopy
 
         package var description: String {
             switch self {
-            case .noJournal: "there is none"
+            case .missing: "there is none"
             case .older(let found, let begun):
                 "it ends in start \(found), and start \(begun) has written to it"
-            case .copied: "the directory is an older copy of the node's"
-            case .ahead(let epoch): "start \(epoch) wrote it, which has not come yet"
+            case .restoredCopy: "the directory is an older copy of the node's"
+            case .fromFutureEpoch(let epoch): "start \(epoch) wrote it, which has not come yet"
             }
         }
     }
@@ -67,10 +67,10 @@ package struct JournalMember: Hashable, Sendable {
     /// What is wrong with a journal that was written last in the boot epoch `found`, nil if there
     /// is none, at a start in `epoch`; nil if nothing is.
     package func loss(of found: UInt64?, at epoch: UInt64) -> Loss? {
-        guard begun != .max else { return .copied }
-        let newest = max(found ?? 0, begun)
-        guard newest < epoch else { return .ahead(newest) }
-        guard let found else { return begun == 0 ? nil : .noJournal }
-        return found < begun ? .older(found: found, begun: begun) : nil
+        guard beganInEpoch != .max else { return .restoredCopy }
+        let newest = max(found ?? 0, beganInEpoch)
+        guard newest < epoch else { return .fromFutureEpoch(newest) }
+        guard let found else { return beganInEpoch == 0 ? nil : .missing }
+        return found < beganInEpoch ? .older(found: found, begun: beganInEpoch) : nil
     }
 }

@@ -14,38 +14,38 @@ package struct JournalRecovery: Sendable {
     /// Headers of files that were begun and not finished.
     private var unfinished: [JournalHeader] = []
     /// Those before the one that went on, as far as they count; the greatest first.
-    private var older: [JournalPlace] = []
-    private var plan = JournalPlan()
+    private var olderFiles: [JournalPosition] = []
+    private var layout = JournalLayout()
     private var records: [InvalidationRecord] = []
-    private var purges: [(purge: Purge, stamp: Stamp)] = []
+    private var purges: [(purge: Purge, version: InvalidationVersion)] = []
     /// Hashes of what was found under each name.
-    private var contents: [RecordName: UInt64] = [:]
+    private var contentHashes: [RecordID: UInt64] = [:]
     private var damage: [JournalDamage] = []
     /// Of what was invalidated up to its checkpoint what may still cover something, as it was given
     /// to ``Journal/write(_:marks:using:)``; nil until the file that went on is read.
     package private(set) var marks: [[UInt8]]?
-    private var isOfOldFormat = false
+    private var isOldFormat = false
     private var lastEpoch: UInt64?
 
     private static let numberMax: UInt64 = 1 << 62
 
     /// What was found, without the records.
-    package struct Found: Sendable {
-        /// As in ``KeptLog/floors``.
+    package struct Summary: Sendable {
+        /// As in ``PersistedLog/floors``.
         package var floors: [StreamPosition]
-        /// As in ``KeptLog/retired``.
+        /// As in ``PersistedLog/retired``.
         package var retired: [StreamPosition]
         /// Nil if none was ever written.
-        package var memory: CountedMembers.Memory?
+        package var persistentState: VoterSetConsensus.PersistentState?
         /// The boot epoch that wrote last; nil if there is no journal.
         package var epoch: UInt64?
         /// The greatest that anything bears that was ever written.
-        package var reached: Stamp
+        package var latestVersion: InvalidationVersion
         /// Files that went before it do not say it.
-        package var isOfOldFormat: Bool
+        package var isOldFormat: Bool
         /// Something that was synced may be missing; by file.
         package var damage: [JournalDamage]
-        let plan: JournalPlan
+        let layout: JournalLayout
     }
 
     /// `files` are the numbers of all files that there are, in any order.
@@ -57,21 +57,21 @@ package struct JournalRecovery: Sendable {
     }
 
     /// The file to be given to ``read(_:)``; nil when all was read.
-    package var wanted: UInt64? { candidates.last ?? older.last?.file }
+    package var nextFile: UInt64? { candidates.last ?? olderFiles.last?.file }
 
     /// Takes in the whole of the file that is ``wanted``.
     package mutating func read(_ file: Span<UInt8>) {
         if let number = candidates.popLast() {
-            seek(number, file)
-        } else if let place = older.popLast() {
-            readOlder(place, file)
+            readActiveFile(number, file)
+        } else if let place = olderFiles.popLast() {
+            readOlderFile(place, file)
         }
         skipMissing()
     }
 
     /// The file that is ``wanted`` cannot be read.
-    package mutating func failedToRead() {
-        guard let number = candidates.popLast() ?? older.popLast()?.file else { return }
+    package mutating func readFailed() {
+        guard let number = candidates.popLast() ?? olderFiles.popLast()?.file else { return }
         damage.append(JournalDamage(file: number, reason: .missing))
         skipMissing()
     }
@@ -80,31 +80,34 @@ package struct JournalRecovery: Sendable {
     package mutating func takeRecords() -> [InvalidationRecord] { records.takeAll() }
 
     /// Takes what was invalidated since it was taken last, in any order.
-    package mutating func takePurges() -> [(purge: Purge, stamp: Stamp)] { purges.takeAll() }
+    package mutating func takePurges() -> [(purge: Purge, version: InvalidationVersion)] {
+        purges.takeAll()
+    }
 
     /// What was found, when nothing is wanted any more.
-    package consuming func finish() -> Found {
-        precondition(wanted == nil, "ends before all was read")
-        if plan.files.isEmpty {
+    package consuming func finish() -> Summary {
+        precondition(nextFile == nil, "ends before all was read")
+        if layout.files.isEmpty {
             for header in unfinished { requirePrevious(of: header) }
         }
-        let counting = Set(plan.files.map(\.number))
-        for number in numbers where !counting.contains(number) { plan.doomed[number] = 0 }
-        plan.nextNumber = (numbers.last ?? 0) + 1
-        plan.files.sort { $0.number < $1.number }
-        return Found(
-            floors: plan.state.floorPositions, retired: plan.state.retiredPositions,
-            memory: plan.state.memory, epoch: lastEpoch, reached: plan.state.reached,
-            isOfOldFormat: isOfOldFormat, damage: damage, plan: plan)
+        let counting = Set(layout.files.map(\.number))
+        for number in numbers where !counting.contains(number) { layout.filesToDelete[number] = 0 }
+        layout.nextNumber = (numbers.last ?? 0) + 1
+        layout.files.sort { $0.number < $1.number }
+        return Summary(
+            floors: layout.state.floorPositions, retired: layout.state.retiredPositions,
+            persistentState: layout.state.persistentState, epoch: lastEpoch,
+            latestVersion: layout.state.latestVersion,
+            isOldFormat: isOldFormat, damage: damage, layout: layout)
     }
 
     /// All of that at once.
     package static func recover(
         _ files: [UInt64: [UInt8]], node: NodeID
-    ) -> (kept: KeptLog, found: Found) {
+    ) -> (kept: PersistedLog, found: Summary) {
         var recovery = JournalRecovery(node: node, files: files.keys.sorted())
-        var kept = KeptLog()
-        while let number = recovery.wanted {
+        var kept = PersistedLog()
+        while let number = recovery.nextFile {
             let file = files[number] ?? []
             recovery.read(file.span)
             kept.records += recovery.takeRecords()
@@ -116,25 +119,25 @@ package struct JournalRecovery: Sendable {
 
     // MARK: The file that went on
 
-    private mutating func seek(_ number: UInt64, _ file: Span<UInt8>) {
+    private mutating func readActiveFile(_ number: UInt64, _ file: Span<UInt8>) {
         guard let header = header(number, file, isRequired: file.count > JournalHeader.bytesCount)
         else { return }
-        var reading = JournalReading(header, file)
-        guard reading.isFinished else {
-            if reading.isDamaged(file) { note(reading, number) }
+        var reading = JournalFileScan(header, file)
+        guard reading.hasCheckpoint else {
+            if reading.lostSyncedData(file) { recordDamage(reading, number) }
             unfinished.append(header)
             return
         }
-        if reading.isDamaged(file) { note(reading, number) }
+        if reading.lostSyncedData(file) { recordDamage(reading, number) }
         candidates.removeAll()
-        plan.state = reading.state
+        layout.state = reading.state
         marks = reading.marks
-        isOfOldFormat = !header.hasMarks
+        isOldFormat = !header.hasMarks
         var newest = JournalFile(
-            number: number, end: reading.end, bytesCount: Self.used(file, reading.end))
-        take(&reading, in: &newest)
-        plan.files = [newest]
-        older = reading.files.reversed()
+            number: number, end: reading.end, bytesCount: Self.usedBytes(file, reading.end))
+        collect(&reading, in: &newest)
+        layout.files = [newest]
+        olderFiles = reading.files.reversed()
         for later in unfinished { requirePrevious(of: later) }
     }
 
@@ -157,8 +160,8 @@ package struct JournalRecovery: Sendable {
     ///
     /// It may be gone, for what failed is deleted in any order.
     private mutating func requirePrevious(of header: JournalHeader) {
-        let newest = plan.files.first
-        guard let previous = header.previous, isThere(previous.file),
+        let newest = layout.files.first
+        guard let previous = header.previous, exists(previous.file),
             !damage.contains(where: { $0.file == previous.file })
         else { return }
         let end = newest?.number == previous.file ? newest?.end ?? 0 : 0
@@ -167,23 +170,24 @@ package struct JournalRecovery: Sendable {
             JournalDamage(file: previous.file, reason: .unreadable(from: UInt64(end))))
     }
 
-    private mutating func note(_ reading: JournalReading, _ number: UInt64) {
+    private mutating func recordDamage(_ reading: JournalFileScan, _ number: UInt64) {
         damage.append(
             JournalDamage(file: number, reason: .unreadable(from: UInt64(reading.end))))
     }
 
-    private mutating func take(_ reading: inout JournalReading, in file: inout JournalFile) {
-        file.reached = reading.reached
+    private mutating func collect(_ reading: inout JournalFileScan, in file: inout JournalFile) {
+        file.latestVersion = reading.latestVersion
         // Also of records that need not be kept.
         purges += reading.takePurges()
         for (record, offset, _) in reading.takeRecords() {
-            let place = JournalPlace(file: file.number, offset: UInt64(offset))
-            guard !plan.state.isVoid(record.name, at: place) else { continue }
-            file.holds(record.name)
+            let place = JournalPosition(file: file.number, offset: UInt64(offset))
+            guard !layout.state.isObsolete(record.id, at: place) else { continue }
+            file.include(record.id)
             // One may stand in two files, and is the same in both.
-            let known = contents.updateValue(record.hash, forKey: record.name)
+            let known = contentHashes.updateValue(record.hash, forKey: record.id)
             if let known, known != record.hash {
-                damage.append(JournalDamage(file: file.number, reason: .twoRecords(record.name)))
+                damage.append(
+                    JournalDamage(file: file.number, reason: .conflictingRecords(record.id)))
             }
             records.append(record)
         }
@@ -191,19 +195,19 @@ package struct JournalRecovery: Sendable {
 
     // MARK: The files before it
 
-    private mutating func readOlder(_ place: JournalPlace, _ bytes: Span<UInt8>) {
+    private mutating func readOlderFile(_ place: JournalPosition, _ bytes: Span<UInt8>) {
         guard let header = header(place.file, bytes, isRequired: true) else { return }
         let count = min(bytes.count, Int(clamping: place.offset))
-        var reading = JournalReading(header, bytes.extracting(0..<count))
-        if UInt64(reading.end) < place.offset { note(reading, place.file) }
+        var reading = JournalFileScan(header, bytes.extracting(0..<count))
+        if UInt64(reading.end) < place.offset { recordDamage(reading, place.file) }
         var file = JournalFile(
-            number: place.file, end: reading.end, bytesCount: Self.used(bytes, reading.end))
-        take(&reading, in: &file)
-        plan.files.append(file)
+            number: place.file, end: reading.end, bytesCount: Self.usedBytes(bytes, reading.end))
+        collect(&reading, in: &file)
+        layout.files.append(file)
     }
 
     /// How much of a file there is without the zeros that were written ahead.
-    private static func used(_ file: Span<UInt8>, _ end: Int) -> Int {
+    private static func usedBytes(_ file: Span<UInt8>, _ end: Int) -> Int {
         var count = file.count
         while count > end, file[count - 1] == 0 { count -= 1 }
         return count
@@ -211,90 +215,92 @@ package struct JournalRecovery: Sendable {
 
     private mutating func skipMissing() {
         guard candidates.isEmpty else { return }
-        while let place = older.last, !isThere(place.file) {
-            older.removeLast()
+        while let place = olderFiles.last, !exists(place.file) {
+            olderFiles.removeLast()
             damage.append(JournalDamage(file: place.file, reason: .missing))
         }
     }
 
-    private func isThere(_ number: UInt64) -> Bool { numbers.sortedIndex(of: number) != nil }
+    private func exists(_ number: UInt64) -> Bool { numbers.sortedIndex(of: number) != nil }
 }
 
 /// One file as it reads from its beginning.
-struct JournalReading {
+struct JournalFileScan {
     private(set) var state = JournalState()
     /// The files before this one that count.
-    private(set) var files: [JournalPlace] = []
+    private(set) var files: [JournalPosition] = []
     /// It says all that holds at its beginning.
-    private(set) var isFinished = false
+    private(set) var hasCheckpoint = false
     /// Where the first item begins that does not check, or the file's end.
     private(set) var end = JournalHeader.bytesCount
-    /// See ``JournalRecovery/Found/marks``.
+    /// See ``JournalRecovery/FoundEntry/marks``.
     private(set) var marks: [[UInt8]] = []
     /// The greatest that an item behind the checkpoint bears.
-    private(set) var reached = Stamp.zero
-    private var found: [(record: InvalidationRecord, offset: Int, count: UInt64)] = []
+    private(set) var latestVersion = InvalidationVersion.zero
+    private var records: [(record: InvalidationRecord, offset: Int, count: UInt64)] = []
     /// What was invalidated without a record.
-    private var others: [(purge: Purge, stamp: Stamp)] = []
+    private var recordlessPurges: [(purge: Purge, version: InvalidationVersion)] = []
     private let epoch: UInt64
     /// What does not check was synced: it makes no sense although it is what was written.
-    private var isSenseless = false
-    private let line: JournalLine
+    private var isMalformed = false
+    private let framing: JournalItemFraming
 
     init(_ header: JournalHeader, _ file: Span<UInt8>) {
-        line = JournalLine(salt: header.salt)
+        framing = JournalItemFraming(salt: header.salt)
         epoch = header.epoch
-        while let item = line.item(file, at: end) {
+        while let item = framing.frame(file, at: end) {
             if let kind = item.kind {
                 guard
                     let item = try? JournalItem.read(kind, file.extracting(item.content))
                 else {
-                    isSenseless = true
+                    isMalformed = true
                     break
                 }
-                take(item, header)
+                apply(item, header)
             }
             end = item.end
         }
     }
 
-    private mutating func take(_ item: JournalItem, _ header: JournalHeader) {
-        let place = JournalPlace(file: header.number, offset: UInt64(end))
-        state.take(item, at: place, epoch: header.epoch)
+    private mutating func apply(_ item: JournalItem, _ header: JournalHeader) {
+        let place = JournalPosition(file: header.number, offset: UInt64(end))
+        state.apply(item, at: place, epoch: header.epoch)
         switch item {
         case .record(let record, let count):
-            found.append((record, end, count))
-            reached = max(reached, Stamp(epoch: epoch, count: count))
-        case .floor(_, let count): take(.everythingSoft, count)
-        case .local(let purge, let count): take(purge, count)
+            records.append((record, end, count))
+            latestVersion = max(latestVersion, InvalidationVersion(epoch: epoch, count: count))
+        case .floor(_, let count): apply(.everythingSoft, count)
+        case .localPurge(let purge, let count): apply(purge, count)
         case .marks(let piece, _): marks.append(piece)
-        case .gone(let numbers): files.removeAll { numbers.contains($0.file) }
+        case .filesRemoved(let numbers): files.removeAll { numbers.contains($0.file) }
         case .checkpoint(let checkpoint):
             files = checkpoint.files.filter { $0.file < header.number }
-        case .checkpointEnd: isFinished = true
+        case .checkpointEnd: hasCheckpoint = true
         default: break
         }
     }
 
     /// True if something that was synced cannot be read.
-    func isDamaged(_ file: Span<UInt8>) -> Bool {
-        isSenseless || line.wasSynced(file, at: end)
+    func lostSyncedData(_ file: Span<UInt8>) -> Bool {
+        isMalformed || framing.wasSynced(file, at: end)
     }
 
-    private mutating func take(_ purge: Purge, _ count: UInt64) {
-        others.append((purge, Stamp(epoch: epoch, count: count)))
-        reached = max(reached, Stamp(epoch: epoch, count: count))
+    private mutating func apply(_ purge: Purge, _ count: UInt64) {
+        recordlessPurges.append((purge, InvalidationVersion(epoch: epoch, count: count)))
+        latestVersion = max(latestVersion, InvalidationVersion(epoch: epoch, count: count))
     }
 
     mutating func takeRecords() -> [(record: InvalidationRecord, offset: Int, count: UInt64)] {
-        found.takeAll()
+        records.takeAll()
     }
 
     /// What was invalidated, with the records; to be taken before them.
-    mutating func takePurges() -> [(purge: Purge, stamp: Stamp)] {
-        others.takeAll()
-            + found.compactMap { record, _, count in
-                record.invalidation.purge.map { ($0, Stamp(epoch: epoch, count: count)) }
+    mutating func takePurges() -> [(purge: Purge, version: InvalidationVersion)] {
+        recordlessPurges.takeAll()
+            + records.compactMap { record, _, count in
+                record.invalidation.purge.map {
+                    ($0, InvalidationVersion(epoch: epoch, count: count))
+                }
             }
     }
 }

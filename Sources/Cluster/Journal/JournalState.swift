@@ -5,33 +5,33 @@ import Ground
 struct JournalState: Sendable {
     /// Records up to here need not be kept, of streams that are not retired.
     private(set) var floors: [ProcessID: UInt64] = [:]
-    private(set) var retired: [ProcessID: Retired] = [:]
+    private(set) var retired: [ProcessID: RetiredStream] = [:]
     /// What stands before these places of these streams does not count.
-    private(set) var voids: [ProcessID: JournalPlace] = [:]
-    private(set) var memory: CountedMembers.Memory?
-    private(set) var reached = Stamp.zero
+    private(set) var tombstones: [ProcessID: JournalPosition] = [:]
+    private(set) var persistentState: VoterSetConsensus.PersistentState?
+    private(set) var latestVersion = InvalidationVersion.zero
     /// What was invalidated up to here no file names, but for ``JournalItem/marks(_:upTo:)``.
-    private(set) var released = Stamp.zero
+    private(set) var releasedVersion = InvalidationVersion.zero
     /// Records of the count that belong to the memory that is being read.
-    private var unread: (memory: CountedMembers.Memory, left: Int)?
-    private var retirements: UInt64 = 0
+    private var incompleteState: (memory: VoterSetConsensus.PersistentState, left: Int)?
+    private var retirementCount: UInt64 = 0
 
-    struct Retired: Hashable, Sendable {
+    struct RetiredStream: Hashable, Sendable {
         /// The last number.
         var count: UInt64
         /// Tells which was retired first.
-        var turn: UInt64
+        var order: UInt64
     }
 
     /// Takes in an item that stands at `place`, written in this boot epoch.
-    mutating func take(_ item: JournalItem, at place: JournalPlace, epoch: UInt64) {
+    mutating func apply(_ item: JournalItem, at place: JournalPosition, epoch: UInt64) {
         switch item {
-        case .record(let record, let count): written(record.name.stream, count, epoch)
+        case .record(let record, let count): recordWritten(record.id.stream, count, epoch)
         case .floor(let position, let count):
-            written(position.process, count, epoch)
+            recordWritten(position.process, count, epoch)
             raise(position)
-        case .local(_, let count): reach(count, epoch)
-        case .marks(_, let stamp): release(stamp)
+        case .localPurge(_, let count): raiseLatestVersion(count, epoch)
+        case .marks(_, let version): release(version)
         case .dropped(let positions):
             for position in positions {
                 revive(position.process)
@@ -42,42 +42,42 @@ struct JournalState: Sendable {
             for process in processes {
                 floors[process] = nil
                 retired[process] = nil
-                voids[process] = place
+                tombstones[process] = place
             }
-        case .memory(let memory, let recordsCount):
-            unread = (memory, recordsCount)
-            endMemory()
-        case .memoryRecord(let record):
-            unread?.memory.records.append(record)
-            unread?.left -= 1
-            endMemory()
+        case .consensusState(let memory, let recordsCount):
+            incompleteState = (memory, recordsCount)
+            completeState()
+        case .consensusRecord(let record):
+            incompleteState?.memory.records.append(record)
+            incompleteState?.left -= 1
+            completeState()
         case .checkpoint(let checkpoint):
             self = JournalState()
-            reached = checkpoint.reached
-            for void in checkpoint.voids { voids[void.process] = void.before }
-        case .gone, .checkpointEnd: break
+            latestVersion = checkpoint.latestVersion
+            for void in checkpoint.tombstones { tombstones[void.process] = void.before }
+        case .filesRemoved, .checkpointEnd: break
         }
     }
 
-    private mutating func endMemory() {
-        guard let unread, unread.left <= 0 else { return }
-        memory = unread.memory
-        self.unread = nil
+    private mutating func completeState() {
+        guard let incompleteState, incompleteState.left <= 0 else { return }
+        persistentState = incompleteState.memory
+        self.incompleteState = nil
     }
 
-    private mutating func written(_ process: ProcessID, _ count: UInt64, _ epoch: UInt64) {
-        reach(count, epoch)
+    private mutating func recordWritten(_ process: ProcessID, _ count: UInt64, _ epoch: UInt64) {
+        raiseLatestVersion(count, epoch)
         revive(process)
     }
 
-    private mutating func reach(_ count: UInt64, _ epoch: UInt64) {
-        reached = max(reached, Stamp(epoch: epoch, count: count))
+    private mutating func raiseLatestVersion(_ count: UInt64, _ epoch: UInt64) {
+        latestVersion = max(latestVersion, InvalidationVersion(epoch: epoch, count: count))
     }
 
     /// What was invalidated up to `stamp` no file names from now on.
-    mutating func release(_ stamp: Stamp) {
-        released = max(released, stamp)
-        reached = max(reached, stamp)
+    mutating func release(_ version: InvalidationVersion) {
+        releasedVersion = max(releasedVersion, version)
+        latestVersion = max(latestVersion, version)
     }
 
     /// A stream that was retired and goes on begins behind its last number.
@@ -93,21 +93,21 @@ struct JournalState: Sendable {
     private mutating func retire(_ position: StreamPosition) {
         floors[position.process] = nil
         let before = retired[position.process]
-        retirements += 1
-        retired[position.process] = Retired(
-            count: max(position.count, before?.count ?? 0), turn: before?.turn ?? retirements)
+        retirementCount += 1
+        retired[position.process] = RetiredStream(
+            count: max(position.count, before?.count ?? 0), order: before?.order ?? retirementCount)
     }
 
     /// True if a record need not be kept that stands at `place`, or before it in its file.
-    func isVoid(_ name: RecordName, at place: JournalPlace) -> Bool {
-        if let before = voids[name.stream], place < before { return true }
+    func isObsolete(_ name: RecordID, at place: JournalPosition) -> Bool {
+        if let before = tombstones[name.stream], place < before { return true }
         return name.number <= floors[name.stream] ?? 0
             || name.number <= retired[name.stream]?.count ?? 0
     }
 
     /// Places before `file` are of no interest any more.
-    mutating func forgetVoids(before file: UInt64) {
-        voids = voids.filter { $0.value.file >= file }
+    mutating func removeTombstones(before file: UInt64) {
+        tombstones = tombstones.filter { $0.value.file >= file }
     }
 
     // MARK: What a checkpoint says
@@ -120,29 +120,32 @@ struct JournalState: Sendable {
 
     /// In the order of retirement.
     var retiredPositions: [StreamPosition] {
-        retired.sorted { $0.value.turn < $1.value.turn }
+        retired.sorted { $0.value.order < $1.value.order }
             .map { StreamPosition(process: $0.key, count: $0.value.count) }
     }
 
     /// All of this as the items that stand at the beginning of a file, with `marks` for what was
     /// invalidated up to ``released``.
-    func items(files: [JournalPlace], marks: [[UInt8]]) -> [JournalItem] {
-        let voids = voids.map { JournalCheckpoint.Void(process: $0.key, before: $0.value) }
-            .sorted { $0.process < $1.process }
+    func items(files: [JournalPosition], marks: [[UInt8]]) -> [JournalItem] {
+        let voids = tombstones.map {
+            JournalCheckpoint.Tombstone(process: $0.key, before: $0.value)
+        }
+        .sorted { $0.process < $1.process }
         var items: [JournalItem] = [
-            .checkpoint(JournalCheckpoint(files: files, voids: voids, reached: reached))
+            .checkpoint(
+                JournalCheckpoint(files: files, tombstones: voids, latestVersion: latestVersion))
         ]
         if !floors.isEmpty { items.append(.dropped(floorPositions)) }
         if !retired.isEmpty { items.append(.retired(retiredPositions)) }
-        if let memory { items += Self.items(of: memory) }
-        items += marks.map { .marks($0, upTo: released) }
+        if let persistentState { items += Self.items(of: persistentState) }
+        items += marks.map { .marks($0, upTo: releasedVersion) }
         return items + [.checkpointEnd]
     }
 
-    static func items(of memory: CountedMembers.Memory) -> [JournalItem] {
+    static func items(of memory: VoterSetConsensus.PersistentState) -> [JournalItem] {
         var head = memory
         head.records = []
-        return [.memory(head, recordsCount: memory.records.count)]
-            + memory.records.map { .memoryRecord($0) }
+        return [.consensusState(head, recordsCount: memory.records.count)]
+            + memory.records.map { .consensusRecord($0) }
     }
 }

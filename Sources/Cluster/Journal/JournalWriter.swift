@@ -5,66 +5,69 @@ struct JournalWriter {
     private let node: NodeID
     private let epoch: UInt64
     private let fileBytesMax: Int
-    private var plan: JournalPlan
+    private var layout: JournalLayout
     private var effects: [JournalEffect] = []
     /// What is to be appended to the open file, of which this much was synced before.
     private var unwritten: [UInt8] = []
     private var synced = 0
-    private var line = JournalLine(salt: 0)
+    private var framing = JournalItemFraming(salt: 0)
 
-    init(_ journal: Journal, _ plan: JournalPlan) {
+    init(_ journal: Journal, _ plan: JournalLayout) {
         (node, epoch) = (journal.node, journal.epoch)
         fileBytesMax = journal.settings.fileBytesMax
-        self.plan = plan
-        line = JournalLine(salt: plan.salt)
+        self.layout = plan
+        framing = JournalItemFraming(salt: plan.salt)
         synced = plan.files.last?.end ?? 0
     }
 
-    typealias Marks = (_ after: Stamp, _ upTo: Stamp) -> [[UInt8]]
+    typealias MarkProvider = (_ after: InvalidationVersion, _ upTo: InvalidationVersion) ->
+        [[UInt8]]
 
-    mutating func write(_ batch: [LogWrite], _ marks: Marks, using dice: inout Dice) {
+    mutating func write(_ batch: [LogWrite], _ marks: MarkProvider, using dice: inout SplitMix64) {
         // Before anything is written: what says that they do not count is synced.
-        let last = plan.files.last?.number ?? 0
-        for number in plan.doomed.keys.sorted(by: >) {
+        let last = layout.files.last?.number ?? 0
+        for number in layout.filesToDelete.keys.sorted(by: >) {
             effects.append(.delete(number))
             // One of a write that failed goes for good before what it was to go on from.
-            if number > last { effects.append(.syncNames) }
+            if number > last { effects.append(.syncDirectory) }
         }
-        plan.doomed.removeAll()
-        if !plan.isOpen { beginFile(marks, using: &dice) }
-        for note in batch.prefix(while: \.isNote) {
+        layout.filesToDelete.removeAll()
+        if !layout.isOpen { beginFile(marks, using: &dice) }
+        for note in batch.prefix(while: \.isMetadata) {
             put(JournalItem.items(of: note), marks, using: &dice)
         }
-        release(marks, using: &dice)
-        for write in batch.drop(while: \.isNote) {
+        removeFiles(marks, using: &dice)
+        for write in batch.drop(while: \.isMetadata) {
             put(JournalItem.items(of: write), marks, using: &dice)
         }
     }
 
     /// Lets the files go that need not be kept any more, once it is said what they had invalidated.
-    private mutating func release(_ marks: Marks, using dice: inout Dice) {
-        let before = plan.state.released
-        let gone = takeGone()
+    private mutating func removeFiles(_ marks: MarkProvider, using dice: inout SplitMix64) {
+        let before = layout.state.releasedVersion
+        let gone = takeObsoleteFiles()
         guard !gone.isEmpty else { return }
-        let after = plan.state.released
+        let after = layout.state.releasedVersion
         for piece in after > before ? marks(before, after) : [] {
             put([.marks(piece, upTo: after)], marks, using: &dice)
         }
-        put([.gone(gone)], marks, using: &dice)
+        put([.filesRemoved(gone)], marks, using: &dice)
     }
 
     /// What there is after them, and the effects.
-    consuming func finish() -> (JournalPlan, [JournalEffect]) {
+    consuming func finish() -> (JournalLayout, [JournalEffect]) {
         endAppend()
-        return (plan, effects)
+        return (layout, effects)
     }
 
     /// Appends items that go into one file.
-    private mutating func put(_ items: [JournalItem], _ marks: Marks, using dice: inout Dice) {
-        let coded = items.map(\.coded)
-        let last = plan.files.count - 1
-        let used = plan.files[last].bytesCount - plan.itemsStart
-        let needed = coded.reduce(0) { $0 + JournalLine.bytesCount($1.content) }
+    private mutating func put(
+        _ items: [JournalItem], _ marks: MarkProvider, using dice: inout SplitMix64
+    ) {
+        let coded = items.map(\.encoded)
+        let last = layout.files.count - 1
+        let used = layout.files[last].bytesCount - layout.itemsStart
+        let needed = coded.reduce(0) { $0 + JournalItemFraming.bytesCount($1.content) }
         if used > 0, used + needed > fileBytesMax {
             endAppend()
             beginFile(marks, using: &dice)
@@ -75,68 +78,68 @@ struct JournalWriter {
     private mutating func append(
         _ item: JournalItem, _ coded: (kind: JournalItem.Kind, content: [UInt8])
     ) {
-        let last = plan.files.count - 1
-        let offset = plan.files[last].bytesCount
-        line.append(
+        let last = layout.files.count - 1
+        let offset = layout.files[last].bytesCount
+        framing.append(
             coded.kind, coded.content, synced: synced, to: &unwritten,
             start: offset - unwritten.count)
-        plan.files[last].bytesCount += JournalLine.bytesCount(coded.content)
-        let place = JournalPlace(file: plan.files[last].number, offset: UInt64(offset))
-        plan.state.take(item, at: place, epoch: epoch)
+        layout.files[last].bytesCount += JournalItemFraming.bytesCount(coded.content)
+        let place = JournalPosition(file: layout.files[last].number, offset: UInt64(offset))
+        layout.state.apply(item, at: place, epoch: epoch)
         switch item {
         case .record(let record, let count):
-            plan.files[last].holds(record.name)
-            plan.files[last].reaches(Stamp(epoch: epoch, count: count))
-        case .floor(_, let count), .local(_, let count):
-            plan.files[last].reaches(Stamp(epoch: epoch, count: count))
+            layout.files[last].include(record.id)
+            layout.files[last].raiseLatestVersion(InvalidationVersion(epoch: epoch, count: count))
+        case .floor(_, let count), .localPurge(_, let count):
+            layout.files[last].raiseLatestVersion(InvalidationVersion(epoch: epoch, count: count))
         case .forgotten(let processes):
-            for process in processes { plan.files[last].greatest.forget(process) }
+            for process in processes { layout.files[last].lastPositions.remove(process) }
         default: break
         }
     }
 
     /// Appends and syncs what is to be in the open file.
     private mutating func endAppend() {
-        guard !unwritten.isEmpty, let last = plan.files.last else { return }
+        guard !unwritten.isEmpty, let last = layout.files.last else { return }
         effects += [.append(last.number, unwritten.takeAll()), .sync(last.number)]
         synced = last.bytesCount
-        plan.files[plan.files.count - 1].end = synced
+        layout.files[layout.files.count - 1].end = synced
     }
 
     /// Begins the next file: the header is synced alone, so that a file that is longer has one.
-    private mutating func beginFile(_ marks: Marks, using dice: inout Dice) {
-        let number = plan.nextNumber
+    private mutating func beginFile(_ marks: MarkProvider, using dice: inout SplitMix64) {
+        let number = layout.nextNumber
         let header = JournalHeader(
             node: node, number: number, epoch: epoch, salt: dice.next(),
-            previous: plan.files.last?.place)
+            previous: layout.files.last?.endPosition)
         let size = JournalHeader.bytesCount
         effects += [.create(number), .append(number, header.bytes), .sync(number)]
-        _ = takeGone()
-        plan.state.forgetVoids(before: plan.files.first?.number ?? .max)
-        let files = plan.files.map(\.place)
-        plan.files.append(JournalFile(number: number, end: size, bytesCount: size))
-        plan.nextNumber += 1
-        plan.isOpen = true
-        plan.salt = header.salt
-        line = JournalLine(salt: header.salt)
+        _ = takeObsoleteFiles()
+        layout.state.removeTombstones(before: layout.files.first?.number ?? .max)
+        let files = layout.files.map(\.endPosition)
+        layout.files.append(JournalFile(number: number, end: size, bytesCount: size))
+        layout.nextNumber += 1
+        layout.isOpen = true
+        layout.salt = header.salt
+        framing = JournalItemFraming(salt: header.salt)
         synced = size
-        let state = plan.state
-        let pieces = state.released > .zero ? marks(.zero, state.released) : []
-        for item in state.items(files: files, marks: pieces) { append(item, item.coded) }
-        plan.itemsStart = plan.files[plan.files.count - 1].bytesCount
+        let state = layout.state
+        let pieces = state.releasedVersion > .zero ? marks(.zero, state.releasedVersion) : []
+        for item in state.items(files: files, marks: pieces) { append(item, item.encoded) }
+        layout.itemsStart = layout.files[layout.files.count - 1].bytesCount
     }
 
     /// Takes the files out that need not be kept any more; they are deleted with the next write.
-    private mutating func takeGone() -> [UInt64] {
+    private mutating func takeObsoleteFiles() -> [UInt64] {
         var gone: [UInt64] = []
-        for (index, file) in plan.files.enumerated() {
-            let isLast = plan.isOpen && index == plan.files.count - 1
-            guard !isLast, file.needed(plan.state).isEmpty else { continue }
+        for (index, file) in layout.files.enumerated() {
+            let isLast = layout.isOpen && index == layout.files.count - 1
+            guard !isLast, file.livePositions(layout.state).isEmpty else { continue }
             gone.append(file.number)
-            plan.doomed[file.number] = file.bytesCount
-            plan.state.release(file.reached)
+            layout.filesToDelete[file.number] = file.bytesCount
+            layout.state.release(file.latestVersion)
         }
-        plan.files.removeAll { gone.contains($0.number) }
+        layout.files.removeAll { gone.contains($0.number) }
         return gone
     }
 }

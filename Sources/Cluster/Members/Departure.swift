@@ -4,24 +4,24 @@ package import Ground
 /// word.
 ///
 /// Every step is over when what it is for is done, or when its time is; the shell knows both.
-package enum Departure: Hashable, Sendable {
+package enum ShutdownStep: Hashable, Sendable {
     /// Accepts no more requests, and gives the answers that are begun.
-    case closing
+    case finishingRequests
     /// Ends the answers that took too long.
-    case breakingOff
+    case abortingResponses
     /// Has the others count it no longer; nobody proves it current from now on.
-    case leaving
+    case leavingVoterSet
     /// Tells everybody that it goes.
-    case parting
-    case gone
+    case announcingLeave
+    case stopped
 
     /// The step after this one; `isQuiet`: nobody is being answered.
-    package func next(isQuiet: Bool) -> Departure {
+    package func next(isIdle: Bool) -> ShutdownStep {
         switch self {
-        case .closing: isQuiet ? .leaving : .breakingOff
-        case .breakingOff: .leaving
-        case .leaving: .parting
-        case .parting, .gone: .gone
+        case .finishingRequests: isIdle ? .leavingVoterSet : .abortingResponses
+        case .abortingResponses: .leavingVoterSet
+        case .leavingVoterSet: .announcingLeave
+        case .announcingLeave, .stopped: .stopped
         }
     }
 
@@ -31,9 +31,9 @@ package enum Departure: Hashable, Sendable {
     /// those that stay may be fenced for good if it does not come about.
     package var timeMax: Interval? {
         switch self {
-        case .leaving: .seconds(10)
-        case .parting: .seconds(2)
-        case .closing, .breakingOff, .gone: nil
+        case .leavingVoterSet: .seconds(10)
+        case .announcingLeave: .seconds(2)
+        case .finishingRequests, .abortingResponses, .stopped: nil
         }
     }
 }

@@ -18,11 +18,11 @@ struct Dissemination: Sendable {
     var nextPush: Instant? { pushes.values.min() }
 
     /// Repeat what is now believed of `id`, from the start.
-    mutating func changed(_ id: NodeID) {
+    mutating func restart(_ id: NodeID) {
         repeated[id] = 0
     }
 
-    mutating func forgotten(_ id: NodeID) {
+    mutating func remove(_ id: NodeID) {
         repeated[id] = nil
         pushes[id] = nil
     }
@@ -32,7 +32,7 @@ struct Dissemination: Sendable {
     }
 
     /// Somebody else has made it known.
-    mutating func heard(_ id: NodeID) {
+    mutating func cancelPush(_ id: NodeID) {
         pushes[id] = nil
     }
 
@@ -45,7 +45,7 @@ struct Dissemination: Sendable {
 
     /// At most `count` members whose records ride on the next message, those repeated least first;
     /// each rides `timesMax` times.
-    mutating func takeRiders(_ count: Int, timesMax: Int) -> [NodeID] {
+    mutating func takePiggyback(_ count: Int, timesMax: Int) -> [NodeID] {
         guard !repeated.isEmpty else { return [] }
         let order = repeated.keys.indices.sorted { left, right in
             (repeated.values[left], left) < (repeated.values[right], right)

@@ -4,26 +4,26 @@ package import Ground
 /// Dadgar, Phillips, Currey, 2017).
 package enum GossipMessage: Hashable, Sendable {
     /// Answer this; `sequence` is repeated in the answer.
-    case ping(sequence: UInt32, news: [MemberRecord])
+    case ping(sequence: UInt32, updates: [MemberRecord])
     /// Answers a ping, one's own or one that another member asked for.
-    case ack(sequence: UInt32, news: [MemberRecord])
+    case ack(sequence: UInt32, updates: [MemberRecord])
     /// Ping `target` for me, and pass on its answer as an ack.
-    case pingRequest(sequence: UInt32, target: NodeID, news: [MemberRecord])
+    case pingRequest(sequence: UInt32, target: NodeID, updates: [MemberRecord])
     /// Answers a ping request in time when the target did not: who asked knows that its own line
     /// is well (Lifeguard).
     case nack(sequence: UInt32)
     /// Something has changed.
-    case news([MemberRecord])
+    case updates([MemberRecord])
     /// All that is known; who gets it as a question answers with what it knows.
-    case table([MemberRecord], isQuestion: Bool)
+    case table([MemberRecord], isRequest: Bool)
 }
 
 extension GossipMessage {
     /// It was asked for, and comes where it was.
-    var isAnswer: Bool {
+    var isResponse: Bool {
         switch self {
-        case .ack, .nack, .table(_, isQuestion: false): true
-        case .ping, .pingRequest, .news, .table(_, isQuestion: true): false
+        case .ack, .nack, .table(_, isRequest: false): true
+        case .ping, .pingRequest, .updates, .table(_, isRequest: true): false
         }
     }
 }

@@ -1,8 +1,8 @@
 package import Ground
 
 /// What a node that starts sees of others.
-package struct JoinView: Hashable, Sendable {
-    package struct Member: Hashable, Sendable {
+package struct DiscoveryView: Hashable, Sendable {
+    package struct Peer: Hashable, Sendable {
         package var id: NodeID
         package var address: PeerAddress
         /// There is a connection with it now.
@@ -22,33 +22,33 @@ package struct JoinView: Hashable, Sendable {
     /// Where others reach this node.
     package var address: PeerAddress
     /// All others that it has heard of.
-    package var members: [Member]
+    package var members: [Peer]
     /// Another process with its id is there.
-    package var isContested: Bool
+    package var hasDuplicate: Bool
     /// Somebody has told it of all members.
-    package var hasTable: Bool
+    package var hasMemberTable: Bool
 
     package init(
-        own: NodeID, address: PeerAddress, members: [Member], isContested: Bool, hasTable: Bool
+        own: NodeID, address: PeerAddress, members: [Peer], isContested: Bool, hasTable: Bool
     ) {
         self.own = own
         self.address = address
         self.members = members
-        self.isContested = isContested
-        self.hasTable = hasTable
+        self.hasDuplicate = isContested
+        self.hasMemberTable = hasTable
     }
 }
 
 extension Membership {
-    /// For a ``JoinWatch``.
-    package var joinView: JoinView {
-        JoinView(
+    /// For a ``ClusterDiscovery``.
+    package var discoveryView: DiscoveryView {
+        DiscoveryView(
             own: own.member.id, address: own.member.address,
             members: records.dropFirst().map { record in
-                JoinView.Member(
+                DiscoveryView.Peer(
                     id: record.member.id, address: record.member.address,
                     isConnected: connection(to: record.member.id) != nil,
                     isLive: record.state.isLive)
-            }, isContested: isContested, hasTable: hasTable)
+            }, isContested: hasDuplicate, hasTable: hasMemberTable)
     }
 }

@@ -5,12 +5,12 @@ package import Ground
 ///
 /// Silence is no answer: as long as an address that it was told of says nothing, there may be a
 /// cluster that the node cannot see, with purges that it does not know.
-package struct JoinWatch: Sendable {
+package struct ClusterDiscovery: Sendable {
     package struct Settings: Hashable, Sendable {
         /// The node was told where others are.
         package var hasSeeds: Bool
         /// How many nodes the cluster is to begin with; nil for as many as answer.
-        package var expects: Int?
+        package var expectedNodeCount: Int?
         /// How long the node looks for a cluster before it serves all the same, and is fenced.
         package var timeMax = Interval.seconds(30)
         /// How long it looks for further members of one that it has found.
@@ -18,7 +18,7 @@ package struct JoinWatch: Sendable {
 
         package init(hasSeeds: Bool, expects: Int? = nil) {
             self.hasSeeds = hasSeeds
-            self.expects = expects
+            self.expectedNodeCount = expects
         }
     }
 
@@ -27,9 +27,9 @@ package struct JoinWatch: Sendable {
     /// What the names of the seeds stand for; nil until all of them were looked up.
     private var seeds: [PeerAddress]?
     /// Dials to these have come to an end, be it a connection.
-    private var tried: Set<PeerAddress> = []
+    private var triedAddresses: Set<PeerAddress> = []
     /// Who was there when an address was dialled last.
-    private var answers: [PeerAddress: NodeID] = [:]
+    private var respondersByAddress: [PeerAddress: NodeID] = [:]
     /// Why nothing came of an address or a name.
     private var failures: [PeerAddress: String] = [:]
 
@@ -42,66 +42,67 @@ package struct JoinWatch: Sendable {
     }
 
     /// The names of the seeds stand for `addresses`; not `isWhole` if some could not be looked up.
-    package mutating func lookedUp(_ addresses: [PeerAddress], isWhole: Bool) {
-        guard isWhole else { return }
+    package mutating func seedsResolved(_ addresses: [PeerAddress], isComplete: Bool) {
+        guard isComplete else { return }
         seeds = addresses
         let known = Set(addresses)
         failures = failures.filter { known.contains($0.key) }
     }
 
     /// Nothing came of an address, or of a name, for the reason `why`.
-    package mutating func failed(_ address: PeerAddress, why: String) {
+    package mutating func addressFailed(_ address: PeerAddress, reason: String) {
         guard failures[address] != nil || failures.count < Self.failuresMax else { return }
-        failures[address] = why
+        failures[address] = reason
     }
 
     /// Nobody answered a dial to `address`.
     package mutating func dialFailed(_ address: PeerAddress) {
-        tried.insert(address)
-        answers[address] = nil
+        triedAddresses.insert(address)
+        respondersByAddress[address] = nil
     }
 
     /// `node` answered a dial to `address`.
-    package mutating func answered(_ address: PeerAddress, by node: NodeID) {
-        tried.insert(address)
-        answers[address] = node
+    package mutating func addressAnswered(_ address: PeerAddress, by node: NodeID) {
+        triedAddresses.insert(address)
+        respondersByAddress[address] = node
         failures[address] = nil
     }
 
     /// Takes note of what the membership is told.
-    package mutating func follow(_ event: MembershipEvent) {
+    package mutating func observe(_ event: MembershipEvent) {
         switch event {
         case .dialFailed(let address): dialFailed(address)
         case .connectionOpened(_, .some(let address), let member, _):
-            answered(address, by: member.id)
+            addressAnswered(address, by: member.id)
         default: break
         }
     }
 
     /// Under what the node may open a cluster, as it sees the `others`.
-    package func rule(_ others: JoinView) -> Formation.Rule {
+    package func rule(_ others: DiscoveryView) -> ClusterFormation.Rule {
         guard settings.hasSeeds else { return .unanimous }
-        if let expects = settings.expects { return .majority(of: expects) }
-        guard let seeds, !others.isContested else { return .never }
-        return silent(among: seeds, others).isEmpty ? .unanimous : .never
+        if let expects = settings.expectedNodeCount { return .majority(of: expects) }
+        guard let seeds, !others.hasDuplicate else { return .never }
+        return unresponsive(among: seeds, others).isEmpty ? .unanimous : .never
     }
 
     /// Those that do not answer now.
-    private func silent(among seeds: [PeerAddress], _ others: JoinView) -> [PeerAddress] {
+    private func unresponsive(among seeds: [PeerAddress], _ others: DiscoveryView) -> [PeerAddress]
+    {
         let connected = others.members.filter(\.isConnected)
         let met = Set(connected.map(\.address) + [others.address])
         let ids = Set(connected.map(\.id) + [others.own])
         return seeds.filter { seed in
             if met.contains(seed) { return false }
-            guard let id = answers[seed] else { return true }
+            guard let id = respondersByAddress[seed] else { return true }
             return !ids.contains(id)
         }
     }
 
     /// Which addresses and names say nothing, and why as far as that is known; like
     /// `b:8082: connection refused`.
-    package func missing(_ others: JoinView) -> [String] {
-        let places = seeds.map { silent(among: $0, others) } ?? []
+    package func missingSeeds(_ others: DiscoveryView) -> [String] {
+        let places = seeds.map { unresponsive(among: $0, others) } ?? []
         let names = failures.keys.filter { seeds?.contains($0) != true }
         return Set(places + names).map { "\($0): \(failures[$0] ?? "no answer")" }.sorted()
     }
@@ -112,15 +113,17 @@ package struct JoinWatch: Sendable {
     /// It has tried every address that the names of its seeds stand for, and is connected with
     /// everybody whom the first of them told it of, as far as they can be reached: then it knows
     /// who may hold what it is asked for.
-    package func isOver(_ others: JoinView, isCounting: Bool, now: Instant) -> Bool {
+    package func isComplete(_ others: DiscoveryView, hasVoterSet: Bool, now: Instant) -> Bool {
         guard settings.hasSeeds, now < startedAt + settings.timeMax else { return true }
-        guard isCounting else { return false }
+        guard hasVoterSet else { return false }
         guard now < startedAt + settings.membersTimeMax else { return true }
-        guard let seeds, !others.isContested else { return false }
+        guard let seeds, !others.hasDuplicate else { return false }
         let live = others.members.filter(\.isLive)
         let met = Set(live.filter(\.isConnected).map(\.address))
-        guard seeds.allSatisfy({ tried.contains($0) || met.contains($0) }) else { return false }
-        guard live.isEmpty || others.hasTable else { return false }
-        return live.allSatisfy { $0.isConnected || tried.contains($0.address) }
+        guard seeds.allSatisfy({ triedAddresses.contains($0) || met.contains($0) }) else {
+            return false
+        }
+        guard live.isEmpty || others.hasMemberTable else { return false }
+        return live.allSatisfy { $0.isConnected || triedAddresses.contains($0.address) }
     }
 }

@@ -41,5 +41,5 @@ package struct Member: Hashable, Sendable {
     }
 
     /// The weight of a node that was told none.
-    package static let usualWeight: UInt16 = 100
+    package static let defaultWeight: UInt16 = 100
 }

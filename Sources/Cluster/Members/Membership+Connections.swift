@@ -2,8 +2,8 @@ import Ground
 
 /// Connections that open and close.
 extension Membership {
-    mutating func opened(
-        _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout Turn
+    mutating func connectionOpened(
+        _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
     ) {
         let member = record.member
         guard case .serving = phase else {
@@ -11,18 +11,19 @@ extension Membership {
             return
         }
         guard member.id != own.member.id else {
-            return openedToOwnID(id, dialled: dialled, record, &turn)
+            return duplicateConnected(id, dialled: dialled, record, &turn)
         }
-        if let dialled { plan.opened(dialled, member.id, at: turn.now) }
-        if let held = roster[member.id], held.member.process != member.process {
+        if let dialled { dialSchedule.dialSucceeded(dialled, member.id, at: turn.now) }
+        if let held = members[member.id], held.member.process != member.process {
             if mesh.process(of: member.id) == held.member.process {
-                let newcomer = Identities.Newcomer(connection: id, dialled: dialled, record: record)
-                return check(newcomer, against: held, &turn)
+                let newcomer = IdentityConflicts.Claimant(
+                    connection: id, dialled: dialled, record: record)
+                return checkIdentity(newcomer, against: held, &turn)
             }
             if held.supersedes(record) {
                 // Nothing is answered to one that may have promised what it does not have.
-                turn.effects.append(.send(.news([held]), on: id))
-                identities.outdated[id] = turn.now + settings.probeTimeout
+                turn.effects.append(.send(.updates([held]), on: id))
+                identityConflicts.outdatedConnections[id] = turn.now + settings.probeTimeout
                 return
             }
         }
@@ -31,103 +32,110 @@ extension Membership {
 
     /// Takes the connection as the one with its member.
     mutating func admit(
-        _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout Turn
+        _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
     ) {
         let peer = record.member.id
-        let before = roster[peer]
-        learn(record, .own, &turn)
-        guard roster[peer] != nil else {
+        let before = members[peer]
+        merge(record, .local, &turn)
+        guard members[peer] != nil else {
             turn.effects.append(.refuseMember(record.member))
             turn.effects.append(.close(id, .clusterFull))
-            if let dialled { plan.refused(dialled, at: turn.now) }
+            if let dialled { dialSchedule.dialRefused(dialled, at: turn.now) }
             return
         }
         let isKnown = before.map { $0.state.isLive && $0.member.process == record.member.process }
         // Between two live members who have heard of each other there is nothing to exchange; but
         // what a broken connection has lost is not known.
-        let isToAsk = isKnown != true || !hasTable || roster.wasConnected(peer)
-        roster.connected(peer)
+        let isToAsk = isKnown != true || !hasMemberTable || members.wasConnected(peer)
+        members.markConnected(peer)
         let connection = Mesh.Connection(
             peer: peer, process: record.member.process, dialled: dialled)
         let opening = mesh.opened(id, connection)
         if isToAsk {
-            mesh.question(id, at: turn.now + (dialled == nil ? settings.questionDelay : .zero))
+            mesh.scheduleTableRequest(
+                id, at: turn.now + (dialled == nil ? settings.tableRequestDelay : .zero))
         }
         turn.effects.append(.useConnection(peer, id))
-        if case .succeeding(let former) = opening {
+        if case .replacingProcess(let former) = opening {
             for line in former { turn.effects.append(.close(line, .superseded)) }
         }
-        plan.connected(peer)
+        dialSchedule.connected(peer)
         // One that is believed dead is to hear so and refute; if it does not answer, the connection
         // is not kept. Beside a spare the peer is told where this node speaks.
-        let isTold = opening == .besideSpare && mesh.decides(peer)
-        if isTold || roster[peer]?.state == .dead {
-            send(.ping(sequence: nextSequence(), news: riders(first: peer)), on: id, &turn)
+        let isTold = opening == .withSpare && mesh.isDecider(for: peer)
+        if isTold || members[peer]?.state == .dead {
+            send(
+                .ping(sequence: nextSequence(), updates: piggybackedRecords(first: peer)), on: id,
+                &turn)
         }
     }
 
     /// The peer closed it, or it broke.
-    mutating func closed(_ id: ConnectionID, _ reason: CloseReason?, _ turn: inout Turn) {
-        let isTwin = identities.closed(id)
+    mutating func connectionClosed(
+        _ id: ConnectionID, _ reason: CloseReason?, _ turn: inout StepContext
+    ) {
+        let isTwin = identityConflicts.connectionClosed(id)
         guard mesh[id] != nil || isTwin else { return }
-        if reason == .duplicateIdentity { return refuseToServe(.twin, &turn) }
+        if reason == .duplicateIdentity { return refuseToServe(.duplicateIdentity, &turn) }
         if reason == .clusterFull, let dialled = mesh[id]?.dialled {
-            lost(mesh.closed(id), isHint: false, &turn)
-            return plan.refused(dialled, at: turn.now)
+            connectionLost(mesh.closed(id), isHint: false, &turn)
+            return dialSchedule.dialRefused(dialled, at: turn.now)
         }
-        lost(mesh.closed(id), isHint: reason != .leaving, &turn)
+        connectionLost(mesh.closed(id), isHint: reason != .leaving, &turn)
     }
 
     /// Closes everything that is open with a member.
-    mutating func closeAll(with peer: NodeID, _ reason: CloseReason, _ turn: inout Turn) {
+    mutating func closeAll(with peer: NodeID, _ reason: CloseReason, _ turn: inout StepContext) {
         // Spares first: none takes the place of the one in use.
         for line in mesh.spares(with: peer) { close(line, reason, &turn) }
         if let line = mesh.connection(to: peer) { close(line, reason, &turn) }
     }
 
     /// Closes a connection of the mesh.
-    mutating func close(_ id: ConnectionID, _ reason: CloseReason, _ turn: inout Turn) {
+    mutating func close(_ id: ConnectionID, _ reason: CloseReason, _ turn: inout StepContext) {
         guard mesh[id] != nil else { return }
         turn.effects.append(.close(id, reason))
-        lost(mesh.closed(id), isHint: reason == .silent, &turn)
+        connectionLost(mesh.closed(id), isHint: reason == .silent, &turn)
     }
 
     /// If the loss is a hint that the member may be gone, it is probed next.
-    private mutating func lost(_ loss: Mesh.Loss, isHint: Bool, _ turn: inout Turn) {
+    private mutating func connectionLost(
+        _ loss: Mesh.CloseOutcome, isHint: Bool, _ turn: inout StepContext
+    ) {
         switch loss {
         case .none: return
         case .replaced(let peer, let id):
             turn.effects.append(.useConnection(peer, id))
-            mesh.question(id, at: turn.now)
+            mesh.scheduleTableRequest(id, at: turn.now)
         case .disconnected(let peer):
             turn.effects.append(.dropConnection(peer))
-            plan.disconnected(peer, &turn)
-            identities.checks[peer]?.endsAt = turn.now
-            if isHint, roster.isLive(peer) { probing.hurry(peer) }
+            dialSchedule.disconnected(peer, &turn)
+            identityConflicts.checks[peer]?.endsAt = turn.now
+            if isHint, members.isLive(peer) { probes.prioritize(peer) }
         }
     }
 
     // MARK: Tables
 
     /// Asks for the peer's table with one's own.
-    mutating func ask(_ id: ConnectionID, _ turn: inout Turn) {
-        mesh.question(id, at: nil)
-        if hasTable { nextQuestion = turn.now + settings.questionInterval }
-        send(.table(records, isQuestion: true), on: id, &turn)
+    mutating func requestTable(_ id: ConnectionID, _ turn: inout StepContext) {
+        mesh.scheduleTableRequest(id, at: nil)
+        if hasMemberTable { nextTableRequestAt = turn.now + settings.tableRequestInterval }
+        send(.table(records, isRequest: true), on: id, &turn)
     }
 
     /// Asks somebody now and then, to repair what was missed; in a big cluster less often, since
     /// tables are longer and other nodes ask too.
-    mutating func exchange(_ turn: inout Turn) {
-        guard nextExchange <= turn.now else { return }
+    mutating func exchangeTables(_ turn: inout StepContext) {
+        guard nextExchangeAt <= turn.now else { return }
         var interval = settings.exchangeInterval
         var count = liveCount
         while count > 32 {
             interval = interval + settings.exchangeInterval
             count /= 2
         }
-        nextExchange = turn.now + interval + turn.jitter(upTo: .seconds(1))
+        nextExchangeAt = turn.now + interval + turn.jitter(upTo: .seconds(1))
         guard let id = mesh.peerConnections.randomElement(using: &turn.dice) else { return }
-        ask(id, &turn)
+        requestTable(id, &turn)
     }
 }

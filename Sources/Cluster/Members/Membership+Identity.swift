@@ -12,89 +12,93 @@ extension Membership {
     private static let contestsMax = 8
 
     /// True if the record is of another process than the one that this node is connected with.
-    func contradictsConnection(_ record: MemberRecord, _ held: MemberRecord) -> Bool {
+    func conflictsWithConnection(_ record: MemberRecord, _ held: MemberRecord) -> Bool {
         let process = record.member.process
         return process != held.member.process && record.supersedes(held)
             && mesh.process(of: held.member.id) == held.member.process
     }
 
     /// Asks the earlier process whether it lives.
-    mutating func check(
-        _ newcomer: Identities.Newcomer, against held: MemberRecord, _ turn: inout Turn
+    mutating func checkIdentity(
+        _ newcomer: IdentityConflicts.Claimant, against held: MemberRecord,
+        _ turn: inout StepContext
     ) {
         let id = held.member.id
-        if let check = identities.checks[id] {
+        if let check = identityConflicts.checks[id] {
             if newcomer.connection == nil {
                 // One who comes himself is better evidence than one who is talked of.
-                if check.newcomer.connection == nil,
-                    newcomer.record.supersedes(check.newcomer.record)
+                if check.claimant.connection == nil,
+                    newcomer.record.supersedes(check.claimant.record)
                 {
-                    identities.checks[id]?.newcomer = newcomer
+                    identityConflicts.checks[id]?.claimant = newcomer
                 }
                 return
             }
-            if let earlier = check.newcomer.connection {
+            if let earlier = check.claimant.connection {
                 turn.effects.append(.close(earlier, .redundant))
             }
-            identities.checks[id]?.newcomer = newcomer
+            identityConflicts.checks[id]?.claimant = newcomer
             return
         }
         guard let line = mesh.connection(to: id) else { return }
         let sequence = nextSequence()
-        identities.checks[id] = Identities.Check(
-            newcomer: newcomer, earlier: held.member.process, sequence: sequence,
+        identityConflicts.checks[id] = IdentityConflicts.Check(
+            claimant: newcomer, earlier: held.member.process, sequence: sequence,
             endsAt: turn.now + health.scaled(settings.probeTimeout))
-        send(.ping(sequence: sequence, news: []), on: line, &turn)
+        send(.ping(sequence: sequence, updates: []), on: line, &turn)
     }
 
     /// The earlier process lives: the newcomer is refused, and what is said of it is told to the
     /// earlier one, which then speaks up.
-    mutating func identityAnswered(_ sequence: UInt32, _ turn: inout Turn) {
-        for (id, check) in zip(identities.checks.keys, identities.checks.values)
+    mutating func identityCheckAcked(_ sequence: UInt32, _ turn: inout StepContext) {
+        for (id, check) in zip(identityConflicts.checks.keys, identityConflicts.checks.values)
         where check.sequence == sequence {
-            identities.checks[id] = nil
-            if let newcomer = check.newcomer.connection {
+            identityConflicts.checks[id] = nil
+            if let newcomer = check.claimant.connection {
                 turn.effects.append(.close(newcomer, .duplicateIdentity))
             } else if let line = mesh.connection(to: id) {
-                send(.news([check.newcomer.record]), on: line, &turn)
+                send(.updates([check.claimant.record]), on: line, &turn)
             }
         }
     }
 
     /// The earlier process did not answer in time: the newcomer takes its place.
-    mutating func endIdentityChecks(_ turn: inout Turn) {
-        for (id, check) in zip(identities.checks.keys, identities.checks.values)
+    mutating func expireIdentityChecks(_ turn: inout StepContext) {
+        for (id, check) in zip(identityConflicts.checks.keys, identityConflicts.checks.values)
         where check.endsAt <= turn.now {
-            identities.checks[id] = nil
+            identityConflicts.checks[id] = nil
             if mesh.process(of: id) == check.earlier { closeAll(with: id, .superseded, &turn) }
-            let newcomer = check.newcomer
+            let newcomer = check.claimant
             if let connection = newcomer.connection {
                 admit(connection, dialled: newcomer.dialled, newcomer.record, &turn)
             } else {
-                learn(newcomer.record, .hearsay, &turn)
+                merge(newcomer.record, .gossip, &turn)
             }
         }
-        for (id, twin) in zip(identities.twins.keys, identities.twins.values)
+        for (id, twin) in zip(
+            identityConflicts.duplicates.keys, identityConflicts.duplicates.values)
         where twin.endsAt <= turn.now {
-            part(from: twin, on: id, &turn)
+            resolveDuplicate(from: twin, on: id, &turn)
         }
-        for (id, endsAt) in zip(identities.outdated.keys, identities.outdated.values)
+        for (id, endsAt) in zip(
+            identityConflicts.outdatedConnections.keys, identityConflicts.outdatedConnections.values
+        )
         where endsAt <= turn.now {
-            identities.outdated[id] = nil
+            identityConflicts.outdatedConnections[id] = nil
             turn.effects.append(.close(id, .redundant))
         }
     }
 
     /// A hello with this node's own id.
-    mutating func openedToOwnID(
-        _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout Turn
+    mutating func duplicateConnected(
+        _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
     ) {
-        if let dialled { plan.openedToSelf(dialled, at: turn.now) }
+        if let dialled { dialSchedule.dialedSelf(dialled, at: turn.now) }
         guard record.member.process != own.member.process else {
             turn.effects.append(.close(id, .selfDial))
             return
         }
-        let isSenior = hasTable || turn.now - startedAt > settings.youth
+        let isSenior = hasMemberTable || turn.now - startedAt > settings.seniorityAge
         let process = record.member.process
         guard !isSenior || isLater(than: process) else {
             turn.effects.append(.close(id, .duplicateIdentity))
@@ -102,44 +106,48 @@ extension Membership {
         }
         // Of two seniors the other speaks first, of two newcomers nobody does; a senior speaks
         // before a newcomer's time is over.
-        let patience = settings.twinPatience
+        let patience = settings.duplicateTimeout
         let endsAt = turn.now + (isSenior ? patience : patience + patience)
-        identities.twins[id] = Identities.Twin(
+        identityConflicts.duplicates[id] = IdentityConflicts.Duplicate(
             process: process, isSenior: isSenior, endsAt: endsAt)
     }
 
     /// The twin has not said that this process is the later one.
-    private mutating func part(
-        from twin: Identities.Twin, on id: ConnectionID, _ turn: inout Turn
+    private mutating func resolveDuplicate(
+        from twin: IdentityConflicts.Duplicate, on id: ConnectionID, _ turn: inout StepContext
     ) {
-        identities.twins[id] = nil
+        identityConflicts.duplicates[id] = nil
         guard !twin.isSenior, isLater(than: twin.process) else {
             turn.effects.append(.close(id, .duplicateIdentity))
             return
         }
         turn.effects.append(.close(id, .redundant))
-        refuseToServe(.twin, &turn)
+        refuseToServe(.duplicateIdentity, &turn)
     }
 
     /// Another process of this node is believed in.
     ///
     /// One that started in this boot epoch or after it shows a process that has just started that
     /// its directory is older than what the node has promised to keep.
-    mutating func heardOfTwin(_ record: MemberRecord, _ turn: inout Turn) {
-        let isJoining = !own.member.role.contains(.isCaughtUp) || !hasTable
+    mutating func duplicateReported(_ record: MemberRecord, _ turn: inout StepContext) {
+        let isJoining = !own.member.role.contains(.isCaughtUp) || !hasMemberTable
         if isJoining, record.incarnation.epoch >= own.incarnation.epoch {
-            return refuseToServe(.copy, &turn)
+            return refuseToServe(.restoredCopy, &turn)
         }
         guard record.supersedes(own) else { return }
         if record.state.isLive {
-            identities.contests += 1
-            let isYoung = turn.now - startedAt < settings.youth
-            if isYoung, identities.contests > 2 { return refuseToServe(.twin, &turn) }
-            if identities.contests > Self.contestsMax, isLater(than: record.member.process) {
-                return refuseToServe(.twin, &turn)
+            identityConflicts.contestCount += 1
+            let isYoung = turn.now - startedAt < settings.seniorityAge
+            if isYoung, identityConflicts.contestCount > 2 {
+                return refuseToServe(.duplicateIdentity, &turn)
+            }
+            if identityConflicts.contestCount > Self.contestsMax,
+                isLater(than: record.member.process)
+            {
+                return refuseToServe(.duplicateIdentity, &turn)
             }
         }
-        speakUp(above: record.incarnation, &turn)
+        refute(above: record.incarnation, &turn)
     }
 
     /// Nobody can tell who came first; both must choose the same.
@@ -148,8 +156,8 @@ extension Membership {
         return (mine.high, mine.low) > (process.high, process.low)
     }
 
-    mutating func refuseToServe(_ why: MembershipEffect.Refusal, _ turn: inout Turn) {
-        phase = .over
+    mutating func refuseToServe(_ why: MembershipEffect.ServingRefusal, _ turn: inout StepContext) {
+        phase = .ended
         for id in mesh.connections.keys { turn.effects.append(.close(id, .leaving)) }
         turn.effects.append(.refuseToServe(why))
     }

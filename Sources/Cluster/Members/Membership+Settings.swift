@@ -22,9 +22,9 @@ extension Membership {
         /// Accusers beside the first after whom a suspected member has the least time.
         package var confirmations = 2
         /// Times the digits of the number of members: how often a change is repeated.
-        package var repeats = 4
+        package var retransmitMultiplier = 4
         /// Records that ride on one ping, ack or ping request.
-        package var newsMax = 6
+        package var piggybackMax = 6
         /// Records in one message of news.
         package var pushMax = 32
         /// At most so long the push of a change waits for somebody else's.
@@ -36,7 +36,7 @@ extension Membership {
         /// The shell resolves the seeds' names so often.
         package var resolveInterval = Interval.seconds(10)
         /// The shell gives up a dial that has brought no hello after so long.
-        package var dialPatience = Interval.seconds(5)
+        package var dialTimeout = Interval.seconds(5)
         /// Addresses of seeds, the lowest.
         package var seedsMax = 256
         /// Dials under way.
@@ -50,22 +50,22 @@ extension Membership {
         /// One's own address is let alone for so long.
         package var selfDialDelay = Interval.seconds(300)
         /// A connection on which a ping is not answered for so long is replaced.
-        package var silenceMax = Interval.seconds(10)
+        package var pingTimeoutMax = Interval.seconds(10)
         /// Of two connections of one pair the member with the smaller id closes the one that is not
         /// used after so long, the other member after twice as long.
-        package var spareMax = Interval.seconds(10)
+        package var spareLifetimeMax = Interval.seconds(10)
         /// Between two questions for tables because connections were opened.
-        package var questionInterval = Interval.milliseconds(500)
+        package var tableRequestInterval = Interval.milliseconds(500)
         /// The accepting side leaves the first question to the dialling side for so long.
-        package var questionDelay = Interval.milliseconds(300)
+        package var tableRequestDelay = Interval.milliseconds(300)
         /// A tick later than this was late because this process stood still.
-        package var latenessMax = Interval.milliseconds(500)
+        package var stallThreshold = Interval.milliseconds(500)
         /// Of two processes with one id that meet, one waits for so long for the other's claim.
-        package var twinPatience = Interval.seconds(2)
+        package var duplicateTimeout = Interval.seconds(2)
         /// A process that is younger than this is the later of two with one id.
-        package var youth = Interval.seconds(30)
+        package var seniorityAge = Interval.seconds(30)
         /// The leave waits for so long for those who do not answer.
-        package var leavePatience = Interval.seconds(2)
+        package var leaveTimeout = Interval.seconds(2)
 
         package init() {}
     }

@@ -22,7 +22,7 @@ package struct Membership: Sendable {
         /// It has said that it goes, and waits for the acks under these numbers.
         case leaving(until: Instant, waiting: [UInt32: NodeID])
         /// It has gone, or it refuses to serve; nothing follows.
-        case over
+        case ended
     }
 
     package let settings: Settings
@@ -31,21 +31,21 @@ package struct Membership: Sendable {
     package internal(set) var phase = Phase.serving
     /// Since when; a young process gives way to an older one with its id.
     let startedAt: Instant
-    var roster: Roster
+    var members: MemberList
     var mesh: Mesh
-    var plan: DialPlan
-    var probing: Probing
+    var dialSchedule: DialSchedule
+    var probes: ProbeSchedule
     var relays = Relays()
     var dissemination = Dissemination()
     var suspicions = SortedTable<NodeID, Suspicion>()
-    var identities = Identities()
+    var identityConflicts = IdentityConflicts()
     var health: LocalHealth
-    var nextExchange: Instant
+    var nextExchangeAt: Instant
     /// Nobody is asked for a table earlier: when many connections open at once, one table says
     /// what all would.
-    var nextQuestion: Instant
+    var nextTableRequestAt: Instant
     /// Somebody who has taken this node has sent a table.
-    package internal(set) var hasTable = false
+    package internal(set) var hasMemberTable = false
     private var sequence: UInt32 = 0
 
     /// A node that knows of nobody; `incarnation` has the synced boot epoch of its directory.
@@ -57,27 +57,27 @@ package struct Membership: Sendable {
         self.settings = settings
         own = MemberRecord(member, incarnation, .alive)
         startedAt = now
-        roster = Roster(countMax: settings.membersMax - 1)
+        members = MemberList(countMax: settings.membersMax - 1)
         mesh = Mesh(own: member.id)
-        plan = DialPlan(settings: settings)
-        probing = Probing(at: now)
+        dialSchedule = DialSchedule(settings: settings)
+        probes = ProbeSchedule(at: now)
         health = LocalHealth(scoreMax: settings.healthMax)
-        nextExchange = now + settings.exchangeInterval
-        nextQuestion = now
-        dissemination.changed(member.id)
+        nextExchangeAt = now + settings.exchangeInterval
+        nextTableRequestAt = now
+        dissemination.restart(member.id)
     }
 
     // MARK: What is believed
 
     /// Everybody's record, this node's own first, then by id.
-    package var records: [MemberRecord] { [own] + roster.records }
+    package var records: [MemberRecord] { [own] + members.records }
 
     package subscript(id: NodeID) -> MemberRecord? {
-        id == own.member.id ? own : roster[id]
+        id == own.member.id ? own : members[id]
     }
 
     /// Alive and suspected members, this node included.
-    package var liveCount: Int { roster.liveCount + (own.state.isLive ? 1 : 0) }
+    package var liveCount: Int { members.liveCount + (own.state.isLive ? 1 : 0) }
 
     /// The connection that everything said to a member goes over; nil if it is not connected.
     package func connection(to id: NodeID) -> ConnectionID? { mesh.connection(to: id) }
@@ -86,7 +86,7 @@ package struct Membership: Sendable {
     package var connectedMembers: [NodeID] { mesh.peers }
 
     /// Another process with this node's id has come, and one of the two will give way.
-    package var isContested: Bool { !identities.twins.isEmpty }
+    package var hasDuplicate: Bool { !identityConflicts.duplicates.isEmpty }
 
     /// How little this node trusts its own eyes, from 0 (well) to ``Settings/healthMax``.
     package var healthScore: Int { health.score }
@@ -96,88 +96,93 @@ package struct Membership: Sendable {
     /// When ``MembershipEvent/ticked`` is wanted; changes with every event.
     package var nextTick: Instant {
         switch phase {
-        case .over: return .distantFuture
+        case .ended: return .distantFuture
         case .leaving(let until, _): return until
         case .serving: break
         }
         let waits: [Instant?] = [
-            probing.nextDue, relays.nextDue, dissemination.nextPush, plan.nextDial,
+            probes.nextDue, relays.nextDue, dissemination.nextPush, dialSchedule.nextDialAt,
             suspicions.values.map(\.deadline).min(),
-            mesh.nextDue(settings, nextQuestion: nextQuestion), identities.nextDue, nextExchange,
+            mesh.nextDue(settings, nextTableRequestAt: nextTableRequestAt),
+            identityConflicts.nextDue, nextExchangeAt,
         ]
         return waits.compactMap { $0 }.min() ?? .distantFuture
     }
 
     /// Takes in what happened at `now` and appends what is to be done.
     package mutating func handle(
-        _ event: MembershipEvent, now: Instant, using dice: inout Dice,
+        _ event: MembershipEvent, now: Instant, using dice: inout SplitMix64,
         effects: inout [MembershipEffect]
     ) {
-        var turn = Turn(now: now, dice: dice)
+        var turn = StepContext(now: now, dice: dice)
         defer {
             dice = turn.dice
             effects += turn.effects
         }
-        if case .over = phase { return refuse(event, &turn) }
+        if case .ended = phase { return rejectAfterEnd(event, &turn) }
         switch event {
         case .ticked: ticked(&turn)
         case .seedsResolved(let addresses):
-            plan.seedsResolved(addresses, &turn)
-        case .dialFailed(let address): plan.failed(address, &turn)
+            dialSchedule.seedsResolved(addresses, &turn)
+        case .dialFailed(let address): dialSchedule.dialFailed(address, &turn)
         case .connectionOpened(let id, let dialled, let member, let incarnation):
             let record = MemberRecord(member, incarnation, .alive)
-            opened(id, dialled: dialled, record, &turn)
-        case .connectionClosed(let id, let reason): closed(id, reason, &turn)
-        case .connectionWearsOut(let id):
+            connectionOpened(id, dialled: dialled, record, &turn)
+        case .connectionClosed(let id, let reason): connectionClosed(id, reason, &turn)
+        case .connectionNearlyExhausted(let id):
             // Another one takes its place when it opens, and this one is closed as its spare.
             guard let peer = mesh[id]?.peer, mesh.connection(to: peer) == id else { break }
-            plan.renew(peer, at: now)
-        case .received(let message, let id): received(message, on: id, &turn)
+            dialSchedule.scheduleRedial(peer, at: now)
+        case .messageReceived(let message, let id): messageReceived(message, on: id, &turn)
         case .roleChanged(let role): changeRole(role, &turn)
         case .leaveRequested: leave(&turn)
         }
         dial(&turn)
     }
 
-    private mutating func ticked(_ turn: inout Turn) {
+    private mutating func ticked(_ turn: inout StepContext) {
         if case .leaving(let until, _) = phase {
             if until <= turn.now { finishLeaving(&turn) }
             return
         }
-        forgiveLateness(&turn)
+        compensateStall(&turn)
         pushDue(&turn)
-        endIdentityChecks(&turn)
-        endSuspicions(&turn)
+        expireIdentityChecks(&turn)
+        expireSuspicions(&turn)
         continueProbe(&turn)
         for relay in relays.takeUnanswered(at: turn.now) {
-            send(.nack(sequence: relay.askedSequence), on: relay.asker, &turn)
+            send(.nack(sequence: relay.requestSequence), on: relay.requester, &turn)
         }
         for (id, reason) in mesh.overdue(at: turn.now, settings) { close(id, reason, &turn) }
-        while nextQuestion <= turn.now, let id = mesh.question(at: turn.now) { ask(id, &turn) }
-        exchange(&turn)
+        while nextTableRequestAt <= turn.now, let id = mesh.scheduleTableRequest(at: turn.now) {
+            requestTable(id, &turn)
+        }
+        exchangeTables(&turn)
     }
 
     /// A process that stood still (SIGSTOP, a suspended machine, a starved one) has not heard the
     /// answers that wait for it: everybody has so much more time.
-    private mutating func forgiveLateness(_ turn: inout Turn) {
+    private mutating func compensateStall(_ turn: inout StepContext) {
         let lateness = turn.now - nextTick
-        guard lateness > settings.latenessMax else { return }
+        guard lateness > settings.stallThreshold else { return }
         health.worsened()
-        probing.stoodStill(for: lateness)
-        mesh.stoodStill(for: lateness, at: turn.now)
+        probes.processStalled(for: lateness)
+        mesh.processStalled(for: lateness, at: turn.now)
         suspicions.updateAll { _, suspicion in
-            suspicion.stoodStill(for: lateness, at: turn.now)
+            suspicion.processStalled(for: lateness, at: turn.now)
         }
-        identities.stoodStill(at: turn.now, settings)
+        identityConflicts.processStalled(at: turn.now, settings)
     }
 
-    private mutating func dial(_ turn: inout Turn) {
-        guard case .serving = phase, let due = plan.nextDial, due <= turn.now else { return }
-        for address in plan.takeDue(&turn) { turn.effects.append(.dial(address)) }
+    private mutating func dial(_ turn: inout StepContext) {
+        guard case .serving = phase, let due = dialSchedule.nextDialAt, due <= turn.now else {
+            return
+        }
+        for address in dialSchedule.takeDue(&turn) { turn.effects.append(.dial(address)) }
     }
 
     /// After the end nothing is opened any more.
-    private mutating func refuse(_ event: MembershipEvent, _ turn: inout Turn) {
+    private mutating func rejectAfterEnd(_ event: MembershipEvent, _ turn: inout StepContext) {
         guard case .connectionOpened(let id, _, _, _) = event else { return }
         turn.effects.append(.close(id, .leaving))
     }
@@ -190,18 +195,18 @@ package struct Membership: Sendable {
     }
 
     /// Says it if the connection is still there.
-    mutating func send(_ message: GossipMessage, on id: ConnectionID, _ turn: inout Turn) {
-        guard phase != .over, mesh[id] != nil || identities.isHeld(id) else { return }
+    mutating func send(_ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext) {
+        guard phase != .ended, mesh[id] != nil || identityConflicts.isPending(id) else { return }
         turn.effects.append(.send(message, on: id))
-        if case .ping = message { mesh.pinged(id, at: turn.now) }
+        if case .ping = message { mesh.recordPing(id, at: turn.now) }
     }
 
     /// What rides on the next message; what `first` is believed to be stands first, if it is not
     /// well (Lifeguard §IV.C, "buddy system").
-    mutating func riders(first: NodeID? = nil) -> [MemberRecord] {
-        let times = settings.repeats * digits(liveCount)
-        let ids = dissemination.takeRiders(settings.newsMax, timesMax: times)
-        let ill = first.flatMap { roster[$0] }.flatMap { $0.state == .alive ? nil : $0 }
+    mutating func piggybackedRecords(first: NodeID? = nil) -> [MemberRecord] {
+        let times = settings.retransmitMultiplier * digits(liveCount)
+        let ids = dissemination.takePiggyback(settings.piggybackMax, timesMax: times)
+        let ill = first.flatMap { members[$0] }.flatMap { $0.state == .alive ? nil : $0 }
         let rest = ids.filter { $0 != ill?.member.id }.compactMap { self[$0] }
         return (ill.map { [$0] } ?? []) + rest
     }

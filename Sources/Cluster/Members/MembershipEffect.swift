@@ -15,24 +15,24 @@ package enum MembershipEffect: Hashable, Sendable {
     case dropConnection(NodeID)
     /// Something else is believed of a member, this node itself included; `before` is what was
     /// believed until now, nil for a member that was not known.
-    case changed(MemberRecord, before: MemberRecord?)
+    case memberChanged(MemberRecord, before: MemberRecord?)
     /// A member that was gone is not remembered any longer, for want of room.
     case forget(MemberRecord)
     /// Log it: one more member than ``Membership/Settings/membersMax`` has come.
     case refuseMember(Member)
     /// Stop serving and say why. Nothing follows.
-    case refuseToServe(Refusal)
+    case refuseToServe(ServingRefusal)
     /// Everybody reachable knows that this node goes, `untold` apart. Nothing follows.
-    case finishLeaving(untold: [NodeID])
+    case finishLeaving(unacknowledged: [NodeID])
 }
 
 extension MembershipEffect {
     /// Why a process is not the node that it takes itself for.
-    package enum Refusal: Hashable, Sendable {
+    package enum ServingRefusal: Hashable, Sendable {
         /// Another live process has this node's id.
-        case twin
+        case duplicateIdentity
         /// This node has been started more often than its directory knows, which is a copy then of
         /// what it was.
-        case copy
+        case restoredCopy
     }
 }

@@ -14,9 +14,9 @@ package enum MembershipEvent: Hashable, Sendable {
     /// machine closed itself need not be told.
     case connectionClosed(ConnectionID, CloseReason?)
     /// Before long no question can be put on it any more; may be told several times.
-    case connectionWearsOut(ConnectionID)
+    case connectionNearlyExhausted(ConnectionID)
     /// In the order of the connection.
-    case received(GossipMessage, on: ConnectionID)
+    case messageReceived(GossipMessage, on: ConnectionID)
     /// What this node may be asked for has changed.
     case roleChanged(Member.Role)
     /// The node is to leave for good (SIGTERM).

@@ -18,9 +18,9 @@ struct Mesh: Sendable {
         /// Since when a ping waits for any sign of life.
         var unansweredSince: Instant?
         /// When the peer is to be asked for its table.
-        var questionAt: Instant?
+        var tableRequestAt: Instant?
         /// The peer has said something on it since it is in use.
-        var isHeard = false
+        var hasReceived = false
         /// Since when the peer is heard on another connection of the pair, which is used instead.
         var spareSince: Instant?
     }
@@ -50,29 +50,29 @@ struct Mesh: Sendable {
     // MARK: Opening and closing
 
     /// What the opening of a connection comes to.
-    enum Opening: Hashable, Sendable {
+    enum OpenOutcome: Hashable, Sendable {
         /// It is the only one of its pair.
         case first
         /// An earlier one is a spare now; the decider has to say where it speaks.
-        case besideSpare
+        case withSpare
         /// These, with an earlier process of the peer, are to be closed.
-        case succeeding([ConnectionID])
+        case replacingProcess([ConnectionID])
     }
 
     /// Takes `id` as the connection of its pair.
-    mutating func opened(_ id: ConnectionID, _ connection: Connection) -> Opening {
+    mutating func opened(_ id: ConnectionID, _ connection: Connection) -> OpenOutcome {
         let peer = connection.peer
         let earlier = all(with: peer)
         let former = earlier.filter { connections[$0]?.process != connection.process }
         for other in former { connections[other] = nil }
         connections[id] = connection
         use(id, with: peer)
-        if !former.isEmpty { return .succeeding(former) }
-        return earlier.isEmpty ? .first : .besideSpare
+        if !former.isEmpty { return .replacingProcess(former) }
+        return earlier.isEmpty ? .first : .withSpare
     }
 
     /// True if this side closes the spares of the pair.
-    func decides(_ peer: NodeID) -> Bool { own < peer }
+    func isDecider(for peer: NodeID) -> Bool { own < peer }
 
     /// Everything that is open with a member, in the order in which it opened.
     func all(with peer: NodeID) -> [ConnectionID] {
@@ -88,17 +88,17 @@ struct Mesh: Sendable {
     private mutating func use(_ id: ConnectionID, with peer: NodeID) {
         current[peer] = id
         connections[id]?.spareSince = nil
-        connections[id]?.isHeard = false
+        connections[id]?.hasReceived = false
         for spare in spares(with: peer) {
-            guard let at = connections[spare]?.questionAt else { continue }
-            connections[spare]?.questionAt = nil
-            let own = connections[id]?.questionAt
-            connections[id]?.questionAt = own.map { min($0, at) } ?? at
+            guard let at = connections[spare]?.tableRequestAt else { continue }
+            connections[spare]?.tableRequestAt = nil
+            let own = connections[id]?.tableRequestAt
+            connections[id]?.tableRequestAt = own.map { min($0, at) } ?? at
         }
     }
 
     /// What became of a pair whose connection has gone.
-    enum Loss: Hashable, Sendable {
+    enum CloseOutcome: Hashable, Sendable {
         /// It was not the one in use, or is not known.
         case none
         /// Another one is used now.
@@ -106,7 +106,7 @@ struct Mesh: Sendable {
         case disconnected(NodeID)
     }
 
-    mutating func closed(_ id: ConnectionID) -> Loss {
+    mutating func closed(_ id: ConnectionID) -> CloseOutcome {
         guard let gone = connections[id] else { return .none }
         connections[id] = nil
         guard current[gone.peer] == id else { return .none }
@@ -121,37 +121,37 @@ struct Mesh: Sendable {
     /// The peer has said something on it; true if it is now the one of its pair, and was not.
     ///
     /// Where an answer comes follows from where the question was put, and decides nothing.
-    mutating func heard(_ id: ConnectionID, isAnswer: Bool, at now: Instant) -> Bool {
+    mutating func messageReceived(_ id: ConnectionID, isResponse: Bool, at now: Instant) -> Bool {
         guard let connection = connections[id] else { return false }
         if connection.unansweredSince != nil { connections[id]?.unansweredSince = nil }
         let peer = connection.peer
-        let isSwitched = !isAnswer && !decides(peer) && current[peer] != id
+        let isSwitched = !isResponse && !isDecider(for: peer) && current[peer] != id
         if isSwitched { use(id, with: peer) }
-        if isSwitched || !connection.isHeard {
-            connections[id]?.isHeard = true
-            if current[peer] == id { beginSpares(with: peer, at: now) }
+        if isSwitched || !connection.hasReceived {
+            connections[id]?.hasReceived = true
+            if current[peer] == id { startSpareTimers(with: peer, at: now) }
         }
         return isSwitched
     }
 
     /// The time of those begins that have been set aside.
-    private mutating func beginSpares(with peer: NodeID, at now: Instant) {
+    private mutating func startSpareTimers(with peer: NodeID, at now: Instant) {
         for spare in spares(with: peer) where connections[spare]?.spareSince == nil {
             connections[spare]?.spareSince = now
         }
     }
 
-    mutating func pinged(_ id: ConnectionID, at now: Instant) {
+    mutating func recordPing(_ id: ConnectionID, at now: Instant) {
         guard connections[id]?.unansweredSince == nil else { return }
         connections[id]?.unansweredSince = now
     }
 
-    mutating func question(_ id: ConnectionID, at instant: Instant?) {
-        connections[id]?.questionAt = instant
+    mutating func scheduleTableRequest(_ id: ConnectionID, at instant: Instant?) {
+        connections[id]?.tableRequestAt = instant
     }
 
     /// This process stood still for so long until now.
-    mutating func stoodStill(for lateness: Interval, at now: Instant) {
+    mutating func processStalled(for lateness: Interval, at now: Instant) {
         connections.updateAll { _, connection in
             connection.unansweredSince = connection.unansweredSince.map {
                 min($0 + lateness, now)
@@ -164,15 +164,15 @@ struct Mesh: Sendable {
 
     /// The earliest of what waits on connections; nobody is asked for a table before
     /// `nextQuestion`.
-    func nextDue(_ settings: Membership.Settings, nextQuestion: Instant) -> Instant? {
+    func nextDue(_ settings: Membership.Settings, nextTableRequestAt: Instant) -> Instant? {
         var next: Instant?
         func wait(until instant: Instant?) {
             guard let instant else { return }
             next = next.map { min($0, instant) } ?? instant
         }
         for connection in connections.values {
-            wait(until: connection.questionAt.map { max($0, nextQuestion) })
-            wait(until: connection.unansweredSince.map { $0 + settings.silenceMax })
+            wait(until: connection.tableRequestAt.map { max($0, nextTableRequestAt) })
+            wait(until: connection.unansweredSince.map { $0 + settings.pingTimeoutMax })
             wait(until: spareEnd(connection, settings))
         }
         return next
@@ -182,8 +182,10 @@ struct Mesh: Sendable {
     private func spareEnd(
         _ connection: Connection, _ settings: Membership.Settings
     ) -> Instant? {
-        let most = settings.spareMax
-        return connection.spareSince.map { $0 + (decides(connection.peer) ? most : most + most) }
+        let most = settings.spareLifetimeMax
+        return connection.spareSince.map {
+            $0 + (isDecider(for: connection.peer) ? most : most + most)
+        }
     }
 
     /// Connections that are to be closed by now.
@@ -191,7 +193,7 @@ struct Mesh: Sendable {
         -> [(ConnectionID, CloseReason)]
     {
         zip(connections.keys, connections.values).compactMap { id, connection in
-            if let since = connection.unansweredSince, since + settings.silenceMax <= now {
+            if let since = connection.unansweredSince, since + settings.pingTimeoutMax <= now {
                 return (id, .silent)
             }
             guard let end = spareEnd(connection, settings), end <= now else { return nil }
@@ -200,10 +202,10 @@ struct Mesh: Sendable {
     }
 
     /// The connection whose peer is to be asked for its table first, if that is due.
-    func question(at now: Instant) -> ConnectionID? {
+    func scheduleTableRequest(at now: Instant) -> ConnectionID? {
         var first: (id: ConnectionID, at: Instant)?
         for (id, connection) in zip(connections.keys, connections.values) {
-            guard let at = connection.questionAt, at <= now else { continue }
+            guard let at = connection.tableRequestAt, at <= now else { continue }
             if first.map({ at < $0.at }) ?? true { first = (id, at) }
         }
         return first?.id

@@ -4,46 +4,46 @@ import Ground
 ///
 /// All members in a random order, then in another: a member is probed at least once in two rounds,
 /// and once a round on average. Those whose connection broke come first.
-struct Probing: Sendable {
+struct ProbeSchedule: Sendable {
     struct Probe: Hashable, Sendable {
         let target: NodeID
         let sequence: UInt32
         /// Where it was asked; nil while it is not connected.
-        var line: ConnectionID?
+        var connection: ConnectionID?
         /// When others are asked; nil once they are.
-        var askAt: Instant?
+        var indirectAt: Instant?
         /// When the target has failed.
-        var endsAt: Instant
+        var deadline: Instant
         /// Members that were asked, and owe an ack or a nack.
-        var asked = 0
+        var indirectCount = 0
         var nacks = 0
     }
 
     private var order: [NodeID] = []
-    private var urgent: [NodeID] = []
+    private var priorityTargets: [NodeID] = []
     var probe: Probe?
     /// When the next probe starts.
-    var nextAt: Instant
+    var nextProbeAt: Instant
 
     init(at now: Instant) {
-        nextAt = now
+        nextProbeAt = now
     }
 
     var nextDue: Instant {
-        guard let probe else { return nextAt }
-        return min(probe.askAt ?? probe.endsAt, probe.endsAt)
+        guard let probe else { return nextProbeAt }
+        return min(probe.indirectAt ?? probe.deadline, probe.deadline)
     }
 
     /// Probe `id` next.
-    mutating func hurry(_ id: NodeID) {
-        guard !urgent.contains(id) else { return }
-        urgent.append(id)
+    mutating func prioritize(_ id: NodeID) {
+        guard !priorityTargets.contains(id) else { return }
+        priorityTargets.append(id)
     }
 
     /// The next one to probe; nil if nobody lives.
-    mutating func takeNext(_ roster: Roster, _ dice: inout Dice) -> NodeID? {
-        while let id = urgent.first {
-            urgent.removeFirst()
+    mutating func takeNext(_ roster: MemberList, _ dice: inout SplitMix64) -> NodeID? {
+        while let id = priorityTargets.first {
+            priorityTargets.removeFirst()
             if roster.isLive(id) { return id }
         }
         while let id = order.popLast() {
@@ -54,17 +54,17 @@ struct Probing: Sendable {
     }
 
     /// A new member is probed somewhere in this round.
-    mutating func joined(_ id: NodeID, _ dice: inout Dice) {
+    mutating func insert(_ id: NodeID, _ dice: inout SplitMix64) {
         guard !order.contains(id) else { return }
         order.insert(id, at: Int.random(in: 0...order.count, using: &dice))
     }
 
     /// This process stood still for so long.
-    mutating func stoodStill(for lateness: Interval) {
-        nextAt = nextAt + lateness
+    mutating func processStalled(for lateness: Interval) {
+        nextProbeAt = nextProbeAt + lateness
         guard var shifted = probe else { return }
-        shifted.askAt = shifted.askAt.map { $0 + lateness }
-        shifted.endsAt = shifted.endsAt + lateness
+        shifted.indirectAt = shifted.indirectAt.map { $0 + lateness }
+        shifted.deadline = shifted.deadline + lateness
         probe = shifted
     }
 }

@@ -4,8 +4,8 @@ import Ground
 struct Relays: Sendable {
     struct Relay: Hashable, Sendable {
         /// Who asked, and under which number.
-        let asker: ConnectionID
-        let askedSequence: UInt32
+        let requester: ConnectionID
+        let requestSequence: UInt32
         /// When the asker is told that there is no answer yet; nil once it was.
         var nackAt: Instant?
         let forgetAt: Instant
@@ -24,7 +24,7 @@ struct Relays: Sendable {
     }
 
     /// The relay whose ping was answered; it is over.
-    mutating func answered(_ sequence: UInt32) -> Relay? {
+    mutating func ackReceived(_ sequence: UInt32) -> Relay? {
         defer { relays[sequence] = nil }
         return relays[sequence]
     }

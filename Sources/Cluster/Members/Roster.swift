@@ -1,7 +1,7 @@
 import Ground
 
 /// What is believed of the other members, the gone ones included; bounded.
-struct Roster: Sendable {
+struct MemberList: Sendable {
     struct Entry: Sendable {
         var record: MemberRecord
         var changedAt: Instant
@@ -33,12 +33,12 @@ struct Roster: Sendable {
         entries[id]?.wasConnected ?? false
     }
 
-    mutating func connected(_ id: NodeID) {
+    mutating func markConnected(_ id: NodeID) {
         entries[id]?.wasConnected = true
     }
 
     /// Keeps `record` instead of what is believed of its node; there must be room for a new one.
-    mutating func keep(_ record: MemberRecord, at now: Instant) {
+    mutating func update(_ record: MemberRecord, at now: Instant) {
         let before = entries[record.member.id]
         precondition(before != nil || entries.count < countMax, "a roster over its limit")
         liveCount += (record.state.isLive ? 1 : 0) - (before?.record.state.isLive == true ? 1 : 0)
@@ -50,7 +50,7 @@ struct Roster: Sendable {
 
     /// True if one more can be kept, if need be instead of the one that is gone longest, which is
     /// then handed back.
-    mutating func makeRoom() -> (isThere: Bool, forgotten: MemberRecord?) {
+    mutating func evictIfFull() -> (isThere: Bool, forgotten: MemberRecord?) {
         guard entries.count >= countMax else { return (true, nil) }
         let gone = entries.values.filter { !$0.record.state.isLive }
         guard let oldest = gone.min(by: { $0.changedAt < $1.changedAt }) else {

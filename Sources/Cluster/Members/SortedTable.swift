@@ -17,12 +17,12 @@ package struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendabl
     /// Nil removes.
     package subscript(key: Key) -> Value? {
         get {
-            let index = place(of: key)
-            return holds(key, at: index) ? values[index] : nil
+            let index = index(of: key)
+            return hasKey(key, at: index) ? values[index] : nil
         }
         set {
-            let index = place(of: key)
-            switch (holds(key, at: index), newValue) {
+            let index = index(of: key)
+            switch (hasKey(key, at: index), newValue) {
             case (true, let value?): values[index] = value
             case (true, nil):
                 keys.remove(at: index)
@@ -42,8 +42,8 @@ package struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendabl
 
     /// Changes the value of `key` where it stands; of a key that is not there, `initial`.
     mutating func update(_ key: Key, or initial: Value, _ change: (inout Value) -> Void) {
-        let index = place(of: key)
-        if !holds(key, at: index) {
+        let index = index(of: key)
+        if !hasKey(key, at: index) {
             keys.insert(key, at: index)
             values.insert(initial, at: index)
         }
@@ -55,10 +55,10 @@ package struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendabl
         values.removeAll()
     }
 
-    private func holds(_ key: Key, at index: Int) -> Bool {
+    private func hasKey(_ key: Key, at index: Int) -> Bool {
         index < keys.count && keys[index] == key
     }
 
     /// Where `key` stands or would stand.
-    private func place(of key: Key) -> Int { keys.sortedCount { $0 < key } }
+    private func index(of key: Key) -> Int { keys.partitionPoint { $0 < key } }
 }

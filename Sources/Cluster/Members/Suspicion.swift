@@ -6,53 +6,55 @@ import Ground
 /// cut off itself, takes long to count.
 struct Suspicion: Hashable, Sendable {
     private(set) var startedAt: Instant
-    private let least: Interval
-    private let most: Interval
+    private let timeoutMin: Interval
+    private let timeoutMax: Interval
     /// Accusers beside the first after whom ``least`` holds.
-    private let wanted: Int
+    private let confirmationsNeeded: Int
     /// Who has missed an answer himself; those who only repeat it do not count.
-    private(set) var accusers: [NodeID] = []
+    private(set) var confirmers: [NodeID] = []
     /// Somebody has waited for the whole time already.
-    private var isOverElsewhere = false
+    private var isExpiredElsewhere = false
 
     /// For a cluster of `members` live ones.
     init(at now: Instant, members: Int, settings: Membership.Settings) {
         startedAt = now
         let scale = max(1, decimalLogarithm(members))
         let unit = Double(settings.suspicionMultiplier * settings.probeInterval.nanoseconds)
-        least = Interval(nanoseconds: Int64(scale * unit))
-        most = Interval(nanoseconds: least.nanoseconds * settings.suspicionMaxFactor)
+        timeoutMin = Interval(nanoseconds: Int64(scale * unit))
+        timeoutMax = Interval(nanoseconds: timeoutMin.nanoseconds * settings.suspicionMaxFactor)
         // Suspected and accuser cannot confirm.
-        wanted = members - 2 < settings.confirmations ? 0 : settings.confirmations
+        confirmationsNeeded = members - 2 < settings.confirmations ? 0 : settings.confirmations
     }
 
-    var isConfirmed: Bool { accusers.count > wanted || wanted == 0 || isOverElsewhere }
+    var isConfirmed: Bool {
+        confirmers.count > confirmationsNeeded || confirmationsNeeded == 0 || isExpiredElsewhere
+    }
 
     /// When the member is to be believed dead.
     var deadline: Instant {
-        guard !isConfirmed else { return startedAt + least }
-        let confirmations = max(0, accusers.count - 1)
-        let share = decimalLogarithm(confirmations + 1) / decimalLogarithm(wanted + 1)
-        let cut = Int64(share * Double(most.nanoseconds - least.nanoseconds))
-        return startedAt + Interval(nanoseconds: most.nanoseconds - cut)
+        guard !isConfirmed else { return startedAt + timeoutMin }
+        let confirmations = max(0, confirmers.count - 1)
+        let share = decimalLogarithm(confirmations + 1) / decimalLogarithm(confirmationsNeeded + 1)
+        let cut = Int64(share * Double(timeoutMax.nanoseconds - timeoutMin.nanoseconds))
+        return startedAt + Interval(nanoseconds: timeoutMax.nanoseconds - cut)
     }
 
-    mutating func accused(by member: NodeID) {
-        guard accusers.count <= wanted, !accusers.contains(member) else { return }
-        accusers.append(member)
+    mutating func confirm(by member: NodeID) {
+        guard confirmers.count <= confirmationsNeeded, !confirmers.contains(member) else { return }
+        confirmers.append(member)
     }
 
     /// True if others than `member` have accused it enough.
-    func isAccusedEnough(without member: NodeID) -> Bool {
-        accusers.filter { $0 != member }.count > wanted
+    func isConfirmed(excluding member: NodeID) -> Bool {
+        confirmers.filter { $0 != member }.count > confirmationsNeeded
     }
 
-    mutating func endedElsewhere() {
-        isOverElsewhere = true
+    mutating func markExpiredElsewhere() {
+        isExpiredElsewhere = true
     }
 
     /// This process stood still for so long until now: the suspected one could not be heard.
-    mutating func stoodStill(for lateness: Interval, at now: Instant) {
+    mutating func processStalled(for lateness: Interval, at now: Instant) {
         startedAt = min(startedAt + lateness, now)
     }
 }

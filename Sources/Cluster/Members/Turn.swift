@@ -1,9 +1,9 @@
 import Ground
 
 /// One event's handling: when it happened, whose dice are thrown and what comes out.
-struct Turn {
+struct StepContext {
     let now: Instant
-    var dice: Dice
+    var dice: SplitMix64
     var effects: [MembershipEffect] = []
 
     /// From zero up to `interval`.

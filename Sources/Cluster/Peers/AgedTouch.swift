@@ -28,7 +28,7 @@ package struct AgedTouch: Hashable, Sendable {
 }
 
 /// The batch is "TOUCHES" in <doc:PeerProtocol>.
-extension AgedTouch: Batched {
+extension AgedTouch: BatchElement {
     package static let kind = PeerFrameKind.touches
     package static let countMax = PeerProtocol.touchesMax
     package static let limit = PeerLimit.touches

@@ -1,5 +1,5 @@
 /// What goes in frames of its own, several in one, each in a field.
-package protocol Batched: FixedValue {
+package protocol BatchElement: FixedSizeValue {
     static var kind: PeerFrameKind { get }
     /// The most in one frame.
     static var countMax: Int { get }
@@ -7,13 +7,13 @@ package protocol Batched: FixedValue {
     static var limit: PeerLimit { get }
 }
 
-extension Batched {
+extension BatchElement {
     private static var tag: UInt16 { 1 }
 
     /// The frame of several.
     ///
-    /// - Throws: ``SendRefusal/tooLong(_:)`` for more than ``countMax``.
-    package static func frame(_ batch: [Self]) throws(SendRefusal) -> [UInt8] {
+    /// - Throws: ``SendError/tooLong(_:)`` for more than ``countMax``.
+    package static func frame(_ batch: [Self]) throws(SendError) -> [UInt8] {
         guard batch.count <= countMax else { throw .tooLong(limit) }
         var writer = StructureWriter.payload
         writer.endFixedPart()
@@ -25,11 +25,11 @@ extension Batched {
     ///
     /// - Throws: what is wrong with it.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> [Self] {
-        var structure = try PeerStructure(payload, fixedBytes: 2, in: kind)
+        var structure = try StructureReader(payload, fixedBytes: 2, in: kind)
         var batch: [Self] = []
         while let field = try structure.next(payload) {
             guard field.tag == tag else { continue }
-            let value: Self = try structure.fixed(payload, field)
+            let value: Self = try structure.fixedSizeValue(payload, field)
             guard batch.count < countMax else { throw .tooLong(limit) }
             batch.append(value)
         }

@@ -1,7 +1,7 @@
 package import Ground
 
 /// What has as many bytes whatever it is: an element of lists, or the whole of a field.
-package protocol FixedValue {
+package protocol FixedSizeValue {
     /// Size in bytes.
     static var bytesCount: Int { get }
 
@@ -12,27 +12,27 @@ package protocol FixedValue {
 }
 
 extension StructureWriter {
-    mutating func putField<Value: FixedValue>(_ tag: UInt16, fixed value: Value) {
+    mutating func putField<Value: FixedSizeValue>(_ tag: UInt16, value: Value) {
         beginField(tag, bytesCount: Value.bytesCount)
         value.put(into: &self)
     }
 
     /// Puts a field for each.
-    mutating func putFields<Value: FixedValue>(_ tag: UInt16, _ values: [Value]) {
-        for value in values { putField(tag, fixed: value) }
+    mutating func putFields<Value: FixedSizeValue>(_ tag: UInt16, _ values: [Value]) {
+        for value in values { putField(tag, value: value) }
     }
 
     /// Puts a list in one field, element behind element, unless it is empty.
-    mutating func putField<Value: FixedValue>(_ tag: UInt16, list values: [Value]) {
+    mutating func putField<Value: FixedSizeValue>(_ tag: UInt16, list values: [Value]) {
         guard !values.isEmpty else { return }
         beginField(tag, bytesCount: values.count * Value.bytesCount)
         for value in values { value.put(into: &self) }
     }
 }
 
-extension PeerStructure {
+extension StructureReader {
     /// What `field` is; bytes behind what is known of it are skipped.
-    func fixed<Value: FixedValue>(
+    func fixedSizeValue<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ field: Field
     ) throws(PeerFault) -> Value {
         try require(Value.bytesCount, of: field)
@@ -40,18 +40,18 @@ extension PeerStructure {
     }
 
     /// What all fields of this tag are that are yet to come.
-    mutating func values<Value: FixedValue>(
+    mutating func values<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ tag: UInt16
     ) throws(PeerFault) -> [Value] {
         var values: [Value] = []
         while let field = try next(bytes) {
-            if field.tag == tag { values.append(try fixed(bytes, field)) }
+            if field.tag == tag { values.append(try fixedSizeValue(bytes, field)) }
         }
         return values
     }
 
     /// The list that `field` is, of at least one and at most `countMax`.
-    func list<Value: FixedValue>(
+    func list<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ field: Field, countMax: Int
     ) throws(PeerFault) -> [Value] {
         let size = Value.bytesCount
@@ -66,7 +66,7 @@ extension PeerStructure {
         return values
     }
 
-    private func value<Value: FixedValue>(
+    private func value<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, at offset: Int
     ) throws(PeerFault) -> Value {
         guard let value = Value(bytes, at: offset) else { throw .malformed(kind) }
@@ -74,11 +74,11 @@ extension PeerStructure {
     }
 }
 
-extension NodeID: FixedValue {
+extension NodeID: FixedSizeValue {
     package func put(into writer: inout StructureWriter) { writer.put(self) }
 }
 
-extension ProcessID: FixedValue {
+extension ProcessID: FixedSizeValue {
     package static let bytesCount = 16
 
     package init(_ bytes: Span<UInt8>, at offset: Int) { self = bytes.process(at: offset) }
@@ -86,7 +86,7 @@ extension ProcessID: FixedValue {
     package func put(into writer: inout StructureWriter) { writer.put(self) }
 }
 
-extension UInt64: FixedValue {
+extension UInt64: FixedSizeValue {
     package static let bytesCount = 8
 
     package init(_ bytes: Span<UInt8>, at offset: Int) { self = bytes.little64(at: offset) }

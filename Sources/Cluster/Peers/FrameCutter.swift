@@ -1,15 +1,15 @@
 /// Puts a list of fields in as many frames as it takes, in order; each frame begins the same.
-struct FrameCutter {
+struct FrameSplitter {
     private let kind: PeerFrameKind
-    private let beginning: StructureWriter
+    private let prefix: StructureWriter
     private var writer: StructureWriter
     private var frames: [[UInt8]] = []
-    private var isBare = true
+    private var isFrameEmpty = true
 
     /// `beginning` is a payload up to the first field that is put.
     init(_ kind: PeerFrameKind, _ beginning: StructureWriter) {
         self.kind = kind
-        self.beginning = beginning
+        self.prefix = beginning
         writer = beginning
     }
 
@@ -21,45 +21,45 @@ struct FrameCutter {
     }
 
     /// Puts a field for each.
-    mutating func putFields<Value: FixedValue>(
+    mutating func putFields<Value: FixedSizeValue>(
         _ tag: UInt16, _ values: [Value]
-    ) throws(SendRefusal) {
+    ) throws(SendError) {
         for value in values {
-            try makeRoom(Value.bytesCount)
-            writer.putField(tag, fixed: value)
+            try ensureCapacity(Value.bytesCount)
+            writer.putField(tag, value: value)
         }
     }
 
-    mutating func putField(_ tag: UInt16, _ value: [UInt8]) throws(SendRefusal) {
-        try makeRoom(value.count)
+    mutating func putField(_ tag: UInt16, _ value: [UInt8]) throws(SendError) {
+        try ensureCapacity(value.count)
         writer.putField(tag, value)
     }
 
     /// Ends the frame if the next `bytesCount` do not fit in it as one field.
-    private mutating func makeRoom(_ bytesCount: Int) throws(SendRefusal) {
-        if !isBare,
-            writer.payloadBytes + PeerStructure.fieldHeadBytes + bytesCount
+    private mutating func ensureCapacity(_ bytesCount: Int) throws(SendError) {
+        if !isFrameEmpty,
+            writer.payloadBytes + StructureReader.fieldHeaderBytes + bytesCount
                 > kind.payloadBytesMax
         {
             try endFrame()
         }
-        isBare = false
+        isFrameEmpty = false
     }
 
     /// What follows goes in another frame, unless nothing was put in this one.
-    mutating func endFrame() throws(SendRefusal) {
-        guard !isBare else { return }
+    mutating func endFrame() throws(SendError) {
+        guard !isFrameEmpty else { return }
         frames.append(try writer.frame(kind))
-        writer = beginning
-        isBare = true
+        writer = prefix
+        isFrameEmpty = true
     }
 
     /// Bytes that fit in this frame yet, the heads of fields included.
-    var room: Int { kind.payloadBytesMax - writer.payloadBytes }
+    var remainingBytes: Int { kind.payloadBytesMax - writer.payloadBytes }
 
     /// All frames; one that is bare if nothing was put.
-    consuming func finish() throws(SendRefusal) -> [[UInt8]] {
-        if !isBare || frames.isEmpty { frames.append(try writer.frame(kind)) }
+    consuming func finish() throws(SendError) -> [[UInt8]] {
+        if !isFrameEmpty || frames.isEmpty { frames.append(try writer.frame(kind)) }
         return frames
     }
 }

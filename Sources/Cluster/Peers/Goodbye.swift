@@ -27,7 +27,7 @@ package struct Goodbye: Hashable, Sendable {
         /// The receiver asks for more than the sender can do.
         package static let overloaded = Code(rawValue: 6)
         /// Both ends are one process.
-        package static let ownProcess = Code(rawValue: 7)
+        package static let selfConnection = Code(rawValue: 7)
         /// The receiver has not answered for long; another connection may fare better.
         package static let silent = Code(rawValue: 8)
         /// The receiver is believed dead, and dialled anew.
@@ -65,11 +65,11 @@ package struct Goodbye: Hashable, Sendable {
     ///
     /// - Throws: ``PeerFault/truncated(_:)``.
     package init(payload: Span<UInt8>) throws(PeerFault) {
-        var structure = try PeerStructure(payload, fixedBytes: Self.fixedBytes, in: .goodbye)
+        var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .goodbye)
         code = Code(rawValue: payload.little16(at: 2))
         text = ""
         while let field = try structure.next(payload) {
-            if field.tag == Tag.text { text = payload.text(field.range) }
+            if field.tag == Tag.text { text = payload.peerText(field.range) }
         }
     }
 }

@@ -13,7 +13,7 @@ package struct StreamPosition: Hashable, Sendable {
     }
 }
 
-extension StreamPosition: FixedValue {
+extension StreamPosition: FixedSizeValue {
     package static let bytesCount = 24
 
     package init(_ bytes: Span<UInt8>, at offset: Int) {
@@ -30,11 +30,11 @@ extension StreamPosition: FixedValue {
 package struct Gossip: Hashable, Sendable {
     package var message: GossipMessage
     /// What the sender has of the streams of invalidations.
-    package var knowledge: [StreamPosition]
+    package var positions: [StreamPosition]
 
     package init(_ message: GossipMessage, knowledge: [StreamPosition] = []) {
         self.message = message
-        self.knowledge = knowledge
+        self.positions = knowledge
     }
 
     fileprivate enum Kind: UInt8 {
@@ -42,7 +42,7 @@ package struct Gossip: Hashable, Sendable {
         case ack = 2
         case pingRequest = 3
         case nack = 4
-        case news = 5
+        case updates = 5
         case table = 6
     }
 
@@ -52,7 +52,7 @@ package struct Gossip: Hashable, Sendable {
     }
 
     private static let fixedBytes = 24
-    private static let questionFlag: UInt8 = 1
+    private static let requestFlag: UInt8 = 1
 
     /// The frames: one, or several if it does not fit in one.
     ///
@@ -60,11 +60,11 @@ package struct Gossip: Hashable, Sendable {
     /// table as tables that ask nothing and of everything else as news. Records and positions keep
     /// their order.
     package var frames: [[UInt8]] {
-        let last = PlainGossip(message)
-        var ahead = PlainGossip(.news([]))
-        if case .table = message { ahead = PlainGossip(.table([], isQuestion: false)) }
+        let last = GossipFields(message)
+        var ahead = GossipFields(.updates([]))
+        if case .table = message { ahead = GossipFields(.table([], isRequest: false)) }
         var fields: [Field] = last.records.map { .record($0.peerBytes) }
-        fields += knowledge.map { .position($0) }
+        fields += positions.map { .position($0) }
         var frames: [[UInt8]] = []
         var pending: ArraySlice<Field> = []
         var start = 0
@@ -89,23 +89,23 @@ package struct Gossip: Hashable, Sendable {
         /// With the field's head.
         var bytesCount: Int {
             switch self {
-            case .record(let bytes): PeerStructure.fieldHeadBytes + bytes.count
-            case .position: PeerStructure.fieldHeadBytes + StreamPosition.bytesCount
+            case .record(let bytes): StructureReader.fieldHeaderBytes + bytes.count
+            case .position: StructureReader.fieldHeaderBytes + StreamPosition.bytesCount
             }
         }
     }
 
-    private static func frame(_ gossip: PlainGossip, _ fields: ArraySlice<Field>) -> [UInt8] {
+    private static func frame(_ gossip: GossipFields, _ fields: ArraySlice<Field>) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.put(gossip.kind.rawValue)
-        writer.put(gossip.isQuestion ? questionFlag : 0)
+        writer.put(gossip.isRequest ? requestFlag : 0)
         writer.put(gossip.sequence)
         writer.put(gossip.target)
         writer.endFixedPart()
         for field in fields {
             switch field {
             case .record(let bytes): writer.putField(Tag.record, bytes)
-            case .position(let position): writer.putField(Tag.position, fixed: position)
+            case .position(let position): writer.putField(Tag.position, value: position)
             }
         }
         guard let frame = try? writer.frame(.gossip) else {
@@ -120,10 +120,10 @@ package struct Gossip: Hashable, Sendable {
     ///
     /// - Throws: ``PeerFault/truncated(_:)`` if a part leads out of its whole.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> Gossip? {
-        var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: .gossip)
+        var structure = try StructureReader(payload, fixedBytes: fixedBytes, in: .gossip)
         guard let kind = Kind(rawValue: payload[2]) else { return nil }
-        var plain = PlainGossip(
-            kind: kind, isQuestion: payload[3] & questionFlag != 0,
+        var plain = GossipFields(
+            kind: kind, isQuestion: payload[3] & requestFlag != 0,
             sequence: payload.little32(at: 4), target: NodeID(payload, at: 8))
         var knowledge: [StreamPosition] = []
         while let field = try structure.next(payload) {
@@ -132,7 +132,7 @@ package struct Gossip: Hashable, Sendable {
                 let bytes = payload.extracting(field.range)
                 guard let record = try MemberRecord.read(bytes, in: .gossip) else { continue }
                 plain.records.append(record)
-            case Tag.position: knowledge.append(try structure.fixed(payload, field))
+            case Tag.position: knowledge.append(try structure.fixedSizeValue(payload, field))
             default: continue
             }
         }
@@ -141,16 +141,16 @@ package struct Gossip: Hashable, Sendable {
 }
 
 /// A message of gossip as its parts.
-private struct PlainGossip {
+private struct GossipFields {
     var kind: Gossip.Kind
-    var isQuestion = false
+    var isRequest = false
     var sequence: UInt32 = 0
     var target = NodeID(low: 0, high: 0)
     var records: [MemberRecord] = []
 
     init(kind: Gossip.Kind, isQuestion: Bool, sequence: UInt32, target: NodeID) {
         self.kind = kind
-        self.isQuestion = isQuestion
+        self.isRequest = isQuestion
         self.sequence = sequence
         self.target = target
     }
@@ -165,21 +165,21 @@ private struct PlainGossip {
             (kind, self.sequence, self.target, records) = (.pingRequest, sequence, target, news)
         case .nack(let sequence):
             (kind, self.sequence) = (.nack, sequence)
-        case .news(let news):
-            (kind, records) = (.news, news)
+        case .updates(let news):
+            (kind, records) = (.updates, news)
         case .table(let table, let isQuestion):
-            (kind, records, self.isQuestion) = (.table, table, isQuestion)
+            (kind, records, self.isRequest) = (.table, table, isQuestion)
         }
     }
 
     var message: GossipMessage {
         switch kind {
-        case .ping: .ping(sequence: sequence, news: records)
-        case .ack: .ack(sequence: sequence, news: records)
-        case .pingRequest: .pingRequest(sequence: sequence, target: target, news: records)
+        case .ping: .ping(sequence: sequence, updates: records)
+        case .ack: .ack(sequence: sequence, updates: records)
+        case .pingRequest: .pingRequest(sequence: sequence, target: target, updates: records)
         case .nack: .nack(sequence: sequence)
-        case .news: .news(records)
-        case .table: .table(records, isQuestion: isQuestion)
+        case .updates: .updates(records)
+        case .table: .table(records, isRequest: isRequest)
         }
     }
 }

@@ -1,42 +1,42 @@
 package import Ground
 
 /// What a node says of an entry that it holds, before its body; see "HELD" in <doc:PeerProtocol>.
-package struct HeldEntry: Hashable, Sendable {
+package struct PeerEntry: Hashable, Sendable {
     /// The status of the origin's answer.
     package var status: UInt16
     package var source: Source
-    package var facts: TransitFacts
+    package var facts: PeerEntryFacts
     /// Of the holder's node, when the request for the entry began.
-    package var stamp: Stamp
+    package var invalidationVersion: InvalidationVersion
     /// The rendered head.
     ///
     /// Empty in NOT_MODIFIED if the asker's own holds; then no entity tag is sent with the facts.
     package var head: [UInt8]
     /// Where the parts of ``head`` lie; nil if the receiver is to find them.
-    package var places: HeadPlaces?
+    package var headOffsets: HeadOffsets?
     package var tags: [[UInt8]]
     /// The entry's key, said if the question did not; else empty.
     package var key: [UInt8]
     /// The digest of the settings of the site that it is an answer of, said with ``key``; 0 for an
     /// image.
-    package var policy: UInt64 = 0
+    package var policyDigest: UInt64 = 0
     package var terms = Terms()
 
     /// On which terms an answer is given, and in whose stead.
     package struct Terms: Hashable, Sendable {
-        package var limits: Limits = []
+        package var restrictions: Restrictions = []
         /// The status of the origin's answer, an error, in whose stead the entry is given; nil if
         /// it gave none.
         ///
-        /// Counts with ``Limits/standsIn`` alone.
-        package var failedStatus: UInt16?
+        /// Counts with ``Restrictions/standsIn`` alone.
+        package var originErrorStatus: UInt16?
 
         package init() {}
     }
 
     /// How far an answer may go; of limits that this version does not know it is as if they were
     /// not there.
-    package struct Limits: OptionSet, Hashable, Sendable {
+    package struct Restrictions: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) {
@@ -44,16 +44,16 @@ package struct HeldEntry: Hashable, Sendable {
         }
 
         /// It is given to the client who caused the fetch, and to nobody else without asking.
-        package static let isUnshared = Limits(rawValue: 1 << 0)
+        package static let isPrivate = Restrictions(rawValue: 1 << 0)
         /// It is not stored by who asked for it.
-        package static let isUnkept = Limits(rawValue: 1 << 1)
+        package static let isNoStore = Restrictions(rawValue: 1 << 1)
         /// The next request for it will hardly be answered otherwise.
-        package static let isHitForMiss = Limits(rawValue: 1 << 2)
+        package static let isHitForMiss = Restrictions(rawValue: 1 << 2)
         /// It is stale, and given in the stead of an origin that fails (RFC 5861 §4).
-        package static let standsIn = Limits(rawValue: 1 << 3)
+        package static let isStaleIfError = Restrictions(rawValue: 1 << 3)
         /// It has fields for the client who caused the fetch (RFC 9111 §5.2.2.4, §5.2.2.7); without
         /// them it is stored, and may go to others.
-        package static let isOwn = Limits(rawValue: 1 << 4)
+        package static let hasPrivateFields = Restrictions(rawValue: 1 << 4)
     }
 
     /// Where the body comes from; one that this version does not know is kept as it is.
@@ -71,15 +71,16 @@ package struct HeldEntry: Hashable, Sendable {
     }
 
     package init(
-        status: UInt16, source: Source, facts: TransitFacts, stamp: Stamp, head: [UInt8],
-        places: HeadPlaces? = nil, tags: [[UInt8]] = [], key: [UInt8] = []
+        status: UInt16, source: Source, facts: PeerEntryFacts, version: InvalidationVersion,
+        head: [UInt8],
+        places: HeadOffsets? = nil, tags: [[UInt8]] = [], key: [UInt8] = []
     ) {
         self.status = status
         self.source = source
         self.facts = facts
-        self.stamp = stamp
+        self.invalidationVersion = version
         self.head = head
-        self.places = places
+        self.headOffsets = places
         self.tags = tags
         self.key = key
     }
@@ -95,11 +96,12 @@ package struct HeldEntry: Hashable, Sendable {
     private static let fixedBytes = 88
 
     /// The frame: a HELD or a NOT_MODIFIED, as `kind` says.
-    func frame(_ kind: PeerFrameKind, stream: UInt32) throws(SendRefusal) -> [UInt8] {
+    func frame(_ kind: PeerFrameKind, stream: UInt32) throws(SendError) -> [UInt8] {
         var facts = facts
         if head.isEmpty { facts.entityTag = .empty }
         // No frame has room for such a head.
-        guard facts.entityTag.end <= head.count, places?.fits(in: head.count) ?? true else {
+        guard facts.entityTag.end <= head.count, headOffsets?.isWithin(in: head.count) ?? true
+        else {
             throw .tooLong(.payload)
         }
         guard key.count <= PeerProtocol.keyBytesMax else { throw .tooLong(.key) }
@@ -107,47 +109,49 @@ package struct HeldEntry: Hashable, Sendable {
         var writer = StructureWriter.payload
         writer.put(status)
         writer.put(source.rawValue)
-        writer.put(terms.limits.rawValue)
-        writer.put(terms.failedStatus ?? 0)
+        writer.put(terms.restrictions.rawValue)
+        writer.put(terms.originErrorStatus ?? 0)
         facts.put(into: &writer)
-        writer.put(stamp)
+        writer.put(invalidationVersion)
         writer.endFixedPart()
         writer.putField(Tag.head, unlessEmpty: head)
         for tag in tags { writer.putField(Tag.tag, tag) }
         writer.putField(Tag.key, unlessEmpty: key)
-        if let places { writer.putField(Tag.places, fixed: places) }
-        if policy != 0 { writer.putField(Tag.policy, fixed: policy) }
+        if let headOffsets { writer.putField(Tag.places, value: headOffsets) }
+        if policyDigest != 0 { writer.putField(Tag.policy, value: policyDigest) }
         return try writer.frame(kind, stream: stream)
     }
 
     /// The entry in the payload of a HELD or a NOT_MODIFIED, as `kind` says.
     init(payload: Span<UInt8>, in kind: PeerFrameKind) throws(PeerFault) {
-        var structure = try PeerStructure(payload, fixedBytes: Self.fixedBytes, in: kind)
+        var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: kind)
         self.init(
             status: payload.little16(at: 2), source: Source(rawValue: payload[4]),
-            facts: TransitFacts(payload, at: 8), stamp: payload.stamp(at: 72), head: [])
-        terms.limits = Limits(rawValue: payload[5])
-        if payload.little16(at: 6) != 0 { terms.failedStatus = payload.little16(at: 6) }
+            facts: PeerEntryFacts(payload, at: 8), version: payload.invalidationVersion(at: 72),
+            head: [])
+        terms.restrictions = Restrictions(rawValue: payload[5])
+        if payload.little16(at: 6) != 0 { terms.originErrorStatus = payload.little16(at: 6) }
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.head: head = payload.copy(field.range)
             case Tag.tag: tags.append(payload.copy(field.range))
             case Tag.key: key = payload.copy(field.range)
-            case Tag.places: places = try structure.fixed(payload, field)
-            case Tag.policy: policy = try structure.fixed(payload, field)
+            case Tag.places: headOffsets = try structure.fixedSizeValue(payload, field)
+            case Tag.policy: policyDigest = try structure.fixedSizeValue(payload, field)
             default: continue
             }
         }
         guard key.count <= PeerProtocol.keyBytesMax else { throw .tooLong(.key) }
         guard tags.count <= PeerProtocol.tagsMax else { throw .tooLong(.tags) }
-        guard facts.entityTag.end <= head.count, places?.fits(in: head.count) ?? true else {
+        guard facts.entityTag.end <= head.count, headOffsets?.isWithin(in: head.count) ?? true
+        else {
             throw .malformed(kind)
         }
     }
 }
 
 /// Where the parts of a rendered head begin, in bytes from its beginning; each runs to the end.
-package struct HeadPlaces: Hashable, Sendable {
+package struct HeadOffsets: Hashable, Sendable {
     /// The fields of a 206 with one range, and of a 416.
     package var partialStart: UInt32
     /// The fields of a 206 with several ranges.
@@ -167,13 +171,13 @@ package struct HeadPlaces: Hashable, Sendable {
         self.contentType = contentType
     }
 
-    func fits(in bytesCount: Int) -> Bool {
+    func isWithin(in bytesCount: Int) -> Bool {
         let starts = [partialStart, multipartStart, notModifiedStart]
         return starts.allSatisfy { Int($0) <= bytesCount } && contentType.end <= bytesCount
     }
 }
 
-extension HeadPlaces: FixedValue {
+extension HeadOffsets: FixedSizeValue {
     package static let bytesCount = 20
 
     package init(_ bytes: Span<UInt8>, at offset: Int) {

@@ -48,13 +48,13 @@ package struct Hello: Hashable, Sendable {
     /// - Throws: why the two cannot speak to each other.
     package init(payload: Span<UInt8>, own: ClosedRange<UInt16>) throws(PeerFault) {
         guard payload.count >= 14 else { throw .truncated(.hello) }
-        guard payload.holds(Self.magic, at: 2..<10) else { throw .foreign }
+        guard payload.matches(Self.magic, at: 2..<10) else { throw .notPeerProtocol }
         let (oldest, newest) = (payload.little16(at: 10), payload.little16(at: 12))
         guard oldest <= newest else { throw .malformed(.hello) }
-        guard PeerProtocol.common(own, oldest...newest) != nil else {
+        guard PeerProtocol.commonVersion(own, oldest...newest) != nil else {
             throw .noCommonVersion(oldest...newest)
         }
-        var structure = try PeerStructure(payload, fixedBytes: Self.fixedBytes, in: .hello)
+        var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .hello)
         var record: MemberRecord?
         while let field = try structure.next(payload) {
             guard field.tag == Tag.member else { continue }

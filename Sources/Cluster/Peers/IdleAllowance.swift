@@ -6,8 +6,8 @@ import Ground
 /// Each costs it little and may have cost the receiver a question that was begun (as in HTTP/2,
 /// CVE-2023-44487). A bucket: full at first, refilled with time; a connection whose reader paused
 /// finds as many as it holds at once without fault.
-struct IdleAllowance: Sendable {
-    private var left = Self.framesMax
+struct FrameFloodLimiter: Sendable {
+    private var remainingFrames = Self.framesMax
     private var refilledAt: Instant?
 
     /// The most frames at once.
@@ -16,10 +16,10 @@ struct IdleAllowance: Sendable {
     static let framesPerSecond = 16_384
 
     /// Counts a frame; false if it is one too many.
-    mutating func spend(at now: Instant) -> Bool {
+    mutating func consume(at now: Instant) -> Bool {
         refill(now)
-        guard left > 0 else { return false }
-        left -= 1
+        guard remainingFrames > 0 else { return false }
+        remainingFrames -= 1
         return true
     }
 
@@ -32,7 +32,7 @@ struct IdleAllowance: Sendable {
         let elapsed = min((now - last).milliseconds, 60_000)
         let grown = Int(elapsed) * Self.framesPerSecond / 1_000
         guard grown > 0 else { return }
-        left = min(left + grown, Self.framesMax)
+        remainingFrames = min(remainingFrames + grown, Self.framesMax)
         refilledAt = now
     }
 }

@@ -1,16 +1,16 @@
 import Ground
 
 /// Reads what a peer says about invalidations from the frames of one connection, in their order.
-package struct InvalidationReader: Sendable {
+package struct InvalidationMessageDecoder: Sendable {
     /// What came of an answer whose last frame did not.
-    private var begun: Positions?
+    private var partialReply: PartialReply?
     /// Members and set of the last confirmation that said them, with their digest.
-    private var company: (digest: UInt64, members: [NodeID], standing: CountStanding?)?
+    private var lastMembership: (digest: UInt64, members: [NodeID], standing: VoterConfiguration?)?
 
     /// The peer says digests, and so understands them.
-    package var hearsDigests: Bool { company != nil }
+    package var peerSupportsDigests: Bool { lastMembership != nil }
 
-    private struct Positions: Sendable {
+    private struct PartialReply: Sendable {
         var holds: [StreamPosition] = []
         var retired: [StreamPosition] = []
     }
@@ -24,25 +24,25 @@ package struct InvalidationReader: Sendable {
     package mutating func read(
         _ kind: PeerFrameKind, payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage? {
-        precondition(kind.isOfInvalidations, "a frame of type \(kind.rawValue)")
-        guard begun == nil || kind == .roundAnswered else { throw .outOfPlace(kind) }
+        precondition(kind.isInvalidationFrame, "a frame of type \(kind.rawValue)")
+        guard partialReply == nil || kind == .roundReply else { throw .unexpectedFrame(kind) }
         let fixedBytes =
             switch kind {
             case .confirmed: InvalidationMessage.confirmationFixedBytes
             case .round: InvalidationMessage.roundFixedBytes
-            case .roundAnswered: InvalidationMessage.answerFixedBytes
+            case .roundReply: InvalidationMessage.roundReplyFixedBytes
             default: 2
             }
-        var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: kind)
+        var structure = try StructureReader(payload, fixedBytes: fixedBytes, in: kind)
         switch kind {
         case .confirmed: return try confirmation(&structure, payload)
-        case .told: return .told(try structure.values(payload, Tag.position))
-        case .wanted: return .ask(try Self.ranges(&structure, payload))
-        case .repair: return .repair(try Self.repair(&structure, payload))
+        case .applied: return .appliedPositions(try structure.values(payload, Tag.position))
+        case .repairRequest: return .repairRequest(try Self.ranges(&structure, payload))
+        case .repair: return .repairResponse(try Self.repair(&structure, payload))
         case .round:
             while try structure.next(payload) != nil {}
-            return .round(payload.little64(at: 4), digest: payload.little64(at: 12))
-        case .roundAnswered: return try answer(&structure, payload)
+            return .roundRequest(payload.little64(at: 4), digest: payload.little64(at: 12))
+        case .roundReply: return try roundReply(&structure, payload)
         default: return .push(try Self.records(&structure, payload))
         }
     }
@@ -50,7 +50,7 @@ package struct InvalidationReader: Sendable {
     private typealias Tag = InvalidationMessage.Tag
 
     private static func records(
-        _ structure: inout PeerStructure, _ payload: Span<UInt8>
+        _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> [InvalidationRecord] {
         var records: [InvalidationRecord] = []
         while let field = try structure.next(payload) {
@@ -61,111 +61,116 @@ package struct InvalidationReader: Sendable {
     }
 
     private mutating func confirmation(
-        _ structure: inout PeerStructure, _ payload: Span<UInt8>
+        _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage {
         var positions: [StreamPosition] = []
         var members: [NodeID] = []
-        var standing: CountStanding?
+        var standing: VoterConfiguration?
         var nominee: NodeID?
         var digest: UInt64?
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.digest: digest = try structure.fixed(payload, field)
-            case Tag.position: positions.append(try structure.fixed(payload, field))
+            case Tag.digest: digest = try structure.fixedSizeValue(payload, field)
+            case Tag.position: positions.append(try structure.fixedSizeValue(payload, field))
             case Tag.member:
-                let member: NodeID = try structure.fixed(payload, field)
-                guard members.count < PeerProtocol.companyMax else { throw .tooLong(.company) }
+                let member: NodeID = try structure.fixedSizeValue(payload, field)
+                guard members.count < PeerProtocol.confirmationMembersMax else {
+                    throw .tooLong(.confirmationMembers)
+                }
                 members.append(member)
-            case Tag.standing:
+            case Tag.voterSet:
                 standing = try .read(payload.extracting(field.range), in: .confirmed)
-            case Tag.nominee: nominee = try structure.fixed(payload, field)
+            case Tag.nominee: nominee = try structure.fixedSizeValue(payload, field)
             default: continue
             }
         }
         let flags = InvalidationMessage.Flags(rawValue: payload[2])
-        if flags.contains(.isShort) {
-            guard let company, company.digest == digest else { throw .malformed(.confirmed) }
-            (members, standing) = (company.members, company.standing)
+        if flags.contains(.isAbbreviated) {
+            guard let lastMembership, lastMembership.digest == digest else {
+                throw .malformed(.confirmed)
+            }
+            (members, standing) = (lastMembership.members, lastMembership.standing)
         } else if let digest {
-            company = (digest, members, standing)
+            lastMembership = (digest, members, standing)
         }
-        return .confirm(positions, members: members, view: flags.view(standing, nominee))
+        return .confirmation(positions, members: members, view: flags.view(standing, nominee))
     }
 
     private static func ranges(
-        _ structure: inout PeerStructure, _ payload: Span<UInt8>
+        _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> [StreamRange] {
         var ranges: [StreamRange] = []
         while let field = try structure.next(payload) {
             guard field.tag == Tag.range else { continue }
             guard ranges.count < PeerProtocol.rangesMax else { throw .tooLong(.ranges) }
-            ranges.append(try structure.fixed(payload, field))
+            ranges.append(try structure.fixedSizeValue(payload, field))
         }
         return ranges
     }
 
     private static func repair(
-        _ structure: inout PeerStructure, _ payload: Span<UInt8>
-    ) throws(PeerFault) -> RepairAnswer {
-        var answer = RepairAnswer()
+        _ structure: inout StructureReader, _ payload: Span<UInt8>
+    ) throws(PeerFault) -> RepairResponse {
+        var response = RepairResponse()
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.record: answer.records.append(try structure.record(payload, field))
+            case Tag.record: response.records.append(try structure.record(payload, field))
             case Tag.floor:
-                guard answer.floors.count < PeerProtocol.rangesMax else {
+                guard response.floors.count < PeerProtocol.rangesMax else {
                     throw .tooLong(.ranges)
                 }
-                answer.floors.append(try structure.fixed(payload, field))
+                response.floors.append(try structure.fixedSizeValue(payload, field))
             case Tag.covered:
-                guard answer.covered.count < PeerProtocol.rangesMax else {
+                guard response.covered.count < PeerProtocol.rangesMax else {
                     throw .tooLong(.ranges)
                 }
-                answer.covered.append(try structure.fixed(payload, field))
+                response.covered.append(try structure.fixedSizeValue(payload, field))
             default: continue
             }
         }
-        return answer
+        return response
     }
 
-    private mutating func answer(
-        _ structure: inout PeerStructure, _ payload: Span<UInt8>
+    private mutating func roundReply(
+        _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage? {
         let flags = InvalidationMessage.Flags(rawValue: payload[2])
-        var standing: CountStanding?
+        var standing: VoterConfiguration?
         var nominee: NodeID?
         var digest: UInt64?
-        var positions = begun ?? Positions()
-        begun = nil
+        var positions = partialReply ?? PartialReply()
+        partialReply = nil
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.position: positions.holds.append(try structure.fixed(payload, field))
-            case Tag.retired: positions.retired.append(try structure.fixed(payload, field))
-            case Tag.standing:
-                standing = try .read(payload.extracting(field.range), in: .roundAnswered)
-            case Tag.nominee: nominee = try structure.fixed(payload, field)
-            case Tag.digest: digest = try structure.fixed(payload, field)
+            case Tag.position: positions.holds.append(try structure.fixedSizeValue(payload, field))
+            case Tag.retired: positions.retired.append(try structure.fixedSizeValue(payload, field))
+            case Tag.voterSet:
+                standing = try .read(payload.extracting(field.range), in: .roundReply)
+            case Tag.nominee: nominee = try structure.fixedSizeValue(payload, field)
+            case Tag.digest: digest = try structure.fixedSizeValue(payload, field)
             default: continue
             }
         }
-        guard max(positions.holds.count, positions.retired.count) <= PeerProtocol.knowledgeMax
+        guard
+            max(positions.holds.count, positions.retired.count) <= PeerProtocol.messagePositionsMax
         else { throw .tooLong(.positions) }
-        guard !flags.contains(.goesOn) else {
-            begun = positions
+        guard !flags.contains(.hasMore) else {
+            partialReply = positions
             return nil
         }
         let view = flags.view(standing, nominee)
         if flags.contains(.isUnchanged) {
-            guard let digest, flags.contains(.hasRound) else { throw .malformed(.roundAnswered) }
-            return .unchanged(round: payload.little64(at: 4), digest: digest, view: view)
+            guard let digest, flags.contains(.hasRound) else { throw .malformed(.roundReply) }
+            return .roundUnchanged(round: payload.little64(at: 4), digest: digest, view: view)
         }
         let round = flags.contains(.hasRound) ? payload.little64(at: 4) : nil
-        return .answer(
-            FenceAnswer(round: round, holds: positions.holds, view: view),
+        return .roundResponse(
+            FenceResponse(round: round, holds: positions.holds, view: view),
             retired: positions.retired)
     }
 }
 
-extension PeerStructure {
+extension StructureReader {
     fileprivate func record(
         _ bytes: Span<UInt8>, _ field: Field
     ) throws(PeerFault) -> InvalidationRecord {

@@ -1,5 +1,5 @@
 /// First in, first out; each call takes constant time over many.
-package struct LinkQueue<Element: Sendable>: Sendable {
+package struct FIFOQueue<Element: Sendable>: Sendable {
     /// Those before ``head`` are gone.
     private var elements: [Element?] = []
     private var head = 0
@@ -35,7 +35,7 @@ package struct LinkQueue<Element: Sendable>: Sendable {
 
 /// Frames that wait to be sent.
 struct FrameQueue: Sendable {
-    private var frames = LinkQueue<[UInt8]>()
+    private var frames = FIFOQueue<[UInt8]>()
     /// Bytes that wait, with what their keeping takes.
     private(set) var bytesCount = 0
 

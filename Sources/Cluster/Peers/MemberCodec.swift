@@ -33,13 +33,13 @@ extension MemberRecord {
     static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> MemberRecord? {
-        var structure = try PeerStructure(bytes, fixedBytes: fixedBytes, in: kind)
+        var structure = try StructureReader(bytes, fixedBytes: fixedBytes, in: kind)
         var host: String?
         while let field = try structure.next(bytes) {
             guard field.tag == Tag.host, field.range.count <= PeerAddress.hostBytesMax else {
                 continue
             }
-            host = bytes.text(field.range)
+            host = bytes.peerText(field.range)
         }
         let weight = bytes.little16(at: 4)
         let (oldest, newest) = (bytes.little16(at: 8), bytes.little16(at: 10))

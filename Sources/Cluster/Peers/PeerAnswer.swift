@@ -1,40 +1,40 @@
 package import Ground
 
 /// What is said to a question before any body; see "Answers" in <doc:PeerProtocol>.
-package enum PeerAnswer: Hashable, Sendable {
+package enum PeerReply: Hashable, Sendable {
     /// Here it is; the body follows.
-    case held(HeldEntry)
+    case held(PeerEntry)
     /// It is being fetched; said again every ``fetchingInterval``.
     case fetching
     /// It is being fetched, and the origin has given an interim answer (RFC 9110 §15.2): its head,
     /// with the empty line, as the origin's site passes it on.
     case interim([UInt8])
     /// The asker is to ask the origin.
-    case fetchYourself(FetchYourselfReason)
+    case declined(DeclineReason)
     /// A probe found nothing.
     case absent
     /// The answerer lacks invalidations that the asker knows of: it is to ask the origin.
     case behind
     /// What the asker holds by the validator that it named is current: what is now true of it.
-    case notModified(HeldEntry)
+    case notModified(PeerEntry)
     /// There is no answer of the origin.
     case originFailed(PeerOriginFailure)
 
     /// How often ``fetching`` is said.
-    package static let fetchingInterval = Interval.milliseconds(250)
+    package static let fetchingRepeatInterval = Interval.milliseconds(250)
 
     /// True if nothing follows on the stream.
     package var isFinal: Bool {
         switch self {
         case .held, .fetching, .interim: false
-        case .fetchYourself, .absent, .behind, .notModified, .originFailed: true
+        case .declined, .absent, .behind, .notModified, .originFailed: true
         }
     }
 
     /// The frame.
     ///
-    /// - Throws: ``SendRefusal/tooLong(_:)`` if head, tags and key do not fit in one.
-    package func frame(stream: UInt32) throws(SendRefusal) -> [UInt8] {
+    /// - Throws: ``SendError/tooLong(_:)`` if head, tags and key do not fit in one.
+    package func frame(stream: UInt32) throws(SendError) -> [UInt8] {
         switch self {
         case .held(let entry): return try entry.frame(.held, stream: stream)
         case .notModified(let entry): return try entry.frame(.notModified, stream: stream)
@@ -43,24 +43,24 @@ package enum PeerAnswer: Hashable, Sendable {
         case .interim(let head):
             var writer = StructureWriter.payload
             writer.endFixedPart()
-            writer.putField(Self.interimTag, head)
+            writer.putField(Self.interimHeadTag, head)
             return try writer.frame(.fetching, stream: stream)
         case .absent: return try Self.bare(.absent, stream)
         case .behind: return try Self.bare(.behind, stream)
-        case .fetchYourself(let reason):
+        case .declined(let reason):
             var writer = StructureWriter.payload
             writer.put(reason.rawValue)
             writer.put(UInt8(0))
             writer.endFixedPart()
-            return try writer.frame(.fetchYourself, stream: stream)
+            return try writer.frame(.declined, stream: stream)
         }
     }
 
-    private static let interimTag: UInt16 = 1
+    private static let interimHeadTag: UInt16 = 1
 
     private static func bare(
         _ kind: PeerFrameKind, _ stream: UInt32
-    ) throws(SendRefusal) -> [UInt8] {
+    ) throws(SendError) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.endFixedPart()
         return try writer.frame(kind, stream: stream)
@@ -71,31 +71,31 @@ package enum PeerAnswer: Hashable, Sendable {
     /// - Throws: what is wrong with it.
     package static func read(
         _ kind: PeerFrameKind, payload: Span<UInt8>
-    ) throws(PeerFault) -> PeerAnswer? {
+    ) throws(PeerFault) -> PeerReply? {
         switch kind {
-        case .held: return .held(try HeldEntry(payload: payload, in: kind))
-        case .notModified: return .notModified(try HeldEntry(payload: payload, in: kind))
+        case .held: return .held(try PeerEntry(payload: payload, in: kind))
+        case .notModified: return .notModified(try PeerEntry(payload: payload, in: kind))
         case .originFailed: return .originFailed(try PeerOriginFailure(payload: payload))
         case .fetching:
-            var structure = try PeerStructure(payload, fixedBytes: 2, in: kind)
+            var structure = try StructureReader(payload, fixedBytes: 2, in: kind)
             var head: [UInt8]?
             while let field = try structure.next(payload) {
-                if field.tag == interimTag { head = payload.copy(field.range) }
+                if field.tag == interimHeadTag { head = payload.copy(field.range) }
             }
             return head.map { .interim($0) } ?? .fetching
         case .absent, .behind:
-            try PeerStructure.check(payload, fixedBytes: 2, in: kind)
+            try StructureReader.validate(payload, fixedBytes: 2, in: kind)
             return kind == .absent ? .absent : .behind
-        case .fetchYourself:
-            try PeerStructure.check(payload, fixedBytes: 4, in: kind)
-            return .fetchYourself(FetchYourselfReason(rawValue: payload[2]))
+        case .declined:
+            try StructureReader.validate(payload, fixedBytes: 4, in: kind)
+            return .declined(DeclineReason(rawValue: payload[2]))
         default: return nil
         }
     }
 }
 
 /// Why the asker is to ask the origin itself; one that this version does not know is kept as it is.
-package struct FetchYourselfReason: RawRepresentable, Hashable, Sendable {
+package struct DeclineReason: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt8
 
     package init(rawValue: UInt8) {
@@ -103,17 +103,17 @@ package struct FetchYourselfReason: RawRepresentable, Hashable, Sendable {
     }
 
     /// The origin's answer may not be given to others.
-    package static let unshareable = FetchYourselfReason(rawValue: 1)
+    package static let unshareable = DeclineReason(rawValue: 1)
     /// The answerer has too much to do.
-    package static let overloaded = FetchYourselfReason(rawValue: 2)
+    package static let overloaded = DeclineReason(rawValue: 2)
     /// It hands on what it holds, to leave.
-    package static let draining = FetchYourselfReason(rawValue: 3)
+    package static let draining = DeclineReason(rawValue: 3)
     /// Head, tags and key do not fit in a frame, or the body is above a limit.
-    package static let tooLarge = FetchYourselfReason(rawValue: 5)
+    package static let tooLarge = DeclineReason(rawValue: 5)
     /// The question is of a kind that the answerer's version does not know.
-    package static let notUnderstood = FetchYourselfReason(rawValue: 6)
+    package static let notUnderstood = DeclineReason(rawValue: 6)
     /// It has other settings for the site, or none.
-    package static let otherPolicy = FetchYourselfReason(rawValue: 8)
+    package static let otherPolicy = DeclineReason(rawValue: 8)
     /// Its settings do not let it ask this origin, or it is fenced.
-    package static let notAllowed = FetchYourselfReason(rawValue: 7)
+    package static let notAllowed = DeclineReason(rawValue: 7)
 }

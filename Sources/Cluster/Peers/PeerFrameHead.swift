@@ -2,7 +2,7 @@ import Ground
 
 /// What stands before every payload: 12 bytes that say what follows, how much of it, and on which
 /// stream.
-package struct PeerFrameHead: Hashable, Sendable {
+package struct PeerFrameHeader: Hashable, Sendable {
     package let kind: PeerFrameKind
     /// 0 for what concerns the connection.
     package let stream: UInt32

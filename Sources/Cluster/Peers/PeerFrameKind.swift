@@ -12,25 +12,25 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     package static let gossip = PeerFrameKind(rawValue: 3)
     package static let touches = PeerFrameKind(rawValue: 4)
     package static let offer = PeerFrameKind(rawValue: 5)
-    package static let offerAnswered = PeerFrameKind(rawValue: 6)
+    package static let offerOutcomes = PeerFrameKind(rawValue: 6)
 
     // What nodes say to each other about invalidations, on stream 0; see ``InvalidationMessage``.
     package static let invalidations = PeerFrameKind(rawValue: 32)
     package static let confirmed = PeerFrameKind(rawValue: 33)
-    package static let told = PeerFrameKind(rawValue: 34)
-    package static let wanted = PeerFrameKind(rawValue: 35)
+    package static let applied = PeerFrameKind(rawValue: 34)
+    package static let repairRequest = PeerFrameKind(rawValue: 35)
     package static let repair = PeerFrameKind(rawValue: 36)
     package static let round = PeerFrameKind(rawValue: 37)
-    package static let roundAnswered = PeerFrameKind(rawValue: 38)
+    package static let roundReply = PeerFrameKind(rawValue: 38)
 
     // From who asks.
-    package static let ask = PeerFrameKind(rawValue: 16)
+    package static let query = PeerFrameKind(rawValue: 16)
     package static let credit = PeerFrameKind(rawValue: 17)
 
     // From who is asked.
     package static let held = PeerFrameKind(rawValue: 18)
     package static let fetching = PeerFrameKind(rawValue: 19)
-    package static let fetchYourself = PeerFrameKind(rawValue: 20)
+    package static let declined = PeerFrameKind(rawValue: 20)
     package static let absent = PeerFrameKind(rawValue: 21)
     package static let behind = PeerFrameKind(rawValue: 22)
     package static let notModified = PeerFrameKind(rawValue: 23)
@@ -47,8 +47,8 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     }
 
     /// True for what concerns the connection and not a stream, as far as it is known.
-    var isOfConnection: Bool { (1...6).contains(rawValue) || isOfInvalidations }
+    var isConnectionLevel: Bool { (1...6).contains(rawValue) || isInvalidationFrame }
 
-    /// True for those that ``InvalidationReader`` reads.
-    package var isOfInvalidations: Bool { (32...38).contains(rawValue) }
+    /// True for those that ``InvalidationMessageDecoder`` reads.
+    package var isInvalidationFrame: Bool { (32...38).contains(rawValue) }
 }

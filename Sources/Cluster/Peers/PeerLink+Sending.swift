@@ -1,8 +1,8 @@
 extension PeerLink {
     /// Says what is believed of members, and how far this node has come.
     ///
-    /// - Throws: ``SendRefusal/notOpen`` or ``SendRefusal/queueFull``.
-    package mutating func send(_ gossip: Gossip) throws(SendRefusal) {
+    /// - Throws: ``SendError/notOpen`` or ``SendError/queueFull``.
+    package mutating func send(_ gossip: Gossip) throws(SendError) {
         guard isOpen else { throw .notOpen }
         guard urgent.bytesCount < Self.queueBytesMax else { throw .queueFull }
         for frame in gossip.frames { urgent.append(frame) }
@@ -11,7 +11,7 @@ extension PeerLink {
     /// Says what was used here, at most ``PeerProtocol/touchesMax``.
     ///
     /// - Throws: why it is not sent.
-    package mutating func send(touches: [AgedTouch]) throws(SendRefusal) {
+    package mutating func send(touches: [AgedTouch]) throws(SendError) {
         try checkRoom()
         control.append(try AgedTouch.frame(touches))
     }
@@ -19,7 +19,7 @@ extension PeerLink {
     /// Offers entries, at most ``PeerProtocol/offersMax``.
     ///
     /// - Throws: why it is not sent.
-    package mutating func send(offers: [PeerOffer]) throws(SendRefusal) {
+    package mutating func send(offers: [PeerOffer]) throws(SendError) {
         try checkRoom()
         control.append(try PeerOffer.frame(offers))
     }
@@ -27,9 +27,9 @@ extension PeerLink {
     /// Says what became of offers, at most ``PeerProtocol/offersMax``.
     ///
     /// - Throws: why it is not sent.
-    package mutating func send(verdicts: [OfferVerdict]) throws(SendRefusal) {
+    package mutating func send(verdicts: [OfferOutcome]) throws(SendError) {
         try checkRoom()
-        control.append(try OfferVerdict.frame(verdicts))
+        control.append(try OfferOutcome.frame(verdicts))
     }
 
     /// Says something about invalidations, behind what waits and before any later question.
@@ -38,23 +38,24 @@ extension PeerLink {
     /// A peer that reads none of it for long is cut off instead.
     ///
     /// - Throws: why nothing of it is sent.
-    package mutating func send(_ message: InvalidationMessage) throws(SendRefusal) {
-        try send(try SaidMessage(message))
+    package mutating func send(_ message: InvalidationMessage) throws(SendError) {
+        try send(try EncodedInvalidationMessage(message))
     }
 
     /// The same of a message whose frames were made before, for several peers.
     ///
     /// - Throws: why nothing of it is sent.
-    package mutating func send(_ said: SaidMessage) throws(SendRefusal) {
+    package mutating func send(_ said: EncodedInvalidationMessage) throws(SendError) {
         guard isOpen else { throw .notOpen }
-        let isKnown = said.company == toldCompany && invalidations.hearsDigests
+        let isKnown =
+            said.membershipDigest == sentMembershipDigest && invalidationDecoder.peerSupportsDigests
         let frames =
-            said.company == nil || isKnown ? said.frames : try said.message.frames()
-        toldCompany = said.company ?? toldCompany
+            said.membershipDigest == nil || isKnown ? said.frames : try said.message.frames()
+        sentMembershipDigest = said.membershipDigest ?? sentMembershipDigest
         for frame in frames { enqueue(frame) }
     }
 
-    private func checkRoom() throws(SendRefusal) {
+    private func checkRoom() throws(SendError) {
         guard isOpen else { throw .notOpen }
         guard queuedBytes < Self.queueBytesMax else { throw .queueFull }
     }
@@ -62,7 +63,7 @@ extension PeerLink {
     /// Puts a frame that cannot be refused behind those that wait.
     mutating func enqueue(_ frame: [UInt8]) {
         control.append(frame)
-        if queuedBytes > Self.queueBytesEnd { fail(.notReading) }
+        if queuedBytes > Self.queueBytesLimit { fail(.slowReader) }
     }
 }
 
@@ -72,14 +73,14 @@ extension PeerLink {
     /// Asks; the stream on which the answer comes.
     ///
     /// - Throws: why it is not asked.
-    package mutating func ask(_ question: PeerQuestion) throws(SendRefusal) -> UInt32 {
+    package mutating func sendQuery(_ question: PeerQuery) throws(SendError) -> UInt32 {
         try checkRoom()
-        guard asked.count < Int(peerLimits.streamsMax) else { throw .streamsUsedUp }
-        guard questionsLeft > 0 else { throw .wornOut }
+        guard outboundQueries.count < Int(peerLimits.streamsMax) else { throw .tooManyStreams }
+        guard queriesRemaining > 0 else { throw .streamIDsExhausted }
         let stream = UInt32(nextStream)
         control.append(try question.frame(stream: stream))
         nextStream += 2
-        asked[stream] = AskedStream(windowBytes: hello.limits.windowBytes)
+        outboundQueries[stream] = OutboundQuery(windowBytes: hello.limits.windowBytes)
         return stream
     }
 
@@ -87,20 +88,20 @@ extension PeerLink {
     ///
     /// Nothing if it has ended.
     package mutating func cancel(_ stream: UInt32) {
-        guard isOpen, let question = asked[stream], !question.isCancelled else { return }
-        asked[stream]?.isCancelled = true
+        guard isOpen, let question = outboundQueries[stream], !question.isCancelled else { return }
+        outboundQueries[stream]?.isCancelled = true
         enqueue(StreamReset.frame(.cancelled, stream: stream))
     }
 
     /// So many bytes that were delivered on `stream` are out of the way: others may come.
     ///
     /// Nothing if it has ended.
-    package mutating func taken(_ bytesCount: Int, on stream: UInt32) {
-        guard isOpen, let place = asked.index(forKey: stream) else { return }
-        let grant = asked.values[place].taken(bytesCount)
+    package mutating func bytesConsumed(_ bytesCount: Int, on stream: UInt32) {
+        guard isOpen, let place = outboundQueries.index(forKey: stream) else { return }
+        let grant = outboundQueries.values[place].bytesConsumed(bytesCount)
         guard grant > 0 else { return }
         urgent.append(StreamCredit.frame(grant, stream: stream))
-        if queuedBytes > Self.queueBytesEnd { fail(.notReading) }
+        if queuedBytes > Self.queueBytesLimit { fail(.slowReader) }
     }
 }
 
@@ -111,73 +112,73 @@ extension PeerLink {
     ///
     /// FETCHING, and interim answers, are left out while much waits.
     ///
-    /// - Throws: ``SendRefusal/tooLong(_:)`` for a head that does not fit,
-    ///   ``SendRefusal/queueFull`` for a head (a refusal of the question is always taken),
-    ///   ``SendRefusal/streamClosed``, ``SendRefusal/outOfPlace`` after HELD.
-    package mutating func answer(
-        _ answer: PeerAnswer, on stream: UInt32
-    ) throws(SendRefusal) {
+    /// - Throws: ``SendError/tooLong(_:)`` for a head that does not fit,
+    ///   ``SendError/queueFull`` for a head (a refusal of the question is always taken),
+    ///   ``SendError/streamClosed``, ``SendError/outOfPlace`` after HELD.
+    package mutating func sendReply(
+        _ response: PeerReply, on stream: UInt32
+    ) throws(SendError) {
         guard isOpen else { throw .notOpen }
-        guard let place = answering.index(forKey: stream) else { throw .streamClosed }
-        guard answering.values[place].state == .owed else { throw .outOfPlace }
-        switch answer {
-        case .fetching where queuedBytes > Self.queueBytesBusy: return
-        case .interim where queuedBytes > Self.queueBytesBusy: return
+        guard let place = inboundQueries.index(forKey: stream) else { throw .streamClosed }
+        guard inboundQueries.values[place].state == .awaitingReply else { throw .invalidState }
+        switch response {
+        case .fetching where queuedBytes > Self.queueBytesCongested: return
+        case .interim where queuedBytes > Self.queueBytesCongested: return
         case .held, .notModified:
             guard queuedBytes < Self.queueBytesMax else { throw .queueFull }
         default: break
         }
-        let frame = try answer.frame(stream: stream)
-        if case .held(let entry) = answer { answering.values[place].held(entry) }
-        if answer.isFinal { answering.remove(at: place) }
+        let frame = try response.frame(stream: stream)
+        if case .held(let entry) = response { inboundQueries.values[place].beginBody(entry) }
+        if response.isFinal { inboundQueries.remove(at: place) }
         enqueue(frame)
     }
 
     /// The shell has `bytesCount` bytes more of the body that was announced on `stream`.
     ///
     /// More than was announced breaks it off. Nothing if it has ended.
-    package mutating func bodyBecameReady(_ bytesCount: Int, on stream: UInt32) {
-        guard isOpen, let place = answering.index(forKey: stream) else { return }
-        guard answering.values[place].becameReady(bytesCount) else {
-            breakOff(stream, .broken)
+    package mutating func addBodyBytes(_ bytesCount: Int, on stream: UInt32) {
+        guard isOpen, let place = inboundQueries.index(forKey: stream) else { return }
+        guard inboundQueries.values[place].addReadyBytes(bytesCount) else {
+            reset(stream, .incompleteBody)
             return
         }
-        lineUp(stream)
+        schedule(stream)
     }
 
     /// The shell has no more of the body on `stream`, behind which `trailers` are said.
     ///
     /// END goes behind the last of it; RESET, if it is shorter than announced. Nothing if the
     /// stream has ended.
-    package mutating func bodyBecameWhole(on stream: UInt32, trailers: [UInt8] = []) {
-        guard isOpen, let place = answering.index(forKey: stream) else { return }
-        answering.values[place].becameWhole(trailers: trailers)
-        finish(stream)
+    package mutating func completeBody(on stream: UInt32, trailers: [UInt8] = []) {
+        guard isOpen, let place = inboundQueries.index(forKey: stream) else { return }
+        inboundQueries.values[place].completeBody(trailers: trailers)
+        finishIfComplete(stream)
     }
 
     /// Gives up the body, or the answer, on `stream`: what was ready and not sent is not sent.
     ///
     /// Nothing if it has ended.
-    package mutating func breakOff(_ stream: UInt32, _ code: StreamReset.Code) {
-        guard isOpen, answering.removeValue(forKey: stream) != nil else { return }
+    package mutating func reset(_ stream: UInt32, _ code: StreamReset.Code) {
+        guard isOpen, inboundQueries.removeValue(forKey: stream) != nil else { return }
         enqueue(StreamReset.frame(code, stream: stream))
     }
 
     /// Puts the stream at the end of the line if it has something to send and is not in it.
-    mutating func lineUp(_ stream: UInt32) {
-        guard let place = answering.index(forKey: stream),
-            answering.values[place].hasTurn, !answering.values[place].isInLine
+    mutating func schedule(_ stream: UInt32) {
+        guard let place = inboundQueries.index(forKey: stream),
+            inboundQueries.values[place].hasSendableBytes, !inboundQueries.values[place].isScheduled
         else { return }
-        answering.values[place].isInLine = true
-        line.append(stream)
+        inboundQueries.values[place].isScheduled = true
+        readyStreams.append(stream)
     }
 
-    private mutating func finish(_ stream: UInt32) {
-        switch answering[stream]?.ending {
-        case .whole(let end):
-            answering[stream] = nil
+    private mutating func finishIfComplete(_ stream: UInt32) {
+        switch inboundQueries[stream]?.completion {
+        case .complete(let end):
+            inboundQueries[stream] = nil
             enqueue(end.frame(stream: stream))
-        case .broken: breakOff(stream, .broken)
+        case .truncated: reset(stream, .incompleteBody)
         case nil: break
         }
     }
@@ -191,28 +192,28 @@ extension PeerLink {
     /// Urgent frames come first, then what else is no body, then one frame of DATA of each stream
     /// in turn: so whatever is urgent waits for one frame at most, and a stream whose reader is
     /// slow holds up no other.
-    package mutating func next() -> PeerSending {
+    package mutating func nextOutput() -> PeerOutput {
         if state == .ended { return .close }
         if let frame = urgent.takeFirst() ?? control.takeFirst() { return .control(frame) }
         switch state {
-        case .greeting: return .nothing
+        case .awaitingHello: return .idle
         case .open: return nextData()
-        case .leaving, .ended:
+        case .closing, .ended:
             state = .ended
             return .close
         }
     }
 
-    private mutating func nextData() -> PeerSending {
+    private mutating func nextData() -> PeerOutput {
         let bytesMax = min(PeerProtocol.dataBytesMax, Int(peerLimits.dataBytesMax))
-        while let stream = line.takeFirst() {
-            guard let place = answering.index(forKey: stream) else { continue }
-            answering.values[place].isInLine = false
-            let count = answering.values[place].takeTurn(bytesMax: bytesMax)
-            lineUp(stream)
-            finish(stream)
-            return .data(PeerFrameHead(.data, stream: stream, payloadBytes: count))
+        while let stream = readyStreams.takeFirst() {
+            guard let place = inboundQueries.index(forKey: stream) else { continue }
+            inboundQueries.values[place].isScheduled = false
+            let count = inboundQueries.values[place].takeSendableBytes(bytesMax: bytesMax)
+            schedule(stream)
+            finishIfComplete(stream)
+            return .data(PeerFrameHeader(.data, stream: stream, payloadBytes: count))
         }
-        return .nothing
+        return .idle
     }
 }

@@ -1,19 +1,19 @@
 /// One connection between two nodes: what may come and go on it, in which order, and how much of
 /// it; see <doc:PeerProtocol>.
 ///
-/// The shell moves the bytes. Of what arrives it reads a head (``PeerFrameHead``), then tells of
+/// The shell moves the bytes. Of what arrives it reads a head (``PeerFrameHeader``), then tells of
 /// DATA at once (``dataArrived(_:)``) and of any other frame when its payload is whole
 /// (``frameArrived(_:payload:now:)``). Of what is to go it asks with ``next()`` for as long as it
 /// has room, writes what it is given in that order, and asks again after each call that may have
 /// changed something. After a fault or ``close(_:)`` it sends what ``next()`` gives up to
-/// ``PeerSending/close``, and when the connection is gone it says ``connectionEnded()``, whoever
+/// ``PeerOutput/close``, and when the connection is gone it says ``connectionEnded()``, whoever
 /// ended it.
 ///
 /// Streams that the dialling side opens have odd numbers, those of the other side even ones, rising
 /// and never used again.
 package struct PeerLink: Sendable {
     package let side: Side
-    package internal(set) var state = State.greeting
+    package internal(set) var state = State.awaitingHello
     /// Why this side ended the connection, if the peer broke a rule.
     package internal(set) var fault: PeerFault?
     /// Frames of unknown kinds that were skipped.
@@ -24,25 +24,25 @@ package struct PeerLink: Sendable {
     /// Of the peer; the least until its HELLO came.
     var peerLimits = LinkLimits.least
 
-    var asked: [UInt32: AskedStream] = [:]
-    var answering: [UInt32: AnsweringStream] = [:]
+    var outboundQueries: [UInt32: OutboundQuery] = [:]
+    var inboundQueries: [UInt32: InboundQuery] = [:]
     /// The next stream that this side opens; above ``lastStream`` when all were used.
     var nextStream: UInt64
     /// No stream that this side opens has a higher number.
     let lastStream: UInt32
     /// The last stream that the peer opened; 0 before the first.
     var lastPeerStream: UInt32 = 0
-    var allowance = IdleAllowance()
-    var invalidations = InvalidationReader()
+    var floodLimiter = FrameFloodLimiter()
+    var invalidationDecoder = InvalidationMessageDecoder()
     /// The digest of the members and the set that the peer was told last.
-    var toldCompany: UInt64?
+    var sentMembershipDigest: UInt64?
 
     /// HELLO, gossip and grants: sent before everything else.
     var urgent = FrameQueue()
     /// Questions, answers, the ends of streams, and what else is no body: sent before bodies.
     var control = FrameQueue()
     /// Streams with something to send, each once: those that ended since are passed over.
-    var line = LinkQueue<UInt32>()
+    var readyStreams = FIFOQueue<UInt32>()
 
     /// Which side of the connection this is.
     package enum Side: Hashable, Sendable {
@@ -53,12 +53,12 @@ package struct PeerLink: Sendable {
     /// What may be done with the connection.
     package enum State: Hashable, Sendable {
         /// HELLO was said and not yet heard: nothing else is sent. Leads to any other.
-        case greeting
+        case awaitingHello
         /// Everything may come and go, in this version. Leads to ``leaving`` and ``ended``.
         case open(version: UInt16)
         /// GOODBYE waits to be sent behind what waits already; what comes is not looked at. Leads
         /// to ``ended``.
-        case leaving
+        case closing
         /// Nothing comes or goes any more.
         case ended
     }
@@ -66,12 +66,12 @@ package struct PeerLink: Sendable {
     /// The most bytes of frames that wait, above which nothing is taken that can be refused.
     package static let queueBytesMax = 1 << 20
     /// The most bytes of frames that wait, above which the peer counts as not reading.
-    package static let queueBytesEnd = 4 << 20
+    package static let queueBytesLimit = 4 << 20
     /// Above so many bytes that wait FETCHING is not said: it would tell nothing new.
-    static let queueBytesBusy = 64 << 10
+    static let queueBytesCongested = 64 << 10
 
     /// When so few questions are left another connection is to be opened.
-    package static let questionsReserve: UInt64 = 1 << 20
+    package static let queriesReserve: UInt64 = 1 << 20
     /// It is said again after so many questions.
     package static let reserveStep: UInt64 = 1 << 16
 
@@ -87,21 +87,21 @@ package struct PeerLink: Sendable {
     }
 
     /// So many questions can still be asked on this connection.
-    package var questionsLeft: UInt64 {
+    package var queriesRemaining: UInt64 {
         let end = UInt64(lastStream) + 1
         return nextStream < end ? (end - nextStream + 1) / 2 : 0
     }
 
     /// True if it is time to open another connection; now and then, from the question on with which
     /// the reserve is begun.
-    package var isWearingOut: Bool {
-        questionsLeft <= Self.questionsReserve && questionsLeft % Self.reserveStep == 0
+    package var isNearlyExhausted: Bool {
+        queriesRemaining <= Self.queriesReserve && queriesRemaining % Self.reserveStep == 0
     }
 
     /// Questions of this side that are open, those that were cancelled and not yet ended included.
-    package var askedCount: Int { asked.count }
+    package var outboundQueryCount: Int { outboundQueries.count }
     /// Questions of the peer that are open.
-    package var answeringCount: Int { answering.count }
+    package var inboundQueryCount: Int { inboundQueries.count }
     /// Bytes of frames that wait to be sent; bodies are not counted.
     package var queuedBytes: Int { urgent.bytesCount + control.bytesCount }
 
@@ -114,27 +114,30 @@ package struct PeerLink: Sendable {
     ///
     /// Nothing if it ends already.
     package mutating func close(_ goodbye: Goodbye) {
-        guard isOpen || state == .greeting else { return }
+        guard isOpen || state == .awaitingHello else { return }
         control.append(goodbye.frame)
-        state = .leaving
+        state = .closing
     }
 
     /// The connection is gone: every question of either side that is open is told of, in the order
     /// of their numbers, and is open no more.
     package mutating func connectionEnded() -> [PeerEvent] {
         var events: [PeerEvent] = []
-        for stream in asked.keys.sorted() {
-            guard let question = asked[stream], !question.isCancelled else { continue }
-            let isHeld = question.state != .waiting
+        for stream in outboundQueries.keys.sorted() {
+            guard let question = outboundQueries[stream], !question.isCancelled else { continue }
+            let isHeld = question.state != .awaitingReply
             events.append(
-                .lost(stream: stream, receivedBytes: isHeld ? question.received : nil))
+                .connectionLost(
+                    stream: stream, receivedBytes: isHeld ? question.receivedBytes : nil))
         }
-        for stream in answering.keys.sorted() { events.append(.cancelled(stream: stream)) }
-        asked.removeAll()
-        answering.removeAll()
+        for stream in inboundQueries.keys.sorted() {
+            events.append(.queryCancelled(stream: stream))
+        }
+        outboundQueries.removeAll()
+        inboundQueries.removeAll()
         urgent.removeAll()
         control.removeAll()
-        line.removeAll()
+        readyStreams.removeAll()
         state = .ended
         return events
     }
@@ -144,9 +147,9 @@ package struct PeerLink: Sendable {
         guard self.fault == nil, state != .ended else { return }
         self.fault = fault
         // Before the peer's HELLO nothing but this side's is urgent, and it may still have to go.
-        if state != .greeting { urgent.removeAll() }
+        if state != .awaitingHello { urgent.removeAll() }
         control.removeAll()
         control.append(fault.goodbye.frame)
-        state = .leaving
+        state = .closing
     }
 }

@@ -10,7 +10,7 @@ package struct PeerOffer: Hashable, Sendable {
     /// How often it was used, of late.
     package var touches: UInt32
     /// It was just fetched: who holds one that is older wants it, too.
-    package var isNew: Bool
+    package var isJustFetched: Bool
     /// Whole minutes since its last use.
     package var idleMinutes: UInt16
 
@@ -21,24 +21,24 @@ package struct PeerOffer: Hashable, Sendable {
         self.digest = digest
         self.size = size
         self.touches = touches
-        self.isNew = isNew
+        self.isJustFetched = isNew
     }
 }
 
-extension PeerOffer: Batched {
+extension PeerOffer: BatchElement {
     package static let kind = PeerFrameKind.offer
     package static let countMax = PeerProtocol.offersMax
     package static let limit = PeerLimit.offers
     package static let bytesCount = 32
 
     /// Of the flags; the others mean nothing yet.
-    private static let new: UInt16 = 1 << 0
+    private static let justFetchedFlag: UInt16 = 1 << 0
 
     package init(_ bytes: Span<UInt8>, at offset: Int) {
         self.init(
             digest: bytes.digest(at: offset), size: bytes.little64(at: offset + 16),
             touches: bytes.little32(at: offset + 24),
-            isNew: bytes.little16(at: offset + 28) & Self.new != 0,
+            isNew: bytes.little16(at: offset + 28) & Self.justFetchedFlag != 0,
             idleMinutes: bytes.little16(at: offset + 30))
     }
 
@@ -46,7 +46,7 @@ extension PeerOffer: Batched {
         writer.put(digest)
         writer.put(size)
         writer.put(touches)
-        writer.put(isNew ? Self.new : 0)
+        writer.put(isJustFetched ? Self.justFetchedFlag : 0)
         writer.put(idleMinutes)
     }
 }

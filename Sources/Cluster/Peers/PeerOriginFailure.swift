@@ -50,7 +50,7 @@ package struct PeerOriginFailure: Hashable, Sendable {
     private static let fixedBytes = 6
     private static let staleFlag: UInt8 = 1
 
-    func frame(stream: UInt32) throws(SendRefusal) -> [UInt8] {
+    func frame(stream: UInt32) throws(SendError) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.put(status)
         writer.put(cause.rawValue)
@@ -61,12 +61,12 @@ package struct PeerOriginFailure: Hashable, Sendable {
     }
 
     init(payload: Span<UInt8>) throws(PeerFault) {
-        var structure = try PeerStructure(payload, fixedBytes: Self.fixedBytes, in: .originFailed)
+        var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .originFailed)
         self.init(
             status: payload.little16(at: 2), cause: Cause(rawValue: payload[4]),
             mayServeStale: payload[5] & Self.staleFlag != 0)
         while let field = try structure.next(payload) {
-            if field.tag == Tag.text { text = payload.text(field.range) }
+            if field.tag == Tag.text { text = payload.peerText(field.range) }
         }
     }
 }

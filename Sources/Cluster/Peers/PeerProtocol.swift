@@ -27,13 +27,13 @@ package enum PeerProtocol {
     /// The most bytes of the tracestate that goes with a question.
     package static let traceStateBytesMax = 512
     /// The most stream positions in a question.
-    package static let positionsMax = 256
+    package static let queryPositionsMax = 256
     /// The most bytes of all invalidations in a question.
     package static let invalidationBytesMax = 4 << 10
     /// The most positions of a kind in one message about invalidations, of however many frames.
-    package static let knowledgeMax = 8_192
+    package static let messagePositionsMax = 8_192
     /// The most members that a confirmation names.
-    package static let companyMax = 1_024
+    package static let confirmationMembersMax = 1_024
     /// The most ranges of records that are asked for, or answered for, at once.
     package static let rangesMax = 512
     /// The most tags of an entry.
@@ -46,10 +46,10 @@ package enum PeerProtocol {
     package static let textBytesMax = 256
 
     /// Stands for a wall time that is not known.
-    static let noTime = Int64.min
+    static let unknownTime = Int64.min
 
     /// The newest version in both ranges; nil if there is none.
-    package static func common(
+    package static func commonVersion(
         _ own: ClosedRange<UInt16>, _ theirs: ClosedRange<UInt16>
     ) -> UInt16? {
         let newest = min(own.upperBound, theirs.upperBound)
@@ -64,13 +64,13 @@ package enum PeerLimit: Hashable, Sendable {
     case key
     case request
     case entityTag
-    case cause
+    case requestTrace
     case positions
     case invalidations
     case tags
     case touches
     case offers
-    case company
+    case confirmationMembers
     case ranges
     /// Of one field.
     case list

@@ -1,7 +1,7 @@
 package import Ground
 
 /// What one node asks another about one entry; see "ASK" in <doc:PeerProtocol>.
-package struct PeerQuestion: Hashable, Sendable {
+package struct PeerQuery: Hashable, Sendable {
     package var kind: Kind
     /// Names the entry.
     package var name: EntryName
@@ -15,15 +15,15 @@ package struct PeerQuestion: Hashable, Sendable {
     /// What the owner is told of the request; not looked into here.
     package var request: [UInt8]
     /// What the asker has of streams of invalidations, as far as this connection was not told.
-    package var knowledge: [StreamPosition]
+    package var positions: [StreamPosition]
     /// Records of invalidations that this connection was not told.
     package var invalidations: [[UInt8]]
     /// The request for whose sake it is asked; empty if there is none.
-    package var cause = Cause()
+    package var trace = RequestTrace()
 
     /// What a request is called, in the forms of the fields of HTTP that say so; not looked into
     /// here.
-    package struct Cause: Hashable, Sendable {
+    package struct RequestTrace: Hashable, Sendable {
         /// X-Request-Id.
         package var requestID: [UInt8]
         /// traceparent, with the asker as the parent.
@@ -65,24 +65,24 @@ package struct PeerQuestion: Hashable, Sendable {
         self.negotiation = negotiation
         self.entityTag = entityTag
         self.request = request
-        self.knowledge = knowledge
+        self.positions = knowledge
         self.invalidations = invalidations
     }
 
     /// The limit that it passes; nil if none.
-    private var limitPassed: PeerLimit? {
+    private var exceededLimit: PeerLimit? {
         if key.count > PeerProtocol.keyBytesMax { return .key }
         if request.count > PeerProtocol.requestBytesMax { return .request }
         if entityTag.count > PeerProtocol.entityTagBytesMax { return .entityTag }
-        if cause.isTooLong { return .cause }
-        if knowledge.count > PeerProtocol.positionsMax { return .positions }
+        if trace.isTooLong { return .requestTrace }
+        if positions.count > PeerProtocol.queryPositionsMax { return .positions }
         // The head of a field costs an empty record, too.
-        let bytes = invalidations.reduce(0) { $0 + $1.count + PeerStructure.fieldHeadBytes }
+        let bytes = invalidations.reduce(0) { $0 + $1.count + StructureReader.fieldHeaderBytes }
         return bytes > PeerProtocol.invalidationBytesMax ? .invalidations : nil
     }
 }
 
-extension PeerQuestion {
+extension PeerQuery {
     private enum Tag {
         static let key: UInt16 = 1
         static let request: UInt16 = 2
@@ -98,9 +98,9 @@ extension PeerQuestion {
 
     /// The frame that opens `stream`.
     ///
-    /// - Throws: ``SendRefusal/tooLong(_:)``.
-    package func frame(stream: UInt32) throws(SendRefusal) -> [UInt8] {
-        if let limitPassed { throw .tooLong(limitPassed) }
+    /// - Throws: ``SendError/tooLong(_:)``.
+    package func frame(stream: UInt32) throws(SendError) -> [UInt8] {
+        if let exceededLimit { throw .tooLong(exceededLimit) }
         var writer = StructureWriter.payload
         writer.put(kind.rawValue)
         writer.put(negotiation.rawValue)
@@ -111,22 +111,22 @@ extension PeerQuestion {
         writer.putField(Tag.key, unlessEmpty: key)
         writer.putField(Tag.request, unlessEmpty: request)
         writer.putField(Tag.entityTag, unlessEmpty: entityTag)
-        writer.putFields(Tag.position, knowledge)
+        writer.putFields(Tag.position, positions)
         for record in invalidations { writer.putField(Tag.invalidation, record) }
-        writer.putField(Tag.requestID, unlessEmpty: cause.requestID)
-        writer.putField(Tag.traceParent, unlessEmpty: cause.traceParent)
-        writer.putField(Tag.traceState, unlessEmpty: cause.traceState)
-        return try writer.frame(.ask, stream: stream)
+        writer.putField(Tag.requestID, unlessEmpty: trace.requestID)
+        writer.putField(Tag.traceParent, unlessEmpty: trace.traceParent)
+        writer.putField(Tag.traceState, unlessEmpty: trace.traceState)
+        return try writer.frame(.query, stream: stream)
     }
 
     /// The question in `payload`; nil if it is of a kind that this version does not know: then the
     /// asker is told to fetch for itself.
     ///
     /// - Throws: ``PeerFault/truncated(_:)``, or ``PeerFault/tooLong(_:)``.
-    package static func read(payload: Span<UInt8>) throws(PeerFault) -> PeerQuestion? {
-        var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: .ask)
+    package static func read(payload: Span<UInt8>) throws(PeerFault) -> PeerQuery? {
+        var structure = try StructureReader(payload, fixedBytes: fixedBytes, in: .query)
         guard let kind = Kind(rawValue: payload[2]) else { return nil }
-        var question = PeerQuestion(
+        var question = PeerQuery(
             kind, name: EntryName(payload, at: 20), key: [],
             negotiation: Negotiation(rawValue: payload[3]))
         while let field = try structure.next(payload) {
@@ -134,15 +134,16 @@ extension PeerQuestion {
             case Tag.key: question.key = payload.copy(field.range)
             case Tag.request: question.request = payload.copy(field.range)
             case Tag.entityTag: question.entityTag = payload.copy(field.range)
-            case Tag.position: question.knowledge.append(try structure.fixed(payload, field))
+            case Tag.position:
+                question.positions.append(try structure.fixedSizeValue(payload, field))
             case Tag.invalidation: question.invalidations.append(payload.copy(field.range))
-            case Tag.requestID: question.cause.requestID = payload.copy(field.range)
-            case Tag.traceParent: question.cause.traceParent = payload.copy(field.range)
-            case Tag.traceState: question.cause.traceState = payload.copy(field.range)
+            case Tag.requestID: question.trace.requestID = payload.copy(field.range)
+            case Tag.traceParent: question.trace.traceParent = payload.copy(field.range)
+            case Tag.traceState: question.trace.traceState = payload.copy(field.range)
             default: continue
             }
         }
-        if let limit = question.limitPassed { throw .tooLong(limit) }
+        if let limit = question.exceededLimit { throw .tooLong(limit) }
         return question
     }
 }

@@ -5,7 +5,7 @@ import Ground
 ///
 /// A fixed part that is longer than known is skipped to its end, and so is a field whose tag is not
 /// known. Holds places in the bytes, which are given to every call.
-struct PeerStructure {
+struct StructureReader {
     /// One field: its tag, and where its value lies.
     struct Field {
         let tag: UInt16
@@ -17,7 +17,7 @@ struct PeerStructure {
     private var position: Int
 
     /// Size of what stands before a field's value.
-    static let fieldHeadBytes = 4
+    static let fieldHeaderBytes = 4
 
     /// The structure that is the whole of `bytes`, whose fixed part has at least `fixedBytes`.
     init(
@@ -32,7 +32,7 @@ struct PeerStructure {
     /// The next field; nil after the last.
     mutating func next(_ bytes: Span<UInt8>) throws(PeerFault) -> Field? {
         guard position < bytes.count else { return nil }
-        let start = position + Self.fieldHeadBytes
+        let start = position + Self.fieldHeaderBytes
         guard start <= bytes.count else { throw .truncated(kind) }
         let end = start + Int(bytes.little16(at: position + 2))
         guard end <= bytes.count else { throw .truncated(kind) }
@@ -56,8 +56,8 @@ extension Span<UInt8> {
         EntryDigest(first: little64(at: offset), second: little64(at: offset + 8))
     }
 
-    func stamp(at offset: Int) -> Stamp {
-        Stamp(epoch: little64(at: offset), count: little64(at: offset + 8))
+    func invalidationVersion(at offset: Int) -> InvalidationVersion {
+        InvalidationVersion(epoch: little64(at: offset), count: little64(at: offset + 8))
     }
 
     func process(at offset: Int) -> ProcessID {
@@ -66,7 +66,7 @@ extension Span<UInt8> {
 
     /// The text in `range`, at most ``PeerProtocol/textBytesMax`` of it; what is not UTF-8 is
     /// replaced.
-    func text(_ range: Range<Int>) -> String {
+    func peerText(_ range: Range<Int>) -> String {
         let end = Swift.min(range.upperBound, range.lowerBound + PeerProtocol.textBytesMax)
         return String(decoding: copy(range.lowerBound..<end), as: UTF8.self)
     }

@@ -34,7 +34,7 @@ package struct StreamEnd: Hashable, Sendable {
     ///
     /// - Throws: ``PeerFault/truncated(_:)``.
     package init(payload: Span<UInt8>) throws(PeerFault) {
-        var structure = try PeerStructure(payload, fixedBytes: Self.fixedBytes, in: .end)
+        var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .end)
         self.init(size: payload.little64(at: 4))
         while let field = try structure.next(payload) {
             guard field.tag == Self.trailersTag else { continue }
@@ -59,7 +59,7 @@ package enum StreamReset {
         /// The asker wants it no more; also the answer to that.
         package static let cancelled = Code(rawValue: 1)
         /// What the answerer reads from ended before the body was whole.
-        package static let broken = Code(rawValue: 2)
+        package static let incompleteBody = Code(rawValue: 2)
         /// The body is longer than the answerer hands on.
         package static let tooLarge = Code(rawValue: 3)
         /// The entry was invalidated while it was sent.
@@ -67,7 +67,7 @@ package enum StreamReset {
         /// The answerer has too much to do.
         package static let overloaded = Code(rawValue: 5)
         /// The reader takes the bytes too slowly.
-        package static let stalled = Code(rawValue: 6)
+        package static let slowReader = Code(rawValue: 6)
     }
 
     /// The frame.
@@ -82,7 +82,7 @@ package enum StreamReset {
     ///
     /// - Throws: ``PeerFault/truncated(_:)``.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> Code {
-        try PeerStructure.check(payload, fixedBytes: fixedBytes, in: .reset)
+        try StructureReader.validate(payload, fixedBytes: fixedBytes, in: .reset)
         return Code(rawValue: payload.little16(at: 2))
     }
 }
@@ -104,19 +104,19 @@ package enum StreamCredit {
     ///
     /// - Throws: ``PeerFault/truncated(_:)``, or ``PeerFault/empty(_:)`` for none.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> UInt32 {
-        try PeerStructure.check(payload, fixedBytes: fixedBytes, in: .credit)
+        try StructureReader.validate(payload, fixedBytes: fixedBytes, in: .credit)
         let count = payload.little32(at: 4)
-        guard count > 0 else { throw .empty(.credit) }
+        guard count > 0 else { throw .emptyFrame(.credit) }
         return count
     }
 }
 
-extension PeerStructure {
+extension StructureReader {
     /// Throws unless `payload` is a structure, of whose fields none is known.
-    static func check(
+    static func validate(
         _ payload: Span<UInt8>, fixedBytes: Int, in kind: PeerFrameKind
     ) throws(PeerFault) {
-        var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: kind)
+        var structure = try StructureReader(payload, fixedBytes: fixedBytes, in: kind)
         while try structure.next(payload) != nil {}
     }
 }

@@ -20,7 +20,7 @@ package struct StructureWriter {
 
     /// Begins the payload of a frame.
     static var payload: StructureWriter {
-        StructureWriter(behind: PeerFrameHead.bytesCount)
+        StructureWriter(behind: PeerFrameHeader.bytesCount)
     }
 
     mutating func put(_ number: UInt8) { bytes.append(number) }
@@ -41,9 +41,9 @@ package struct StructureWriter {
         put(process.high)
     }
 
-    mutating func put(_ stamp: Stamp) {
-        put(stamp.epoch)
-        put(stamp.count)
+    mutating func put(_ version: InvalidationVersion) {
+        put(version.epoch)
+        put(version.count)
     }
 
     /// What was put so far is the fixed part; fields follow.
@@ -76,13 +76,13 @@ package struct StructureWriter {
 
     /// The whole frame.
     ///
-    /// - Throws: ``SendRefusal/tooLong(_:)`` if it is longer than a frame may be.
+    /// - Throws: ``SendError/tooLong(_:)`` if it is longer than a frame may be.
     consuming func frame(
         _ kind: PeerFrameKind, stream: UInt32 = 0
-    ) throws(SendRefusal) -> [UInt8] {
+    ) throws(SendError) -> [UInt8] {
         let count = payloadBytes
         guard !isTooLong, count <= kind.payloadBytesMax else { throw .tooLong(.payload) }
-        let head = PeerFrameHead(kind, stream: stream, payloadBytes: count).bytes
+        let head = PeerFrameHeader(kind, stream: stream, payloadBytes: count).bytes
         for index in head.indices { bytes[index] = head[index] }
         return bytes
     }

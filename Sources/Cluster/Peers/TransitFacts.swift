@@ -2,7 +2,7 @@ package import Ground
 
 /// The facts of an entry on their way from node to node: instants are lengths of time up to the
 /// moment of sending, for the two ends have no clock in common.
-package struct TransitFacts: Hashable, Sendable {
+package struct PeerEntryFacts: Hashable, Sendable {
     /// Length of the body in bytes; nil while it is being fetched and the origin has not said.
     package var size: UInt64?
     /// How old the answer is; negative if it was born later than it was sent.
@@ -33,9 +33,9 @@ package struct TransitFacts: Hashable, Sendable {
     ///
     /// Ages are rounded up and what is left is rounded down to milliseconds: nothing is younger or
     /// fresher on the other side.
-    package init(_ facts: EntryFacts, size: UInt64?, now: Instant) {
+    package init(_ facts: EntryMetadata, size: UInt64?, now: Instant) {
         self.size = size
-        ageMilliseconds = -(facts.bornAt - now).millisecondsDown
+        ageMilliseconds = -(facts.generatedAt - now).millisecondsDown
         let validated = -(facts.validatedAt - now).millisecondsDown
         validatedMilliseconds = validated < 0 ? .max : UInt32(clamping: validated)
         freshMilliseconds = (facts.freshUntil - now).millisecondsDown
@@ -52,11 +52,11 @@ package struct TransitFacts: Hashable, Sendable {
     ///
     /// `asked` is when the question was made: what was validated before the answer was sent is held
     /// for as old as if it had been sent then.
-    package func facts(at now: Instant, asked: Instant) -> EntryFacts {
-        EntryFacts(
+    package func entryFacts(at now: Instant, requestedAt: Instant) -> EntryMetadata {
+        EntryMetadata(
             size: size ?? 0, bornAt: now - .milliseconds(ageMilliseconds),
             validatedAt: validatedMilliseconds == .max
-                ? .distantPast : asked - .milliseconds(Int64(validatedMilliseconds)),
+                ? .distantPast : requestedAt - .milliseconds(Int64(validatedMilliseconds)),
             freshUntil: now + .milliseconds(freshMilliseconds), flags: flags,
             staleWhileRevalidateSeconds: staleWhileRevalidateSeconds,
             staleIfErrorSeconds: staleIfErrorSeconds, lastModified: lastModified, date: date,
@@ -70,7 +70,7 @@ package struct TransitFacts: Hashable, Sendable {
         self.size = size == Self.unknownSize ? nil : size
         ageMilliseconds = bytes.littleSigned64(at: offset + 8)
         freshMilliseconds = bytes.littleSigned64(at: offset + 16)
-        lastModified = modified == PeerProtocol.noTime ? nil : WallTime(clamping: modified)
+        lastModified = modified == PeerProtocol.unknownTime ? nil : WallTime(clamping: modified)
         date = WallTime(clamping: bytes.littleSigned64(at: offset + 32))
         staleWhileRevalidateSeconds = bytes.little32(at: offset + 40)
         staleIfErrorSeconds = bytes.little32(at: offset + 44)
@@ -84,7 +84,7 @@ package struct TransitFacts: Hashable, Sendable {
         writer.put(size ?? Self.unknownSize)
         writer.put(ageMilliseconds)
         writer.put(freshMilliseconds)
-        writer.put(lastModified?.seconds ?? PeerProtocol.noTime)
+        writer.put(lastModified?.seconds ?? PeerProtocol.unknownTime)
         writer.put(date.seconds)
         writer.put(staleWhileRevalidateSeconds)
         writer.put(staleIfErrorSeconds)

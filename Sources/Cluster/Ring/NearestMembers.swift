@@ -9,10 +9,10 @@ struct NearestMembers {
 
     /// The nearest of all whose `distances` these are, by id.
     @inline(__always)
-    init(of distances: [SlotDistance], to slot: SlotWord, _ logarithm: BinaryLogarithm) {
+    init(of distances: [SlotDistance], to slot: SlotHashWord, _ logarithm: BinaryLogarithm) {
         for index in distances.indices {
             let distance = distances[index].distance(to: slot, logarithm)
-            offer(UInt16(truncatingIfNeeded: index), at: distance)
+            insert(UInt16(truncatingIfNeeded: index), at: distance)
         }
     }
 
@@ -20,9 +20,9 @@ struct NearestMembers {
     subscript(place: Int) -> UInt16 { indices[place] }
 
     @inline(__always)
-    private mutating func offer(_ member: UInt16, at distance: UInt64) {
-        var place = Ring.listMax &- 1
-        if count < Ring.listMax {
+    private mutating func insert(_ member: UInt16, at distance: UInt64) {
+        var place = Ring.ownersPerSlotMax &- 1
+        if count < Ring.ownersPerSlotMax {
             place = count
             count &+= 1
         } else if distance >= distances[place] {

@@ -35,27 +35,28 @@ extension Ring {
         let added = UInt16(truncatingIfNeeded: index)
         let distances = members.map { SlotDistance(of: $0) }
         let logarithm = BinaryLogarithm.table
-        let count = min(members.count, Self.listMax)
+        let count = min(members.count, Self.ownersPerSlotMax)
         var lists = [UInt16](repeating: 0, count: RingSlot.count * count)
         for number in 0..<RingSlot.count {
-            let slot = SlotWord(UInt32(truncatingIfNeeded: number))
+            let slot = SlotHashWord(UInt32(truncatingIfNeeded: number))
             let distance = distances[index].distance(to: slot, logarithm)
-            let (source, target) = (number &* listCount, number &* count)
-            var place = listCount
+            let (source, target) = (number &* ownersPerSlot, number &* count)
+            var place = ownersPerSlot
             while place > 0 {
-                let other = Self.skipping(added, self.lists[source &+ place &- 1])
+                let other = Self.shiftedIndex(added, self.ownerIndices[source &+ place &- 1])
                 let theirs = distances[Int(other)].distance(to: slot, logarithm)
                 guard distance < theirs || distance == theirs && added < other else { break }
                 place &-= 1
             }
             for position in 0..<min(place, count) {
-                lists[target &+ position] = Self.skipping(added, self.lists[source &+ position])
+                lists[target &+ position] = Self.shiftedIndex(
+                    added, self.ownerIndices[source &+ position])
             }
             guard place < count else { continue }
             lists[target &+ place] = added
             for position in place &+ 1..<count {
                 lists[target &+ position] =
-                    Self.skipping(added, self.lists[source &+ position &- 1])
+                    Self.shiftedIndex(added, self.ownerIndices[source &+ position &- 1])
             }
         }
         return Ring(sorted: members, lists: lists)
@@ -72,20 +73,22 @@ extension Ring {
         let removed = UInt16(truncatingIfNeeded: index)
         let distances = members.map { SlotDistance(of: $0) }
         let logarithm = BinaryLogarithm.table
-        let count = min(members.count, Self.listMax)
+        let count = min(members.count, Self.ownersPerSlotMax)
         var lists = [UInt16](repeating: 0, count: RingSlot.count * count)
         for number in 0..<RingSlot.count {
-            let (source, target) = (number &* listCount, number &* count)
+            let (source, target) = (number &* ownersPerSlot, number &* count)
             var place = 0
-            while place < listCount, self.lists[source &+ place] != removed { place &+= 1 }
-            if place < listCount, count == listCount {
-                let slot = SlotWord(UInt32(truncatingIfNeeded: number))
+            while place < ownersPerSlot, self.ownerIndices[source &+ place] != removed {
+                place &+= 1
+            }
+            if place < ownersPerSlot, count == ownersPerSlot {
+                let slot = SlotHashWord(UInt32(truncatingIfNeeded: number))
                 let nearest = NearestMembers(of: distances, to: slot, logarithm)
                 for position in 0..<count { lists[target &+ position] = nearest[position] }
                 continue
             }
             for position in 0..<count {
-                let other = self.lists[source &+ position &+ (position < place ? 0 : 1)]
+                let other = self.ownerIndices[source &+ position &+ (position < place ? 0 : 1)]
                 lists[target &+ position] = other > removed ? other &- 1 : other
             }
         }
@@ -94,7 +97,7 @@ extension Ring {
 
     /// `member`'s index after one was inserted at `added`.
     @inline(__always)
-    private static func skipping(_ added: UInt16, _ member: UInt16) -> UInt16 {
+    private static func shiftedIndex(_ added: UInt16, _ member: UInt16) -> UInt16 {
         member < added ? member : member &+ 1
     }
 }

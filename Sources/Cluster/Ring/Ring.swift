@@ -9,18 +9,18 @@ package final class Ring: Sendable {
     /// By id.
     package let members: [RingMember]
     /// Number of owners in each slot's list: that of the members, but at most ``listMax``.
-    package let listCount: Int
+    package let ownersPerSlot: Int
     /// At member: the slots that it owns first.
     package let slotsOwned: [Int]
     /// Slot by slot its ``listCount`` nearest members, as indices, the nearest first.
-    let lists: [UInt16]
+    let ownerIndices: [UInt16]
 
     /// The most members of a cluster.
     package static let membersMax = 256
     /// The most members that a ring can be computed for: studies look further than clusters grow.
     package static let computableMax = 4_096
     /// The longest list: 2 owners, 3 nodes to look back at, and 3 for those that are not reached.
-    package static let listMax = 8
+    package static let ownersPerSlotMax = 8
 
     /// The ring of `members`, of different ids, in any order.
     ///
@@ -28,11 +28,11 @@ package final class Ring: Sendable {
     package convenience init(members: [RingMember]) {
         let members = members.sorted { $0.id < $1.id }
         let distances = members.map { SlotDistance(of: $0) }
-        let listCount = min(members.count, Self.listMax)
+        let listCount = min(members.count, Self.ownersPerSlotMax)
         let logarithm = BinaryLogarithm.table
         var lists = [UInt16](repeating: 0, count: RingSlot.count * listCount)
         for number in 0..<(listCount == 0 ? 0 : RingSlot.count) {
-            let slot = SlotWord(UInt32(truncatingIfNeeded: number))
+            let slot = SlotHashWord(UInt32(truncatingIfNeeded: number))
             let nearest = NearestMembers(of: distances, to: slot, logarithm)
             let start = number &* listCount
             for place in 0..<listCount { lists[start &+ place] = nearest[place] }
@@ -46,10 +46,10 @@ package final class Ring: Sendable {
             zip(members, members.dropFirst()).allSatisfy { $0.id < $1.id },
             "a node that is twice on the ring")
         self.members = members
-        self.lists = lists
-        listCount = min(members.count, Self.listMax)
+        self.ownerIndices = lists
+        ownersPerSlot = min(members.count, Self.ownersPerSlotMax)
         var slotsOwned = Array(repeating: 0, count: members.count)
-        for index in stride(from: 0, to: lists.count, by: max(listCount, 1)) {
+        for index in stride(from: 0, to: lists.count, by: max(ownersPerSlot, 1)) {
             slotsOwned[Int(lists[index])] += 1
         }
         self.slotsOwned = slotsOwned
@@ -62,7 +62,7 @@ package final class Ring: Sendable {
 
     /// Who owns `slot`.
     package func owners(of slot: RingSlot) -> Owners {
-        Owners(ring: self, start: Int(slot.number) * listCount)
+        Owners(ring: self, start: Int(slot.number) * ownersPerSlot)
     }
 
     /// The members of a slot in order of preference: the first owns it, the second is the first's
@@ -75,8 +75,8 @@ package final class Ring: Sendable {
         fileprivate let start: Int
 
         package var startIndex: Int { 0 }
-        package var endIndex: Int { ring.listCount }
-        package var count: Int { ring.listCount }
+        package var endIndex: Int { ring.ownersPerSlot }
+        package var count: Int { ring.ownersPerSlot }
 
         package subscript(position: Int) -> NodeID {
             ring.members[memberIndex(at: position)].id
@@ -85,7 +85,7 @@ package final class Ring: Sendable {
         /// Where in ``Ring/members`` the owner at `position` stands.
         package func memberIndex(at position: Int) -> Int {
             precondition(0..<count ~= position, "position \(position) of \(count)")
-            return Int(ring.lists[start + position])
+            return Int(ring.ownerIndices[start + position])
         }
     }
 }
@@ -93,6 +93,6 @@ package final class Ring: Sendable {
 extension Ring: Equatable {
     /// True if all lists are the same, and the weights.
     package static func == (left: Ring, right: Ring) -> Bool {
-        left.members == right.members && left.lists == right.lists
+        left.members == right.members && left.ownerIndices == right.ownerIndices
     }
 }

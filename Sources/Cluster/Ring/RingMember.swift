@@ -6,7 +6,7 @@ package struct RingMember: Hashable, Sendable {
     /// 1 to 65,535: the member's slots are to all slots as its weight to the sum of weights.
     package let weight: UInt16
 
-    package init(_ id: NodeID, weight: UInt16 = Member.usualWeight) {
+    package init(_ id: NodeID, weight: UInt16 = Member.defaultWeight) {
         self.id = id
         self.weight = max(1, weight)
     }
@@ -20,7 +20,7 @@ package struct RingMember: Hashable, Sendable {
     package static func owners(
         among records: [MemberRecord], weightMax: UInt16 = .max
     ) -> [RingMember] {
-        let owning = records.filter(\.owns).map(\.member).sorted { $0.id < $1.id }
+        let owning = records.filter(\.isRingMember).map(\.member).sorted { $0.id < $1.id }
         return owning.prefix(Ring.membersMax).map {
             RingMember($0.id, weight: min($0.weight, weightMax))
         }
@@ -32,7 +32,7 @@ extension MemberRecord {
     ///
     /// One that is suspected stays there: most suspicions are withdrawn, and each change moves
     /// slots.
-    package var owns: Bool {
+    package var isRingMember: Bool {
         switch state {
         case .alive, .suspected:
             member.role.contains(.isCaughtUp) && !member.role.contains(.isDraining)

@@ -17,46 +17,46 @@ package struct SlotDistance: Sendable {
     package init(of member: RingMember) {
         var bytes: [UInt8] = []
         bytes.append(member.id)
-        start = XXH64.hash(bytes.span, seed: 0) &+ Prime.fifth &+ 8
+        start = XXH64.hash(bytes.span, seed: 0) &+ XXH64Prime.fifth &+ 8
         reciprocal = .max / UInt64(member.weight)
     }
 
     /// The distance to `slot`: ⌊2^57 × −log2(u) / weight⌋, or a little off.
     package func distance(to slot: RingSlot) -> UInt64 {
-        distance(to: SlotWord(slot.number), .table)
+        distance(to: SlotHashWord(slot.number), .table)
     }
 
     @inline(__always)
-    func distance(to slot: SlotWord, _ logarithm: BinaryLogarithm) -> UInt64 {
+    func distance(to slot: SlotHashWord, _ logarithm: BinaryLogarithm) -> UInt64 {
         logarithm.distance(below: hash(slot)).multipliedFullWidth(by: reciprocal).high
     }
 
     /// What `slot` and the member have drawn: XXH64 of a word.
     package func hash(_ slot: RingSlot) -> UInt64 {
-        hash(SlotWord(slot.number))
+        hash(SlotHashWord(slot.number))
     }
 
     @inline(__always)
-    private func hash(_ slot: SlotWord) -> UInt64 {
-        var hash = rotate(start ^ slot.mixed, 27) &* Prime.first &+ Prime.fourth
-        hash = (hash ^ hash &>> 33) &* Prime.second
-        hash = (hash ^ hash &>> 29) &* Prime.third
+    private func hash(_ slot: SlotHashWord) -> UInt64 {
+        var hash = rotate(start ^ slot.premixed, 27) &* XXH64Prime.first &+ XXH64Prime.fourth
+        hash = (hash ^ hash &>> 33) &* XXH64Prime.second
+        hash = (hash ^ hash &>> 29) &* XXH64Prime.third
         return hash ^ hash &>> 32
     }
 }
 
 /// What XXH64 makes of a slot's number before it is mixed with anything of a member.
-struct SlotWord {
-    fileprivate let mixed: UInt64
+struct SlotHashWord {
+    fileprivate let premixed: UInt64
 
     @inline(__always)
     init(_ number: UInt32) {
-        mixed = rotate(UInt64(number) &* Prime.second, 31) &* Prime.first
+        premixed = rotate(UInt64(number) &* XXH64Prime.second, 31) &* XXH64Prime.first
     }
 }
 
 /// Those of XXH64.
-private enum Prime {
+private enum XXH64Prime {
     static let first: UInt64 = 0x9E37_79B1_85EB_CA87
     static let second: UInt64 = 0xC2B2_AE3D_27D4_EB4F
     static let third: UInt64 = 0x1656_67B1_9E37_79F9

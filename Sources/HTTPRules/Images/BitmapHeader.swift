@@ -1,14 +1,14 @@
 import Ground
 
 /// The information header of a BMP, in all the lengths that Windows and OS/2 have given it.
-struct BitmapHeader: ImageHeader {
+struct BitmapHeader: ImageHeaderParser {
     let format = ImageFormat.bmp
-    let wanted = 14..<14 + bytesCount
+    let neededRange = 14..<14 + bytesCount
 
     /// Bytes that hold the sides, of the shortest header and of the others.
     static let bytesCount = 12
 
-    func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         Self.read(field, inIcon: false)
     }
 

@@ -3,9 +3,9 @@ import Ground
 /// The screen of a GIF and its first frame (GIF89a §18, §20).
 ///
 /// Decoders enlarge the screen for a first frame that does not fit it, so both count.
-struct GIFHeader: ImageHeader {
+struct GIFHeader: ImageHeaderParser {
     let format = ImageFormat.gif
-    private(set) var wanted = 6..<13
+    private(set) var neededRange = 6..<13
     private var state = State.screen
     private var width: UInt32 = 0
     private var height: UInt32 = 0
@@ -22,22 +22,22 @@ struct GIFHeader: ImageHeader {
         case frame
     }
 
-    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         switch state {
         case .screen:
             (width, height) = (UInt32(field.little16(at: 0)), UInt32(field.little16(at: 2)))
             let flags = field[4]
-            want(1, at: flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1), .block)
+            need(1, at: flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1), .block)
         case .block:
             switch field[0] {
-            case 0x21: want(1, at: 0, .label)
-            case 0x2C: want(8, at: 0, .frame)
+            case 0x21: need(1, at: 0, .label)
+            case 0x2C: need(8, at: 0, .frame)
             default: return .unreadable
             }
         case .label:
-            want(1, at: 0, .part)
+            need(1, at: 0, .part)
         case .part:
-            want(1, at: Int(field[0]), field[0] == 0 ? .block : .part)
+            need(1, at: Int(field[0]), field[0] == 0 ? .block : .part)
         case .frame:
             let right = UInt32(field.little16(at: 0)) + UInt32(field.little16(at: 4))
             let bottom = UInt32(field.little16(at: 2)) + UInt32(field.little16(at: 6))
@@ -48,9 +48,9 @@ struct GIFHeader: ImageHeader {
     }
 
     /// Wants `count` bytes, `distance` behind those that were given last.
-    private mutating func want(_ count: Int, at distance: Int, _ state: State) {
-        let start = wanted.upperBound + distance
-        wanted = start..<start + count
+    private mutating func need(_ count: Int, at distance: Int, _ state: State) {
+        let start = neededRange.upperBound + distance
+        neededRange = start..<start + count
         self.state = state
     }
 }

@@ -1,11 +1,11 @@
 /// What the first bytes of a body tell of it.
-package enum ImageFinding: Hashable, Sendable {
+package enum ImageProbeResult: Hashable, Sendable {
     /// Nothing yet.
     case needsMore
     /// It is an image of the kind that it claims to be, or of a known kind while its type is none.
-    case image(ImageFacts)
+    case image(ImageMetadata)
     /// It is not what its type says; with facts, if it is an image of another kind.
-    case contradiction(ImageFacts?)
+    case typeMismatch(ImageMetadata?)
     /// It begins as its type says, but its size cannot be read: it is cut, damaged, has no pixel,
     /// or keeps its header behind more bytes than are looked at.
     case unreadable
@@ -13,17 +13,17 @@ package enum ImageFinding: Hashable, Sendable {
     /// said.
     case unknown
 
-    package var facts: ImageFacts? {
+    package var metadata: ImageMetadata? {
         switch self {
         case .image(let facts): facts
-        case .contradiction(let facts): facts
+        case .typeMismatch(let facts): facts
         case .needsMore, .unreadable, .unknown: nil
         }
     }
 }
 
 /// What an image's header says.
-package struct ImageFacts: Hashable, Sendable {
+package struct ImageMetadata: Hashable, Sendable {
     package var format: ImageFormat
     /// Nil for a format without a size in pixels (SVG), and for one whose size may stand at its end
     /// (TIFF).

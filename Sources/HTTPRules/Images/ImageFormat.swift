@@ -39,7 +39,7 @@ package enum ImageFormat: CaseIterable, Sendable {
     /// has it.
     init?(_ bytes: Span<UInt8>, type essence: Range<Int>) {
         for format in Self.allCases
-        where format.types.contains(where: { bytes.holdsIgnoringCase($0, at: essence) }) {
+        where format.types.contains(where: { bytes.matchesIgnoringCase($0, at: essence) }) {
             self = format
             return
         }

@@ -4,23 +4,23 @@ import Ground
 ///
 /// A reader says which bytes it wants and is given exactly these, however the network has cut them.
 /// So it holds no bytes, passes over what it does not want, and cannot read past what there is.
-protocol ImageHeader: Sendable {
+protocol ImageHeaderParser: Sendable {
     /// The format that is read, as far as it is known.
     var format: ImageFormat { get }
     /// Whether the file, of which the format is known, may be said to be of this one.
-    func isOf(_ declared: ImageFormat) -> Bool
+    func matches(_ declared: ImageFormat) -> Bool
     /// Offsets in the body of the bytes wanted next; never empty, never below those given before.
-    var wanted: Range<Int> { get }
+    var neededRange: Range<Int> { get }
     /// Takes the bytes that were wanted; nil if it wants more.
-    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome?
+    mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome?
     /// The body ended before the bytes that are wanted.
-    var ended: ImageHeaderOutcome { get }
+    var endOfBodyOutcome: ImageHeaderOutcome { get }
 }
 
-extension ImageHeader {
-    func isOf(_ declared: ImageFormat) -> Bool { declared == format }
+extension ImageHeaderParser {
+    func matches(_ declared: ImageFormat) -> Bool { declared == format }
 
-    var ended: ImageHeaderOutcome { .unreadable }
+    var endOfBodyOutcome: ImageHeaderOutcome { .unreadable }
 }
 
 /// What the reading of a header came to.
@@ -30,7 +30,7 @@ enum ImageHeaderOutcome: Hashable, Sendable {
     /// The header breaks its format's rules, or is cut.
     case unreadable
     /// It is a file of another kind that begins alike.
-    case foreign
+    case otherFormat
 
     /// The size with these sides, or ``unreadable`` without a pixel.
     static func sides(_ width: UInt32, _ height: UInt32) -> ImageHeaderOutcome {
@@ -55,15 +55,15 @@ extension Span<UInt8> {
     }
 
     /// True if the bytes from `offset` are these, and are there.
-    func begins(with bytes: [UInt8], at offset: Int = 0) -> Bool {
+    func hasPrefix(with bytes: [UInt8], at offset: Int = 0) -> Bool {
         guard bytes.count <= count - offset else { return false }
         for index in bytes.indices where self[offset + index] != bytes[index] { return false }
         return true
     }
 
     /// True if the bytes from `offset` are those of this text, and are there.
-    func begins(with text: String, at offset: Int = 0) -> Bool {
+    func hasPrefix(with text: String, at offset: Int = 0) -> Bool {
         guard text.utf8.count <= count - offset else { return false }
-        return holds(text, at: offset..<offset + text.utf8.count)
+        return matches(text, at: offset..<offset + text.utf8.count)
     }
 }

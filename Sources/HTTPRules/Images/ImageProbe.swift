@@ -12,76 +12,76 @@ package struct ImageProbe: Sendable {
     /// held, so this is also what an origin can make a fetch hold.
     package static let bytesMax = 2 << 20
 
-    package private(set) var finding = ImageFinding.needsMore
+    package private(set) var result = ImageProbeResult.needsMore
     private let declared: ImageFormat?
     /// The first bytes, until it is known whose they are.
     private var start: [UInt8] = []
-    private var header: (any ImageHeader)?
+    private var header: (any ImageHeaderParser)?
     /// Offset of the byte that comes next.
     private var position = 0
     /// What came of the bytes that the header wants.
     private var field: [UInt8] = []
 
     /// A probe of the body of an answer; one that is coded is not looked into.
-    package init(_ head: AnswerHead) {
+    package init(_ head: ResponseHead) {
         let bytes = head.bytes.span
         declared = head.first(.contentType).flatMap { type in
-            ImageFormat(bytes, type: ContentTypes.essence(bytes, at: type.range))
+            ImageFormat(bytes, type: ImageMediaTypes.essence(bytes, at: type.range))
         }
-        if Self.isCoded(head) { finding = .unknown }
+        if Self.hasContentCoding(head) { result = .unknown }
     }
 
     /// True if `head` is that of an image of pixels under a coding, such as gzip, so that its first
     /// bytes do not tell what it is.
     ///
     /// SVG is text, which is served coded, and has no size in pixels to be judged by.
-    package static func isVeiled(_ head: AnswerHead) -> Bool {
-        guard isCoded(head), let type = head.first(.contentType) else { return false }
+    package static func isCodedRaster(_ head: ResponseHead) -> Bool {
+        guard hasContentCoding(head), let type = head.first(.contentType) else { return false }
         let bytes = head.bytes.span
-        let essence = ContentTypes.essence(bytes, at: type.range)
-        return ContentTypes.isImage(bytes, at: essence)
+        let essence = ImageMediaTypes.essence(bytes, at: type.range)
+        return ImageMediaTypes.isImage(bytes, at: essence)
             && ImageFormat(bytes, type: essence)?.isRaster != false
     }
 
     /// True if Content-Encoding names a coding; `identity` is none (RFC 9110 §12.5.3).
-    private static func isCoded(_ head: AnswerHead) -> Bool {
+    private static func hasContentCoding(_ head: ResponseHead) -> Bool {
         let bytes = head.bytes.span
         for line in head.lines where line.id == .contentEncoding {
             var cursor = line.value.range.lowerBound
             while let coding = FieldSyntax.nextElement(
                 bytes, at: line.value.range, cursor: &cursor)
             {
-                if !bytes.holdsIgnoringCase("identity", at: coding) { return true }
+                if !bytes.matchesIgnoringCase("identity", at: coding) { return true }
             }
         }
         return false
     }
 
     /// Takes in the next bytes of the body.
-    package mutating func feed(_ bytes: Span<UInt8>) {
-        guard finding == .needsMore else { return }
+    package mutating func consume(_ bytes: Span<UInt8>) {
+        guard result == .needsMore else { return }
         guard header == nil else { return read(bytes) }
         let taken = min(ImageSignature.bytesCount - start.count, bytes.count)
         start += bytes.copy(0..<taken)
         guard start.count == ImageSignature.bytesCount else { return }
-        begin()
+        selectHeader()
         read(bytes.extracting(taken..<bytes.count))
     }
 
     /// The body has ended; there is a finding afterwards.
     package mutating func finish() {
-        guard finding == .needsMore else { return }
-        if header == nil { begin() }
-        guard finding == .needsMore, let header else { return }
-        conclude(header.ended)
+        guard result == .needsMore else { return }
+        if header == nil { selectHeader() }
+        guard result == .needsMore, let header else { return }
+        apply(header.endOfBodyOutcome)
     }
 
     /// Chooses the header to read and gives it the first bytes.
-    private mutating func begin() {
+    private mutating func selectHeader() {
         header = ImageSignature.reader(start.span, isTypeKnown: declared != nil)
         if header == nil, declared == .svg { header = SVGHeader() }
         guard header != nil else {
-            finding = declared == nil ? .unknown : .contradiction(nil)
+            result = declared == nil ? .unknown : .typeMismatch(nil)
             return
         }
         let first = start
@@ -91,8 +91,8 @@ package struct ImageProbe: Sendable {
 
     private mutating func read(_ bytes: Span<UInt8>) {
         var index = 0
-        while finding == .needsMore, let wanted = header?.wanted {
-            guard wanted.upperBound <= Self.bytesMax else { return conclude(.unreadable) }
+        while result == .needsMore, let wanted = header?.neededRange {
+            guard wanted.upperBound <= Self.bytesMax else { return apply(.unreadable) }
             let passed = min(wanted.lowerBound + field.count - position, bytes.count - index)
             index += passed
             let taken = min(wanted.count - field.count, bytes.count - index)
@@ -102,28 +102,28 @@ package struct ImageProbe: Sendable {
             index += taken
             let outcome: ImageHeaderOutcome?
             if taken == wanted.count {
-                outcome = header?.take(piece)
+                outcome = header?.consume(piece)
             } else {
                 field += piece.copy(0..<taken)
                 guard field.count == wanted.count else { return }
                 let whole = field
-                outcome = header?.take(whole.span)
+                outcome = header?.consume(whole.span)
                 field = []
             }
-            if let outcome { conclude(outcome) }
+            if let outcome { apply(outcome) }
         }
     }
 
-    private mutating func conclude(_ outcome: ImageHeaderOutcome) {
+    private mutating func apply(_ outcome: ImageHeaderOutcome) {
         guard let header else { return }
-        let isDeclared = declared.map { header.isOf($0) } ?? false
+        let isDeclared = declared.map { header.matches($0) } ?? false
         switch outcome {
         case .size(let size):
             let format = isDeclared ? declared ?? header.format : header.format
-            let facts = ImageFacts(format: format, size: size)
-            finding = isDeclared || declared == nil ? .image(facts) : .contradiction(facts)
-        case .unreadable where isDeclared: finding = .unreadable
-        case .unreadable, .foreign: finding = declared == nil ? .unknown : .contradiction(nil)
+            let facts = ImageMetadata(format: format, size: size)
+            result = isDeclared || declared == nil ? .image(facts) : .typeMismatch(facts)
+        case .unreadable where isDeclared: result = .unreadable
+        case .unreadable, .otherFormat: result = declared == nil ? .unknown : .typeMismatch(nil)
         }
         self.header = nil
     }

@@ -17,22 +17,24 @@ enum ImageSignature {
     ///
     /// `isTypeKnown`: it claims to be an image of a known kind. Otherwise only signatures count
     /// that no other file has by chance.
-    static func reader(_ first: Span<UInt8>, isTypeKnown: Bool) -> (any ImageHeader)? {
-        if first.begins(with: [0xFF, 0xD8, 0xFF]) { return JPEGHeader() }
-        if first.begins(with: png) { return PNGHeader() }
-        if first.begins(with: "GIF8") { return GIFHeader() }
-        if first.begins(with: "RIFF"), first.begins(with: "WEBP", at: 8) { return WebPHeader() }
-        if first.begins(with: "ftyp", at: 4) { return MediaFileHeader() }
-        if first.begins(with: jxlContainer) {
+    static func reader(_ first: Span<UInt8>, isTypeKnown: Bool) -> (any ImageHeaderParser)? {
+        if first.hasPrefix(with: [0xFF, 0xD8, 0xFF]) { return JPEGHeader() }
+        if first.hasPrefix(with: png) { return PNGHeader() }
+        if first.hasPrefix(with: "GIF8") { return GIFHeader() }
+        if first.hasPrefix(with: "RIFF"), first.hasPrefix(with: "WEBP", at: 8) {
+            return WebPHeader()
+        }
+        if first.hasPrefix(with: "ftyp", at: 4) { return ISOMediaHeader() }
+        if first.hasPrefix(with: jxlContainer) {
             return JXLHeader(isContainer: true)
         }
         guard isTypeKnown else { return nil }
-        if first.begins(with: [0xFF, 0x0A]) { return JXLHeader(isContainer: false) }
-        if first.begins(with: "BM") { return BitmapHeader() }
-        if first.begins(with: [0, 0, 1, 0]) || first.begins(with: [0, 0, 2, 0]) {
+        if first.hasPrefix(with: [0xFF, 0x0A]) { return JXLHeader(isContainer: false) }
+        if first.hasPrefix(with: "BM") { return BitmapHeader() }
+        if first.hasPrefix(with: [0, 0, 1, 0]) || first.hasPrefix(with: [0, 0, 2, 0]) {
             return IconHeader()
         }
-        return tiff.contains { first.begins(with: $0) } ? TIFFHeader() : nil
+        return tiff.contains { first.hasPrefix(with: $0) } ? TIFFHeader() : nil
     }
 
     private static let jxlContainer: [UInt8] = [

@@ -2,9 +2,9 @@
 ///
 /// As the decoders in use do, it passes over bytes that are no marker where one should be: a reader
 /// that did not would be easily kept from a size that they find.
-struct JPEGHeader: ImageHeader {
+struct JPEGHeader: ImageHeaderParser {
     let format = ImageFormat.jpeg
-    private(set) var wanted = 2..<3
+    private(set) var neededRange = 2..<3
     private var state = State.marker
 
     private enum State {
@@ -18,16 +18,16 @@ struct JPEGHeader: ImageHeader {
         case frame
     }
 
-    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         switch state {
         case .marker:
-            want(1, at: 0, field[0] == 0xFF ? .code : .marker)
+            need(1, at: 0, field[0] == 0xFF ? .code : .marker)
         case .code:
-            return takeCode(field[0])
+            return consumeMarkerCode(field[0])
         case .length:
             let length = Int(field.big16(at: 0))
             guard length >= 2 else { return .unreadable }
-            want(1, at: length - 2, .marker)
+            need(1, at: length - 2, .marker)
         case .frame:
             // Three bytes a component: decoders give up where the length says anything else.
             let components = Int(field[7])
@@ -40,24 +40,24 @@ struct JPEGHeader: ImageHeader {
         return nil
     }
 
-    private mutating func takeCode(_ code: UInt8) -> ImageHeaderOutcome? {
+    private mutating func consumeMarkerCode(_ code: UInt8) -> ImageHeaderOutcome? {
         switch code {
-        case 0xFF: want(1, at: 0, .code)
+        case 0xFF: need(1, at: 0, .code)
         // A zero makes 0xFF data; TEM and RST stand alone.
-        case 0, 0x01, 0xD0...0xD7: want(1, at: 0, .marker)
+        case 0, 0x01, 0xD0...0xD7: need(1, at: 0, .marker)
         // A second start, the end, or a scan, before any frame.
         case 0xD8...0xDA: return .unreadable
         // Frames of all kinds; among their codes DHT, JPG and DAC are none.
-        case 0xC0...0xCF where code != 0xC4 && code != 0xC8 && code != 0xCC: want(8, at: 0, .frame)
-        default: want(2, at: 0, .length)
+        case 0xC0...0xCF where code != 0xC4 && code != 0xC8 && code != 0xCC: need(8, at: 0, .frame)
+        default: need(2, at: 0, .length)
         }
         return nil
     }
 
     /// Wants `count` bytes, `distance` behind those that were given last.
-    private mutating func want(_ count: Int, at distance: Int, _ state: State) {
-        let start = wanted.upperBound + distance
-        wanted = start..<start + count
+    private mutating func need(_ count: Int, at distance: Int, _ state: State) {
+        let start = neededRange.upperBound + distance
+        neededRange = start..<start + count
         self.state = state
     }
 }

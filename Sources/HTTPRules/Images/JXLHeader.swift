@@ -2,78 +2,78 @@ import Ground
 
 /// The size at the beginning of a JPEG XL codestream (ISO/IEC 18181-1, SizeHeader), bare or in the
 /// boxes of a container, whole or in parts (ISO/IEC 18181-2, `jxlc` and `jxlp`).
-struct JXLHeader: ImageHeader {
+struct JXLHeader: ImageHeaderParser {
     let format = ImageFormat.jxl
-    private(set) var wanted: Range<Int>
+    private(set) var neededRange: Range<Int>
     private var state: State
     /// Where the box ends that is being read.
     private var boxEnd = Int.max
     /// The box holds part of the codestream, and another may follow.
     private var isPart = false
     /// The codestream's first bytes.
-    private var code: [UInt8] = []
+    private var codestream: [UInt8] = []
 
     private enum State {
         /// A box's length and type.
         case box
         /// The length in eight bytes that follows them.
         case longBox(isCode: Bool)
-        case code
+        case codestream
     }
 
     init(isContainer: Bool) {
-        state = isContainer ? .box : .code
-        wanted = isContainer ? 12..<20 : 0..<1
+        state = isContainer ? .box : .codestream
+        neededRange = isContainer ? 12..<20 : 0..<1
     }
 
-    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         switch state {
-        case .box: return takeBox(field)
+        case .box: return consumeBox(field)
         case .longBox(let isCode):
             let length = field.big64(at: 0)
-            guard length >= 16, length <= MediaFileHeader.bytesMax else { return .unreadable }
-            return enter(wanted.lowerBound - 8 + Int(length), isCode: isCode)
-        case .code:
-            code.append(field[0])
-            guard let outcome = Self.read(code) else { return wantCode() }
+            guard length >= 16, length <= ISOMediaHeader.bytesMax else { return .unreadable }
+            return enter(neededRange.lowerBound - 8 + Int(length), isCode: isCode)
+        case .codestream:
+            codestream.append(field[0])
+            guard let outcome = Self.read(codestream) else { return needCodestream() }
             return outcome
         }
     }
 
-    private mutating func takeBox(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
-        isPart = field.begins(with: "jxlp", at: 4)
-        let isCode = isPart || field.begins(with: "jxlc", at: 4)
+    private mutating func consumeBox(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+        isPart = field.hasPrefix(with: "jxlp", at: 4)
+        let isCode = isPart || field.hasPrefix(with: "jxlc", at: 4)
         switch field.big32(at: 0) {
         case 0: return isCode ? enter(.max, isCode: true) : .unreadable
         case 1:
             state = .longBox(isCode: isCode)
-            wanted = wanted.upperBound..<wanted.upperBound + 8
+            neededRange = neededRange.upperBound..<neededRange.upperBound + 8
             return nil
         case 2..<8: return .unreadable
-        case let length: return enter(wanted.lowerBound + Int(length), isCode: isCode)
+        case let length: return enter(neededRange.lowerBound + Int(length), isCode: isCode)
         }
     }
 
     /// Goes into the box that ends at `end`, or passes over it.
     private mutating func enter(_ end: Int, isCode: Bool) -> ImageHeaderOutcome? {
         boxEnd = end
-        guard isCode else { return wantBox() }
+        guard isCode else { return needBox() }
         // A part begins with its number.
-        wanted = wanted.upperBound..<wanted.upperBound + (isPart ? 4 : 0)
-        return wantCode()
+        neededRange = neededRange.upperBound..<neededRange.upperBound + (isPart ? 4 : 0)
+        return needCodestream()
     }
 
-    private mutating func wantBox() -> ImageHeaderOutcome? {
+    private mutating func needBox() -> ImageHeaderOutcome? {
         state = .box
-        wanted = boxEnd..<boxEnd + 8
+        neededRange = boxEnd..<boxEnd + 8
         return nil
     }
 
-    private mutating func wantCode() -> ImageHeaderOutcome? {
-        let next = wanted.upperBound
-        guard next < boxEnd else { return isPart ? wantBox() : .unreadable }
-        state = .code
-        wanted = next..<next + 1
+    private mutating func needCodestream() -> ImageHeaderOutcome? {
+        let next = neededRange.upperBound
+        guard next < boxEnd else { return isPart ? needBox() : .unreadable }
+        state = .codestream
+        neededRange = next..<next + 1
         return nil
     }
 
@@ -82,8 +82,8 @@ struct JXLHeader: ImageHeader {
         guard code.count > 2 else { return nil }
         guard code.starts(with: [0xFF, 0x0A]) else { return .unreadable }
         var bits = BitReader(Array(code.dropFirst(2)))
-        guard let isSmall = bits.take(1), let height = side(&bits, isSmall: isSmall == 1),
-            let ratio = bits.take(3)
+        guard let isSmall = bits.read(1), let height = side(&bits, isSmall: isSmall == 1),
+            let ratio = bits.read(3)
         else { return nil }
         if ratio > 0 {
             let (left, right) = ratios[Int(ratio) - 1]
@@ -100,9 +100,9 @@ struct JXLHeader: ImageHeader {
 
     /// A side: a multiple of 8 up to 256, or up to 2³⁰ in one of four lengths.
     private static func side(_ bits: inout BitReader, isSmall: Bool) -> UInt32? {
-        if isSmall { return bits.take(5).map { ($0 + 1) * 8 } }
-        guard let choice = bits.take(2) else { return nil }
-        return bits.take([9, 13, 18, 30][Int(choice)]).map { $0 + 1 }
+        if isSmall { return bits.read(5).map { ($0 + 1) * 8 } }
+        guard let choice = bits.read(2) else { return nil }
+        return bits.read([9, 13, 18, 30][Int(choice)]).map { $0 + 1 }
     }
 }
 
@@ -116,7 +116,7 @@ private struct BitReader {
     }
 
     /// The next `count` bits, at most 32; nil if so many are not there.
-    mutating func take(_ count: Int) -> UInt32? {
+    mutating func read(_ count: Int) -> UInt32? {
         guard position + count <= bytes.count * 8 else { return nil }
         var number: UInt32 = 0
         for place in 0..<count {

@@ -5,12 +5,12 @@ import Ground
 ///
 /// The largest counts. An image that is a grid of tiles has an item of its own with the size of the
 /// whole.
-struct MediaFileHeader: ImageHeader {
-    private(set) var wanted = 0..<8
+struct ISOMediaHeader: ImageHeaderParser {
+    private(set) var neededRange = 0..<8
     private var brands = Brands()
     private var state = State.box
     /// The boxes that are being read, the innermost last.
-    private var open: [Box] = []
+    private var openBoxes: [Box] = []
     private var largest: PixelSize?
 
     /// No box is believed to be longer.
@@ -57,23 +57,23 @@ struct MediaFileHeader: ImageHeader {
 
     var format: ImageFormat { brands.isAVIF ? .avif : .heif }
 
-    func isOf(_ declared: ImageFormat) -> Bool {
+    func matches(_ declared: ImageFormat) -> Bool {
         declared == .avif && brands.isAVIF || declared == .heif && brands.isHEIF
     }
 
-    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         switch state {
-        case .box: return takeBox(field)
+        case .box: return consumeBox(field)
         case .longBox(let type):
             let length = field.big64(at: 0)
             guard length >= 16, length <= Self.bytesMax else { return .unreadable }
-            return enter(type, end: wanted.lowerBound - 8 + Int(length))
+            return enter(type, end: neededRange.lowerBound - 8 + Int(length))
         case .majorBrand:
             brands.add(field, isMajor: true)
-            return wantBrand()
+            return needBrand()
         case .brand:
             brands.add(field, isMajor: false)
-            return wantBrand()
+            return needBrand()
         case .itemSize:
             largest = .larger(
                 largest, PixelSize(width: field.big32(at: 4), height: field.big32(at: 8)))
@@ -88,88 +88,88 @@ struct MediaFileHeader: ImageHeader {
 
     // MARK: Boxes
 
-    private mutating func takeBox(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    private mutating func consumeBox(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         let type = type(of: field)
         switch field.big32(at: 0) {
         // To the end of the file, or of what holds it.
-        case 0: return enter(type, end: open.last?.end ?? .max)
+        case 0: return enter(type, end: openBoxes.last?.end ?? .max)
         case 1:
             state = .longBox(type)
-            wanted = wanted.upperBound..<wanted.upperBound + 8
+            neededRange = neededRange.upperBound..<neededRange.upperBound + 8
             return nil
         case 2..<8: return .unreadable
-        case let length: return enter(type, end: wanted.lowerBound + Int(length))
+        case let length: return enter(type, end: neededRange.lowerBound + Int(length))
         }
     }
 
     /// What a box with this head is where it stands.
     private func type(of field: Span<UInt8>) -> BoxType {
-        switch open.last?.type {
+        switch openBoxes.last?.type {
         case nil:
-            if wanted.lowerBound == 0 { return .fileType }
-            if field.begins(with: "meta", at: 4) { return .meta }
-            return field.begins(with: "moov", at: 4) && brands.isSequence ? .movie : .other
-        case .meta: return field.begins(with: "iprp", at: 4) ? .properties : .other
-        case .properties: return field.begins(with: "ipco", at: 4) ? .propertyContainer : .other
-        case .propertyContainer: return field.begins(with: "ispe", at: 4) ? .itemSize : .other
-        case .movie: return field.begins(with: "trak", at: 4) ? .track : .other
-        case .track: return field.begins(with: "tkhd", at: 4) ? .trackHeader : .other
+            if neededRange.lowerBound == 0 { return .fileType }
+            if field.hasPrefix(with: "meta", at: 4) { return .meta }
+            return field.hasPrefix(with: "moov", at: 4) && brands.isSequence ? .movie : .other
+        case .meta: return field.hasPrefix(with: "iprp", at: 4) ? .properties : .other
+        case .properties: return field.hasPrefix(with: "ipco", at: 4) ? .propertyContainer : .other
+        case .propertyContainer: return field.hasPrefix(with: "ispe", at: 4) ? .itemSize : .other
+        case .movie: return field.hasPrefix(with: "trak", at: 4) ? .track : .other
+        case .track: return field.hasPrefix(with: "tkhd", at: 4) ? .trackHeader : .other
         case .fileType, .itemSize, .trackHeader, .other: return .other
         }
     }
 
     /// Goes into a box whose head was read, or passes over it.
     private mutating func enter(_ type: BoxType, end: Int) -> ImageHeaderOutcome? {
-        let start = wanted.upperBound
-        guard end >= start, end <= open.last?.end ?? .max else { return .unreadable }
-        open.append(Box(type: type, end: end))
+        let start = neededRange.upperBound
+        guard end >= start, end <= openBoxes.last?.end ?? .max else { return .unreadable }
+        openBoxes.append(Box(type: type, end: end))
         switch type {
         case .fileType:
-            guard end - start >= 8 else { return .foreign }
+            guard end - start >= 8 else { return .otherFormat }
             state = .majorBrand
-            wanted = start..<start + 8
+            neededRange = start..<start + 8
         // Version and flags come before the boxes in it.
-        case .meta: return wantBox(start + 4)
-        case .properties, .propertyContainer, .movie, .track: return wantBox(start)
+        case .meta: return needBox(start + 4)
+        case .properties, .propertyContainer, .movie, .track: return needBox(start)
         case .itemSize:
             guard end - start >= 12 else { return .unreadable }
             state = .itemSize
-            wanted = start..<start + 12
+            neededRange = start..<start + 12
         case .trackHeader:
             guard end - start >= 84, end != .max else { return .unreadable }
             state = .trackSize
-            wanted = end - 8..<end
+            neededRange = end - 8..<end
         case .other: return leave()
         }
         return nil
     }
 
-    private mutating func wantBrand() -> ImageHeaderOutcome? {
-        guard let end = open.last?.end, end - wanted.upperBound >= 4 else {
-            return brands.isImage ? leave() : .foreign
+    private mutating func needBrand() -> ImageHeaderOutcome? {
+        guard let end = openBoxes.last?.end, end - neededRange.upperBound >= 4 else {
+            return brands.isImage ? leave() : .otherFormat
         }
         state = .brand
-        wanted = wanted.upperBound..<wanted.upperBound + 4
+        neededRange = neededRange.upperBound..<neededRange.upperBound + 4
         return nil
     }
 
     /// Wants the head of a box at `start`, or leaves a box that has none there.
-    private mutating func wantBox(_ start: Int) -> ImageHeaderOutcome? {
-        if let end = open.last?.end, start >= end { return leave() }
+    private mutating func needBox(_ start: Int) -> ImageHeaderOutcome? {
+        if let end = openBoxes.last?.end, start >= end { return leave() }
         guard start < Int.max - 16 else { return .unreadable }
         state = .box
-        wanted = start..<start + 8
+        neededRange = start..<start + 8
         return nil
     }
 
     /// Goes on behind the innermost box.
     private mutating func leave() -> ImageHeaderOutcome? {
-        guard let box = open.popLast() else { return .unreadable }
+        guard let box = openBoxes.popLast() else { return .unreadable }
         // A sequence shows its tracks, anything else its items.
         if box.type == .movie || box.type == .meta && !brands.isSequence {
             return largest.map { .size($0) } ?? .unreadable
         }
-        return wantBox(box.end)
+        return needBox(box.end)
     }
 }
 
@@ -183,10 +183,10 @@ private struct Brands {
     var isImage: Bool { isAVIF || isHEIF }
 
     mutating func add(_ brand: Span<UInt8>, isMajor: Bool) {
-        if Self.avif.contains(where: { brand.begins(with: $0) }) { isAVIF = true }
+        if Self.avif.contains(where: { brand.hasPrefix(with: $0) }) { isAVIF = true }
         // Servers mix the types of the family up, so all of its brands are one.
-        if Self.heif.contains(where: { brand.begins(with: $0) }) { isHEIF = true }
-        if isMajor { isSequence = Self.sequences.contains { brand.begins(with: $0) } }
+        if Self.heif.contains(where: { brand.hasPrefix(with: $0) }) { isHEIF = true }
+        if isMajor { isSequence = Self.sequences.contains { brand.hasPrefix(with: $0) } }
     }
 
     private static let avif = ["avif", "avis"]

@@ -2,17 +2,17 @@ import Ground
 
 /// The chunk IHDR of a PNG (PNG, third edition, §11.2.1), which comes first; the frames of an
 /// animated one lie within its canvas.
-struct PNGHeader: ImageHeader {
+struct PNGHeader: ImageHeaderParser {
     let format = ImageFormat.png
-    let wanted = 8..<24
+    let neededRange = 8..<24
 
-    func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         Self.read(field)
     }
 
     /// Reads the first 16 bytes behind the signature.
     static func read(_ field: Span<UInt8>) -> ImageHeaderOutcome {
-        guard field.big32(at: 0) == 13, field.begins(with: "IHDR", at: 4) else {
+        guard field.big32(at: 0) == 13, field.hasPrefix(with: "IHDR", at: 4) else {
             return .unreadable
         }
         let (width, height) = (field.big32(at: 8), field.big32(at: 12))
@@ -23,9 +23,9 @@ struct PNGHeader: ImageHeader {
 
 /// A TIFF, whose directory stands at no fixed place, and mostly behind the pixels: nothing is read
 /// of it.
-struct TIFFHeader: ImageHeader {
+struct TIFFHeader: ImageHeaderParser {
     let format = ImageFormat.tiff
-    let wanted = 0..<4
+    let neededRange = 0..<4
 
-    func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? { .size(nil) }
+    func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? { .size(nil) }
 }

@@ -1,9 +1,9 @@
 /// The root element of an SVG, behind what an XML document may begin with (XML 1.0 §2.8).
 ///
 /// Its size is not limited: it is not made of pixels.
-struct SVGHeader: ImageHeader {
+struct SVGHeader: ImageHeaderParser {
     let format = ImageFormat.svg
-    private(set) var wanted = 0..<3
+    private(set) var neededRange = 0..<3
     /// UTF-16, and whether the higher byte comes first; nil for whatever has ASCII in it.
     private var isBigUTF16: Bool?
     private var state = State.text
@@ -32,25 +32,25 @@ struct SVGHeader: ImageHeader {
         case name
     }
 
-    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
-        let isStart = wanted.lowerBound == 0
-        wanted = wanted.upperBound..<wanted.upperBound + 1
-        if isStart { return takeStart(field) }
+    mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+        let isStart = neededRange.lowerBound == 0
+        neededRange = neededRange.upperBound..<neededRange.upperBound + 1
+        if isStart { return consumeStart(field) }
         guard let isBigUTF16 else { return take(field[0]) }
-        wanted = wanted.lowerBound..<wanted.lowerBound + 2
+        neededRange = neededRange.lowerBound..<neededRange.lowerBound + 2
         let unit = isBigUTF16 ? field.big16(at: 0) : field.big16(at: 0).byteSwapped
         return take(unit < 0x80 ? UInt8(unit) : 0x80)
     }
 
     /// The byte order mark, or the first characters.
-    private mutating func takeStart(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
-        if field.begins(with: [0xFE, 0xFF]) || field.begins(with: [0xFF, 0xFE]) {
+    private mutating func consumeStart(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+        if field.hasPrefix(with: [0xFE, 0xFF]) || field.hasPrefix(with: [0xFF, 0xFE]) {
             isBigUTF16 = field[0] == 0xFE
             // The third byte belongs to the first character.
-            wanted = 2..<4
+            neededRange = 2..<4
             return nil
         }
-        if field.begins(with: [0xEF, 0xBB, 0xBF]) { return nil }
+        if field.hasPrefix(with: [0xEF, 0xBB, 0xBF]) { return nil }
         for index in 0..<field.count {
             if let outcome = take(field[index]) { return outcome }
         }
@@ -61,13 +61,13 @@ struct SVGHeader: ImageHeader {
     private mutating func take(_ character: UInt8) -> ImageHeaderOutcome? {
         defer { last = (last.1, character) }
         switch state {
-        case .text: return takeText(character)
-        case .markup: return takeMarkup(character)
-        case .name: return takeName(character)
+        case .text: return consumeText(character)
+        case .markup: return consumeMarkup(character)
+        case .name: return consumeName(character)
         case .exclamation:
             state = character == UInt8(ascii: "-") ? .dash : .declaration
         case .dash:
-            guard character == UInt8(ascii: "-") else { return .foreign }
+            guard character == UInt8(ascii: "-") else { return .otherFormat }
             state = .comment
             // Its own dashes do not end it.
             last = (0, 0)
@@ -78,12 +78,12 @@ struct SVGHeader: ImageHeader {
         case .instruction:
             let isEnd = last.1 == UInt8(ascii: "?")
             if isEnd, character == UInt8(ascii: ">") { state = .text }
-        case .declaration: takeDeclaration(character)
+        case .declaration: consumeDeclaration(character)
         }
         return nil
     }
 
-    private mutating func takeText(_ character: UInt8) -> ImageHeaderOutcome? {
+    private mutating func consumeText(_ character: UInt8) -> ImageHeaderOutcome? {
         switch character {
         case UInt8(ascii: "<"): state = .markup
         case 0x20, 0x09, 0x0A, 0x0D: break
@@ -92,24 +92,24 @@ struct SVGHeader: ImageHeader {
             state = .declaration
         // References to parameter entities.
         case _ where isInSubset: break
-        default: return .foreign
+        default: return .otherFormat
         }
         return nil
     }
 
-    private mutating func takeMarkup(_ character: UInt8) -> ImageHeaderOutcome? {
+    private mutating func consumeMarkup(_ character: UInt8) -> ImageHeaderOutcome? {
         switch character {
         case UInt8(ascii: "?"): state = .instruction
         case UInt8(ascii: "!"): state = .exclamation
-        case _ where isInSubset: return .foreign
+        case _ where isInSubset: return .otherFormat
         default:
             state = .name
-            return takeName(character)
+            return consumeName(character)
         }
         return nil
     }
 
-    private mutating func takeDeclaration(_ character: UInt8) {
+    private mutating func consumeDeclaration(_ character: UInt8) {
         if let quote {
             if character == quote { self.quote = nil }
             return
@@ -124,11 +124,11 @@ struct SVGHeader: ImageHeader {
         }
     }
 
-    private mutating func takeName(_ character: UInt8) -> ImageHeaderOutcome? {
+    private mutating func consumeName(_ character: UInt8) -> ImageHeaderOutcome? {
         switch character {
         case UInt8(ascii: ":"): name = []
         case UInt8(ascii: "/"), UInt8(ascii: ">"), 0x20, 0x09, 0x0A, 0x0D:
-            return name == Array("svg".utf8) ? .size(nil) : .foreign
+            return name == Array("svg".utf8) ? .size(nil) : .otherFormat
         // More than the name that is sought has.
         default: if name.count < 4 { name.append(character) }
         }

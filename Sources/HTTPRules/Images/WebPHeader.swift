@@ -2,9 +2,9 @@ import Ground
 
 /// The first chunk of a WebP (RFC 9649 §2): a lossy image (RFC 6386 §9.1), a lossless one (§3.4),
 /// or the canvas that everything after it has to fit (§2.7).
-struct WebPHeader: ImageHeader {
+struct WebPHeader: ImageHeaderParser {
     let format = ImageFormat.webp
-    private(set) var wanted = 12..<20
+    private(set) var neededRange = 12..<20
     private var kind = Kind.unknown
 
     private enum Kind {
@@ -14,12 +14,12 @@ struct WebPHeader: ImageHeader {
         case extended
     }
 
-    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         switch kind {
-        case .unknown: return takeChunk(field)
+        case .unknown: return consumeChunk(field)
         case .lossy:
             // A key frame, and its start code.
-            guard field[0] & 1 == 0, field.begins(with: [0x9D, 0x01, 0x2A], at: 3) else {
+            guard field[0] & 1 == 0, field.hasPrefix(with: [0x9D, 0x01, 0x2A], at: 3) else {
                 return .unreadable
             }
             return .sides(
@@ -33,19 +33,19 @@ struct WebPHeader: ImageHeader {
         }
     }
 
-    private mutating func takeChunk(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+    private mutating func consumeChunk(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         let needed: UInt32
-        if field.begins(with: "VP8 ") {
+        if field.hasPrefix(with: "VP8 ") {
             (kind, needed) = (.lossy, 10)
-        } else if field.begins(with: "VP8L") {
+        } else if field.hasPrefix(with: "VP8L") {
             (kind, needed) = (.lossless, 5)
-        } else if field.begins(with: "VP8X") {
+        } else if field.hasPrefix(with: "VP8X") {
             (kind, needed) = (.extended, 10)
         } else {
             return .unreadable
         }
         guard field.little32(at: 4) >= needed else { return .unreadable }
-        wanted = 20..<20 + Int(needed)
+        neededRange = 20..<20 + Int(needed)
         return nil
     }
 

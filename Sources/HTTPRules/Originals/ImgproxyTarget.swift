@@ -7,7 +7,7 @@
 /// is encrypted (`enc`) is known to imgproxy alone and has no original here.
 enum ImgproxyTarget {
     /// What may be the source, likeliest first.
-    static func references(_ target: TargetParts) -> [OriginalReference] {
+    static func references(_ target: SplitTarget) -> [OriginalReference] {
         // imgproxy itself drops the query.
         let segments = target.path.split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -55,7 +55,7 @@ enum ImgproxyTarget {
         guard parts.count == 1 || parts.count == 2 && !parts[1].contains(UInt8(ascii: "/")),
             !parts[0].isEmpty
         else { return nil }
-        return PercentText.decoded(parts[0])
+        return PercentEncoding.decoded(parts[0])
     }
 
     /// Letters of base64url (RFC 4648 §5) with slashes anywhere, up to a dot and an extension; what

@@ -29,7 +29,8 @@ struct OriginalBase: Hashable, Sendable {
         let bytes = Array(written)
         var canonical: [UInt8] = []
         guard !bytes.contains(UInt8(ascii: "#")), !bytes.contains(UInt8(ascii: "?")),
-            CacheKey.normalise(url: bytes.span, at: 0..<bytes.count, into: &canonical) == .made
+            CacheKey.normalise(url: bytes.span, at: 0..<bytes.count, into: &canonical)
+                == .normalised
         else { return nil }
         text = canonical
     }

@@ -15,11 +15,11 @@ struct OriginalReference: Hashable {
         var key: [UInt8] = []
         let made = CacheKey.normalise(
             url: url.span, at: 0..<url.count, into: &key, bytesMax: bytesMax)
-        return made == .made ? key : nil
+        return made == .normalised ? key : nil
     }
 
     private func absolute(against base: OriginalBase?) -> [UInt8]? {
-        guard let rest = behindScheme else { return base?.joined(with: text) }
+        guard let rest = schemeEnd else { return base?.joined(with: text) }
         guard Self.isURL(text) else { return nil }
         if text[rest...].starts(with: "//".utf8) { return text }
         // Proxies on the way make one slash of two; such a URL still means a host (URL Standard).
@@ -28,7 +28,7 @@ struct OriginalReference: Hashable {
 
     /// Where the scheme and its colon end: those of http before any slash, others before two; nil
     /// for a name, which may have a colon, too, as in `example.org:8080/a`.
-    private var behindScheme: Int? {
+    private var schemeEnd: Int? {
         guard let colon = text.firstIndex(of: UInt8(ascii: ":")), RedirectTarget.hasScheme(text)
         else { return nil }
         let rest = text[(colon + 1)...]

@@ -50,21 +50,21 @@ package struct OriginalRule: Hashable, Sendable {
             let start = word.startIndex
             if word.first == UInt8(ascii: "/") {
                 guard mount == nil, !isTemplate else {
-                    throw OriginalRuleFault(.pathDoubled, at: start)
+                    throw OriginalRuleFault(.pathDuplicated, at: start)
                 }
                 guard Self.isMount(word) else { throw OriginalRuleFault(.path, at: start) }
                 mount = Array(word)
             } else if word.prefix(4).map(ASCII.lowercased).elementsEqual("http".utf8) {
-                guard base == nil else { throw OriginalRuleFault(.baseDoubled, at: start) }
+                guard base == nil else { throw OriginalRuleFault(.baseDuplicated, at: start) }
                 base = OriginalBase(word)
                 guard base != nil else { throw OriginalRuleFault(.base, at: start) }
             } else {
-                throw OriginalRuleFault(.word, at: start)
+                throw OriginalRuleFault(.unknownArgument, at: start)
             }
         }
         self.base = base
         if isTemplate {
-            form = .template(try OriginalTemplateReader.read(first))
+            form = .template(try OriginalTemplateParser.read(first))
         } else if let service {
             form = .service(service, mount: mount ?? [])
         } else {
@@ -89,12 +89,12 @@ package struct OriginalRule: Hashable, Sendable {
         of bytes: Span<UInt8>, at range: Range<Int>, origin: BaseURL,
         bytesMax: Int = CacheKey.bytesMaxDefault
     ) -> [UInt8]? {
-        let target = TargetParts(bytes.copy(range)[...])
+        let target = SplitTarget(bytes.copy(range)[...])
         switch form {
         case .template(let template):
             return template.reference(target, of: origin)?.key(against: base, bytesMax: bytesMax)
         case .service(let service, let mount):
-            guard let target = target.below(mount) else { return nil }
+            guard let target = target.removingPrefix(mount) else { return nil }
             for reference in Self.references(target, service, of: origin) {
                 let key = reference.key(against: base, bytesMax: bytesMax)
                 if let key { return key }
@@ -104,7 +104,7 @@ package struct OriginalRule: Hashable, Sendable {
     }
 
     private static func references(
-        _ target: TargetParts, _ service: Service, of origin: BaseURL
+        _ target: SplitTarget, _ service: Service, of origin: BaseURL
     ) -> [OriginalReference] {
         switch service {
         case .imgproxy: ImgproxyTarget.references(target)

@@ -3,40 +3,40 @@ import Ground
 extension OriginalTemplate {
     /// What the target says of its original; nil if it does not look like the template, or if what
     /// should be escaped is not.
-    func reference(_ target: TargetParts, of origin: BaseURL) -> OriginalReference? {
-        var found: Found?
+    func reference(_ target: SplitTarget, of origin: BaseURL) -> OriginalReference? {
+        var found: Match?
         guard matches(target.path, &found), matches(target, &found), let found,
             var text = text(of: found)
         else { return nil }
         if query == .ofOriginal, let query = target.query {
             text += [UInt8(ascii: "?")] + query
         }
-        let base = found.place.meaning == .original ? OriginalBase(origin) : nil
+        let base = found.placeholder.kind == .original ? OriginalBase(origin) : nil
         return OriginalReference(text: text, base: base)
     }
 
     /// Where an original was found.
-    private struct Found {
-        var place: Place
+    private struct Match {
+        var placeholder: Placeholder
         var value: ArraySlice<UInt8>
         var isInQuery = false
     }
 
-    private func text(of found: Found) -> [UInt8]? {
-        let isRaw = found.place.isStarred && !PercentText.isEscapedURL(found.value)
+    private func text(of found: Match) -> [UInt8]? {
+        let isRaw = found.placeholder.isStarred && !PercentEncoding.isEscapedURL(found.value)
         if isRaw { return Array(found.value) }
-        return PercentText.decoded(found.value, plusIsSpace: found.isInQuery)
+        return PercentEncoding.decoded(found.value, plusIsSpace: found.isInQuery)
     }
 
-    private func matches(_ target: ArraySlice<UInt8>, _ found: inout Found?) -> Bool {
+    private func matches(_ target: ArraySlice<UInt8>, _ found: inout Match?) -> Bool {
         var rest = target
-        let last = path.lastIndex { if case .place = $0 { true } else { false } }
+        let last = path.lastIndex { if case .placeholder = $0 { true } else { false } }
         for (index, piece) in path.enumerated() {
             switch piece {
             case .text(let text):
                 guard rest.starts(with: text) else { return false }
                 rest = rest.dropFirst(text.count)
-            case .place(let place):
+            case .placeholder(let place):
                 let next = text(at: index + 1)
                 let value =
                     index == last
@@ -44,7 +44,7 @@ extension OriginalTemplate {
                 guard !value.isEmpty, place.isStarred || !value.contains(UInt8(ascii: "/"))
                 else { return false }
                 rest = rest[value.endIndex...]
-                if place.meaning != .anything { found = Found(place: place, value: value) }
+                if place.kind != .anything { found = Match(placeholder: place, value: value) }
             }
         }
         return rest.isEmpty
@@ -62,7 +62,7 @@ extension OriginalTemplate {
         text[..<(text.dropFirst().firstIndex { $0 == stop } ?? text.endIndex)]
     }
 
-    private func matches(_ target: TargetParts, _ found: inout Found?) -> Bool {
+    private func matches(_ target: SplitTarget, _ found: inout Match?) -> Bool {
         guard case .parameters(let wanted) = query else { return true }
         var values: [ArraySlice<UInt8>?] = Array(repeating: nil, count: wanted.count)
         for parameter in target.parameters {
@@ -76,10 +76,10 @@ extension OriginalTemplate {
             switch parameter.value {
             case .text(let text):
                 guard value.elementsEqual(text) else { return false }
-            case .place(let place):
+            case .placeholder(let place):
                 guard !value.isEmpty else { return false }
-                guard place.meaning != .anything else { continue }
-                found = Found(place: place, value: value, isInQuery: true)
+                guard place.kind != .anything else { continue }
+                found = Match(placeholder: place, value: value, isInQuery: true)
             }
         }
         return true

@@ -20,8 +20,8 @@
 /// to the original in the path.
 struct OriginalTemplate: Hashable, Sendable {
     /// What a pair of braces stands for.
-    struct Place: Hashable, Sendable {
-        enum Meaning: Hashable, Sendable {
+    struct Placeholder: Hashable, Sendable {
+        enum Kind: Hashable, Sendable {
             case anything
             case original
             /// An original that must bring its host.
@@ -33,7 +33,7 @@ struct OriginalTemplate: Hashable, Sendable {
         /// Over any number of segments.
         var isStarred = false
 
-        var meaning: Meaning {
+        var kind: Kind {
             switch name {
             case "original": .original
             case "url": .url
@@ -45,7 +45,7 @@ struct OriginalTemplate: Hashable, Sendable {
     /// A part of the path, or the value of a parameter.
     enum Piece: Hashable, Sendable {
         case text([UInt8])
-        case place(Place)
+        case placeholder(Placeholder)
     }
 
     struct Parameter: Hashable, Sendable {
@@ -64,7 +64,7 @@ struct OriginalTemplate: Hashable, Sendable {
     var query: Query
 }
 
-extension OriginalTemplate.Place: CustomStringConvertible {
+extension OriginalTemplate.Placeholder: CustomStringConvertible {
     var description: String { "{\(name)\(isStarred ? "*" : "")}" }
 }
 
@@ -72,7 +72,7 @@ extension OriginalTemplate.Piece: CustomStringConvertible {
     var description: String {
         switch self {
         case .text(let text): String(decoding: text, as: UTF8.self)
-        case .place(let place): place.description
+        case .placeholder(let place): place.description
         }
     }
 }

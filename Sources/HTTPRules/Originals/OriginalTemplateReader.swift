@@ -2,23 +2,23 @@ import Ground
 
 /// Reads an ``OriginalTemplate`` from left to right; offsets of faults are those of the slice that
 /// it is given.
-struct OriginalTemplateReader {
+struct OriginalTemplateParser {
     /// Parameters of one template at most; each is compared with each that is sent.
     static let parametersMax = 16
 
     private var names: Set<String> = []
     private var hasOriginal = false
     /// A place that takes any number of segments was read in this path.
-    private var isBehindStar = false
+    private var isAfterWildcard = false
 
     private init() {}
 
     /// Reads `text`, which begins with a slash.
     static func read(_ text: ArraySlice<UInt8>) throws(OriginalRuleFault) -> OriginalTemplate {
-        var reader = OriginalTemplateReader()
-        let parts = TargetParts(text)
+        var reader = OriginalTemplateParser()
+        let parts = SplitTarget(text)
         let path = try reader.pieces(parts.path)
-        reader.isBehindStar = false
+        reader.isAfterWildcard = false
         let query: OriginalTemplate.Query =
             switch parts.query {
             case nil: .ignored
@@ -42,15 +42,15 @@ struct OriginalTemplateReader {
                 name.count == equals - start
             else { throw OriginalRuleFault(.parameter, at: start) }
             guard !parameters.contains(where: { $0.name == name }) else {
-                throw OriginalRuleFault(.parameterDoubled, at: start)
+                throw OriginalRuleFault(.parameterDuplicated, at: start)
             }
             guard parameters.count < Self.parametersMax else {
-                throw OriginalRuleFault(.parametersTooMany, at: start)
+                throw OriginalRuleFault(.tooManyParameters, at: start)
             }
             let value = try pieces(text[(equals + 1)...])
             guard value.count <= 1 else { throw OriginalRuleFault(.value, at: equals + 1) }
-            if case .place(let place)? = value.first, place.isStarred {
-                throw OriginalRuleFault(.starInQuery, at: equals + 1)
+            if case .placeholder(let place)? = value.first, place.isStarred {
+                throw OriginalRuleFault(.wildcardInQuery, at: equals + 1)
             }
             parameters.append(
                 OriginalTemplate.Parameter(name: name, value: value.first ?? .text([])))
@@ -71,13 +71,13 @@ struct OriginalTemplateReader {
                 rest = rest[literal.endIndex...]
                 continue
             }
-            if case .place? = pieces.last {
-                throw OriginalRuleFault(.neighbours, at: rest.startIndex)
+            if case .placeholder? = pieces.last {
+                throw OriginalRuleFault(.adjacentPlaceholders, at: rest.startIndex)
             }
             guard let end = rest.firstIndex(of: UInt8(ascii: "}")) else {
                 throw OriginalRuleFault(.braceNotClosed, at: rest.startIndex)
             }
-            pieces.append(.place(try place(rest[..<end])))
+            pieces.append(.placeholder(try placeholder(rest[..<end])))
             rest = rest[(end + 1)...]
         }
         return pieces
@@ -90,16 +90,16 @@ struct OriginalTemplateReader {
             let byte = text[index]
             if ByteSet.target.contains(byte) || byte == UInt8(ascii: "%") { continue }
             let problem: OriginalRuleFault.Problem =
-                byte == UInt8(ascii: "}") ? .braceNotOpened : .byte
+                byte == UInt8(ascii: "}") ? .braceNotOpened : .unescapedByte
             throw OriginalRuleFault(problem, at: index)
         }
         return Array(text)
     }
 
     /// The place that `text` holds from its opening brace on.
-    private mutating func place(
+    private mutating func placeholder(
         _ text: ArraySlice<UInt8>
-    ) throws(OriginalRuleFault) -> OriginalTemplate.Place {
+    ) throws(OriginalRuleFault) -> OriginalTemplate.Placeholder {
         let start = text.startIndex
         let isStarred = text.last == UInt8(ascii: "*")
         let letters = text.dropFirst().dropLast(isStarred ? 1 : 0)
@@ -107,18 +107,18 @@ struct OriginalTemplateReader {
             throw OriginalRuleFault(.name, at: start)
         }
         let name = String(decoding: letters, as: UTF8.self)
-        let place = OriginalTemplate.Place(name: name, isStarred: isStarred)
-        if isBehindStar { throw OriginalRuleFault(.behindStar, at: start) }
-        if place.meaning == .anything {
-            if isStarred { throw OriginalRuleFault(.starOfName, at: start) }
+        let place = OriginalTemplate.Placeholder(name: name, isStarred: isStarred)
+        if isAfterWildcard { throw OriginalRuleFault(.afterWildcard, at: start) }
+        if place.kind == .anything {
+            if isStarred { throw OriginalRuleFault(.wildcardNotOriginal, at: start) }
             guard names.insert(name).inserted else {
-                throw OriginalRuleFault(.nameDoubled, at: start)
+                throw OriginalRuleFault(.nameDuplicated, at: start)
             }
         } else {
-            if hasOriginal { throw OriginalRuleFault(.originalDoubled, at: start) }
+            if hasOriginal { throw OriginalRuleFault(.originalDuplicated, at: start) }
             hasOriginal = true
         }
-        isBehindStar = isStarred
+        isAfterWildcard = isStarred
         return place
     }
 

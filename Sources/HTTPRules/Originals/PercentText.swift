@@ -1,7 +1,7 @@
 import Ground
 
 /// Bytes written with percent escapes (RFC 3986 §2.1).
-package enum PercentText {
+package enum PercentEncoding {
     /// What `text` means, each escape undone once; nil if a `%` stands without two hexadecimal
     /// digits, unless `isLenient` leaves it as it is.
     ///

@@ -43,7 +43,7 @@ package struct SiteOriginals: Sendable {
         for rule in rules {
             let original = rule.original(of: target.span, at: 0..<target.count, origin: origin)
             guard let original else { continue }
-            let own = own(original, at: host)
+            let own = siteURL(original, at: host)
             for url in [original] + (own.map { [$0] } ?? []) where !urls.contains(url) {
                 urls.append(url)
             }
@@ -52,7 +52,7 @@ package struct SiteOriginals: Sendable {
     }
 
     /// The URL at the site's `host` whose answer comes from `original`; nil if there is none.
-    private func own(_ original: [UInt8], at host: ArraySlice<UInt8>) -> [UInt8]? {
+    private func siteURL(_ original: [UInt8], at host: ArraySlice<UInt8>) -> [UInt8]? {
         let name = URLName.name(ofKey: original)
         guard let base, name.starts(with: base) else { return nil }
         var target = Array(name.dropFirst(base.count))
@@ -69,6 +69,6 @@ extension URLName {
     fileprivate static func canonical(ofURL url: [UInt8]) -> [UInt8]? {
         var key: [UInt8] = []
         let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)
-        return result == .made ? Array(name(ofKey: key)) : nil
+        return result == .normalised ? Array(name(ofKey: key)) : nil
     }
 }

@@ -1,5 +1,5 @@
 /// A request target cut at its first question mark.
-struct TargetParts {
+struct SplitTarget {
     var path: ArraySlice<UInt8>
     /// Behind the question mark; nil if there is none.
     var query: ArraySlice<UInt8>?
@@ -31,7 +31,7 @@ struct TargetParts {
 
     /// The same target without `mount`, a path without a slash at its end, before its path; nil if
     /// the path is not below it.
-    func below(_ mount: [UInt8]) -> TargetParts? {
+    func removingPrefix(_ mount: [UInt8]) -> SplitTarget? {
         guard path.starts(with: mount) else { return nil }
         var parts = self
         parts.path = path.dropFirst(mount.count)

@@ -23,7 +23,7 @@ enum ThumborTarget {
     private static let signatureBytesMin = 28
 
     /// The image; its URL may lack the scheme, which then is that of the loader.
-    static func reference(_ target: TargetParts) -> OriginalReference? {
+    static func reference(_ target: SplitTarget) -> OriginalReference? {
         // thumbor itself drops the query.
         let path = target.path
         guard path.first == UInt8(ascii: "/"),
@@ -35,8 +35,8 @@ enum ThumborTarget {
             guard let segment = segment(rest) else { break }
             if isPart(part, segment) { rest = rest[(segment.endIndex + 1)...] }
         }
-        rest = behindFilters(rest)
-        guard !rest.isEmpty, let image = PercentText.decoded(rest) else { return nil }
+        rest = afterFilters(rest)
+        guard !rest.isEmpty, let image = PercentEncoding.decoded(rest) else { return nil }
         return OriginalReference(text: image, base: .http)
     }
 
@@ -111,7 +111,7 @@ enum ThumborTarget {
     /// What stands behind `filters:…)/`; the same if there are none.
     ///
     /// Their arguments may be URLs, with slashes of their own.
-    private static func behindFilters(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    private static func afterFilters(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let name = Array("filters:".utf8)
         guard text.starts(with: name) else { return text }
         let start = text.startIndex + name.count

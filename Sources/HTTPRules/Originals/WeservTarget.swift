@@ -4,10 +4,10 @@ import Ground
 enum WeservTarget {
     /// The value of the first `url`; without a scheme it is of http, behind `ssl:` or two slashes
     /// of https.
-    static func reference(_ target: TargetParts) -> OriginalReference? {
+    static func reference(_ target: SplitTarget) -> OriginalReference? {
         guard target.path.isEmpty || target.path.elementsEqual("/".utf8),
             let parameter = target.parameters.first(where: isURL),
-            let url = PercentText.decoded(parameter.value)
+            let url = PercentEncoding.decoded(parameter.value)
         else { return nil }
         for start in ["ssl:", "//"] {
             guard url.prefix(start.utf8.count).map(ASCII.lowercased).elementsEqual(start.utf8)
@@ -21,7 +21,7 @@ enum WeservTarget {
     }
 
     /// The service finds its parameters without regard to case.
-    private static func isURL(_ parameter: TargetParts.Parameter) -> Bool {
+    private static func isURL(_ parameter: SplitTarget.Parameter) -> Bool {
         parameter.name.map(ASCII.lowercased).elementsEqual("url".utf8)
     }
 }

@@ -4,7 +4,7 @@ import Ground
 package enum BearerToken {
     /// The token's bytes; nil if the field is missing, there more than once, of another scheme, or
     /// malformed.
-    package static func find(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8]? {
+    package static func token(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8]? {
         var found: Range<Int>?
         for line in lines where line.id == .authorization {
             if found != nil { return nil }
@@ -12,7 +12,7 @@ package enum BearerToken {
         }
         guard let found, found.count > scheme.utf8.count else { return nil }
         let start = found.lowerBound + scheme.utf8.count
-        guard bytes.holdsIgnoringCase(scheme, at: found.lowerBound..<start) else { return nil }
+        guard bytes.matchesIgnoringCase(scheme, at: found.lowerBound..<start) else { return nil }
         let token = bytes.copy(FieldSyntax.trimmed(bytes, at: start..<found.upperBound))
         let isToken = !token.isEmpty && token.count <= TokenFile.tokenBytesMax
         return isToken && token.allSatisfy(isByte) ? token : nil

@@ -5,9 +5,9 @@ extension ProblemDocument {
     /// goes with a challenge (RFC 9110 §15.5.2), else 403.
     package init(_ refusal: PurgePermission.Refusal) {
         self.init(
-            status: refusal.wantsToken ? 401 : 403, name: "purge-not-allowed",
+            status: refusal.needsToken ? 401 : 403, name: "purge-not-allowed",
             title: "PURGE is not allowed here",
-            detail: refusal.sentence)
+            detail: refusal.message)
     }
 
     /// The answer to PURGE where nobody may purge and no site is asked; it goes with Allow (RFC
@@ -21,12 +21,13 @@ extension ProblemDocument {
     package init(_ fault: PurgeCommandFault) {
         let detail =
             switch fault {
-            case .mode: "Fastly-Soft-Purge is 1 for a soft purge, 0 or missing for a hard one."
-            case .tagsTooMany:
+            case .softPurgeValue:
+                "Fastly-Soft-Purge is 1 for a soft purge, 0 or missing for a hard one."
+            case .tooManyTags:
                 "There are too many tags, or too long ones: \(PurgeCommand.tagsMax) of "
-                    + "\(AnswerTags.tagBytesMax) bytes are allowed, and "
-                    + "\(AnswerTags.bytesMax) bytes together."
-            case .target(let fault): fault.sentence
+                    + "\(CacheTags.tagBytesMax) bytes are allowed, and "
+                    + "\(CacheTags.bytesMax) bytes together."
+            case .target(let fault): fault.message
             }
         self.init(
             status: 400, name: "purge-invalid", title: "The purge is not valid",

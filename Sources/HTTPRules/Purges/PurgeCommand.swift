@@ -6,7 +6,7 @@ package import Ground
 /// - `PURGE /a/*`: all below `/a/`, and `PURGE /*` the host (nginx and its cache_purge).
 /// - with Surrogate-Key, Cache-Tag or xkey, or what else carries the tags of answers here: all
 ///   answers with any of these tags, and not the URL (xkey of Varnish, Surrogate-Key of Fastly).
-/// - with `Fastly-Soft-Purge: 1`: soft.
+/// - with `Fastly-Soft-PurgeEffect: 1`: soft.
 ///
 /// A URL that itself ends in `/*` goes with all its neighbours; alone it is purged by a target of
 /// the admin port.
@@ -16,7 +16,7 @@ package struct PurgeCommand: Hashable, Sendable {
     package private(set) var targets: [PurgeTarget]
     /// The name of what a GET of the same URL is answered with, byte by byte as it was sent; nil if
     /// the URL is not what is to be purged, or no site answers to it.
-    private var ownName: [UInt8]?
+    private var verbatimName: [UInt8]?
 
     /// Tags of one command at most.
     package static let tagsMax = 256
@@ -27,16 +27,16 @@ package struct PurgeCommand: Hashable, Sendable {
     /// `siteKey` is the key of what a GET is answered with, if a site answers to it.
     package init(
         isSecure: Bool, authority: [UInt8], target: [UInt8], siteKey: [UInt8]? = nil,
-        _ lines: [FieldLine], in bytes: Span<UInt8>, tagFields: [TagField] = TagField.usual
+        _ lines: [FieldLine], in bytes: Span<UInt8>, tagFields: [TagField] = TagField.defaults
     ) throws(PurgeCommandFault) {
-        isSoft = try Self.readSoft(lines, in: bytes)
+        isSoft = try Self.parseSoft(lines, in: bytes)
         targets = []
-        let tags = AnswerTags(lines, in: bytes, fields: tagFields)
-        if tags.cutCount > 0 || tags.tags.count > Self.tagsMax {
-            throw .tagsTooMany
+        let tags = CacheTags(lines, in: bytes, fields: tagFields)
+        if tags.droppedCount > 0 || tags.tags.count > Self.tagsMax {
+            throw .tooManyTags
         }
         do throws(PurgeTargetFault) {
-            for tag in tags.tags { targets.append(try .tag(reading: tag)) }
+            for tag in tags.tags { targets.append(try .tag(parsing: tag)) }
             guard targets.isEmpty else { return }
             guard target.first == UInt8(ascii: "/") else { throw .url(.hostEmpty(offset: 0)) }
             let url = Array(isSecure ? "https://".utf8 : "http://".utf8) + authority + target
@@ -44,35 +44,35 @@ package struct PurgeCommand: Hashable, Sendable {
                 target.suffix(2).elementsEqual("/*".utf8)
                 && !target.contains(UInt8(ascii: "?"))
             if isPrefix {
-                targets = [try .prefix(reading: url.dropLast())]
+                targets = [try .prefix(parsing: url.dropLast())]
                 return
             }
-            ownName = siteKey.map { Array(URLName.name(ofKey: $0)) }
-            targets = [try .url(reading: url)]
+            verbatimName = siteKey.map { Array(URLName.name(ofKey: $0)) }
+            targets = [try .url(parsing: url)]
         } catch {
             // What a site is asked need not be what any URL is.
-            if ownName == nil { throw .target(error) }
+            if verbatimName == nil { throw .target(error) }
         }
     }
 
     /// All that is to be purged, each once, under the names by which `sites` keep it.
-    package func targets(_ sites: SiteTable) -> [PurgeTarget] {
-        let all = targets.targets(sites)
-        guard let own = ownName.map(PurgeTarget.url), !all.contains(own) else { return all }
+    package func expanded(_ sites: SiteTable) -> [PurgeTarget] {
+        let all = targets.expanded(sites)
+        guard let own = verbatimName.map(PurgeTarget.url), !all.contains(own) else { return all }
         return all + [own]
     }
 
-    private static func readSoft(
+    private static func parseSoft(
         _ lines: [FieldLine], in bytes: Span<UInt8>
     ) throws(PurgeCommandFault) -> Bool {
         var isSoft: Bool?
         for line in lines
-        where bytes.holdsIgnoringCase("fastly-soft-purge", at: line.name.range) {
-            guard isSoft == nil, line.value.count == 1 else { throw .mode }
+        where bytes.matchesIgnoringCase("fastly-soft-purge", at: line.name.range) {
+            guard isSoft == nil, line.value.count == 1 else { throw .softPurgeValue }
             switch bytes[line.value.range.lowerBound] {
             case UInt8(ascii: "0"): isSoft = false
             case UInt8(ascii: "1"): isSoft = true
-            default: throw .mode
+            default: throw .softPurgeValue
             }
         }
         return isSoft ?? false
@@ -82,7 +82,7 @@ package struct PurgeCommand: Hashable, Sendable {
 /// Why a PURGE request cannot be followed; nothing was purged.
 package enum PurgeCommandFault: Error, Hashable, Sendable {
     /// Fastly-Soft-Purge is neither 0 nor 1.
-    case mode
-    case tagsTooMany
+    case softPurgeValue
+    case tooManyTags
     case target(PurgeTargetFault)
 }

@@ -12,7 +12,7 @@ package struct PurgePermission: Hashable, Sendable {
         self.tokens = tokens
     }
 
-    package enum Verdict: Hashable, Sendable {
+    package enum Decision: Hashable, Sendable {
         case allowed
         /// Nobody may.
         case notConfigured
@@ -25,35 +25,35 @@ package struct PurgePermission: Hashable, Sendable {
         /// Who asked; nil if that is not known.
         package var client: IPAddress?
         package var hadToken: Bool
-        package var takesNetworks: Bool
-        package var takesTokens: Bool
+        package var allowsNetworks: Bool
+        package var allowsTokens: Bool
 
         /// Whoever asked may be one who has a token, and did not send it.
-        package var wantsToken: Bool { takesTokens && !hadToken }
+        package var needsToken: Bool { allowsTokens && !hadToken }
     }
 
     /// Whether the client at `address` may purge, who sent the token that has this digest.
     ///
     /// The address is that of the connection or, behind a trusted proxy, the one that the proxy
     /// names; never one that a field says.
-    package func verdict(on address: IPAddress?, token: TokenDigest?) -> Verdict {
+    package func decision(on address: IPAddress?, token: TokenDigest?) -> Decision {
         guard !networks.isEmpty || !tokens.isEmpty else { return .notConfigured }
         if let address, networks.contains(where: { $0.contains(address) }) { return .allowed }
         if let token, token.isAmong(tokens) { return .allowed }
         return .refused(
             Refusal(
-                client: address, hadToken: token != nil, takesNetworks: !networks.isEmpty,
-                takesTokens: !tokens.isEmpty))
+                client: address, hadToken: token != nil, allowsNetworks: !networks.isEmpty,
+                allowsTokens: !tokens.isEmpty))
     }
 }
 
 extension PurgePermission.Refusal {
     /// Who asked, and who may; the allowed networks themselves are nobody else's business.
-    package var sentence: String {
+    package var message: String {
         let who = client.map { "This request came from \($0.unmapped)" } ?? "This request came"
         let token = hadToken ? "with a token that is not known" : "without a bearer token"
         let allowed =
-            switch (takesNetworks, takesTokens) {
+            switch (allowsNetworks, allowsTokens) {
             case (true, true):
                 "an address in one of the operator's networks, or Authorization: Bearer with one "
                     + "of the operator's tokens"

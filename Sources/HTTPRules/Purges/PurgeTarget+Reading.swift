@@ -5,16 +5,16 @@ extension PurgeTarget {
     /// The target for the URL that `text` spells, `https://…`, `http://…` or `//…`; the scheme
     /// means nothing beyond its port.
     package static func url(
-        reading text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
+        parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
-        .url(try name(of: text, bytesMax: bytesMax))
+        .url(try contains(of: text, bytesMax: bytesMax))
     }
 
     /// The target for all URLs that begin with `text`, `https://HOST[:PORT][/PATH]`.
     ///
     /// Scheme and slashes may be left out; `/`, or no path, is the host.
     package static func prefix(
-        reading text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
+        parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
         guard !text.isEmpty else { throw .url(.empty) }
         guard !text.contains(UInt8(ascii: "?")), !text.contains(UInt8(ascii: "#")) else {
@@ -23,16 +23,18 @@ extension PurgeTarget {
         let slash = text.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
         let isURL = text[slash...].starts(with: "//".utf8)
         let url = isURL ? text : Array("//".utf8) + text
-        return prefix(named: try name(of: url, bytesMax: bytesMax)[...])
+        return prefix(named: try contains(of: url, bytesMax: bytesMax)[...])
     }
 
     /// The target for all answers with the tag `text`.
-    package static func tag(reading text: [UInt8]) throws(PurgeTargetFault) -> PurgeTarget {
+    package static func tag(parsing text: [UInt8]) throws(PurgeTargetFault) -> PurgeTarget {
         guard let first = text.first, let last = text.last else { throw .tagEmpty }
-        guard text.count <= AnswerTags.tagBytesMax else { throw .tagTooLong }
-        let isHeld = text.allSatisfy { $0 >= 0x20 && $0 != 0x7F || FieldSyntax.isWhite($0) }
+        guard text.count <= CacheTags.tagBytesMax else { throw .tagTooLong }
+        let isHeld = text.allSatisfy { $0 >= 0x20 && $0 != 0x7F || FieldSyntax.isWhitespace($0) }
         guard isHeld else { throw .tagControl }
-        guard !FieldSyntax.isWhite(first), !FieldSyntax.isWhite(last) else { throw .tagBlank }
+        guard !FieldSyntax.isWhitespace(first), !FieldSyntax.isWhitespace(last) else {
+            throw .tagWhitespace
+        }
         return .tag(text)
     }
 
@@ -43,7 +45,7 @@ extension PurgeTarget {
         return .prefix(host: Array(name[..<slash]), path: path.count > 1 ? Array(path) : [])
     }
 
-    private static func name(
+    private static func contains(
         of text: [UInt8], bytesMax: Int
     ) throws(PurgeTargetFault) -> [UInt8] {
         let url = text.starts(with: "//".utf8) ? Array("http:".utf8) + text : text
@@ -63,13 +65,13 @@ extension PurgeTarget {
     /// site answers is kept under the site's own name, without what the site ignores of the query;
     /// of `*` under the client's host, so that its answers need the origin's URL as a tag
     /// (``EntryTags``) to be found by it.
-    package func targets(_ sites: SiteTable) -> [PurgeTarget] {
+    package func expanded(_ sites: SiteTable) -> [PurgeTarget] {
         switch self {
         case .everything, .tag: [self]
         case .url(let name):
-            PurgedURL(name: name, takesBelow: false).names(sites).map(PurgeTarget.url)
+            PurgeURL(name: name, isPrefix: false).names(sites).map(PurgeTarget.url)
         case .prefix(let host, let path):
-            PurgedURL(name: host + (path.isEmpty ? [UInt8(ascii: "/")] : path), takesBelow: true)
+            PurgeURL(name: host + (path.isEmpty ? [UInt8(ascii: "/")] : path), isPrefix: true)
                 .names(sites).map { Self.prefix(named: $0[...]) }
         }
     }
@@ -77,9 +79,9 @@ extension PurgeTarget {
 
 extension [PurgeTarget] {
     /// All targets that ``PurgeTarget/targets(_:)`` makes of these, each once, in their order.
-    package func targets(_ sites: SiteTable) -> [PurgeTarget] {
+    package func expanded(_ sites: SiteTable) -> [PurgeTarget] {
         var seen: Set<PurgeTarget> = []
-        return flatMap { $0.targets(sites) }.filter { seen.insert($0).inserted }
+        return flatMap { $0.expanded(sites) }.filter { seen.insert($0).inserted }
     }
 }
 
@@ -93,20 +95,20 @@ package enum PurgeTargetFault: Error, Hashable, Sendable {
     /// A control byte, which no field value holds.
     case tagControl
     /// White space at an end, which is no part of any tag.
-    case tagBlank
+    case tagWhitespace
 
     /// What is wrong, and what is allowed.
-    package var sentence: String {
+    package var message: String {
         switch self {
-        case .url(let refusal): refusal.sentence
+        case .url(let refusal): refusal.message
         case .prefixQuery:
             "A prefix is a host, or a host and a path up to a slash or to the path's end, without "
                 + "a query and #."
-        case .tagEmpty: "The tag is empty; 1 to \(AnswerTags.tagBytesMax) bytes are allowed."
+        case .tagEmpty: "The tag is empty; 1 to \(CacheTags.tagBytesMax) bytes are allowed."
         case .tagTooLong:
-            "The tag is longer than \(AnswerTags.tagBytesMax) bytes, the most that is allowed."
+            "The tag is longer than \(CacheTags.tagBytesMax) bytes, the most that is allowed."
         case .tagControl: "The tag has a control character; no tag of an answer can have one."
-        case .tagBlank:
+        case .tagWhitespace:
             "The tag begins or ends with white space, which is no part of any tag; one tag is "
                 + "allowed in each target."
         }

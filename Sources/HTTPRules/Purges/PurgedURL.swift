@@ -1,11 +1,11 @@
 import Ground
 
 /// A URL, or the beginning of some, that is to be purged.
-struct PurgedURL {
+struct PurgeURL {
     /// Host, path and query, canonical.
     let name: [UInt8]
     /// It is the beginning of URLs.
-    let takesBelow: Bool
+    let isPrefix: Bool
 
     /// All names of it, each once, the one that was written first.
     func names(_ sites: SiteTable) -> [[UInt8]] {
@@ -18,13 +18,13 @@ struct PurgedURL {
             let site = sites.find(key.span, at: url.authority.range, isSecure: url.isSecure)
                 .map { sites[$0] }
             // On the host of a named site every path is the site's.
-            let isElse = site == nil || site?.pattern == .everything
-            if isElse, !takesBelow, let image = image(url, key.span) {
+            let isElse = site == nil || site?.pattern == .catchAll
+            if isElse, !isPrefix, let image = imageName(url, key.span) {
                 add([image])
             } else if let site {
                 add(self.names(url, key, key[url.target.range], at: site))
             }
-            for site in sites.sites where site.pattern != .everything {
+            for site in sites.sites where site.pattern != .catchAll {
                 if let target = target(behind: site.origin) {
                     add(self.names(url, key, target, at: site))
                 }
@@ -40,27 +40,27 @@ struct PurgedURL {
             let url = Array(scheme.utf8) + name
             var key: [UInt8] = []
             let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)
-            return result == .made && URLName.name(ofKey: key).elementsEqual(name) ? key : nil
+            return result == .normalised && URLName.name(ofKey: key).elementsEqual(name) ? key : nil
         }
     }
 
     /// The name of the image that is asked for; nil if it is no URL of the image API.
-    private func image(_ url: OriginURL, _ bytes: Span<UInt8>) -> [UInt8]? {
+    private func imageName(_ url: OriginURL, _ bytes: Span<UInt8>) -> [UInt8]? {
         let range = Self.unsigned(bytes, at: url.target.range)
         guard case .image(let url) = ImageTarget.parse(bytes, at: range) else { return nil }
         var key: [UInt8] = []
         let result = CacheKey.normalise(percentEncoded: bytes, at: url.range, into: &key)
-        return result == .made ? Array(URLName.name(ofKey: key)) : nil
+        return result == .normalised ? Array(URLName.name(ofKey: key)) : nil
     }
 
     /// The target of a site whose answers come from `origin` that the origin has under the name;
     /// nil if there is none.
     private func target(behind origin: BaseURL) -> ArraySlice<UInt8>? {
-        guard let base = Self.name(of: origin) else { return nil }
+        guard let base = Self.contains(of: origin) else { return nil }
         if name.starts(with: base), name[base.count...].first == UInt8(ascii: "/") {
             return name[base.count...]
         }
-        guard takesBelow else { return nil }
+        guard isPrefix else { return nil }
         // A prefix that ends above the origin's own path covers all of the site; so does a host
         // without a port, which is a host on any.
         let start = name.last == Self.slash ? name.dropLast() : name[...]
@@ -71,11 +71,11 @@ struct PurgedURL {
     }
 
     /// Without a slash at its end.
-    private static func name(of origin: BaseURL) -> [UInt8]? {
+    private static func contains(of origin: BaseURL) -> [UInt8]? {
         let url = Array((origin.description + "/").utf8)
         var key: [UInt8] = []
         let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)
-        return result == .made ? Array(URLName.name(ofKey: key).dropLast()) : nil
+        return result == .normalised ? Array(URLName.name(ofKey: key).dropLast()) : nil
     }
 
     private static let slash = UInt8(ascii: "/")
@@ -86,7 +86,7 @@ struct PurgedURL {
         _ url: OriginURL, _ key: [UInt8], _ target: ArraySlice<UInt8>, at site: Site
     ) -> [[UInt8]] {
         var target = Array(target)
-        if site.settings.isSigned {
+        if site.settings.requiresSignature {
             target = target.span.copy(Self.unsigned(target.span, at: 0..<target.count))
         }
         var filtered: [UInt8] = []
@@ -103,7 +103,7 @@ struct PurgedURL {
 
     /// The range without the parameters of a signature, which are in no key.
     private static func unsigned(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
-        guard case .signed(let signed) = SignedTarget.read(bytes, at: range) else { return range }
-        return signed.bare.range
+        guard case .signed(let signed) = SignedTarget.parse(bytes, at: range) else { return range }
+        return signed.unsignedTarget.range
     }
 }

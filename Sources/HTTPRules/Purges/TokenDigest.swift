@@ -17,7 +17,7 @@ package struct TokenDigest: Hashable, Sendable {
     }
 
     /// Half of it, by which those who show tokens are told apart.
-    package var number: UInt128 { high }
+    package var clientID: UInt128 { high }
 
     /// True if it is one of `others`; takes as long whichever it is, and whichever byte is wrong.
     package func isAmong(_ others: [TokenDigest]) -> Bool {
@@ -74,7 +74,7 @@ package enum TokenFileFault: Error, Hashable, Sendable {
     case repeated(line: Int)
 
     /// One clause, without a full stop.
-    package var sentence: String {
+    package var message: String {
         switch self {
         case .noTokens: "it holds no token"
         case .tooMany(let count): "it holds \(count) tokens"

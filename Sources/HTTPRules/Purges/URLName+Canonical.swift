@@ -16,6 +16,6 @@ extension URLName {
         var canonical: [UInt8] = []
         let result = CacheKey.normalise(
             url: url.span, at: 0..<url.count, into: &canonical, bytesMax: bytesMax)
-        return result == .made ? Array(self.name(ofKey: canonical)) : nil
+        return result == .normalised ? Array(self.name(ofKey: canonical)) : nil
     }
 }

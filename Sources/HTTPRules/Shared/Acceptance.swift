@@ -1,69 +1,71 @@
 /// What becomes of a whole answer of a site's origin, as far as its head decides it (RFC 9111 §3,
 /// §4.1).
-package struct Acceptance: Hashable, Sendable {
+package struct StorageDecision: Hashable, Sendable {
     /// What was stored for the same request before.
-    package enum Before: Hashable, Sendable {
+    package enum StoredState: Hashable, Sendable {
         case nothing
         case fresh
         case stale
     }
 
     private let status: UInt16
-    private let notStored: NotStored?
+    private let notStoredReason: NotStoredReason?
     private let isShareable: Bool
     private let isSelectable: Bool
-    private let before: Before
+    private let storedState: StoredState
     /// There is a key under which later requests would find it; until then it is taken for granted.
-    package var isPlaced = true
+    package var hasKey = true
 
-    package init(_ examination: Examination, _ vary: VaryNames, status: UInt16, before: Before) {
+    package init(
+        _ examination: Cacheability, _ vary: VaryNames, status: UInt16, before: StoredState
+    ) {
         self.status = status
-        notStored = examination.notStored
-        isShareable = examination.isShareable
+        notStoredReason = examination.notStoredReason
+        isShareable = examination.isCollapsible
         isSelectable = vary.isSelectable
-        self.before = before
+        self.storedState = before
     }
 
     /// The rules allow that it is stored.
-    package var isStorable: Bool { notStored == nil && isSelectable && isPlaced }
+    package var isStorable: Bool { notStoredReason == nil && isSelectable && hasKey }
 
     /// It may be given to others who wait for the same fetch.
-    package var isShared: Bool { isShareable && isSelectable && isPlaced }
+    package var isCollapsible: Bool { isShareable && isSelectable && hasKey }
 
     /// What was stored is not to be used any more, whether or not this one will be whole.
     ///
     /// An answer that may not be stored leaves what is still fresh; a failure says nothing of what
     /// there is.
-    package var endsStored: Bool {
-        before != .nothing && isNews && !StatusRules.isTransient(status)
+    package var invalidatesStored: Bool {
+        storedState != .nothing && supersedesStored && !StatusRules.isTransient(status)
     }
 
     /// Those who ask next are not to wait for each other: their answers will not be shared either.
     package var isHitForMiss: Bool {
-        isNews && (notStored?.isOfEveryAnswer == true || !isSelectable)
+        supersedesStored && (notStoredReason?.isPermanent == true || !isSelectable)
     }
 
-    private var isNews: Bool { isStorable || before != .fresh }
+    private var supersedesStored: Bool { isStorable || storedState != .fresh }
 }
 
-extension NotStored {
+extension NotStoredReason {
     /// The next request to the same key will hardly be answered otherwise: it is not the request
     /// that is the reason.
-    fileprivate var isOfEveryAnswer: Bool {
+    fileprivate var isPermanent: Bool {
         switch self {
-        case .noStore, .isPrivate, .setCookie, .credentials, .varyEverything, .contentType,
-            .noFreshness:
+        case .noStore, .isPrivate, .setCookie, .credentials, .varyWildcard, .contentType,
+            .neverReusable:
             true
         case .method, .status, .partialContent, .requestNoStore, .authorization: false
         }
     }
 
     /// It is the request or its client that is the reason, and says nothing of what is stored.
-    package var isOfRequest: Bool {
+    package var isRequestSpecific: Bool {
         switch self {
         case .requestNoStore, .authorization, .setCookie, .credentials: true
-        case .method, .status, .partialContent, .noStore, .isPrivate, .varyEverything, .contentType,
-            .noFreshness:
+        case .method, .status, .partialContent, .noStore, .isPrivate, .varyWildcard, .contentType,
+            .neverReusable:
             false
         }
     }

@@ -2,7 +2,7 @@ package import Ground
 
 /// What a site does to the fields of its answers before clients get them; without settings nothing
 /// but what is addressed to Nuthatch is taken out.
-package struct AnswerFieldRules: Hashable, Sendable {
+package struct ResponseFieldRules: Hashable, Sendable {
     /// Fields that clients do not get.
     package let removed: FieldNames
     /// Lines that stand in place of the origin's of the same name, and are there if it sent none.
@@ -13,22 +13,22 @@ package struct AnswerFieldRules: Hashable, Sendable {
     package let addsVia: Bool
     /// The Cache-Control that clients get of stored answers that others may be given, without
     /// Expires; nil for the origin's own.
-    let clientControl: FieldSetting?
+    let clientCacheControl: FieldSetting?
 
     /// The rules of a site without settings.
-    package static let none = AnswerFieldRules()
+    package static let none = ResponseFieldRules()
 
     /// - Parameters:
     ///   - removed: as ``removed``; each ``mayChange(_:)``.
     ///   - lines: as ``lines``; each ``mayChange(_:)``.
     ///   - tagsStripped: as ``tagsStripped``.
-    ///   - clientControl: the value of the Cache-Control that clients get of stored answers, such
-    ///     as `max-age=60`, which ``FieldSetting`` takes; they get no Expires then. Nil leaves the
-    ///     origin's.
+    ///   - clientCacheControl: the value of the Cache-Control that clients get of stored answers,
+    ///     such as `max-age=60`, which ``FieldSetting`` takes; they get no Expires then. Nil leaves
+    ///     the origin's.
     ///   - addsVia: as ``addsVia``.
     package init(
         removed: FieldNames = FieldNames(), lines: [FieldSetting] = [],
-        tagsStripped: FieldNames = FieldNames(), clientControl: [UInt8]? = nil,
+        tagsStripped: FieldNames = FieldNames(), clientCacheControl: [UInt8]? = nil,
         addsVia: Bool = true
     ) {
         self.addsVia = addsVia
@@ -37,19 +37,19 @@ package struct AnswerFieldRules: Hashable, Sendable {
         self.removed = removed
         self.lines = lines
         self.tagsStripped = tagsStripped
-        if let clientControl {
-            let setting = FieldSetting(name: Array("Cache-Control".utf8), value: clientControl)
-            precondition(setting != nil, "no field value: \(clientControl)")
-            self.clientControl = setting
+        if let clientCacheControl {
+            let setting = FieldSetting(name: Array("Cache-Control".utf8), value: clientCacheControl)
+            precondition(setting != nil, "no field value: \(clientCacheControl)")
+            self.clientCacheControl = setting
         } else {
-            self.clientControl = nil
+            self.clientCacheControl = nil
         }
     }
 
     /// The same for an answer that is not stored, or that nobody may be given unasked: it is made
     /// no more lasting elsewhere than its origin says.
-    package var withoutClientControl: AnswerFieldRules {
-        AnswerFieldRules(
+    package var withoutClientCacheControl: ResponseFieldRules {
+        ResponseFieldRules(
             removed: removed, lines: lines, tagsStripped: tagsStripped, addsVia: addsVia)
     }
 
@@ -67,7 +67,7 @@ package struct AnswerFieldRules: Hashable, Sendable {
             .lastModified, .vary, .via, .xRequestID:
             return false
         default:
-            return !name.isEmpty && !HopByHop.isForOneHop(bytes, at: name.indices, id: id)
+            return !name.isEmpty && !HopByHop.isHopByHop(bytes, at: name.indices, id: id)
         }
     }
 
@@ -76,42 +76,42 @@ package struct AnswerFieldRules: Hashable, Sendable {
     ///
     /// To be inserted whenever a head is rendered with these rules and stored; a later 304 is
     /// understood with them: see ``StoredHead/updated(with:facts:freshnessOnly:)``.
-    package func flags(for head: AnswerHead) -> EntryFlags {
-        var flags: EntryFlags = clientControl == nil ? [] : .hidesControl
+    package func flags(for head: ResponseHead) -> EntryFlags {
+        var flags: EntryFlags = clientCacheControl == nil ? [] : .overridesControl
         let bytes = head.bytes.span
         for line in head.lines {
             switch line.id {
-            case .cacheControl where drops(line, in: bytes),
-                .expires where drops(line, in: bytes):
-                flags.insert(.hidesControl)
-            case .other where Self.isOurControl(bytes, at: line.name.range):
-                flags.insert(.ownControl)
+            case .cacheControl where removes(line, in: bytes),
+                .expires where removes(line, in: bytes):
+                flags.insert(.overridesControl)
+            case .other where Self.isNuthatchCacheControl(bytes, at: line.name.range):
+                flags.insert(.nuthatchControl)
             default: break
             }
         }
         for setting in lines where setting.id == .cacheControl || setting.id == .expires {
-            flags.insert(.hidesControl)
+            flags.insert(.overridesControl)
         }
         return flags
     }
 
     /// The trailer section that goes on, of an answer with these trailer fields (RFC 9110 §6.5.1).
     package func trailers(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
-        TrailerFields.section(lines.filter { !drops($0, in: bytes) }, in: bytes)
+        TrailerFields.section(lines.filter { !removes($0, in: bytes) }, in: bytes)
     }
 
     /// True if `line` is not passed on.
-    func drops(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+    func removes(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
         // An answer has the id of the request that it is given to.
         return line.id == .xRequestID
-            || (line.id == .other && Self.isOurControl(bytes, at: name))
+            || (line.id == .other && Self.isNuthatchCacheControl(bytes, at: name))
             || tagsStripped.contains(bytes, at: name) || removed.contains(bytes, at: name)
-            || lines.name(bytes, at: name)
+            || lines.contains(bytes, at: name)
     }
 
     /// True for Nuthatch-Cache-Control, which is for this cache and no other (RFC 9213 §2.1).
-    static func isOurControl(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
-        name.count == 22 && bytes.holdsIgnoringCase("nuthatch-cache-control", at: name)
+    static func isNuthatchCacheControl(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
+        name.count == 22 && bytes.matchesIgnoringCase("nuthatch-cache-control", at: name)
     }
 }

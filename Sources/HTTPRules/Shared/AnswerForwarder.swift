@@ -5,7 +5,7 @@ package import Ground
 /// Status, reason phrase and end-to-end lines are the origin's, byte for byte and in its order.
 /// Fields that frame the body are left out: whoever sends it appends its own. Age stays, as other
 /// caches gave it.
-package enum AnswerForwarder {
+package enum ResponseForwarder {
     /// Appends status line and fields of a final answer, without an empty line at the end.
     ///
     /// `rules.clientControl` does not count: an answer that is not stored is not to be made more
@@ -14,17 +14,17 @@ package enum AnswerForwarder {
     /// - Parameters:
     ///   - head: the answer as it came.
     ///   - rules: of the site.
-    ///   - passesTrailers: the body goes on in chunks with its trailer fields, so that Trailer may
-    ///     announce them (RFC 9110 §6.6.2).
-    ///   - received: becomes the Date of an answer that has none (RFC 9110 §6.6.1).
+    ///   - forwardsTrailers: the body goes on in chunks with its trailer fields, so that Trailer
+    ///     may announce them (RFC 9110 §6.6.2).
+    ///   - receivedAt: becomes the Date of an answer that has none (RFC 9110 §6.6.1).
     ///   - bytes: what is appended to.
     package static func append(
-        _ head: AnswerHead, rules: AnswerFieldRules, passesTrailers: Bool = false,
-        received: WallTime? = nil, to bytes: inout [UInt8]
+        _ head: ResponseHead, rules: ResponseFieldRules, forwardsTrailers: Bool = false,
+        receivedAt: WallTime? = nil, to bytes: inout [UInt8]
     ) {
-        appendEndToEnd(head, rules: rules, passesTrailers: passesTrailers, to: &bytes)
+        appendEndToEndFields(head, rules: rules, passesTrailers: forwardsTrailers, to: &bytes)
         for setting in rules.lines { bytes.appendLine(setting) }
-        if let received, head.first(.date) == nil { bytes.appendDate(received) }
+        if let receivedAt, head.first(.date) == nil { bytes.appendDate(receivedAt) }
         if rules.addsVia { Via.append(version: StatusLine.version(head), to: &bytes) }
         guard head.status == 101 else { return }
         // What was asked of the origin is what the client asked for (RFC 9110 §7.8).
@@ -35,7 +35,7 @@ package enum AnswerForwarder {
     /// True for an interim answer that goes on to the client: 103, 102 and what is not known.
     ///
     /// 100 answers an expectation of this hop, 101 would switch this connection (RFC 9110 §15.2).
-    package static func passesInterim(_ status: UInt16) -> Bool {
+    package static func forwardsInterim(_ status: UInt16) -> Bool {
         (102...199).contains(status)
     }
 
@@ -44,15 +44,15 @@ package enum AnswerForwarder {
     /// An operator's lines are for the final answer. No client of HTTP/1.0 may be sent one (RFC
     /// 9110 §15.2).
     package static func appendInterim(
-        _ head: AnswerHead, rules: AnswerFieldRules, to bytes: inout [UInt8]
+        _ head: ResponseHead, rules: ResponseFieldRules, to bytes: inout [UInt8]
     ) {
-        guard passesInterim(head.status) else { return }
-        appendEndToEnd(head, rules: rules, passesTrailers: false, to: &bytes)
+        guard forwardsInterim(head.status) else { return }
+        appendEndToEndFields(head, rules: rules, passesTrailers: false, to: &bytes)
         bytes.appendLineEnd()
     }
 
-    private static func appendEndToEnd(
-        _ head: AnswerHead, rules: AnswerFieldRules, passesTrailers: Bool,
+    private static func appendEndToEndFields(
+        _ head: ResponseHead, rules: ResponseFieldRules, passesTrailers: Bool,
         to bytes: inout [UInt8]
     ) {
         bytes.reserveCapacity(bytes.count + head.bytes.count + 96)
@@ -62,7 +62,7 @@ package enum AnswerForwarder {
         for line in head.lines where line.id != .contentLength {
             let isAnnouncement = line.id == .trailer && passesTrailers
             if hop.contains(line, in: span), !isAnnouncement { continue }
-            if rules.drops(line, in: span) { continue }
+            if rules.removes(line, in: span) { continue }
             bytes.appendLine(line, of: span)
         }
     }

@@ -1,7 +1,7 @@
 import Ground
 
 /// The tags of an answer, by which it can be purged together with others.
-package struct AnswerTags: Hashable, Sendable {
+package struct CacheTags: Hashable, Sendable {
     /// Tags of an answer at most.
     package static let countMax = 1000
     /// Bytes of one tag at most.
@@ -12,13 +12,13 @@ package struct AnswerTags: Hashable, Sendable {
     /// Each once, in the order they were met, byte by byte as the origin wrote them.
     package private(set) var tags: [[UInt8]] = []
     /// How many were left out because a limit was passed; purging those does not reach the answer.
-    package private(set) var cutCount = 0
+    package private(set) var droppedCount = 0
 
     /// No tags.
     package init() {}
 
     /// The tags in all lines of `head` that are fields of `fields`.
-    package init(_ head: AnswerHead, fields: [TagField] = TagField.usual) {
+    package init(_ head: ResponseHead, fields: [TagField] = TagField.defaults) {
         self.init(head.lines, in: head.bytes.span, fields: fields)
     }
 
@@ -33,13 +33,13 @@ package struct AnswerTags: Hashable, Sendable {
             var cursor = line.value.range.lowerBound
             while let tag = field.next(bytes, at: line.value.range, cursor: &cursor) {
                 guard tag.count <= Self.tagBytesMax else {
-                    cutCount += 1
+                    droppedCount += 1
                     continue
                 }
                 let text = bytes.copy(tag)
                 if seen.contains(text) { continue }
                 guard tags.count < Self.countMax, bytesCount + tag.count <= Self.bytesMax else {
-                    cutCount += 1
+                    droppedCount += 1
                     continue
                 }
                 seen.insert(text)
@@ -53,7 +53,7 @@ package struct AnswerTags: Hashable, Sendable {
 /// A field in which an origin names tags, and what stands between them.
 package struct TagField: Hashable, Sendable {
     private let name: [UInt8]
-    private let splitsAtWhite: Bool
+    private let splitsAtWhitespace: Bool
     private let splitsAtCommas: Bool
 
     /// The field with this name; nil if it cannot be one.
@@ -67,12 +67,12 @@ package struct TagField: Hashable, Sendable {
 
     private init(lowercase name: [UInt8]) {
         self.name = name
-        splitsAtWhite = name != Array("cache-tag".utf8)
+        splitsAtWhitespace = name != Array("cache-tag".utf8)
         splitsAtCommas = name != Array("surrogate-key".utf8)
     }
 
     /// Surrogate-Key, Cache-Tag and xkey.
-    package static let usual = ["surrogate-key", "cache-tag", "xkey"].map {
+    package static let defaults = ["surrogate-key", "cache-tag", "xkey"].map {
         TagField(lowercase: Array($0.utf8))
     }
 
@@ -80,7 +80,9 @@ package struct TagField: Hashable, Sendable {
     fileprivate static func first(
         of fields: [TagField], namedIn bytes: Span<UInt8>, at range: Range<Int>
     ) -> TagField? {
-        for field in fields where FieldSyntax.isName(field.name, bytes, at: range) { return field }
+        for field in fields where FieldSyntax.matchesName(field.name, bytes, at: range) {
+            return field
+        }
         return nil
     }
 
@@ -99,6 +101,7 @@ package struct TagField: Hashable, Sendable {
     }
 
     private func separates(_ byte: UInt8) -> Bool {
-        FieldSyntax.isWhite(byte) ? splitsAtWhite : splitsAtCommas && byte == UInt8(ascii: ",")
+        FieldSyntax.isWhitespace(byte)
+            ? splitsAtWhitespace : splitsAtCommas && byte == UInt8(ascii: ",")
     }
 }

@@ -10,7 +10,7 @@ package struct CacheStatus: Hashable, Sendable {
         /// Sent towards the origin (RFC 9211 §2.2).
         case forwarded(Reason)
         /// Neither: this cache made the answer itself, such as a refusal.
-        case made
+        case generated
     }
 
     /// Why a request went on (RFC 9211 §2.2).
@@ -66,7 +66,7 @@ package struct CacheStatus: Hashable, Sendable {
         bytes += name.description.utf8
         switch outcome {
         case .hit: bytes += "; hit".utf8
-        case .made: break
+        case .generated: break
         case .forwarded(let reason):
             bytes += "; fwd=".utf8
             bytes += reason.rawValue.utf8

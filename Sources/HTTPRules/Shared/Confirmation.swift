@@ -15,10 +15,10 @@ package struct Validators: Hashable, Sendable {
     }
 
     /// Those of an answer that is stored with these rendered bytes.
-    package init(_ bytes: [UInt8], facts: EntryFacts) {
+    package init(_ bytes: [UInt8], metadata: EntryMetadata) {
         self.init(
-            entityTag: Array(bytes[facts.entityTag.range]), lastModified: facts.lastModified,
-            date: facts.date)
+            entityTag: Array(bytes[metadata.entityTag.range]), lastModified: metadata.lastModified,
+            date: metadata.date)
     }
 
     /// True if the tag that is `tag` in `bytes` matches.
@@ -32,7 +32,7 @@ package struct Validators: Hashable, Sendable {
 }
 
 /// Which of the stored answers that the origin was asked about a 304 confirms (RFC 9111 §4.3.4).
-package enum Confirmation {
+package enum Freshening {
     /// The places of the answers that are to be updated; the most recent, with which the request
     /// is answered, first.
     ///
@@ -42,22 +42,22 @@ package enum Confirmation {
     /// condition.
     ///
     /// - Parameters:
-    ///   - answer: the 304.
+    ///   - response: the 304.
     ///   - stored: the answers whose validators were sent.
     ///   - received: when it came; places years of two digits.
     /// - Returns: places in `stored`.
-    package static func confirmed(
-        by answer: AnswerHead, of stored: [Validators], received: WallTime
+    package static func responsesToUpdate(
+        by response: ResponseHead, of stored: [Validators], received: WallTime
     ) -> [Int] {
-        let bytes = answer.bytes.span
-        if let value = answer.first(.etag), let tag = EntityTag(bytes, at: value.range) {
+        let bytes = response.bytes.span
+        if let value = response.first(.etag), let tag = EntityTag(bytes, at: value.range) {
             let places = stored.indices.filter { place in
                 stored[place].matches(tag, in: bytes, by: tag.isWeak ? .weak : .strong)
             }
             let ordered = newestFirst(places, of: stored)
             return tag.isWeak ? Array(ordered.prefix(1)) : ordered
         }
-        if let value = answer.first(.lastModified),
+        if let value = response.first(.lastModified),
             let modified = HTTPDate.parse(bytes, at: value.range, now: received)
         {
             let isOnly = stored.count == 1
@@ -81,14 +81,14 @@ package enum Confirmation {
 
 /// What an answer to HEAD says of a stored answer to GET that the same request would have been
 /// given (RFC 9111 §4.3.5).
-package enum HeadFinding: Hashable, Sendable {
+package enum HeadFreshening: Hashable, Sendable {
     /// It is the same: its freshness is updated with
     /// ``StoredHead/updated(with:facts:freshnessOnly:)``.
-    case updates
+    case update
     /// It is not what the origin has now, and is not to be used unasked.
-    case invalidates
+    case invalidate
     /// Nothing: an error, or something that GET would not say.
-    case nothing
+    case noEffect
 
     /// - Parameters:
     ///   - head: the answer to HEAD.
@@ -97,30 +97,30 @@ package enum HeadFinding: Hashable, Sendable {
     ///   - size: length of the stored body in bytes.
     ///   - received: when the answer to HEAD came; places years of two digits.
     package init(
-        _ head: AnswerHead, stored status: UInt16, validators: Validators, size: UInt64,
+        _ head: ResponseHead, stored status: UInt16, validators: Validators, size: UInt64,
         received: WallTime
     ) {
         guard head.status == status else {
-            self = Self.tellsOfResource(head.status) ? .invalidates : .nothing
+            self = Self.describesResource(head.status) ? .invalidate : .noEffect
             return
         }
         let isSame =
-            Self.agrees(head, with: validators, received)
+            Self.matches(head, with: validators, received)
             && Self.length(head).map { $0 == size } ?? true
-        self = isSame ? .updates : .invalidates
+        self = isSame ? .update : .invalidate
     }
 
     /// True for a status that GET would have had too, and for all clients: not for failures, for
     /// answers to one client's rights or conditions, and for HEAD not being known.
-    private static func tellsOfResource(_ status: UInt16) -> Bool {
+    private static func describesResource(_ status: UInt16) -> Bool {
         switch status {
         case 200, 203, 204, 300, 301, 302, 303, 307, 308, 404, 410: true
         default: false
         }
     }
 
-    private static func agrees(
-        _ head: AnswerHead, with validators: Validators, _ received: WallTime
+    private static func matches(
+        _ head: ResponseHead, with validators: Validators, _ received: WallTime
     ) -> Bool {
         let bytes = head.bytes.span
         if let value = head.first(.etag), let tag = EntityTag(bytes, at: value.range),
@@ -134,7 +134,7 @@ package enum HeadFinding: Hashable, Sendable {
         return modified == validators.lastModified
     }
 
-    private static func length(_ head: AnswerHead) -> UInt64? {
+    private static func length(_ head: ResponseHead) -> UInt64? {
         head.first(.contentLength).flatMap { head.bytes.span.decimal(at: $0.range) }
     }
 }

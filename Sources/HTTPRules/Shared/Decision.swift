@@ -2,7 +2,7 @@
 /// freshness and of storing.
 ///
 /// Whoever decides fills in what is known; nil and empty are not told.
-package struct Decision: Hashable, Sendable {
+package struct DecisionTrace: Hashable, Sendable {
     /// What was looked for in the store.
     package var key: [UInt8] = []
     /// The names that select a variant of it; empty without a variant.
@@ -10,7 +10,7 @@ package struct Decision: Hashable, Sendable {
     /// The key of the variant; line feeds and all.
     package var variantKey: [UInt8] = []
     /// What was done with what was found, such as `hit`, `validate`, `pass`.
-    package var verdict: String?
+    package var outcome: String?
     /// Why, if the verdict does not say it.
     package var reason: String?
 
@@ -28,12 +28,12 @@ package struct Decision: Hashable, Sendable {
     /// Seconds after the lifetime in which it may be used if the origin fails (RFC 5861 §4).
     package var staleIfErrorSeconds: Int64?
     /// Further facts of the stored answer by name, such as `must-revalidate`.
-    package var marks: [String] = []
+    package var flags: [String] = []
 
     /// Whether this answer was stored; nil if that was not for this request to decide.
     package var isStored: Bool?
     /// Why it was or was not.
-    package var storingReason: String?
+    package var storageReason: String?
     /// The tags it was stored with; how many there are is told, and the names of the first.
     package var tags: [[UInt8]] = []
 
@@ -48,22 +48,22 @@ package struct Decision: Hashable, Sendable {
     ///
     /// What is long is cut; of long lists the first members are printed.
     package func append(to bytes: inout [UInt8]) {
-        var line = DecisionLine()
-        line.add("verdict", word: verdict)
-        line.add("reason", word: reason)
+        var line = BoundedDictionaryWriter()
+        line.add("verdict", token: outcome)
+        line.add("reason", token: reason)
         line.add("age", number: ageSeconds)
         line.add("lifetime", number: lifetimeSeconds)
-        line.add("source", word: lifetimeSource)
+        line.add("source", token: lifetimeSource)
         if let ageSeconds, let lifetimeSeconds {
             let (left, overflow) = lifetimeSeconds.subtractingReportingOverflow(ageSeconds)
             line.add("ttl", number: overflow ? nil : left)
         }
-        line.add("control", word: controlField)
+        line.add("control", token: controlField)
         line.add("stale-while-revalidate", number: staleWhileRevalidateSeconds)
         line.add("stale-if-error", number: staleIfErrorSeconds)
-        line.add("marks", list: marks.map { Array($0.utf8) })
+        line.add("marks", list: flags.map { Array($0.utf8) })
         line.add("stored", flag: isStored)
-        line.add("storing", word: storingReason)
+        line.add("storing", token: storageReason)
         line.add("key", string: key)
         line.add("vary", list: variantNames.names)
         line.add("variant", string: variantKey)
@@ -74,9 +74,9 @@ package struct Decision: Hashable, Sendable {
 }
 
 /// Members of a dictionary (RFC 9651 §4.1.2), each within its limit; what is nil or empty is none.
-private struct DecisionLine {
+private struct BoundedDictionaryWriter {
     /// Bytes of a token, and of a string in place of one, at most.
-    private static let wordBytesMax = 64
+    private static let tokenBytesMax = 64
     /// Bytes of a string at most, without the dots that tell that it was cut.
     private static let stringBytesMax = 512
     /// Bytes of a list's strings at most.
@@ -97,11 +97,11 @@ private struct DecisionLine {
         if !flag { bytes += "=?0".utf8 }
     }
 
-    mutating func add(_ name: StaticString, word: String?) {
-        guard let word, !word.isEmpty else { return }
+    mutating func add(_ name: StaticString, token: String?) {
+        guard let token, !token.isEmpty else { return }
         begin(name)
         bytes.append(UInt8(ascii: "="))
-        StructuredText.append(tokenOrString: word, bytesMax: Self.wordBytesMax, to: &bytes)
+        StructuredText.append(tokenOrString: token, bytesMax: Self.tokenBytesMax, to: &bytes)
     }
 
     mutating func add(_ name: StaticString, string: [UInt8]) {

@@ -1,5 +1,5 @@
 /// What the storing of an answer depends on in its request (RFC 9111 §3).
-package struct ExaminedRequest: Hashable, Sendable {
+package struct RequestCacheability: Hashable, Sendable {
     package enum Method: Hashable, Sendable {
         case get
         case head

@@ -35,9 +35,9 @@ package struct FieldSetting: Hashable, Sendable {
 
 extension [FieldSetting] {
     /// True if one of them stands in place of the field in `range` of `bytes`.
-    func name(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+    func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         contains { setting in
-            bytes.holdsName(at: range, of: setting.name.span, at: setting.name.indices)
+            bytes.matchesFieldName(at: range, of: setting.name.span, at: setting.name.indices)
         }
     }
 }

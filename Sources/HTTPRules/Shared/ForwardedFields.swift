@@ -10,10 +10,10 @@ enum ForwardedField: Hashable {
 
     init?(_ bytes: Span<UInt8>, at name: Range<Int>) {
         switch name.count {
-        case 9 where bytes.holdsIgnoringCase("forwarded", at: name): self = .standard
-        case 15 where bytes.holdsIgnoringCase("x-forwarded-for", at: name): self = .xFor
-        case 16 where bytes.holdsIgnoringCase("x-forwarded-host", at: name): self = .xHost
-        case 17 where bytes.holdsIgnoringCase("x-forwarded-proto", at: name): self = .xProto
+        case 9 where bytes.matchesIgnoringCase("forwarded", at: name): self = .standard
+        case 15 where bytes.matchesIgnoringCase("x-forwarded-for", at: name): self = .xFor
+        case 16 where bytes.matchesIgnoringCase("x-forwarded-host", at: name): self = .xHost
+        case 17 where bytes.matchesIgnoringCase("x-forwarded-proto", at: name): self = .xProto
         default: return nil
         }
     }
@@ -53,7 +53,7 @@ enum ForwardedField: Hashable {
         if self == .xFor, rule == .added {
             members = sent.map { source.copy($0.value.range) }.filter { !$0.isEmpty }
         }
-        let seen = seen(request, rule)
+        let seen = observedValue(request, rule)
         if !seen.isEmpty { members.append(seen) }
         guard !members.isEmpty else { return }
         bytes.append(contentsOf: "\(name): ".utf8)
@@ -62,29 +62,29 @@ enum ForwardedField: Hashable {
     }
 
     /// True if the operator decides about this field by name.
-    func isDecided(by rules: RequestFieldRules) -> Bool {
+    func isConfigured(by rules: RequestFieldRules) -> Bool {
         let name = Array(name.utf8)
         let bytes = name.span
         return rules.removed.contains(bytes, at: name.indices)
-            || rules.lines.name(bytes, at: name.indices)
-            || passesAsSent(by: rules)
+            || rules.lines.contains(bytes, at: name.indices)
+            || isForwardedUnchanged(by: rules)
     }
 
     /// True if the client's lines go on as they are: the operator names the field, or wants nothing
     /// added to X-Forwarded-For.
-    func passesAsSent(by rules: RequestFieldRules) -> Bool {
+    func isForwardedUnchanged(by rules: RequestFieldRules) -> Bool {
         if self == .xFor { return rules.forwarded == .unchanged }
         let name = Array(name.utf8)
-        return rules.named.contains(name.span, at: name.indices)
+        return rules.forwardedNames.contains(name.span, at: name.indices)
     }
 
     /// What this node says in the field; empty if it knows nothing.
-    private func seen(
+    private func observedValue(
         _ request: ForwardedRequest, _ rule: RequestFieldRules.ForwardedRule
     ) -> [UInt8] {
         var bytes: [UInt8] = []
         switch self {
-        case .xFor: (rule == .added ? request.peer : request.client)?.append(to: &bytes)
+        case .xFor: (rule == .added ? request.remoteAddress : request.client)?.append(to: &bytes)
         case .xProto: bytes.append(contentsOf: request.scheme.utf8)
         case .xHost: bytes.append(contentsOf: request.host)
         case .standard:

@@ -5,11 +5,11 @@ package import Ground
 ///
 /// To be read only where the connection comes from a proxy that writes these fields itself: what
 /// any other client says in them is not known to be true.
-package struct Forwarding: Hashable, Sendable {
+package struct XForwardedFields: Hashable, Sendable {
     /// Who asked the first of the proxies that are believed; nil if no field says it.
     package let client: IPAddress?
     /// There is a field that is to say it, whether or not it does.
-    package let namesClient: Bool
+    package let hasClientField: Bool
     /// It was asked over TLS, or not; nil if no field says it.
     package let isSecure: Bool?
     /// The authority that it was asked for, in the bytes that were read; nil if no field says it.
@@ -34,8 +34,8 @@ package struct Forwarding: Hashable, Sendable {
         }
         self.host = host
         isSecure = scheme.flatMap { scheme in
-            if bytes.holdsIgnoringCase("https", at: scheme) { return true }
-            return bytes.holdsIgnoringCase("http", at: scheme) ? false : nil
+            if bytes.matchesIgnoringCase("https", at: scheme) { return true }
+            return bytes.matchesIgnoringCase("http", at: scheme) ? false : nil
         }
         var client: IPAddress?
         for member in passed.reversed() {
@@ -45,7 +45,7 @@ package struct Forwarding: Hashable, Sendable {
             guard proxies.contains(where: { $0.contains(address) }) else { break }
         }
         self.client = client
-        namesClient = !passed.isEmpty
+        hasClientField = !passed.isEmpty
     }
 
     /// The members of a list in which every comma separates: these fields know no quoted strings,

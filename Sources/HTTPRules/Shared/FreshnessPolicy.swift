@@ -37,7 +37,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
     }
 
     /// The same without what is guessed of answers that name no lifetime.
-    var withoutGuesses: FreshnessPolicy {
+    var withoutHeuristics: FreshnessPolicy {
         var policy = self
         policy.defaultTTL = nil
         policy.isHeuristic = false

@@ -19,8 +19,8 @@ package struct HopByHop: Hashable, Sendable {
             {
                 // Only names that are there are noted: their number is bounded, that of the
                 // options is not.
-                guard Self.isThere(bytes, named: option, among: lines),
-                    !Self.isForAll(bytes, at: option)
+                guard Self.isPresent(bytes, named: option, among: lines),
+                    !Self.isEndToEnd(bytes, at: option)
                 else { continue }
                 nominated.insert(bytes, at: option)
             }
@@ -29,37 +29,37 @@ package struct HopByHop: Hashable, Sendable {
 
     /// True if `line`, whose extents lie in `bytes`, ends here.
     package func contains(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
-        Self.isForOneHop(bytes, at: line.name.range, id: line.id)
+        Self.isHopByHop(bytes, at: line.name.range, id: line.id)
             || nominated.contains(bytes, at: line.name.range)
     }
 
     /// True for the fields that no message passes on, whatever Connection says.
-    static func isForOneHop(_ bytes: Span<UInt8>, at name: Range<Int>, id: FieldName) -> Bool {
+    static func isHopByHop(_ bytes: Span<UInt8>, at name: Range<Int>, id: FieldName) -> Bool {
         switch id {
         case .connection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade: return true
         case .other: break
         default: return false
         }
         switch name.count {
-        case 14: return bytes.holdsIgnoringCase("http2-settings", at: name)
-        case 16: return bytes.holdsIgnoringCase("proxy-connection", at: name)
-        case 18: return bytes.holdsIgnoringCase("proxy-authenticate", at: name)
-        case 19: return bytes.holdsIgnoringCase("proxy-authorization", at: name)
-        case 25: return bytes.holdsIgnoringCase("proxy-authentication-info", at: name)
+        case 14: return bytes.matchesIgnoringCase("http2-settings", at: name)
+        case 16: return bytes.matchesIgnoringCase("proxy-connection", at: name)
+        case 18: return bytes.matchesIgnoringCase("proxy-authenticate", at: name)
+        case 19: return bytes.matchesIgnoringCase("proxy-authorization", at: name)
+        case 25: return bytes.matchesIgnoringCase("proxy-authentication-info", at: name)
         default: return false
         }
     }
 
-    private static func isThere(
+    private static func isPresent(
         _ bytes: Span<UInt8>, named option: Range<Int>, among lines: [FieldLine]
     ) -> Bool {
         lines.contains { line in
-            bytes.holdsName(at: line.name.range, of: bytes, at: option)
+            bytes.matchesFieldName(at: line.name.range, of: bytes, at: option)
         }
     }
 
     /// True for fields that Connection cannot take away.
-    private static func isForAll(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
+    private static func isEndToEnd(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
         switch FieldName(bytes, at: name) {
         case .host, .contentLength, .contentType, .contentEncoding, .contentRange, .cacheControl,
             .authorization, .cookie, .setCookie, .vary, .date, .age, .location, .via, .ifMatch,
@@ -69,15 +69,15 @@ package struct HopByHop: Hashable, Sendable {
         default: return false
         }
         switch name.count {
-        case 8: return CDNLoop.isName(bytes, at: name)
-        case 9: return bytes.holdsIgnoringCase("forwarded", at: name)
-        case 12: return bytes.holdsIgnoringCase("max-forwards", at: name)
-        case 15: return bytes.holdsIgnoringCase("x-forwarded-for", at: name)
-        case 16: return bytes.holdsIgnoringCase("x-forwarded-host", at: name)
+        case 8: return CDNLoop.isFieldName(bytes, at: name)
+        case 9: return bytes.matchesIgnoringCase("forwarded", at: name)
+        case 12: return bytes.matchesIgnoringCase("max-forwards", at: name)
+        case 15: return bytes.matchesIgnoringCase("x-forwarded-for", at: name)
+        case 16: return bytes.matchesIgnoringCase("x-forwarded-host", at: name)
         case 17:
-            return bytes.holdsIgnoringCase("x-forwarded-proto", at: name)
-                || bytes.holdsIgnoringCase("cdn-cache-control", at: name)
-        case 22: return bytes.holdsIgnoringCase("nuthatch-cache-control", at: name)
+            return bytes.matchesIgnoringCase("x-forwarded-proto", at: name)
+                || bytes.matchesIgnoringCase("cdn-cache-control", at: name)
+        case 22: return bytes.matchesIgnoringCase("nuthatch-cache-control", at: name)
         default: return false
         }
     }

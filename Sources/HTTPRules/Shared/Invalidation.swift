@@ -1,10 +1,10 @@
 import Ground
 
 /// Which stored answers a request that changes something makes worthless (RFC 9111 §4.4).
-package enum Invalidation {
+package enum UnsafeMethodInvalidation {
     /// True if an answer with `status` to a request with this method invalidates anything: no
     /// error, and the method is unsafe or not known.
-    package static func isDue(_ method: MethodRules, status: UInt16) -> Bool {
+    package static func isRequired(_ method: MethodProperties, status: UInt16) -> Bool {
         !method.contains(.isSafe) && 200...399 ~= status
     }
 
@@ -14,16 +14,16 @@ package enum Invalidation {
     /// The first is `target` itself, as it was written; then, each once, what Location and
     /// Content-Location name with the same scheme, host and port. `authority` is the request's host
     /// and, if it is not the scheme's own, port.
-    package static func targets(
-        isSecure: Bool, authority: [UInt8], target: [UInt8], answer: AnswerHead
+    package static func expanded(
+        isSecure: Bool, authority: [UInt8], target: [UInt8], response: ResponseHead
     ) -> [[UInt8]] {
         let base = Base(isSecure: isSecure, authority: authority, target: target)
         var targets = [target]
-        let bytes = answer.bytes.span
-        for line in answer.lines {
+        let bytes = response.bytes.span
+        for line in response.lines {
             guard
                 line.id == .location
-                    || bytes.holdsIgnoringCase("content-location", at: line.name.range),
+                    || bytes.matchesIgnoringCase("content-location", at: line.name.range),
                 let named = base.resolve(bytes.copy(line.value.range)), !targets.contains(named)
             else { continue }
             targets.append(named)
@@ -54,12 +54,12 @@ package enum Invalidation {
             let path = target.prefix { $0 != UInt8(ascii: "?") }
             switch rest.first {
             case nil: return target
-            case UInt8(ascii: "?"): return path + Invalidation.escaped(rest)
-            case UInt8(ascii: "/"): return Invalidation.written(rest)
+            case UInt8(ascii: "?"): return path + UnsafeMethodInvalidation.percentEncoded(rest)
+            case UInt8(ascii: "/"): return UnsafeMethodInvalidation.normalisedTarget(rest)
             default:
                 let slash = path.lastIndex(of: UInt8(ascii: "/"))
                 let directory = slash.map { path[...$0] } ?? [UInt8(ascii: "/")]
-                return Invalidation.written(directory + rest)
+                return UnsafeMethodInvalidation.normalisedTarget(directory + rest)
             }
         }
 
@@ -68,7 +68,8 @@ package enum Invalidation {
             guard let own = origin(authority[...]), own == origin(other) else { return nil }
             let named = rest[other.endIndex...]
             let isRooted = named.first == UInt8(ascii: "/")
-            return Invalidation.written(isRooted ? named : [UInt8(ascii: "/")] + named)
+            return UnsafeMethodInvalidation.normalisedTarget(
+                isRooted ? named : [UInt8(ascii: "/")] + named)
         }
 
         /// The canonical URL of the root of `authority`; nil if it is none, as with user info.
@@ -76,19 +77,20 @@ package enum Invalidation {
             let url = Array(isSecure ? "https://".utf8 : "http://".utf8) + authority + "/".utf8
             var canonical: [UInt8] = []
             let made = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &canonical)
-            return made == .made ? canonical : nil
+            return made == .normalised ? canonical : nil
         }
     }
 
     /// The path, which begins with a slash, without dot segments, and the query, as clients write
     /// them in a request.
-    private static func written(_ reference: ArraySlice<UInt8>) -> [UInt8] {
+    private static func normalisedTarget(_ reference: ArraySlice<UInt8>) -> [UInt8] {
         let query = reference.firstIndex(of: UInt8(ascii: "?")) ?? reference.endIndex
-        return escaped(withoutDots(reference[..<query])[...]) + escaped(reference[query...])
+        return percentEncoded(removingDotSegments(reference[..<query])[...])
+            + percentEncoded(reference[query...])
     }
 
     /// RFC 3986 §5.2.4 for a path that begins with a slash.
-    private static func withoutDots(_ path: ArraySlice<UInt8>) -> [UInt8] {
+    private static func removingDotSegments(_ path: ArraySlice<UInt8>) -> [UInt8] {
         let segments = path.dropFirst().split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         var kept: [ArraySlice<UInt8>] = []
@@ -111,7 +113,7 @@ package enum Invalidation {
     }
 
     /// With escapes for what is illegal in a URI and escaped by all who follow such a reference.
-    private static func escaped(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    private static func percentEncoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var escaped: [UInt8] = []
         for byte in bytes {
             switch byte {

@@ -1,7 +1,7 @@
 import Ground
 
 /// What a cache has to know of a method (RFC 9110 §9.2, RFC 9111 §4).
-package struct MethodRules: OptionSet, Hashable, Sendable {
+package struct MethodProperties: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
 
     package init(rawValue: UInt8) {
@@ -10,15 +10,15 @@ package struct MethodRules: OptionSet, Hashable, Sendable {
 
     /// Asks for nothing to be changed (RFC 9110 §9.2.1); a method that is not known counts as
     /// unsafe (RFC 9111 §4.4).
-    package static let isSafe = MethodRules(rawValue: 1 << 0)
+    package static let isSafe = MethodProperties(rawValue: 1 << 0)
     /// Sent twice it changes no more than once (RFC 9110 §9.2.2).
-    package static let isIdempotent = MethodRules(rawValue: 1 << 1)
+    package static let isIdempotent = MethodProperties(rawValue: 1 << 1)
 
     /// What holds for the method whose name is in `range`, compared with regard to case.
     package init(_ bytes: Span<UInt8>, at range: Range<Int>) {
-        if Self.safe.contains(where: { bytes.holds($0, at: range) }) {
+        if Self.safe.contains(where: { bytes.matches($0, at: range) }) {
             self = [.isSafe, .isIdempotent]
-        } else if Self.idempotent.contains(where: { bytes.holds($0, at: range) }) {
+        } else if Self.idempotent.contains(where: { bytes.matches($0, at: range) }) {
             self = .isIdempotent
         } else {
             self = []

@@ -28,7 +28,7 @@ package struct OriginReferences: Hashable, Sendable {
     /// Empty, or begins with a slash and ends with none.
     private let basePath: [UInt8]
 
-    package init(_ origin: BaseURL, host: SiteSettings.SentHost) {
+    package init(_ origin: BaseURL, host: SiteSettings.OriginHostRule) {
         isSecure = origin.isSecure
         basePath = Array(origin.path.utf8)
         var names = [origin.authority]
@@ -42,7 +42,7 @@ package struct OriginReferences: Hashable, Sendable {
     /// An origin is known by host and port, user information left out. Of another scheme it is
     /// itself only if that is the client's: otherwise it wants to be asked by that scheme, and who
     /// was led back would come again.
-    func path(_ reference: ArraySlice<UInt8>, isSecure: Bool) -> [UInt8]? {
+    func clientReference(_ reference: ArraySlice<UInt8>, isSecure: Bool) -> [UInt8]? {
         // Browsers leave such bytes out, after which the rest may mean something else.
         guard !reference.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
         var rest = reference
@@ -59,15 +59,15 @@ package struct OriginReferences: Hashable, Sendable {
         }
         if rest.starts(with: "//".utf8) {
             let authority = rest.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
-            guard names(authority, isSecure: scheme) else { return nil }
+            guard isOwnAuthority(authority, isSecure: scheme) else { return nil }
             rest = rest[authority.endIndex...]
         } else if basePath.isEmpty || rest.first != UInt8(ascii: "/") {
             return nil
         }
-        return below(rest)
+        return relativeToBase(rest)
     }
 
-    private func names(_ authority: ArraySlice<UInt8>, isSecure: Bool) -> Bool {
+    private func isOwnAuthority(_ authority: ArraySlice<UInt8>, isSecure: Bool) -> Bool {
         let host = authority.lastIndex(of: UInt8(ascii: "@")).map { authority[($0 + 1)...] }
         guard let named = Authority(Array(host ?? authority), isSecure: isSecure) else {
             return false
@@ -76,12 +76,12 @@ package struct OriginReferences: Hashable, Sendable {
     }
 
     /// The reference behind the base path; nil if it lies elsewhere.
-    private func below(_ rest: ArraySlice<UInt8>) -> [UInt8]? {
+    private func relativeToBase(_ rest: ArraySlice<UInt8>) -> [UInt8]? {
         let path = rest.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         guard path.starts(with: basePath) else { return nil }
         let below = path.dropFirst(basePath.count)
         guard below.isEmpty || below.first == UInt8(ascii: "/") else { return nil }
-        if !basePath.isEmpty, TargetPath.leaves(Array(below)) { return nil }
+        if !basePath.isEmpty, TargetPath.escapesBase(Array(below)) { return nil }
         let end = rest[path.endIndex...]
         guard let second = below.dropFirst().first else { return [UInt8(ascii: "/")] + end }
         // Two slashes would begin an authority (RFC 3986 §4.2), and browsers take `\` for one.
@@ -90,14 +90,15 @@ package struct OriginReferences: Hashable, Sendable {
     }
 }
 
-extension AnswerHead {
+extension ResponseHead {
     /// The head as clients of the site get it: Location, Content-Location and Refresh say of the
     /// origin what `references` make of it.
-    package func naming(_ references: OriginReferences, isSecure: Bool) -> AnswerHead {
+    package func rewritingReferences(_ references: OriginReferences, isSecure: Bool) -> ResponseHead
+    {
         var head = self
         for (index, line) in lines.enumerated() {
-            guard let place = reference(of: line),
-                let path = references.path(bytes[place], isSecure: isSecure)
+            guard let place = referenceRange(of: line),
+                let path = references.clientReference(bytes[place], isSecure: isSecure)
             else { continue }
             let value =
                 bytes[line.value.range.lowerBound..<place.lowerBound] + path
@@ -109,14 +110,14 @@ extension AnswerHead {
     }
 
     /// Where the URI reference of a line lies, if it has one.
-    private func reference(of line: FieldLine) -> Range<Int>? {
+    private func referenceRange(of line: FieldLine) -> Range<Int>? {
         let span = bytes.span
         if line.id == .location { return line.value.range }
         guard line.id == .other else { return nil }
-        if span.holdsIgnoringCase("content-location", at: line.name.range) {
+        if span.matchesIgnoringCase("content-location", at: line.name.range) {
             return line.value.range
         }
-        guard span.holdsIgnoringCase("refresh", at: line.name.range) else { return nil }
-        return Refresh.url(span, at: line.value.range)
+        guard span.matchesIgnoringCase("refresh", at: line.name.range) else { return nil }
+        return RefreshField.url(span, at: line.value.range)
     }
 }

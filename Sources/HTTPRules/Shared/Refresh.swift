@@ -1,7 +1,7 @@
 import Ground
 
 /// The field Refresh, which HTML alone describes ("shared declarative refresh steps").
-enum Refresh {
+enum RefreshField {
     /// Where the URL lies in `5; url=URL`, whose semicolon may be a comma and whose `url=` may be
     /// missing; nil if there is none.
     static func url(_ bytes: Span<UInt8>, at value: Range<Int>) -> Range<Int>? {
@@ -16,7 +16,7 @@ enum Refresh {
         }
         guard rest.lowerBound > time, !rest.isEmpty else { return nil }
         let word = rest.prefix(3)
-        if bytes.holdsIgnoringCase("url", at: word) {
+        if bytes.matchesIgnoringCase("url", at: word) {
             let behind = FieldSyntax.trimmed(bytes, at: word.upperBound..<rest.upperBound)
             if let mark = behind.first, bytes[mark] == UInt8(ascii: "=") {
                 rest = FieldSyntax.trimmed(bytes, at: mark + 1..<rest.upperBound)

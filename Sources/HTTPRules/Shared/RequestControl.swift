@@ -4,7 +4,7 @@ package import Ground
 ///
 /// Pragma counts only where there is no Cache-Control (RFC 9111 §5.4). `no-cache` with a list of
 /// fields, which no request has, counts as without.
-package struct RequestControl: Hashable, Sendable {
+package struct RequestCacheControl: Hashable, Sendable {
     /// Nothing is asked for, which is so of nearly every request.
     package private(set) var isEmpty: Bool
     /// `no-cache`: nothing stored is used without asking the origin (RFC 9111 §5.2.1.4).
@@ -24,7 +24,7 @@ package struct RequestControl: Hashable, Sendable {
     package let staleIfError: Interval?
 
     /// Of a request that asks for nothing.
-    package static let none = RequestControl(CacheControl())
+    package static let none = RequestCacheControl(CacheControl())
 
     /// The wishes in the lines of a request, whose extents lie in `bytes`.
     package init(lines: [FieldLine], in bytes: Span<UInt8>) {
@@ -61,7 +61,7 @@ package struct RequestControl: Hashable, Sendable {
     private static func holdsNoCache(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         var cursor = range.lowerBound
         while let element = FieldSyntax.nextElement(bytes, at: range, cursor: &cursor) {
-            if bytes.holdsIgnoringCase("no-cache", at: element) { return true }
+            if bytes.matchesIgnoringCase("no-cache", at: element) { return true }
         }
         return false
     }

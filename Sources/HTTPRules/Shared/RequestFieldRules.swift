@@ -35,23 +35,23 @@ package struct RequestFieldRules: Hashable, Sendable {
     /// Fields that the origin does not get.
     package var removed = FieldNames()
     /// Fields that the origin gets as the client sent them, also of ``UnkeyedFields``.
-    package var named = FieldNames()
+    package var forwardedNames = FieldNames()
     /// The origin gets fields that are not ``named``, but none of ``UnkeyedFields``; otherwise only
     /// those without which the request would say something else.
-    package var passesOthers = true
+    package var forwardsOthers = true
     /// Trailer fields go on, if these rules and ``TrailerFields`` let them.
-    package var passesTrailers = false
+    package var forwardsTrailers = false
     /// Lines that stand in place of the client's of the same name; each ``mayChange(_:)``.
     package var lines: [FieldSetting] = []
-    /// Accept of GET and HEAD becomes one of a few values: see ``NegotiationRules``.
-    package var reducesAccept = false
-    /// Accept-Encoding of GET and HEAD becomes one coding: see ``NegotiationRules``.
-    package var reducesAcceptEncoding = false
+    /// Accept of GET and HEAD becomes one of a few values: see ``NegotiationNormaliser``.
+    package var normalisesAccept = false
+    /// Accept-Encoding of GET and HEAD becomes one coding: see ``NegotiationNormaliser``.
+    package var normalisesAcceptEncoding = false
     /// The node names itself in Via (RFC 9110 §7.6.3).
     package var addsVia = true
     /// How many nodes of this name a request may have come through, as its Via or its CDN-Loop
     /// says: for loops in which every round asks for something else.
-    package var passagesMax = 8
+    package var hopsMax = 8
 
     /// - Parameters:
     ///   - authority: host and port of the origin.
@@ -74,78 +74,82 @@ package struct RequestFieldRules: Hashable, Sendable {
             .ifUnmodifiedSince, .range, .via:
             return false
         default:
-            return !name.isEmpty && !CDNLoop.isName(bytes, at: name.indices)
-                && !HopByHop.isForOneHop(bytes, at: name.indices, id: id)
+            return !name.isEmpty && !CDNLoop.isFieldName(bytes, at: name.indices)
+                && !HopByHop.isHopByHop(bytes, at: name.indices, id: id)
         }
     }
 
     /// True if a client's end-to-end line goes on as it is.
-    func keeps(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+    func forwards(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
-        if line.id == .accept, reducesAccept { return false }
-        if line.id == .acceptEncoding, reducesAcceptEncoding { return false }
-        if removed.contains(bytes, at: name) || self.lines.name(bytes, at: name) { return false }
-        if named.contains(bytes, at: name) || Self.isNeeded(line, in: bytes) { return true }
-        return passesOthers && !UnkeyedFields.contains(bytes, at: name)
+        if line.id == .accept, normalisesAccept { return false }
+        if line.id == .acceptEncoding, normalisesAcceptEncoding { return false }
+        if removed.contains(bytes, at: name) || self.lines.contains(bytes, at: name) {
+            return false
+        }
+        if forwardedNames.contains(bytes, at: name) || Self.isEssential(line, in: bytes) {
+            return true
+        }
+        return forwardsOthers && !UnkeyedFields.contains(bytes, at: name)
     }
 
     /// True if the origin is told what a client says in the field of this name, in lower case, just
     /// as it was said; of few fields this is known without looking at the request.
-    package func passesUnchanged(_ name: [UInt8]) -> Bool {
+    package func forwardsUnchanged(_ name: [UInt8]) -> Bool {
         let isKnown: Bool
         switch FieldName(name.span, at: name.indices) {
-        case .accept: isKnown = !reducesAccept
-        case .acceptEncoding: isKnown = !reducesAcceptEncoding
+        case .accept: isKnown = !normalisesAccept
+        case .acceptEncoding: isKnown = !normalisesAcceptEncoding
         default: isKnown = name.elementsEqual("accept-language".utf8)
         }
-        return isKnown && (passesOthers || named.contains(name.span, at: name.indices))
+        return isKnown && (forwardsOthers || forwardedNames.contains(name.span, at: name.indices))
             && !removed.contains(name.span, at: name.indices)
-            && !lines.name(name.span, at: name.indices)
+            && !lines.contains(name.span, at: name.indices)
     }
 
     /// The trailer section that goes on, of a request with these trailer fields (RFC 9110 §6.5.1).
     package func trailers(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
-        guard passesTrailers else { return [] }
-        return TrailerFields.section(lines.filter { keeps($0, in: bytes) }, in: bytes)
+        guard forwardsTrailers else { return [] }
+        return TrailerFields.section(lines.filter { forwards($0, in: bytes) }, in: bytes)
     }
 
     /// True if the operator decides about the field of `line` by name.
-    package func decides(_ line: FieldSetting) -> Bool {
+    package func isConfigured(_ line: FieldSetting) -> Bool {
         let name = line.name.span
         return removed.contains(name, at: line.name.indices)
-            || lines.name(name, at: line.name.indices)
+            || lines.contains(name, at: line.name.indices)
     }
 
     /// The operator's lines, then what is left of Accept and Accept-Encoding unless the operator
     /// decides them.
     func operatorLines(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldSetting] {
-        guard reducesAccept || reducesAcceptEncoding else { return self.lines }
-        return self.lines + reducedLines(NegotiationRules(lines, in: bytes).negotiation)
+        guard normalisesAccept || normalisesAcceptEncoding else { return self.lines }
+        return self.lines + normalisedLines(NegotiationNormaliser(lines, in: bytes).negotiation)
     }
 
     /// What is left of Accept and Accept-Encoding, as far as the operator does not decide them.
-    package func reducedLines(_ negotiation: Negotiation) -> [FieldSetting] {
+    package func normalisedLines(_ negotiation: Negotiation) -> [FieldSetting] {
         var settings: [FieldSetting] = []
-        if reducesAccept, isLeft("accept", .accept) {
+        if normalisesAccept, isUnconfigured("accept", .accept) {
             var value: [UInt8] = []
-            NegotiationRules.appendAccept(negotiation, to: &value)
+            NegotiationNormaliser.appendAccept(negotiation, to: &value)
             settings.append(FieldSetting(.accept, "Accept", value))
         }
-        if reducesAcceptEncoding, isLeft("accept-encoding", .acceptEncoding) {
+        if normalisesAcceptEncoding, isUnconfigured("accept-encoding", .acceptEncoding) {
             var value: [UInt8] = []
-            NegotiationRules.appendAcceptEncoding(negotiation, to: &value)
+            NegotiationNormaliser.appendAcceptEncoding(negotiation, to: &value)
             settings.append(FieldSetting(.acceptEncoding, "Accept-Encoding", value))
         }
         return settings
     }
 
-    private func isLeft(_ name: StaticString, _ id: FieldName) -> Bool {
+    private func isUnconfigured(_ name: StaticString, _ id: FieldName) -> Bool {
         !removed.contains(name) && !lines.contains { $0.id == id }
     }
 
     /// True for fields without which the request would ask for something else, or could not be read
     /// (RFC 9110 §8, §10.1, §13, §14; RFC 9111 §5.2).
-    private static func isNeeded(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+    private static func isEssential(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         switch line.id {
         case .cacheControl, .contentDisposition, .contentEncoding, .contentLanguage,
             .contentRange, .contentType, .host, .ifMatch, .ifModifiedSince, .ifNoneMatch,
@@ -154,14 +158,15 @@ package struct RequestFieldRules: Hashable, Sendable {
         case .other:
             let name = line.name.range
             let start = name.lowerBound
-            if CDNLoop.isName(bytes, at: name) { return true }
+            if CDNLoop.isFieldName(bytes, at: name) { return true }
             // Of the handshake of RFC 6455.
-            if name.count > 14, bytes.holdsIgnoringCase("sec-websocket-", at: start..<start + 14) {
+            if name.count > 14, bytes.matchesIgnoringCase("sec-websocket-", at: start..<start + 14)
+            {
                 return true
             }
             return name.count > 8
-                && (bytes.holdsIgnoringCase("content-", at: start..<start + 8)
-                    || bytes.holdsIgnoringCase("max-forwards", at: name)
+                && (bytes.matchesIgnoringCase("content-", at: start..<start + 8)
+                    || bytes.matchesIgnoringCase("max-forwards", at: name)
                     || ForwardedField(bytes, at: name) != nil)
         default:
             return false

@@ -11,7 +11,7 @@ package struct ForwardedRequest: Hashable, Sendable {
     /// The client's address, or that which a proxy in front is believed to have seen.
     package var client: IPAddress?
     /// Who connected: the client, or the proxy in front.
-    package var peer: IPAddress?
+    package var remoteAddress: IPAddress?
     /// It came by TLS, or a proxy in front is believed that it did.
     package var isSecure: Bool
     /// The version of HTTP that it came in, as Via has it (RFC 9110 §7.6.3): `1.0`, `1.1`, `2`.
@@ -20,10 +20,11 @@ package struct ForwardedRequest: Hashable, Sendable {
     package var upgrade: [UInt8] = []
 
     package init(
-        method: [UInt8], target: [UInt8], host: [UInt8], client: IPAddress?, peer: IPAddress?,
+        method: [UInt8], target: [UInt8], host: [UInt8], client: IPAddress?,
+        remoteAddress: IPAddress?,
         isSecure: Bool = false, version: String = "1.1"
     ) {
-        self.peer = peer
+        self.remoteAddress = remoteAddress
         self.method = method
         self.target = target
         self.host = host
@@ -58,12 +59,12 @@ package enum RequestForwarder {
         /// Send this head: without the fields that frame a body, and without the empty line.
         case send([UInt8])
         /// Max-Forwards is used up: this node is the one that was asked (RFC 9110 §7.6.2).
-        case answerHere
+        case respondLocally
         /// It came through here already, or through too many others (RFC 9110 §7.6.3, RFC 8586);
         /// `508` says so.
-        case loop
+        case loopDetected
         /// Its path may lead above the path of the site's origin; `400` says so.
-        case outside
+        case outsideBasePath
     }
 
     /// Writes the request's head for the origin, unless it is not to be passed on at all.
@@ -74,31 +75,36 @@ package enum RequestForwarder {
     ///   - bytes: what the extents of `lines` lie in.
     ///   - rules: of the site.
     ///   - purpose: what becomes of the answer.
-    ///   - takesTrailers: the client said that it reads trailer fields, and they are passed on (RFC
-    ///     9110 §6.5.1).
-    ///   - passage: of the request through this process, for CDN-Loop; nil adds nothing.
-    ///   - causeLines: those of a ``RequestCause``, in place of the client's of the same names
-    ///     unless `rules` decide about those; nil leaves the client's as they are.
+    ///   - acceptsTrailers: the client said that it reads trailer fields, and they are passed on
+    ///     (RFC 9110 §6.5.1).
+    ///   - loopIdentifier: of the request through this process, for CDN-Loop; nil adds nothing.
+    ///   - correlationLines: those of a ``RequestCorrelation``, in place of the client's of the
+    ///     same names unless `rules` decide about those; nil leaves the client's as they are.
     /// - Returns: what is to be done.
     package static func forward(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
-        rules: RequestFieldRules, purpose: Purpose, takesTrailers: Bool = false,
-        passage: CDNLoop.Passage? = nil, causeLines: [FieldSetting]? = nil
+        rules: RequestFieldRules, purpose: Purpose, acceptsTrailers: Bool = false,
+        loopIdentifier: CDNLoop.LoopIdentifier? = nil, correlationLines: [FieldSetting]? = nil
     ) -> Outcome {
         let passages = max(Via.count(lines, in: bytes), CDNLoop.count(lines, in: bytes))
-        guard passages < rules.passagesMax else { return .loop }
-        if let passage, CDNLoop.holds(passage, lines, in: bytes) { return .loop }
-        if !rules.basePath.isEmpty, TargetPath.leaves(request.target) { return .outside }
+        guard passages < rules.hopsMax else { return .loopDetected }
+        if let loopIdentifier, CDNLoop.contains(loopIdentifier, lines, in: bytes) {
+            return .loopDetected
+        }
+        if !rules.basePath.isEmpty, TargetPath.escapesBase(request.target) {
+            return .outsideBasePath
+        }
         let forwards = MaxForwards(request.method, lines, in: bytes)
-        if forwards == .here { return .answerHere }
+        if forwards == .exhausted { return .respondLocally }
         var rules = rules
         if !request.isRetrieval {
-            rules.reducesAccept = false
-            rules.reducesAcceptEncoding = false
+            rules.normalisesAccept = false
+            rules.normalisesAcceptEncoding = false
         }
-        var head = Head(
-            rules: rules, isStored: purpose != .pass, forwards: forwards, causeLines: causeLines)
-        head.begin(request)
+        var head = HeadBuilder(
+            rules: rules, isStored: purpose != .pass, forwards: forwards,
+            causeLines: correlationLines)
+        head.appendRequestLine(request)
         head.append(lines, in: bytes, of: request)
         if case .store(let validation) = purpose {
             for line in validation.lines { head.bytes.appendLine(line) }
@@ -108,10 +114,10 @@ package enum RequestForwarder {
             head.bytes.append(contentsOf: "Upgrade: ".utf8)
             head.bytes.append(contentsOf: request.upgrade)
             head.bytes.append(contentsOf: "\r\nConnection: Upgrade\r\n".utf8)
-        } else if takesTrailers {
+        } else if acceptsTrailers {
             head.bytes.append(contentsOf: "TE: trailers\r\nConnection: TE\r\n".utf8)
         }
-        if let passage { CDNLoop.append(passage, to: &head.bytes) }
+        if let loopIdentifier { CDNLoop.append(loopIdentifier, to: &head.bytes) }
         if rules.addsVia { Via.append(version: request.version, to: &head.bytes) }
         return .send(head.bytes)
     }
@@ -121,33 +127,33 @@ package enum RequestForwarder {
     ///
     /// The extents of the lines lie in the bytes given back. Without validators and without our
     /// Via and CDN-Loop.
-    package static func told(
+    package static func forwardedFields(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
         rules: RequestFieldRules
     ) -> (lines: [FieldLine], bytes: [UInt8]) {
-        var head = Head(rules: rules, isStored: true, forwards: .any, causeLines: nil)
-        head.begin(request)
+        var head = HeadBuilder(rules: rules, isStored: true, forwards: .unlimited, causeLines: nil)
+        head.appendRequestLine(request)
         head.append(lines, in: bytes, of: request)
-        return (WrittenHead.lines(head.bytes), head.bytes)
+        return (SerializedHead.lines(head.bytes), head.bytes)
     }
 
     /// Writes the head for the origin of a request that another node has forwarded so far: what
     /// ``told(_:_:in:rules:)`` gave there, with what is this node's to add.
     package static func forward(
-        told head: [UInt8], rules: RequestFieldRules, validation: Validation,
-        passage: CDNLoop.Passage?, causeLines: [FieldSetting]
+        fields head: [UInt8], rules: RequestFieldRules, validation: Validation,
+        loopIdentifier: CDNLoop.LoopIdentifier?, correlationLines: [FieldSetting]
     ) -> [UInt8] {
         let source = head.span
-        let told = WrittenHead.lines(head)
+        let told = SerializedHead.lines(head)
         var bytes = source.copy(0..<Int(told.first?.name.start ?? UInt32(head.count)))
-        let own = causeLines.filter { !rules.decides($0) }
+        let own = correlationLines.filter { !rules.isConfigured($0) }
         for line in told
-        where !RequestCause.says(line.id) || !own.contains(where: { $0.id == line.id }) {
+        where !RequestCorrelation.contains(line.id) || !own.contains(where: { $0.id == line.id }) {
             bytes.appendLine(line, of: source)
         }
         for line in own { bytes.appendLine(line) }
         for line in validation.lines { bytes.appendLine(line) }
-        if let passage { CDNLoop.append(passage, to: &bytes) }
+        if let loopIdentifier { CDNLoop.append(loopIdentifier, to: &bytes) }
         if rules.addsVia { Via.append(version: "1.1", to: &bytes) }
         return bytes
     }
@@ -172,7 +178,7 @@ package enum RequestForwarder {
     ///
     /// - Returns: nil if `key` is no such key, or that of a variant, or its path may lead above
     ///   that of the origin.
-    package static func start(
+    package static func requestLineAndHost(
         ofKey key: [UInt8], isSecure: Bool, rules: RequestFieldRules
     ) -> [UInt8]? {
         let mark = "#https".utf8
@@ -184,21 +190,21 @@ package enum RequestForwarder {
         else { return nil }
         let request = ForwardedRequest(
             method: Array("GET".utf8), target: Array(named[slash...]), host: Array(named[..<slash]),
-            client: nil, peer: nil)
-        guard rules.basePath.isEmpty || !TargetPath.leaves(request.target) else { return nil }
-        var head = Head(rules: rules, isStored: true, forwards: .any, causeLines: nil)
-        head.begin(request)
+            client: nil, remoteAddress: nil)
+        guard rules.basePath.isEmpty || !TargetPath.escapesBase(request.target) else { return nil }
+        var head = HeadBuilder(rules: rules, isStored: true, forwards: .unlimited, causeLines: nil)
+        head.appendRequestLine(request)
         return head.bytes
     }
 
     /// A head that is being written.
-    private struct Head {
+    private struct HeadBuilder {
         let rules: RequestFieldRules
         /// The answer is to be stored whole.
-        let isStored: Bool
-        let forwards: MaxForwards
+        let isStoring: Bool
+        let maxForwards: MaxForwards
         /// What the request is called here; nil for what the client calls it.
-        let causeLines: [FieldSetting]?
+        let correlationLines: [FieldSetting]?
         var bytes: [UInt8] = []
 
         init(
@@ -206,13 +212,13 @@ package enum RequestForwarder {
             causeLines: [FieldSetting]?
         ) {
             self.rules = rules
-            self.isStored = isStored
-            self.forwards = forwards
-            self.causeLines = causeLines
+            self.isStoring = isStored
+            self.maxForwards = forwards
+            self.correlationLines = causeLines
         }
 
         /// Request line and Host (RFC 9112 §3).
-        mutating func begin(_ request: ForwardedRequest) {
+        mutating func appendRequestLine(_ request: ForwardedRequest) {
             bytes.reserveCapacity(512 + request.target.count)
             bytes.append(contentsOf: request.method)
             bytes.append(0x20)
@@ -238,14 +244,16 @@ package enum RequestForwarder {
             let hop = HopByHop(lines, in: source)
             var kept: [FieldLine] = []
             for line in lines where !hop.contains(line, in: source) {
-                guard rules.keeps(line, in: source) else { continue }
+                guard rules.forwards(line, in: source) else { continue }
                 kept.append(line)
                 append(line, in: source)
             }
             for setting in rules.operatorLines(lines, in: source) { bytes.appendLine(setting) }
-            for line in causeLines ?? [] where !rules.decides(line) { bytes.appendLine(line) }
+            for line in correlationLines ?? [] where !rules.isConfigured(line) {
+                bytes.appendLine(line)
+            }
             guard rules.forwarded != .unchanged else { return }
-            for field in ForwardedField.all where !field.isDecided(by: rules) {
+            for field in ForwardedField.all where !field.isConfigured(by: rules) {
                 field.append(rules.forwarded, request, kept, in: source, to: &bytes)
             }
         }
@@ -254,18 +262,20 @@ package enum RequestForwarder {
             switch line.id {
             case .host, .contentLength, .expect: return
             case .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange, .ifUnmodifiedSince, .range:
-                if isStored { return }
+                if isStoring { return }
             case .cacheControl:
-                if isStored { return appendControl(line, in: source) }
-            case _ where RequestCause.says(line.id):
-                if causeLines != nil { return }
+                if isStoring { return appendCacheControl(line, in: source) }
+            case _ where RequestCorrelation.contains(line.id):
+                if correlationLines != nil { return }
             case .other:
                 let name = line.name.range
-                if source.holdsIgnoringCase("max-forwards", at: name) {
-                    if forwards != .any { return appendForwards(line, in: source) }
-                    guard rules.named.contains(source, at: name) else { return }
+                if source.matchesIgnoringCase("max-forwards", at: name) {
+                    if maxForwards != .unlimited { return appendMaxForwards(line, in: source) }
+                    guard rules.forwardedNames.contains(source, at: name) else { return }
                 }
-                if let field = ForwardedField(source, at: name), !field.passesAsSent(by: rules) {
+                if let field = ForwardedField(source, at: name),
+                    !field.isForwardedUnchanged(by: rules)
+                {
                     return
                 }
             default: break
@@ -275,7 +285,7 @@ package enum RequestForwarder {
 
         /// The client's directives but `only-if-cached`, which was for this cache (RFC 9111
         /// §5.2.1.7).
-        private mutating func appendControl(_ line: FieldLine, in source: Span<UInt8>) {
+        private mutating func appendCacheControl(_ line: FieldLine, in source: Span<UInt8>) {
             var kept: [Range<Int>] = []
             var isWhole = true
             var cursor = line.value.range.lowerBound
@@ -304,11 +314,11 @@ package enum RequestForwarder {
         private static func isOnlyIfCached(_ bytes: Span<UInt8>, _ element: Range<Int>) -> Bool {
             let end = FieldSyntax.find(UInt8(ascii: "="), in: bytes, at: element)
             let name = FieldSyntax.trimmed(bytes, at: element.lowerBound..<end)
-            return bytes.holdsIgnoringCase("only-if-cached", at: name)
+            return bytes.matchesIgnoringCase("only-if-cached", at: name)
         }
 
-        private mutating func appendForwards(_ line: FieldLine, in source: Span<UInt8>) {
-            guard case .next(let number) = forwards else { return }
+        private mutating func appendMaxForwards(_ line: FieldLine, in source: Span<UInt8>) {
+            guard case .remaining(let number) = maxForwards else { return }
             bytes.append(source, at: line.name.range)
             bytes.append(contentsOf: ": ".utf8)
             ASCII.append(number, to: &bytes)
@@ -320,20 +330,20 @@ package enum RequestForwarder {
 /// How often an OPTIONS may still be passed on (RFC 9110 §7.6.2); TRACE is not passed on at all.
 private enum MaxForwards: Hashable {
     /// It does not say, in one number; or the method is none that this counts for.
-    case any
-    case here
+    case unlimited
+    case exhausted
     /// What the next one is told.
-    case next(UInt64)
+    case remaining(UInt64)
 
     init(_ method: [UInt8], _ lines: [FieldLine], in bytes: Span<UInt8>) {
-        self = .any
+        self = .unlimited
         guard method.elementsEqual("OPTIONS".utf8) else { return }
         let values = lines.filter {
-            $0.id == .other && bytes.holdsIgnoringCase("max-forwards", at: $0.name.range)
+            $0.id == .other && bytes.matchesIgnoringCase("max-forwards", at: $0.name.range)
         }
         guard values.count == 1, let number = bytes.decimal(at: values[0].value.range) else {
             return
         }
-        self = number == 0 ? .here : .next(number - 1)
+        self = number == 0 ? .exhausted : .remaining(number - 1)
     }
 }

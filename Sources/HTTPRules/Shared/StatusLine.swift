@@ -4,7 +4,7 @@ import Ground
 package enum StatusLine {
     /// The status code in a line `HTTP/1.x NNN …`; nil if the bytes do not begin with one.
     static func status(_ bytes: Span<UInt8>) -> UInt16? {
-        guard bytes.count >= 12, bytes.holds("HTTP/1.", at: 0..<7), bytes[8] == 0x20,
+        guard bytes.count >= 12, bytes.matches("HTTP/1.", at: 0..<7), bytes[8] == 0x20,
             let code = bytes.decimal(at: 9..<12)
         else { return nil }
         return UInt16(code)
@@ -12,7 +12,7 @@ package enum StatusLine {
 
     /// Appends the status line of `head` in HTTP/1.1: with the reason phrase that it came with,
     /// even if that is empty, or the registered one if it came without a status line.
-    static func append(_ head: AnswerHead, to bytes: inout [UInt8]) {
+    static func append(_ head: ResponseHead, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "HTTP/1.1 ".utf8)
         ASCII.append(UInt64(head.status), to: &bytes)
         bytes.append(0x20)
@@ -25,13 +25,13 @@ package enum StatusLine {
     }
 
     /// The version of HTTP that an answer came in, as Via has it (RFC 9110 §7.6.3).
-    package static func version(_ head: AnswerHead) -> String {
+    package static func version(_ head: ResponseHead) -> String {
         head.bytes.count > 8 && head.bytes.starts(with: "HTTP/1.0 ".utf8) ? "1.0" : "1.1"
     }
 
     /// Where the reason phrase lies; nil if there is no status line of this status, or the phrase
     /// has a byte that none holds.
-    private static func reason(_ head: AnswerHead) -> Range<Int>? {
+    private static func reason(_ head: ResponseHead) -> Range<Int>? {
         let bytes = head.bytes.span
         guard status(bytes) == head.status else { return nil }
         var end = 12

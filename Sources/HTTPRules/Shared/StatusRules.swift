@@ -21,7 +21,7 @@ package enum StatusRules {
 
     /// The status answers to fields of the request that select no answer: preconditions and Range
     /// (RFC 9110 §15.5.13, §15.5.17).
-    package static func isOfOneRequest(_ status: UInt16) -> Bool {
+    package static func isRequestSpecific(_ status: UInt16) -> Bool {
         status == 412 || status == 416
     }
 

@@ -17,18 +17,18 @@ extension StoredHead {
     /// What the rendered lines do not say any more, `facts` say: see ``EntryFlags/ownControl`` and
     /// ``EntryFlags/hidesControl``.
     package func updated(
-        with answer: AnswerHead, facts: EntryFacts, freshnessOnly: Bool = false
-    ) -> AnswerHead {
-        let source = answer.bytes.span
-        let hop = HopByHop(answer.lines, in: source)
-        let news = answer.lines.filter { line in
-            !hop.contains(line, in: source) && !Self.isOfContent(line, in: source)
-                && (!freshnessOnly || Self.isOfFreshness(line, in: source))
+        with response: ResponseHead, metadata: EntryMetadata, freshnessOnly: Bool = false
+    ) -> ResponseHead {
+        let source = response.bytes.span
+        let hop = HopByHop(response.lines, in: source)
+        let news = response.lines.filter { line in
+            !hop.contains(line, in: source) && !Self.describesContent(line, in: source)
+                && (!freshnessOnly || Self.isFreshnessField(line, in: source))
         }
         let old = bytes.span
-        var head = AnswerHead(
-            status: Self.status(bytes), bytes: bytes + answer.bytes, lines: [])
-        let isHidden = facts.flags.contains(.hidesControl)
+        var head = ResponseHead(
+            status: Self.status(bytes), bytes: bytes + response.bytes, lines: [])
+        let isHidden = metadata.flags.contains(.overridesControl)
         for line in Self.lines(bytes) {
             switch line.id {
             case .date, .contentLength: continue
@@ -38,7 +38,8 @@ extension StoredHead {
             let isReplaced = news.contains { new in
                 new.id == line.id
                     && (new.id != .other
-                        || source.holdsName(at: new.name.range, of: old, at: line.name.range))
+                        || source.matchesFieldName(
+                            at: new.name.range, of: old, at: line.name.range))
             }
             if !isReplaced { head.lines.append(line) }
         }
@@ -48,24 +49,24 @@ extension StoredHead {
                     id: line.id, name: Self.moved(line.name, by: bytes.count),
                     value: Self.moved(line.value, by: bytes.count)))
         }
-        head.restoreControl(facts, said: Control(news, in: source))
+        head.restoreCacheControl(metadata, present: FreshnessFields(news, in: source))
         return head
     }
 
-    private static func isOfContent(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+    private static func describesContent(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         switch line.id {
         case .contentType, .contentEncoding, .contentRange, .contentLength: true
-        case .other: bytes.holdsIgnoringCase("content-digest", at: line.name.range)
+        case .other: bytes.matchesIgnoringCase("content-digest", at: line.name.range)
         default: false
         }
     }
 
-    private static func isOfFreshness(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+    private static func isFreshnessField(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         switch line.id {
         case .age, .cacheControl, .date, .expires: true
         case .other:
-            AnswerControl.targets.contains {
-                bytes.holdsIgnoringCase($0.name, at: line.name.range)
+            EffectiveCacheControl.targetedFields.contains {
+                bytes.matchesIgnoringCase($0.name, at: line.name.range)
             }
         default: false
         }
@@ -76,7 +77,7 @@ extension StoredHead {
     }
 
     /// Which fields about freshness came.
-    fileprivate struct Control {
+    fileprivate struct FreshnessFields {
         var isOurs = false
         var isAny = false
 
@@ -86,8 +87,8 @@ extension StoredHead {
                 case .cacheControl, .expires: isAny = true
                 case .other:
                     let name = line.name.range
-                    if AnswerFieldRules.isOurControl(bytes, at: name) { isOurs = true }
-                    if bytes.holdsIgnoringCase("cdn-cache-control", at: name) { isAny = true }
+                    if ResponseFieldRules.isNuthatchCacheControl(bytes, at: name) { isOurs = true }
+                    if bytes.matchesIgnoringCase("cdn-cache-control", at: name) { isAny = true }
                 default: break
                 }
             }
@@ -95,28 +96,28 @@ extension StoredHead {
     }
 }
 
-extension AnswerHead {
+extension ResponseHead {
     /// Says again what the stored lines no longer say and the update did not.
-    fileprivate mutating func restoreControl(
-        _ facts: EntryFacts, said control: StoredHead.Control
+    fileprivate mutating func restoreCacheControl(
+        _ facts: EntryMetadata, present control: StoredHead.FreshnessFields
     ) {
         if control.isOurs { return }
         let value = Array(Self.control(facts).utf8)
-        if facts.flags.contains(.ownControl) {
-            append(.other, "Nuthatch-Cache-Control", value)
-        } else if facts.flags.contains(.hidesControl), !control.isAny {
-            append(.cacheControl, "Cache-Control", value)
+        if facts.flags.contains(.nuthatchControl) {
+            appendField(.other, "Nuthatch-Cache-Control", value)
+        } else if facts.flags.contains(.overridesControl), !control.isAny {
+            appendField(.cacheControl, "Cache-Control", value)
         }
     }
 
     /// The directives from which these facts come.
-    private static func control(_ facts: EntryFacts) -> String {
-        let lifetime = max(.zero, facts.freshUntil - facts.bornAt)
+    private static func control(_ facts: EntryMetadata) -> String {
+        let lifetime = max(.zero, facts.freshUntil - facts.generatedAt)
         var text = "max-age=\(lifetime.seconds)"
         if facts.flags.contains(.noCache) { text += ", no-cache" }
         if facts.flags.contains(.mustRevalidate) { text += ", must-revalidate" }
         if facts.flags.contains(.immutable) { text += ", immutable" }
-        if facts.flags.contains(.sharesAuthorized) { text += ", public" }
+        if facts.flags.contains(.allowsAuthorization) { text += ", public" }
         if facts.staleWhileRevalidateSeconds > 0 {
             text += ", stale-while-revalidate=\(facts.staleWhileRevalidateSeconds)"
         }

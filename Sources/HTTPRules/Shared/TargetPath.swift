@@ -9,17 +9,17 @@ enum TargetPath {
     ///
     /// Dot segments count (RFC 3986 §5.2.4), with what follows a `;` in them too, and `\` as a
     /// slash. An empty segment is none: some servers take several slashes for one.
-    static func leaves(_ target: [UInt8]) -> Bool {
+    static func escapesBase(_ target: [UInt8]) -> Bool {
         var path = Array(target.prefix { $0 != UInt8(ascii: "?") })
-        if climbs(path) { return true }
+        if ascendsAboveRoot(path) { return true }
         for _ in 0..<decodingsMax where path.contains(UInt8(ascii: "%")) {
-            path = PercentText.decoded(path[...], isLenient: true) ?? path
-            if climbs(path) { return true }
+            path = PercentEncoding.decoded(path[...], isLenient: true) ?? path
+            if ascendsAboveRoot(path) { return true }
         }
         return false
     }
 
-    private static func climbs(_ path: [UInt8]) -> Bool {
+    private static func ascendsAboveRoot(_ path: [UInt8]) -> Bool {
         var depth = 0
         for segment in path.split(whereSeparator: { $0 == 0x2F || $0 == 0x5C }) {
             // Some servers end a name at a control character, or drop spaces behind it.

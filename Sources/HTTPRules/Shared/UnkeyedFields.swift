@@ -21,6 +21,6 @@ package enum UnkeyedFields {
     /// True if the name in `range` of `bytes` is one of them, without regard to case.
     static func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         for index in range where bytes[index] == UInt8(ascii: "_") { return true }
-        return names.contains { bytes.holdsIgnoringCase($0, at: range) }
+        return names.contains { bytes.matchesIgnoringCase($0, at: range) }
     }
 }

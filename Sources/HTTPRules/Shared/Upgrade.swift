@@ -27,7 +27,7 @@ package enum Upgrade: Hashable, Sendable {
         allowed: [String]
     ) {
         let isAsked = Self.elements(.connection, lines, in: bytes).contains {
-            bytes.holdsIgnoringCase("upgrade", at: $0)
+            bytes.matchesIgnoringCase("upgrade", at: $0)
         }
         guard isAsked, !isHTTP10 else {
             self = .none
@@ -36,7 +36,7 @@ package enum Upgrade: Hashable, Sendable {
         var forwarded: [UInt8] = []
         var isRefused = false
         for element in Self.elements(.upgrade, lines, in: bytes) {
-            let name = Self.name(bytes, at: element)
+            let name = Self.contains(bytes, at: element)
             if allowed.contains(name) {
                 if !forwarded.isEmpty { forwarded += ", ".utf8 }
                 forwarded += bytes.copy(element)
@@ -61,15 +61,15 @@ package enum Upgrade: Hashable, Sendable {
     }
 
     /// True if the 101 `head` switches to what was asked for, which `asked` lists (RFC 9110 §7.8).
-    package static func isSwitch(_ head: AnswerHead, asked: [UInt8]) -> Bool {
-        let span = asked.span
+    package static func isAcceptance(_ head: ResponseHead, requested: [UInt8]) -> Bool {
+        let span = requested.span
         var names: [String] = []
         var cursor = 0
-        while let element = FieldSyntax.nextElement(span, at: asked.indices, cursor: &cursor) {
-            names.append(name(span, at: element))
+        while let element = FieldSyntax.nextElement(span, at: requested.indices, cursor: &cursor) {
+            names.append(contains(span, at: element))
         }
         let bytes = head.bytes.span
-        let switched = elements(.upgrade, head.lines, in: bytes).map { name(bytes, at: $0) }
+        let switched = elements(.upgrade, head.lines, in: bytes).map { contains(bytes, at: $0) }
         return !switched.isEmpty && switched.allSatisfy(names.contains)
     }
 
@@ -89,7 +89,7 @@ package enum Upgrade: Hashable, Sendable {
     }
 
     /// The name of a protocol without its version, in lower case.
-    private static func name(_ bytes: Span<UInt8>, at element: Range<Int>) -> String {
+    private static func contains(_ bytes: Span<UInt8>, at element: Range<Int>) -> String {
         let name = bytes.copy(element).prefix { $0 != UInt8(ascii: "/") }
         return String(decoding: name.map(ASCII.lowercased), as: UTF8.self)
     }

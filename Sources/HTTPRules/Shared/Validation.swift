@@ -23,17 +23,19 @@ package struct Validation: Hashable, Sendable {
     ///
     /// `needsStrongDate`: two changes within the second of its Last-Modified must not look the same
     /// (RFC 9110 §8.8.2.2).
-    package mutating func add(_ bytes: [UInt8], facts: EntryFacts, needsStrongDate: Bool = false) {
+    package mutating func add(
+        _ bytes: [UInt8], metadata: EntryMetadata, needsStrongDate: Bool = false
+    ) {
         count += 1
-        let tag = Array(bytes[facts.entityTag.range])
+        let tag = Array(bytes[metadata.entityTag.range])
         if !tag.isEmpty, !entityTags.contains(tag), entityTags.count < Self.tagsMax {
             entityTags.append(tag)
         }
         // One date cannot stand for several answers; with tags it would not count (RFC 9110
         // §13.1.3).
         lastModified = []
-        if count == 1, facts.lastModified != nil,
-            !needsStrongDate || facts.flags.contains(.strongDate)
+        if count == 1, metadata.lastModified != nil,
+            !needsStrongDate || metadata.flags.contains(.strongDate)
         {
             let span = bytes.span
             let line = StoredHead.lines(bytes).first { $0.id == .lastModified }

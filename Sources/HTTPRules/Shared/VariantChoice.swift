@@ -1,10 +1,10 @@
 package import Ground
 
 /// Which of several stored answers that all match a request is used (RFC 9111 §4.1).
-package struct VariantChoice: Hashable, Sendable {
+package struct VariantSelection: Hashable, Sendable {
     /// The number that ``add(number:date:hasVary:)`` was given with the answer to be used; nil
     /// before the first.
-    package private(set) var number: Int?
+    package private(set) var index: Int?
     private var date = WallTime(seconds: .min)
     private var hasVary = false
 
@@ -14,10 +14,10 @@ package struct VariantChoice: Hashable, Sendable {
     ///
     /// The most recent one wins, but one without Vary only over its like; of two of one second the
     /// one that was added first.
-    package mutating func add(number: Int, date: WallTime, hasVary: Bool) {
+    package mutating func add(index: Int, date: WallTime, hasVary: Bool) {
         let isBetter = hasVary == self.hasVary ? date > self.date : hasVary
-        guard self.number == nil || isBetter else { return }
-        self.number = number
+        guard self.index == nil || isBetter else { return }
+        self.index = index
         self.date = date
         self.hasVary = hasVary
     }

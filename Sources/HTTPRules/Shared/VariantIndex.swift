@@ -24,7 +24,7 @@ package struct VariantIndex: Hashable, Sendable {
     }
 
     /// True if a set of these names can be in an index.
-    package static func holds(_ names: FieldNames) -> Bool {
+    package static func canHold(_ names: FieldNames) -> Bool {
         names.count <= namesMax
             && names.names.allSatisfy { isName($0.span, at: 0..<$0.count) }
     }
@@ -33,7 +33,7 @@ package struct VariantIndex: Hashable, Sendable {
     ///
     /// Without them if not ``holds(_:)``; ``VaryNames/isSelectable`` says the same.
     package func adding(_ names: FieldNames) -> VariantIndex {
-        guard sets.first != names, Self.holds(names) else { return self }
+        guard sets.first != names, Self.canHold(names) else { return self }
         var index = self
         index.sets.removeAll { $0 == names }
         index.sets.insert(names, at: 0)
@@ -57,11 +57,11 @@ package struct VariantIndex: Hashable, Sendable {
 ///
 /// There is one spelling of an index only: names ascend in a set, and no set comes twice.
 extension VariantIndex {
-    private static let mark: [UInt8] = [UInt8(ascii: "V"), UInt8(ascii: "1")]
+    private static let magic: [UInt8] = [UInt8(ascii: "V"), UInt8(ascii: "1")]
 
     /// Appends the index as bytes.
     package func append(to bytes: inout [UInt8]) {
-        bytes += Self.mark
+        bytes += Self.magic
         bytes.appendLittle(generation)
         bytes.append(UInt8(sets.count))
         for set in sets {
@@ -76,7 +76,7 @@ extension VariantIndex {
     /// The index that is the whole of `range`; nil if the bytes are none.
     package init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
         let bytes = bytes.extracting(range)
-        guard bytes.count > 10, bytes[0] == Self.mark[0], bytes[1] == Self.mark[1],
+        guard bytes.count > 10, bytes[0] == Self.magic[0], bytes[1] == Self.magic[1],
             Int(bytes[10]) <= Self.setsMax
         else { return nil }
         generation = bytes.little64(at: 2)

@@ -41,7 +41,7 @@ package enum VariantKey {
                 let name = Array(line.prefix { $0 != UInt8(ascii: ":") })
                 names.insert(name.span, at: 0..<name.count)
             }
-            guard VariantIndex.holds(names) else { return nil }
+            guard VariantIndex.canHold(names) else { return nil }
             self.names = names
         }
 
@@ -100,8 +100,8 @@ package enum VariantKey {
         to key: inout [UInt8]
     ) -> Bool {
         let start = key.count
-        var value = VariantValue(of: name)
-        for line in lines where FieldSyntax.isName(name, bytes, at: line.name.range) {
+        var value = NormalisedFieldValue(of: name)
+        for line in lines where FieldSyntax.matchesName(name, bytes, at: line.name.range) {
             for index in line.value.range where bytes[index] == lineFeed { return false }
             if key.count == start { key.append(UInt8(ascii: ":")) }
             value.append(bytes, at: line.value.range, to: &key)

@@ -15,7 +15,7 @@ package struct VariantQuota: Hashable, Sendable {
     }
 
     /// One variant, as far as it counts.
-    package struct Item: Hashable, Sendable {
+    package struct VariantUsage: Hashable, Sendable {
         package var keyBytes: Int
         /// Bytes of memory; 0 if memory does not hold it.
         package var bytes: Int
@@ -33,7 +33,7 @@ package struct VariantQuota: Hashable, Sendable {
     ///
     /// Small ones are not counted one by one: all that may stay take a quarter of ``bytesMax``
     /// together, which ``surplus(of:)`` leaves to them.
-    package func isDue(count: Int, keyBytes: Int, newestBytes: Int) -> Bool {
+    package func needsCheck(count: Int, keyBytes: Int, newestBytes: Int) -> Bool {
         count > countMax || keyBytes > Self.keyBytesMax
             || newestBytes > bytesMax / 4 / max(1, countMax)
     }
@@ -42,7 +42,7 @@ package struct VariantQuota: Hashable, Sendable {
     /// least used first, and of those the oldest; never the newest of all.
     ///
     /// Where too many are there an eighth goes with them, so that the next are not due at once.
-    package func surplus(of items: [Item]) -> [Int] {
+    package func indexesToEvict(of items: [VariantUsage]) -> [Int] {
         var count = items.count
         var bytes = items.reduce(0) { $0 + $1.bytes }
         var keyBytes = items.reduce(0) { $0 + $1.keyBytes }

@@ -6,7 +6,7 @@ import Ground
 /// White space around the members of lists goes away; their order stays, because some origins read
 /// it as a preference (RFC 9110 §12.5.4). What a field's own definition does not let be changed is
 /// left as it is.
-struct VariantValue {
+struct NormalisedFieldValue {
     private enum Syntax {
         /// Not a list, or a list by other commas: only lines are joined.
         case verbatim
@@ -15,7 +15,7 @@ struct VariantValue {
         /// Of a field that is not known: all that can be thought of as a member counts.
         case members
         /// Without regard to case, empty members nothing (RFC 9110 §12.5.2, §12.5.3, §12.5.4).
-        case words
+        case tokens
         /// As ``words``, but for the values of parameters (RFC 9110 §8.3.1, §12.5.1).
         case mediaTypes
     }
@@ -28,16 +28,16 @@ struct VariantValue {
     init(of name: [UInt8]) {
         let name = name.span
         let all = 0..<name.count
-        if name.holds("accept-encoding", at: all) || name.holds("accept-language", at: all)
-            || name.holds("accept-charset", at: all)
+        if name.matches("accept-encoding", at: all) || name.matches("accept-language", at: all)
+            || name.matches("accept-charset", at: all)
         {
-            syntax = .words
-        } else if name.holds("accept", at: all) {
+            syntax = .tokens
+        } else if name.matches("accept", at: all) {
             syntax = .mediaTypes
-        } else if name.holds("cookie", at: all) {
+        } else if name.matches("cookie", at: all) {
             syntax = .cookies
-        } else if name.holds("authorization", at: all) || name.holds("user-agent", at: all)
-            || name.holds("referer", at: all)
+        } else if name.matches("authorization", at: all) || name.matches("user-agent", at: all)
+            || name.matches("referer", at: all)
         {
             syntax = .verbatim
         } else {
@@ -55,7 +55,7 @@ struct VariantValue {
             separate(by: Self.crumbs, &key)
             for index in range { key.append(bytes[index]) }
         case .members: appendMembers(bytes, at: range, to: &key)
-        case .words, .mediaTypes:
+        case .tokens, .mediaTypes:
             var cursor = range.lowerBound
             while let element = FieldSyntax.nextElement(bytes, at: range, cursor: &cursor) {
                 separate(by: Self.comma, &key)

@@ -5,14 +5,14 @@ package struct VaryNames: Hashable, Sendable {
     /// The nominated names; of use only if ``isSelectable``.
     package private(set) var names = FieldNames()
     /// `*`, or something that is no field name: no other request ever matches.
-    package private(set) var isEverything = false
+    package private(set) var isWildcard = false
     /// More or longer names than a ``VariantIndex`` holds.
-    package private(set) var isBeyondLimits = false
+    package private(set) var exceedsLimits = false
 
     package init() {}
 
     /// What all Vary lines of `head` nominate together.
-    package init(_ head: AnswerHead) {
+    package init(_ head: ResponseHead) {
         let bytes = head.bytes.span
         for line in head.lines where line.id == .vary { add(bytes, at: line.value.range) }
     }
@@ -32,8 +32,8 @@ package struct VaryNames: Hashable, Sendable {
     /// What an image depends on that came with these lines, which lie in `bytes`.
     ///
     /// Of a client's fields its origin is told Accept and Accept-Encoding alone, as
-    /// ``NegotiationRules`` reduces them; in every other its requests agree. A coding must reach
-    /// nobody who did not ask for it, also if the origin forgot to say so.
+    /// ``NegotiationNormaliser`` reduces them; in every other its requests agree. A coding must
+    /// reach nobody who did not ask for it, also if the origin forgot to say so.
     package init(image lines: [FieldLine], in bytes: Span<UInt8>) {
         let (accept, encoding) = (Self.imageFields.names[0], Self.imageFields.names[1])
         for line in lines {
@@ -44,14 +44,15 @@ package struct VaryNames: Hashable, Sendable {
                     bytes, at: line.value.range, cursor: &cursor)
                 {
                     if name.count == 1, bytes[name.lowerBound] == UInt8(ascii: "*") {
-                        isEverything = true
-                    } else if FieldSyntax.isName(accept, bytes, at: name) {
+                        isWildcard = true
+                    } else if FieldSyntax.matchesName(accept, bytes, at: name) {
                         names.insert(accept.span, at: accept.indices)
-                    } else if FieldSyntax.isName(encoding, bytes, at: name) {
+                    } else if FieldSyntax.matchesName(encoding, bytes, at: name) {
                         names.insert(encoding.span, at: encoding.indices)
                     }
                 }
-            case .contentEncoding where !bytes.holdsIgnoringCase("identity", at: line.value.range):
+            case .contentEncoding
+            where !bytes.matchesIgnoringCase("identity", at: line.value.range):
                 names.insert(encoding.span, at: encoding.indices)
             default: break
             }
@@ -59,7 +60,7 @@ package struct VaryNames: Hashable, Sendable {
     }
 
     /// True if the answer can be stored and found again by the fields of later requests.
-    package var isSelectable: Bool { !isEverything && !isBeyondLimits }
+    package var isSelectable: Bool { !isWildcard && !exceedsLimits }
 
     /// Adds the value of one Vary line.
     package mutating func add(_ bytes: Span<UInt8>, at range: Range<Int>) {
@@ -76,20 +77,20 @@ package struct VaryNames: Hashable, Sendable {
     private mutating func addMember(_ bytes: Span<UInt8>, at member: Range<Int>) {
         // `*` is a byte of tokens, so it is a name by its syntax.
         if member.count == 1, bytes[member.lowerBound] == UInt8(ascii: "*") {
-            isEverything = true
+            isWildcard = true
             return
         }
         for index in member where !ByteSet.token.contains(bytes[index]) {
-            isEverything = true
+            isWildcard = true
             return
         }
         // Beyond the limits nothing is collected, so that a long list costs no more than reading.
-        guard !isBeyondLimits else { return }
+        guard !exceedsLimits else { return }
         guard member.count <= VariantIndex.nameBytesMax else {
-            isBeyondLimits = true
+            exceedsLimits = true
             return
         }
         names.insert(bytes, at: member)
-        isBeyondLimits = names.count > VariantIndex.namesMax
+        exceedsLimits = names.count > VariantIndex.namesMax
     }
 }

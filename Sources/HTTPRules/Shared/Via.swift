@@ -18,7 +18,7 @@ package enum Via {
             var start = line.value.range.lowerBound
             while start < line.value.end {
                 let end = elementEnd(bytes, start..<line.value.end)
-                if isOurs(bytes, FieldSyntax.trimmed(bytes, at: start..<end)) { count += 1 }
+                if isNuthatch(bytes, FieldSyntax.trimmed(bytes, at: start..<end)) { count += 1 }
                 start = end + 1
             }
         }
@@ -43,12 +43,12 @@ package enum Via {
     }
 
     /// True if the second word of `protocol received-by [comment]` is our name.
-    private static func isOurs(_ bytes: Span<UInt8>, _ element: Range<Int>) -> Bool {
+    private static func isNuthatch(_ bytes: Span<UInt8>, _ element: Range<Int>) -> Bool {
         var start = element.lowerBound
-        while start < element.upperBound, !FieldSyntax.isWhite(bytes[start]) { start += 1 }
-        while start < element.upperBound, FieldSyntax.isWhite(bytes[start]) { start += 1 }
+        while start < element.upperBound, !FieldSyntax.isWhitespace(bytes[start]) { start += 1 }
+        while start < element.upperBound, FieldSyntax.isWhitespace(bytes[start]) { start += 1 }
         var end = start
-        while end < element.upperBound, !FieldSyntax.isWhite(bytes[end]) { end += 1 }
-        return bytes.holdsIgnoringCase(pseudonym, at: start..<end)
+        while end < element.upperBound, !FieldSyntax.isWhitespace(bytes[end]) { end += 1 }
+        return bytes.matchesIgnoringCase(pseudonym, at: start..<end)
     }
 }

@@ -1,7 +1,7 @@
 import Ground
 
 /// A head that was written here: a first line, then lines `name: value`, each with CRLF.
-enum WrittenHead {
+enum SerializedHead {
     /// The field lines, in their order, up to anything that is none.
     static func lines(_ bytes: [UInt8]) -> [FieldLine] {
         let span = bytes.span
@@ -44,7 +44,7 @@ enum WrittenHead {
 extension StoredHead {
     /// The field lines of rendered bytes, in their order; the status line is none.
     package static func lines(_ bytes: [UInt8]) -> [FieldLine] {
-        WrittenHead.lines(bytes)
+        SerializedHead.lines(bytes)
     }
 }
 
@@ -86,7 +86,8 @@ extension [UInt8] {
 
 extension Span<UInt8> {
     /// True if the name in `range` is that in `place` of `other` (RFC 9110 §5.1).
-    func holdsName(at range: Range<Int>, of other: Span<UInt8>, at place: Range<Int>) -> Bool {
+    func matchesFieldName(at range: Range<Int>, of other: Span<UInt8>, at place: Range<Int>) -> Bool
+    {
         guard range.count == place.count else { return false }
         for offset in 0..<range.count
         where ASCII.lowercased(self[range.lowerBound + offset])

@@ -25,24 +25,25 @@ extension ProblemDocument {
         case .malformed(let fault):
             self.init(
                 status: 400, name: "url-signature-malformed",
-                title: "The URL's signature cannot be read", detail: fault.sentence)
+                title: "The URL's signature cannot be read", detail: fault.message)
         }
     }
 }
 
 extension SignatureFault {
     /// What is wrong, and what is allowed.
-    package var sentence: String {
+    package var message: String {
         switch self {
         case .signatureNotLast:
             "The parameter signature must be the last of the query; something stands behind it."
-        case .signatureDoubled: "The parameter signature comes twice; it is allowed once."
+        case .signatureDuplicated: "The parameter signature comes twice; it is allowed once."
         case .signatureSyntax:
-            "The parameter signature is not \(Signature.lettersCount) letters of base64url without "
+            "The parameter signature is not \(Signature.textBytesCount) letters of "
+                + "base64url without "
                 + "padding, or its last letter is none that \(Signature.bytesCount) bytes end in."
         case .expiresMisplaced:
             "The parameter expires must stand right before the parameter signature."
-        case .expiresDoubled: "The parameter expires comes twice; it is allowed once."
+        case .expiresDuplicated: "The parameter expires comes twice; it is allowed once."
         case .expiresSyntax:
             "The parameter expires is not a number of 1 to \(SignedTarget.expiryMax.seconds) in "
                 + "decimal digits without leading zeros: seconds since 1970, not milliseconds."

@@ -4,7 +4,7 @@ import Ground
 /// base64url without padding (RFC 4648 §5), 43 letters.
 package struct Signature: Hashable, Sendable {
     package static let bytesCount = 32
-    package static let lettersCount = 43
+    package static let textBytesCount = 43
 
     /// The bytes as one number, the first the most significant.
     private var high: UInt128 = 0
@@ -22,8 +22,8 @@ package struct Signature: Hashable, Sendable {
     /// The signature that the letters in `range` stand for; nil if they stand for none.
     ///
     /// Every signature has one spelling: the two bits that the last letter has too many are 0.
-    package init?(letters bytes: Span<UInt8>, at range: Range<Int>) {
-        guard range.count == Self.lettersCount else { return nil }
+    package init?(base64URL bytes: Span<UInt8>, at range: Range<Int>) {
+        guard range.count == Self.textBytesCount else { return nil }
         let letters = bytes.extracting(range)
         var seen: UInt8 = 0
         for index in 0..<letters.count - 1 {

@@ -1,7 +1,7 @@
 package import Ground
 
 /// What a signature is good for.
-package enum SignatureVerdict: Hashable, Sendable {
+package enum SignatureResult: Hashable, Sendable {
     /// The URL was signed with one of the keys and may be used; until then, or for ever.
     case valid(until: WallTime?)
     case refused(SignatureRefusal)
@@ -24,8 +24,8 @@ extension SignedTarget {
     /// Decides once the signature was compared with what the keys make; `now` is the wall clock.
     ///
     /// Who has no key learns nothing of times: what is forged is forged, whenever it would expire.
-    package func verdict(isOurs: Bool, now: WallTime) -> SignatureVerdict {
-        guard isOurs else { return .refused(.forged) }
+    package func result(isAuthentic: Bool, now: WallTime) -> SignatureResult {
+        guard isAuthentic else { return .refused(.forged) }
         if let expiry, now >= expiry { return .refused(.expired(at: expiry)) }
         return .valid(until: expiry)
     }

@@ -1,7 +1,7 @@
 package import Ground
 
 /// What a request target says of its signature.
-package enum SignedTargetReading: Hashable, Sendable {
+package enum SignedTargetParse: Hashable, Sendable {
     /// There is no parameter `signature`.
     case unsigned
     case signed(SignedTarget)
@@ -13,12 +13,12 @@ package enum SignedTargetReading: Hashable, Sendable {
 package enum SignatureFault: Hashable, Sendable {
     /// Something stands behind the signature.
     case signatureNotLast
-    case signatureDoubled
+    case signatureDuplicated
     /// It is not 43 letters of base64url, or not the one spelling of what they mean.
     case signatureSyntax
     /// It does not stand right before the signature.
     case expiresMisplaced
-    case expiresDoubled
+    case expiresDuplicated
     /// It is no number of seconds.
     case expiresSyntax
 }
@@ -31,13 +31,13 @@ package enum SignatureFault: Hashable, Sendable {
 /// copying.
 package struct SignedTarget: Hashable, Sendable {
     /// Path and query without the two parameters and the delimiter before them.
-    package var bare: Extent
+    package var unsignedTarget: Extent
     /// The first second in which the URL is good no more; nil if it is good for ever.
     package var expiry: WallTime?
     package var signature: Signature
 
-    package init(bare: Extent, expiry: WallTime?, signature: Signature) {
-        self.bare = bare
+    package init(unsignedTarget: Extent, expiry: WallTime?, signature: Signature) {
+        self.unsignedTarget = unsignedTarget
         self.expiry = expiry
         self.signature = signature
     }
@@ -55,7 +55,7 @@ package struct SignedTarget: Hashable, Sendable {
     /// Reads the path and query in `range` of `bytes`, in one pass; extents are those of `bytes`.
     ///
     /// Names count as they are written: with an escape in it a name is another name.
-    package static func read(_ bytes: Span<UInt8>, at range: Range<Int>) -> SignedTargetReading {
+    package static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> SignedTargetParse {
         // A loop that runs to the span's own end needs no check of each byte's index.
         let target = bytes.extracting(range)
         var start = delimiter(target, from: 0, UInt8(ascii: "?")) + 1
@@ -65,9 +65,9 @@ package struct SignedTarget: Hashable, Sendable {
         var fault: SignatureFault?
         while start <= target.count {
             let end = delimiter(target, from: start, UInt8(ascii: "&"))
-            switch name(target, at: start..<end) {
+            switch contains(target, at: start..<end) {
             case .signature:
-                if signature != nil { return .malformed(.signatureDoubled) }
+                if signature != nil { return .malformed(.signatureDuplicated) }
                 signature = start..<end
             case .expires:
                 if expires != nil { areExpiresDoubled = true }
@@ -79,18 +79,18 @@ package struct SignedTarget: Hashable, Sendable {
             start = end + 1
         }
         guard let signature else { return .unsigned }
-        if areExpiresDoubled { return .malformed(.expiresDoubled) }
+        if areExpiresDoubled { return .malformed(.expiresDuplicated) }
         if let fault { return .malformed(fault) }
         if let expires, expires.upperBound + 1 != signature.lowerBound {
             return .malformed(.expiresMisplaced)
         }
-        return read(
+        return parse(
             target, expires: expires, signature: signature, base: range.lowerBound)
     }
 
-    private static func read(
+    private static func parse(
         _ target: Span<UInt8>, expires: Range<Int>?, signature: Range<Int>, base: Int
-    ) -> SignedTargetReading {
+    ) -> SignedTargetParse {
         var expiry: WallTime?
         if let expires {
             guard let time = time(target, at: value(expires, of: .expires)) else {
@@ -99,12 +99,12 @@ package struct SignedTarget: Hashable, Sendable {
             expiry = time
         }
         guard
-            let signed = Signature(letters: target, at: value(signature, of: .signature))
+            let signed = Signature(base64URL: target, at: value(signature, of: .signature))
         else { return .malformed(.signatureSyntax) }
         let end = (expires ?? signature).lowerBound - 1
         return .signed(
             SignedTarget(
-                bare: Extent(start: base, count: end), expiry: expiry, signature: signed))
+                unsignedTarget: Extent(start: base, count: end), expiry: expiry, signature: signed))
     }
 
     /// Decimal digits of 1 to ``expiryMax``, without leading zeros, so that a time has one
@@ -126,7 +126,7 @@ package struct SignedTarget: Hashable, Sendable {
 
     /// Which of the two the parameter in `range` is, with or without a value.
     @inline(__always)
-    private static func name(_ target: Span<UInt8>, at range: Range<Int>) -> Name? {
+    private static func contains(_ target: Span<UInt8>, at range: Range<Int>) -> Name? {
         guard let first = range.first else { return nil }
         switch target[first] {
         case UInt8(ascii: "e"): return isNamed("expires", target, at: range) ? .expires : nil
@@ -139,7 +139,7 @@ package struct SignedTarget: Hashable, Sendable {
         _ name: String, _ target: Span<UInt8>, at range: Range<Int>
     ) -> Bool {
         let end = range.lowerBound + name.utf8.count
-        guard end <= range.upperBound, target.holds(name, at: range.lowerBound..<end) else {
+        guard end <= range.upperBound, target.matches(name, at: range.lowerBound..<end) else {
             return false
         }
         return end == range.upperBound || target[end] == UInt8(ascii: "=")

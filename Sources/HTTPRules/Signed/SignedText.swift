@@ -9,13 +9,13 @@ package import Ground
 /// The target of an image is its normalised URL, as ``CacheKey`` makes it, so that all spellings of
 /// the URL have one signature. That of a site is `//`, the site's name, and path and query as they
 /// are sent, as ``SiteKey`` makes it. Neither holds a line feed, and neither is ever the other.
-package enum SignedText {
+package enum SignatureBase {
     /// The first line and its end.
     private static let label = Array("nuthatch-signed-url-v1\n".utf8)
 
     /// Makes the target that `text` holds the text that is signed; gives where in it the target
     /// lies now.
-    package static func wrap(_ text: inout [UInt8], expiry: WallTime?) -> Range<Int> {
+    package static func makeBase(_ text: inout [UInt8], expiry: WallTime?) -> Range<Int> {
         let count = text.count
         text.insert(contentsOf: label, at: 0)
         text.append(UInt8(ascii: "\n"))

@@ -33,7 +33,7 @@ package enum SigningKeyFault: Error, Hashable, Sendable {
     case repeated(line: Int)
 
     /// One clause, without a full stop.
-    package var sentence: String {
+    package var message: String {
         switch self {
         case .noKeys: "it holds no key"
         case .tooMany(let count): "it holds \(count) keys"

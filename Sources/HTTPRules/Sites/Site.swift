@@ -24,7 +24,7 @@ package final class Site: Sendable {
 
 extension SitePattern {
     /// How the keys of a site's answers begin; empty where that depends on Host.
-    var keyPrefix: [UInt8] { self == .everything ? [] : Array("//\(self)".utf8) }
+    var keyPrefix: [UInt8] { self == .catchAll ? [] : Array("//\(self)".utf8) }
 }
 
 extension Site: Equatable {

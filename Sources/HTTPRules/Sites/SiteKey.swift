@@ -57,11 +57,11 @@ package enum SiteKey {
         key.append(addingCapacity: target.count) { output in
             for index in 0..<target.count { output.append(target[index]) }
         }
-        if isSecure { key.append(contentsOf: secureMark) }
+        if isSecure { key.append(contentsOf: secureSuffix) }
         return true
     }
 
-    private static let secureMark = Array("#https".utf8)
+    private static let secureSuffix = Array("#https".utf8)
 
     /// True if the bytes in `host` are a name or an address, perhaps with a port; or nothing, as
     /// old clients may have it.

@@ -3,7 +3,7 @@ package import Ground
 /// What an operator says of one site; the defaults are a plain, transparent shared cache.
 package struct SiteSettings: Hashable, Sendable {
     /// What the origin is told was asked for (RFC 9110 §7.2).
-    package enum SentHost: Hashable, Sendable {
+    package enum OriginHostRule: Hashable, Sendable {
         /// The authority of the base URL.
         case origin
         /// What the client sent.
@@ -23,7 +23,7 @@ package struct SiteSettings: Hashable, Sendable {
     }
 
     /// Fields of a request that are brought down to what the node can tell apart.
-    package struct Reductions: OptionSet, Hashable, Sendable {
+    package struct Normalisations: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) {
@@ -31,9 +31,9 @@ package struct SiteSettings: Hashable, Sendable {
         }
 
         /// Accept: which of AVIF, WebP, JPEG XL and SVG are read.
-        package static let accept = Reductions(rawValue: 1 << 0)
+        package static let accept = Normalisations(rawValue: 1 << 0)
         /// Accept-Encoding: one of br, gzip and identity.
-        package static let acceptEncoding = Reductions(rawValue: 1 << 1)
+        package static let acceptEncoding = Normalisations(rawValue: 1 << 1)
     }
 
     /// How long an answer with one status is fresh when it does not say.
@@ -69,7 +69,7 @@ package struct SiteSettings: Hashable, Sendable {
     /// In the order of their statuses, each once; they come before ``defaultTTL``.
     package var negativeTTLs: [StatusTTL] = []
     /// Answers of other types are passed on and not stored; nil for all.
-    package var types: SiteTypes?
+    package var types: SiteMediaTypes?
     /// Bytes of the largest body that is stored; nil for the node's own limit, which also stands.
     package var objectBytesMax: UInt64?
     /// Whether answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only
@@ -92,13 +92,13 @@ package struct SiteSettings: Hashable, Sendable {
     package var honoursRequestControl = false
 
     /// Whether the nodes of a cluster ask each other before they ask the origin.
-    package var isShared = true
+    package var usesPeers = true
 
     /// Whether only signed URLs are answered, and only to be read.
-    package var isSigned = false
+    package var requiresSignature = false
 
     // What is asked of the origin
-    package var sentHost = SentHost.origin
+    package var originHostRule = OriginHostRule.origin
     /// Names of query parameters that are taken out of key and target; one that ends in `*` stands
     /// for all that begin so.
     package var ignoredQuery: [String] = []
@@ -115,8 +115,8 @@ package struct SiteSettings: Hashable, Sendable {
     /// Whether trailer fields of requests are forwarded (RFC 9110 §6.5).
     package var forwardsTrailers = false
     package var removedRequestFields = FieldNames()
-    package var setRequestFields: [Field] = []
-    package var reductions: Reductions = []
+    package var overriddenRequestFields: [Field] = []
+    package var normalisations: Normalisations = []
     package var forwardedFor = ForwardedFor.append
     /// Whether the node names itself in Via (RFC 9110 §7.6.3), both ways.
     package var addsVia = true
@@ -135,11 +135,11 @@ package struct SiteSettings: Hashable, Sendable {
     /// Whether references of answers to the origin become references to the site.
     package var rewritesLocation = true
     package var removedResponseFields = FieldNames()
-    package var setResponseFields: [Field] = []
+    package var overriddenResponseFields: [Field] = []
     /// Fields that carry an answer's tags.
     package var tagFields = FieldNames(["surrogate-key", "cache-tag", "xkey"])
     /// Whether clients see those.
-    package var keepsTags = false
+    package var exposesTags = false
     /// How the URLs of answers name the originals that those are made from.
     package var originals: [OriginalRule] = []
 
@@ -150,14 +150,14 @@ package struct SiteSettings: Hashable, Sendable {
     package static var images: SiteSettings {
         var settings = SiteSettings()
         settings.addsVia = false
-        settings.reductions = [.accept, .acceptEncoding]
+        settings.normalisations = [.accept, .acceptEncoding]
         settings.grace = .seconds(86_400)
         settings.negativeTTLs = [404, 410].map { StatusTTL(status: $0, ttl: .seconds(10)) }
         return settings
     }
 
     /// True if a request with the method in `range` of `bytes` is taken.
-    package func takes(method bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
-        methods.isEmpty || methods.contains { bytes.holds($0, at: range) }
+    package func allows(method bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        methods.isEmpty || methods.contains { bytes.matches($0, at: range) }
     }
 }

@@ -19,11 +19,11 @@ package struct SiteTable: Equatable, Sendable {
         /// In the order of names; those of one name in the order of ports, the one for any first.
         let rows: [Row]
         /// The site of all other hosts.
-        let other: Int?
+        let catchAll: Int?
 
         init(_ sites: [Site]) {
             self.sites = sites
-            other = sites.firstIndex { $0.pattern == .everything }
+            catchAll = sites.firstIndex { $0.pattern == .catchAll }
             let named = sites.indices.filter { sites[$0].pattern.host != nil }
                 .map { (Array((sites[$0].pattern.host ?? "").utf8), $0) }
                 .sorted { left, right in
@@ -67,7 +67,7 @@ package struct SiteTable: Equatable, Sendable {
     package subscript(index: Int) -> Site { content.sites[index] }
 
     /// The index of the site `*`; nil if there is none.
-    package var other: Int? { content.other }
+    package var catchAll: Int? { content.catchAll }
 
     /// The index of the site that answers to the authority in `range` of `bytes`, `host[:port]` as
     /// Host has it (RFC 9110 §7.2); nil if there is none.
@@ -83,7 +83,7 @@ package struct SiteTable: Equatable, Sendable {
         guard !content.sites.isEmpty else { return nil }
         guard let authority = SiteAuthority(bytes, at: range, isSecure: isSecure)
         else { return nil }
-        return row(bytes, authority) ?? content.other
+        return row(bytes, authority) ?? content.catchAll
     }
 
     private func row(_ bytes: Span<UInt8>, _ authority: SiteAuthority) -> Int? {

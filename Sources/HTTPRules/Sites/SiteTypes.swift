@@ -1,7 +1,7 @@
 import Ground
 
 /// The media types of a site's answers that are stored: `type/subtype` or `type/*`.
-package struct SiteTypes: Hashable, Sendable {
+package struct SiteMediaTypes: Hashable, Sendable {
     /// In lower case, without parameters.
     package let ranges: [String]
 
@@ -10,12 +10,12 @@ package struct SiteTypes: Hashable, Sendable {
     }
 
     /// True if every Content-Type of `head` is one of these; an answer without any is none of them.
-    package func accept(_ head: AnswerHead) -> Bool {
+    package func accepts(_ head: ResponseHead) -> Bool {
         let bytes = head.bytes.span
         var isTyped = false
         for line in head.lines where line.id == .contentType {
             isTyped = true
-            let type = ContentTypes.essence(bytes, at: line.value.range)
+            let type = ImageMediaTypes.essence(bytes, at: line.value.range)
             guard ranges.contains(where: { Self.matches($0, bytes, at: type) }) else {
                 return false
             }
@@ -26,10 +26,10 @@ package struct SiteTypes: Hashable, Sendable {
     private static func matches(
         _ range: String, _ bytes: Span<UInt8>, at type: Range<Int>
     ) -> Bool {
-        guard range.hasSuffix("/*") else { return bytes.holdsIgnoringCase(range, at: type) }
+        guard range.hasSuffix("/*") else { return bytes.matchesIgnoringCase(range, at: type) }
         let prefix = String(range.dropLast())
         let count = prefix.utf8.count
         guard type.count > count else { return false }
-        return bytes.holdsIgnoringCase(prefix, at: type.lowerBound..<type.lowerBound + count)
+        return bytes.matchesIgnoringCase(prefix, at: type.lowerBound..<type.lowerBound + count)
     }
 }

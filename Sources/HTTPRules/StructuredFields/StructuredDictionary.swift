@@ -38,11 +38,11 @@ package struct StructuredDictionary: Hashable, Sendable {
     /// The lines of a field are to be joined with commas. No bytes at all are an empty dictionary;
     /// of a key that comes twice the last value counts.
     package init?(_ value: Span<UInt8>) {
-        var reader = StructuredReader()
+        var reader = StructuredFieldParser()
         reader.skipSpaces(value)
         var goesOn = !reader.isAtEnd(value)
         while goesOn {
-            guard entries.count < StructuredReader.membersMax, let key = reader.key(value),
+            guard entries.count < StructuredFieldParser.membersMax, let key = reader.key(value),
                 let member = reader.dictionaryMember(value), let another = reader.separator(value)
             else { return nil }
             set(key, to: member)

@@ -13,7 +13,7 @@ package struct StructuredItem: Hashable, Sendable {
     ///
     /// The lines of a field are to be joined with commas.
     package init?(_ value: Span<UInt8>) {
-        var reader = StructuredReader()
+        var reader = StructuredFieldParser()
         reader.skipSpaces(value)
         guard let item = reader.item(value), reader.isAtEnd(value) else { return nil }
         self = item

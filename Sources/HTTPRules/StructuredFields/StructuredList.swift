@@ -14,11 +14,12 @@ package struct StructuredList: Hashable, Sendable {
     /// The lines of a field are to be joined with commas. No bytes at all are an empty list.
     package init?(_ value: Span<UInt8>) {
         members = []
-        var reader = StructuredReader()
+        var reader = StructuredFieldParser()
         reader.skipSpaces(value)
         var goesOn = !reader.isAtEnd(value)
         while goesOn {
-            guard members.count < StructuredReader.membersMax, let member = reader.member(value),
+            guard members.count < StructuredFieldParser.membersMax,
+                let member = reader.member(value),
                 let another = reader.separator(value)
             else { return nil }
             members.append(member)

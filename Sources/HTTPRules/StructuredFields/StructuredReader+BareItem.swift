@@ -1,9 +1,9 @@
 import Ground
 
-extension StructuredReader {
+extension StructuredFieldParser {
     /// RFC 9651 §4.2.3.1.
     mutating func bareItem(_ bytes: Span<UInt8>) -> StructuredBareItem? {
-        guard let first = next(bytes) else { return nil }
+        guard let first = peek(bytes) else { return nil }
         switch first {
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return number(bytes)
         case UInt8(ascii: "\""): return string(bytes).map(StructuredBareItem.string)
@@ -19,9 +19,9 @@ extension StructuredReader {
 
     /// RFC 9651 §4.2.4.
     private mutating func number(_ bytes: Span<UInt8>) -> StructuredBareItem? {
-        let isNegative = take(bytes, "-")
+        let isNegative = consume(bytes, "-")
         guard let (whole, wholeDigits) = digits(bytes), wholeDigits <= 15 else { return nil }
-        guard next(bytes) == UInt8(ascii: ".") else {
+        guard peek(bytes) == UInt8(ascii: ".") else {
             return .integer(isNegative ? -whole : whole)
         }
         index += 1
@@ -39,7 +39,7 @@ extension StructuredReader {
     private mutating func digits(_ bytes: Span<UInt8>) -> (value: Int64, count: Int)? {
         let start = index
         var value: Int64 = 0
-        while let byte = next(bytes), ASCII.isDigit(byte), index - start < 16 {
+        while let byte = peek(bytes), ASCII.isDigit(byte), index - start < 16 {
             value = value * 10 + Int64(byte &- 0x30)
             index += 1
         }
@@ -50,12 +50,12 @@ extension StructuredReader {
     private mutating func string(_ bytes: Span<UInt8>) -> [UInt8]? {
         index += 1
         var text: [UInt8] = []
-        while let byte = next(bytes) {
+        while let byte = peek(bytes) {
             index += 1
             switch byte {
             case UInt8(ascii: "\""): return text
             case UInt8(ascii: "\\"):
-                guard let escaped = next(bytes),
+                guard let escaped = peek(bytes),
                     escaped == UInt8(ascii: "\"") || escaped == UInt8(ascii: "\\")
                 else { return nil }
                 index += 1
@@ -70,7 +70,7 @@ extension StructuredReader {
     /// RFC 9651 §4.2.6.
     private mutating func token(_ bytes: Span<UInt8>) -> [UInt8] {
         let start = index
-        while let byte = next(bytes),
+        while let byte = peek(bytes),
             ByteSet.token.contains(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "/")
         {
             index += 1
@@ -82,17 +82,17 @@ extension StructuredReader {
     private mutating func binary(_ bytes: Span<UInt8>) -> [UInt8]? {
         index += 1
         let start = index
-        while let byte = next(bytes), byte != UInt8(ascii: ":") { index += 1 }
+        while let byte = peek(bytes), byte != UInt8(ascii: ":") { index += 1 }
         let letters = start..<index
-        guard take(bytes, ":") else { return nil }
+        guard consume(bytes, ":") else { return nil }
         return Base64.parse(bytes, at: letters)
     }
 
     /// RFC 9651 §4.2.8.
     private mutating func boolean(_ bytes: Span<UInt8>) -> StructuredBareItem? {
         index += 1
-        if take(bytes, "1") { return .boolean(true) }
-        return take(bytes, "0") ? .boolean(false) : nil
+        if consume(bytes, "1") { return .boolean(true) }
+        return consume(bytes, "0") ? .boolean(false) : nil
     }
 
     /// RFC 9651 §4.2.9.
@@ -105,9 +105,9 @@ extension StructuredReader {
     /// RFC 9651 §4.2.10.
     private mutating func display(_ bytes: Span<UInt8>) -> String? {
         index += 1
-        guard take(bytes, "\"") else { return nil }
+        guard consume(bytes, "\"") else { return nil }
         var text: [UInt8] = []
-        while let byte = next(bytes) {
+        while let byte = peek(bytes) {
             index += 1
             switch byte {
             case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self)
@@ -123,7 +123,7 @@ extension StructuredReader {
 
     /// A hexadecimal digit, whose letters are small.
     private mutating func lowerHex(_ bytes: Span<UInt8>) -> UInt8? {
-        guard let byte = next(bytes), ASCII.lowercased(byte) == byte else { return nil }
+        guard let byte = peek(bytes), ASCII.lowercased(byte) == byte else { return nil }
         index += 1
         return ASCII.hexValue(byte)
     }

@@ -5,7 +5,7 @@ import Ground
 ///
 /// There are limits only where the effort grows faster than the field, each at what a reader has to
 /// support.
-struct StructuredReader {
+struct StructuredFieldParser {
     /// Members of a list or a dictionary (RFC 9651 §3.1, §3.2).
     static let membersMax = 1024
     /// Parameters of one item (RFC 9651 §3.1.2).
@@ -13,18 +13,18 @@ struct StructuredReader {
 
     var index = 0
 
-    func next(_ bytes: Span<UInt8>) -> UInt8? {
+    func peek(_ bytes: Span<UInt8>) -> UInt8? {
         index < bytes.count ? bytes[index] : nil
     }
 
-    mutating func take(_ bytes: Span<UInt8>, _ expected: Unicode.Scalar) -> Bool {
-        guard next(bytes) == UInt8(ascii: expected) else { return false }
+    mutating func consume(_ bytes: Span<UInt8>, _ expected: Unicode.Scalar) -> Bool {
+        guard peek(bytes) == UInt8(ascii: expected) else { return false }
         index += 1
         return true
     }
 
     mutating func skipSpaces(_ bytes: Span<UInt8>) {
-        while next(bytes) == 0x20 { index += 1 }
+        while peek(bytes) == 0x20 { index += 1 }
     }
 
     /// True if nothing but spaces is left.
@@ -37,20 +37,20 @@ struct StructuredReader {
     /// anything else, a last comma too (RFC 9651 §4.2.1, §4.2.2).
     mutating func separator(_ bytes: Span<UInt8>) -> Bool? {
         let end = index
-        while let byte = next(bytes), FieldSyntax.isWhite(byte) { index += 1 }
+        while let byte = peek(bytes), FieldSyntax.isWhitespace(byte) { index += 1 }
         guard index < bytes.count else {
             // A tab behind the last member is neither part of it nor a space.
             for place in end..<index where bytes[place] != 0x20 { return nil }
             return false
         }
-        guard take(bytes, ",") else { return nil }
-        while let byte = next(bytes), FieldSyntax.isWhite(byte) { index += 1 }
+        guard consume(bytes, ",") else { return nil }
+        while let byte = peek(bytes), FieldSyntax.isWhitespace(byte) { index += 1 }
         return index < bytes.count ? true : nil
     }
 
     /// What a list may hold (RFC 9651 §4.2.1.1).
     mutating func member(_ bytes: Span<UInt8>) -> StructuredMember? {
-        if next(bytes) == UInt8(ascii: "(") {
+        if peek(bytes) == UInt8(ascii: "(") {
             return innerList(bytes).map(StructuredMember.innerList)
         }
         return item(bytes).map(StructuredMember.item)
@@ -58,22 +58,22 @@ struct StructuredReader {
 
     /// What follows a key of a dictionary (RFC 9651 §4.2.2).
     mutating func dictionaryMember(_ bytes: Span<UInt8>) -> StructuredMember? {
-        if take(bytes, "=") { return member(bytes) }
+        if consume(bytes, "=") { return member(bytes) }
         return parameters(bytes).map { .item(StructuredItem(.boolean(true), $0)) }
     }
 
     /// RFC 9651 §4.2.1.2.
     private mutating func innerList(_ bytes: Span<UInt8>) -> StructuredInnerList? {
-        guard take(bytes, "(") else { return nil }
+        guard consume(bytes, "(") else { return nil }
         var items: [StructuredItem] = []
         while true {
             skipSpaces(bytes)
-            if take(bytes, ")") {
+            if consume(bytes, ")") {
                 return parameters(bytes).map { StructuredInnerList(items, $0) }
             }
             guard let item = item(bytes) else { return nil }
             items.append(item)
-            guard let byte = next(bytes), byte == 0x20 || byte == UInt8(ascii: ")") else {
+            guard let byte = peek(bytes), byte == 0x20 || byte == UInt8(ascii: ")") else {
                 return nil
             }
         }
@@ -88,11 +88,11 @@ struct StructuredReader {
     /// RFC 9651 §4.2.3.2.
     private mutating func parameters(_ bytes: Span<UInt8>) -> StructuredParameters? {
         var parameters = StructuredParameters()
-        while take(bytes, ";") {
+        while consume(bytes, ";") {
             skipSpaces(bytes)
             guard parameters.count < Self.parametersMax, let key = key(bytes) else { return nil }
             var value = StructuredBareItem.boolean(true)
-            if take(bytes, "=") {
+            if consume(bytes, "=") {
                 guard let given = bareItem(bytes) else { return nil }
                 value = given
             }
@@ -104,7 +104,7 @@ struct StructuredReader {
     /// RFC 9651 §4.2.3.3.
     mutating func key(_ bytes: Span<UInt8>) -> [UInt8]? {
         let start = index
-        while let byte = next(bytes) {
+        while let byte = peek(bytes) {
             let isLetter = byte &- 0x61 < 26 || byte == UInt8(ascii: "*")
             let isFurther =
                 ASCII.isDigit(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")

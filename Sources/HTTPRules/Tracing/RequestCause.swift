@@ -1,6 +1,6 @@
 /// The request for whose sake something is done: owners and origins are told of it, and so are the
 /// readers of logs.
-package struct RequestCause: Hashable, Sendable {
+package struct RequestCorrelation: Hashable, Sendable {
     package let id: RequestID
     /// Nil if the request came without a valid one.
     package let trace: TraceContext?
@@ -12,10 +12,10 @@ package struct RequestCause: Hashable, Sendable {
 
     /// The lines that an origin is sent; `span` is what the question is called in the trace, and
     /// not zero.
-    package func lines(span: UInt64) -> [FieldSetting] {
+    package func fieldLines(span: UInt64) -> [FieldSetting] {
         var lines = [FieldSetting(.xRequestID, RequestID.fieldName, id.text)]
         guard let trace else { return lines }
-        lines.append(FieldSetting(.traceparent, "traceparent", trace.parent(span: span)))
+        lines.append(FieldSetting(.traceparent, "traceparent", trace.traceparent(span: span)))
         if !trace.state.isEmpty {
             lines.append(FieldSetting(.tracestate, "tracestate", trace.state))
         }
@@ -23,7 +23,7 @@ package struct RequestCause: Hashable, Sendable {
     }
 
     /// True for the fields that ``lines(span:)`` stand in place of.
-    static func says(_ field: FieldName) -> Bool {
+    static func contains(_ field: FieldName) -> Bool {
         switch field {
         case .xRequestID, .traceparent, .tracestate: true
         default: false

@@ -10,10 +10,10 @@ package struct RequestID: Hashable, Sendable {
     package static let bytesMax = 128
 
     /// The request with this number of a run of the node: what it drew at its start.
-    package init(run: UInt64, number: UInt64) {
+    package init(process: UInt64, number: UInt64) {
         var text: [UInt8] = []
         text.reserveCapacity(2 * HexDigits.count)
-        HexDigits(run).append(to: &text)
+        HexDigits(process).append(to: &text)
         HexDigits(number).append(to: &text)
         self.text = text
     }

@@ -30,10 +30,10 @@ package struct TraceContext: Hashable, Sendable {
     /// Of a later version is read what it has in common with this one. A state that is not valid
     /// counts as none.
     package init?(parent: [UInt8], state: [UInt8] = []) {
-        guard let parent = Self.read(parent.span, at: parent.indices) else { return nil }
+        guard let parent = Self.parse(parent.span, at: parent.indices) else { return nil }
         self.init(
             traceID: parent.traceID, parentID: parent.parentID, flags: parent.flags,
-            state: TraceState.read(state))
+            state: TraceState.parse(state))
     }
 
     /// What the field lines of a request say, whose extents lie in `bytes`; nil without a valid
@@ -59,7 +59,7 @@ package struct TraceContext: Hashable, Sendable {
 
     /// The value of traceparent by which somebody is asked for a part of this request's work:
     /// `span` is what that part is called, and not zero.
-    package func parent(span: UInt64) -> [UInt8] {
+    package func traceparent(span: UInt64) -> [UInt8] {
         precondition(span != 0, "a span has to have a name")
         var text = Array("00-".utf8)
         text.reserveCapacity(Self.parentBytes)
@@ -83,7 +83,7 @@ package struct TraceContext: Hashable, Sendable {
         HexDigits(UInt64(truncatingIfNeeded: traceID)).append(to: &bytes)
     }
 
-    private static func read(
+    private static func parse(
         _ bytes: Span<UInt8>, at range: Range<Int>
     ) -> (traceID: UInt128, parentID: UInt64, flags: UInt8)? {
         let start = range.lowerBound

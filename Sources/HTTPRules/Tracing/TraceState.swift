@@ -13,7 +13,7 @@ package enum TraceState {
     ///
     /// Of one with more than ``bytesMax`` bytes as many members as fit: the long ones go first,
     /// then the last, which is the oldest.
-    package static func read(_ text: [UInt8]) -> [UInt8] {
+    package static func parse(_ text: [UInt8]) -> [UInt8] {
         let bytes = text.span
         var members: [Range<Int>] = []
         var start = 0

@@ -12,15 +12,15 @@ enum Dashboard {
     static let contentType = "text/html; charset=utf-8"
 
     /// The whole page.
-    static let page = filled(
-        filled(unsafe bytes(cdashboard_document()), "/*STYLE*/", style), "/*SCRIPT*/", script)
+    static let page = inserting(
+        inserting(unsafe bytes(cdashboard_document()), "/*STYLE*/", style), "/*SCRIPT*/", script)
 
     private static func bytes(_ text: cdashboard_text) -> [UInt8] {
         unsafe Array(UnsafeBufferPointer(start: text.bytes, count: text.count))
     }
 
     /// `page` with `content` where `place` stands.
-    private static func filled(
+    private static func inserting(
         _ page: [UInt8], _ place: String, _ content: [UInt8]
     ) -> [UInt8] {
         guard let range = page.firstRange(of: Array(place.utf8)) else {
@@ -33,7 +33,7 @@ enum Dashboard {
     /// nobody but this node, and be shown in nobody's frame.
     ///
     /// The hashes are the base64 of the SHA-256 of ``style`` and ``script``.
-    static func policy(styleHash: String, scriptHash: String) -> String {
+    static func contentSecurityPolicy(styleHash: String, scriptHash: String) -> String {
         "default-src 'none'; script-src 'sha256-\(scriptHash)'; style-src 'sha256-\(styleHash)'; "
             + "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; "
             + "form-action 'none'; frame-ancestors 'none'"

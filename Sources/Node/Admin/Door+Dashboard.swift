@@ -3,8 +3,8 @@ import FoundationEssentials
 import Ground
 import Wire
 
-extension Door {
-    func showDashboard() {
+extension RequestHandler {
+    func sendDashboard() {
         sendText(
             status: 200, contentType: Dashboard.contentType, Dashboard.page,
             fields: Self.dashboardFields)
@@ -12,7 +12,7 @@ extension Door {
 
     private static let dashboardFields: String = {
         func hash(_ bytes: [UInt8]) -> String { Data(sha256(bytes.span)).base64EncodedString() }
-        let policy = Dashboard.policy(
+        let policy = Dashboard.contentSecurityPolicy(
             styleHash: hash(Dashboard.style), scriptHash: hash(Dashboard.script))
         // Of another version of the node the page is another one.
         return "Cache-Control: no-cache\r\nContent-Security-Policy: \(policy)\r\n"

@@ -20,33 +20,33 @@ final class EventStream {
 }
 
 /// Server-sent events (WHATWG HTML §9.2).
-extension Door {
+extension RequestHandler {
     /// Tells the client the statistics, at once and from then on, until it goes.
-    func beginEvents(every interval: Interval) {
-        closesAfterAnswer = true
-        beginAnswer(status: 200)
+    func startEventStream(every interval: Interval) {
+        closesAfterResponse = true
+        beginResponse(status: 200)
         var head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n")
-        head.writeBytes(hall.dateLine.bytes)
+        head.writeBytes(context.dateLine.bytes)
         head.writeString(
             "Content-Type: text/event-stream\r\nCache-Control: no-store\r\n"
                 + "X-Content-Type-Options: nosniff\r\nX-Request-Id: \(requestID)\r\n"
                 + "Connection: close\r\n\r\n")
-        outlet?.send(head: head)
-        guard !isHeadRequest else { return finishAnswer() }
-        isAnswering = true
+        writer?.send(head: head)
+        guard !isHeadRequest else { return finishResponse() }
+        isResponding = true
         deadline = .distantFuture
         // Used on the loop alone.
-        nonisolated(unsafe) weak let door = self
-        events = EventStream(on: hall.loop, every: interval) { unsafe door?.sendEvent() }
+        nonisolated(unsafe) weak let handler = self
+        eventStream = EventStream(on: context.loop, every: interval) { unsafe handler?.sendEvent() }
         sendEvent()
     }
 
     private func sendEvent() {
         // Who does not take them misses some.
-        guard events != nil, queuedBytes < Self.eventBytesMax else { return }
-        let text = "event: statistics\ndata: \(hall.node.statistics().json.line)\n\n"
-        outlet?.send(body: ByteBuffer(string: text))
-        outlet?.flush()
+        guard eventStream != nil, queuedBytes < Self.eventBytesMax else { return }
+        let text = "event: statistics\ndata: \(context.node.statistics().json.compactText)\n\n"
+        writer?.send(body: ByteBuffer(string: text))
+        writer?.flush()
     }
 
     private static let eventBytesMax = 64 << 10

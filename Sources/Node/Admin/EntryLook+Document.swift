@@ -9,20 +9,21 @@ import Telemetry
 import Tiers
 import Wire
 
-extension EntryLook {
+extension EntryInspection {
     /// What operators are shown of what is held under `url`, and whether anything is.
     func document(of url: String) -> (document: EntryDocument, isHeld: Bool) {
-        let places = places(of: Array(url.utf8))
-        let found = look(at: places)
+        let places = candidateKeys(of: Array(url.utf8))
+        let found = find(under: places)
         let key = found.first?.key ?? places.first?.key ?? []
         let digest = EntryName(ofKey: key).digest
         let owners = node.hub.map { hub in
-            hub.rings.ring.owners(of: digest).prefix(hub.replicas).map { "\($0)" }
+            hub.ringUpdater.ring.owners(of: digest).prefix(hub.replicas).map { "\($0)" }
         }
         let isOwner = node.hub.map { $0.owns(EntryName(ofKey: key)) } ?? true
         let document = EntryDocument(
-            url: url, key: String(decoding: key, as: UTF8.self), variants: found.map(variant),
-            owners: owners ?? ["\(node.desk.id)"], isOwner: isOwner)
+            url: url, key: String(decoding: key, as: UTF8.self),
+            variants: found.map(variantDocument),
+            owners: owners ?? ["\(node.purges.id)"], isOwner: isOwner)
         return (document, !found.isEmpty)
     }
 
@@ -30,7 +31,7 @@ extension EntryLook {
     struct Body: Sendable {
         var contentType: String
         /// Content-Encoding, if there is one.
-        var coding: [String]
+        var contentCodings: [String]
         var bytes: [UInt8]
     }
 
@@ -40,49 +41,50 @@ extension EntryLook {
     /// The body of the first variant with this key and this name, where they are not nil; nil if
     /// there is none, or it is too large to be shown.
     func body(of url: String, key: [UInt8]?, variant: String?) -> Body? {
-        let found = look(at: places(of: Array(url.utf8))).first {
+        let found = find(under: candidateKeys(of: Array(url.utf8))).first {
             (key == nil || $0.key == key) && (variant == nil || $0.variantName == variant)
         }
-        guard let found, found.facts.size <= Self.bodyBytesMax else { return nil }
+        guard let found, found.metadata.size <= Self.bodyBytesMax else { return nil }
         var bytes: [UInt8] = []
-        if let resident = found.resident {
-            for chunk in resident.chunks { bytes.append(contentsOf: chunk.readableBytesView) }
-        } else if var reading = found.reading, let view = node.disk?.view {
-            let count = DiskRecord.chunkCount(found.facts.size)
+        if let entry = found.memoryEntry {
+            for chunk in entry.chunks { bytes.append(contentsOf: chunk.readableBytesView) }
+        } else if var reading = found.diskReading, let view = node.disk?.view {
+            let count = DiskRecord.chunkCount(found.metadata.size)
             guard let chunks = view.readChunks(&reading, from: 0, count: count) else { return nil }
             for chunk in chunks { bytes.append(contentsOf: chunk.readableBytesView) }
         }
-        let type = found.head.text(found.head.layout.contentType)
+        let type = found.head.slice(found.head.layout.contentType)
         return Body(
             contentType: String(decoding: type, as: UTF8.self),
-            coding: fields(found.head.bytes).filter { $0.name == "content-encoding" }
+            contentCodings: fields(found.head.bytes).filter { $0.name == "content-encoding" }
                 .map(\.value), bytes: bytes)
     }
 
-    private func variant(_ found: Found) -> EntryDocument.Variant {
+    private func variantDocument(_ found: StoredEntry) -> EntryDocument.Variant {
         let now = SystemClock.now()
-        let facts = found.facts
+        let facts = found.metadata
         var variant = EntryDocument.Variant(
             key: String(decoding: found.key, as: UTF8.self), name: found.variantName)
-        variant.isInMemory = found.resident != nil
-        variant.isOnDisk = found.reading != nil
+        variant.isInMemory = found.memoryEntry != nil
+        variant.isOnDisk = found.diskReading != nil
         variant.status = found.head.status
         variant.contentType = String(
-            decoding: found.head.text(found.head.layout.contentType), as: UTF8.self)
+            decoding: found.head.slice(found.head.layout.contentType), as: UTF8.self)
         variant.bodyBytes = facts.size
-        variant.ageMilliseconds = max(.zero, now - facts.bornAt).milliseconds
-        let purge = purge(of: found)
-        let freshUntil = max(facts.counting(purge, at: now).freshUntil, facts.bornAt)
-        variant.freshMilliseconds = (freshUntil - now).milliseconds
+        variant.ageMilliseconds = max(.zero, now - facts.generatedAt).milliseconds
+        let purge = purgeEffect(of: found)
+        let freshUntil = max(facts.applying(purge, at: now).freshUntil, facts.generatedAt)
+        variant.remainingFreshnessMilliseconds = (freshUntil - now).milliseconds
         if facts.validatedAt > .zero {
             variant.validatedMillisecondsAgo = max(.zero, now - facts.validatedAt).milliseconds
         }
-        if let record = found.reading?.record {
+        if let record = found.diskReading?.record {
             variant.accesses = UInt64(record.accessCount)
             let seconds = SystemClock.wallTime().seconds - Int64(record.lastAccess)
             variant.lastAccessMillisecondsAgo = max(0, seconds) * 1_000
         }
-        variant.stamp = "\(found.stamp.epoch).\(found.stamp.count)"
+        variant.invalidationVersion =
+            "\(found.invalidationVersion.epoch).\(found.invalidationVersion.count)"
         variant.tags = found.tags.map { String(decoding: $0, as: UTF8.self) }
         variant.fields = fields(found.head.bytes)
         variant.entityTag = variant.fields.first { $0.name == "etag" }?.value
@@ -90,49 +92,50 @@ extension EntryLook {
         variant.vary = variant.fields.filter { $0.name == "vary" }.flatMap { line in
             line.value.split(separator: ",").map { $0.trimmed.lowercased() }
         }
-        (variant.verdict, variant.why) = verdict(found, purge, now)
+        (variant.decision, variant.reason) = forecast(found, purge, now)
         return variant
     }
 
     /// What no request has made of the entry yet.
-    private func purge(of found: Found) -> Prognosis.Purge? {
+    private func purgeEffect(of found: StoredEntry) -> ReuseForecast.PurgeEffect? {
         let marks = node.marks
-        switch marks.effect(on: found.key, tags: found.tags, stamp: found.stamp) {
-        case .dead: return .hard
+        switch marks.effect(on: found.key, tags: found.tags, version: found.invalidationVersion) {
+        case .purged: return .hard
         case .stale:
             let since = marks.staleSince(
-                found.key, tags: found.tags, stamp: found.stamp)
+                found.key, tags: found.tags, version: found.invalidationVersion)
             return .soft(since: since)
         case nil: return nil
         }
     }
 
     /// What a client without wishes of its own would get now, and why.
-    private func verdict(
-        _ found: Found, _ purge: Prognosis.Purge?, _ now: Instant
-    ) -> (EntryDocument.Verdict, String) {
+    private func forecast(
+        _ found: StoredEntry, _ purge: ReuseForecast.PurgeEffect?, _ now: Instant
+    ) -> (EntryDocument.ServeDecision, String) {
         let fence = node.fence
-        let prognosis = Prognosis(
-            found.facts, by: found.policy, purge: purge, window: fence.window, fence: fence.fence,
+        let prognosis = ReuseForecast(
+            found.metadata, by: found.policy, purge: purge, window: fence.window,
+            fence: fence.interval,
             now: now)
         switch prognosis {
-        case .fresh(let left): return (.fresh, "fresh for \(Self.words(left)) more")
+        case .fresh(let left): return (.fresh, "fresh for \(Self.durationText(left)) more")
         case .stale(let since):
             return (
-                .stale, "stale for \(Self.words(since)), and given while the origin is asked"
+                .stale, "stale for \(Self.durationText(since)), and given while the origin is asked"
             )
         case .refetch: return (.refetch, "purged")
-        case .revalidate(.fenced):
+        case .mustValidate(.fenced):
             return (.revalidate, "the node is fenced, and the origin was not asked of late")
-        case .revalidate(.noCache):
+        case .mustValidate(.noCache):
             return (.revalidate, "its origin says no-cache: it is asked each time")
-        case .revalidate(.purgedSoftly): return (.revalidate, "purged softly")
-        case .revalidate(.stale(let since)):
-            return (.revalidate, "stale for \(Self.words(since))")
+        case .mustValidate(.softPurged): return (.revalidate, "purged softly")
+        case .mustValidate(.stale(let since)):
+            return (.revalidate, "stale for \(Self.durationText(since))")
         }
     }
 
-    private static func words(_ interval: Interval) -> String {
+    private static func durationText(_ interval: Interval) -> String {
         let seconds = interval.seconds
         if seconds < 120 { return "\(seconds) s" }
         if seconds < 7_200 { return "\(seconds / 60) min" }

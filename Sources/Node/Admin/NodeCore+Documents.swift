@@ -10,11 +10,12 @@ extension NodeCore {
     func status(for role: AdminRole) -> StatusDocument {
         let now = SystemClock.now()
         return StatusDocument(
-            node: "\(desk.id)", process: "\(desk.process)", version: Configuration.version,
+            node: "\(purges.id)", process: "\(purges.process)", version: Configuration.version,
             uptimeMilliseconds: (now - startedAt).milliseconds, role: role,
-            readiness: readiness.value, fencedMilliseconds: fence.closedFor(at: now)?.milliseconds,
+            readiness: readiness.value,
+            fencedMilliseconds: fence.closedDuration(at: now)?.milliseconds,
             snapshot: snapshot(), hasDisk: disk != nil, isInCluster: hub != nil,
-            missing: hub?.missing ?? [], receiptsPending: desk.receiptsPending,
+            missing: hub?.missingSeeds ?? [], receiptsPending: purges.receiptsPending,
             sites: settings.sites.names)
     }
 
@@ -23,22 +24,24 @@ extension NodeCore {
         return StatisticsDocument(
             uptimeMilliseconds: (now - startedAt).milliseconds, snapshot: snapshot(),
             readiness: readiness.value,
-            fencedMilliseconds: fence.closedFor(at: now)?.milliseconds, hasDisk: disk != nil,
-            isInCluster: hub != nil, receiptsPending: desk.receiptsPending, members: memberRows())
+            fencedMilliseconds: fence.closedDuration(at: now)?.milliseconds, hasDisk: disk != nil,
+            isInCluster: hub != nil, receiptsPending: purges.receiptsPending, members: memberRows())
     }
 
     /// None for a node that is in no cluster.
-    func memberRows() -> [MemberRow] {
+    func memberRows() -> [MemberDocument] {
         guard let hub else { return [] }
-        return MemberRow.rows(hub, desk.table(at: SystemClock.now())) { desk.lags(of: $0) }
+        return MemberDocument.rows(hub, purges.voterTable(at: SystemClock.now())) {
+            purges.lags(of: $0)
+        }
     }
 
     /// A node that is in no cluster owns everything.
-    func ring() -> RingDocument {
-        guard let ring = hub?.rings.ring, !ring.members.isEmpty else {
+    func ringDocument() -> RingDocument {
+        guard let ring = hub?.ringUpdater.ring, !ring.members.isEmpty else {
             return RingDocument(
-                slots: RingSlot.count, shares: [.init(node: "\(desk.id)", first: 1, second: 0)],
-                strip: Array(repeating: 0, count: RingDocument.stripCount))
+                slots: RingSlot.count, shares: [.init(node: "\(purges.id)", first: 1, second: 0)],
+                strip: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
         }
         let second = ring.shares(at: 1)
         let shares = ring.members.indices.map { index in
@@ -46,8 +49,9 @@ extension NodeCore {
                 node: "\(ring.members[index].id)", first: ring.share(of: ring.members[index].id),
                 second: second[index])
         }
-        let strip = (0..<RingDocument.stripCount).map { step in
-            let slot = RingSlot(number: UInt32(step * RingSlot.count / RingDocument.stripCount))
+        let strip = (0..<RingDocument.ownershipSampleCount).map { step in
+            let slot = RingSlot(
+                number: UInt32(step * RingSlot.count / RingDocument.ownershipSampleCount))
             return ring.owners(of: slot).memberIndex(at: 0)
         }
         return RingDocument(slots: RingSlot.count, shares: shares, strip: strip)
@@ -58,23 +62,23 @@ extension Configuration {
     /// The settings that hold, for operators.
     var document: ConfigurationDocument {
         let rows = Setting.table.map { setting in
-            ConfigurationDocument.Row(
+            ConfigurationDocument.Entry(
                 setting, values.texts(setting.name),
                 source: values.source(setting.name).text(for: setting.name))
         }
         let sites = values.siteBlocks.map { site in
             ConfigurationDocument.Site(
                 "\(site.pattern)", origin: "\(site.origin)",
-                options: site.lines.map { ($0.option.rawValue, $0.yaml) })
+                options: site.shownOptions.map { ($0.option.rawValue, $0.yaml) })
         }
         return ConfigurationDocument(
             rows: rows, sites: sites,
-            images: values.images.shown.map { ($0.name, $0.yaml) })
+            images: values.images.shownOptions.map { ($0.name, $0.yaml) })
     }
 }
 
-extension OriginRow {
-    init(_ standing: OriginStanding) {
+extension OriginDocument {
+    init(_ standing: OriginStatus) {
         let circuit =
             switch standing.circuit {
             case .closed: "closed"

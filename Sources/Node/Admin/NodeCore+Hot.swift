@@ -7,28 +7,28 @@ import Telemetry
 /// What is asked for most.
 extension NodeCore {
     /// `counters` are of all loops.
-    func hot(_ counters: [SpaceSaving.Counter], limit: Int) -> HotDocument {
+    func hotEntries(_ counters: [SpaceSaving.Counter], limit: Int) -> HotEntriesDocument {
         var counts: [UInt64: UInt64] = [:]
         for counter in counters { counts[counter.key, default: 0] += counter.count - counter.error }
         let hottest = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        var rows: [HotDocument.Row] = []
+        var rows: [HotEntriesDocument.Entry] = []
         for (hash, count) in hottest where rows.count < limit {
-            guard let resident = store.entry(withHash: hash), resident.status == 200 else {
+            guard let entry = store.entry(withHash: hash), entry.status == 200 else {
                 continue
             }
-            rows.append(HotDocument.Row(resident, accesses: count))
+            rows.append(HotEntriesDocument.Entry(entry, accesses: count))
         }
-        return HotDocument(rows: rows)
+        return HotEntriesDocument(rows: rows)
     }
 }
 
-extension HotDocument.Row {
-    fileprivate init(_ resident: Resident, accesses: UInt64) {
-        let key = String(decoding: resident.key, as: UTF8.self)
-        let head = RenderedHead(resident)
-        let type = String(decoding: head.text(head.layout.contentType), as: UTF8.self)
+extension HotEntriesDocument.Entry {
+    fileprivate init(_ entry: MemoryEntry, accesses: UInt64) {
+        let key = String(decoding: entry.key, as: UTF8.self)
+        let head = RenderedHead(entry)
+        let type = String(decoding: head.slice(head.layout.contentType), as: UTF8.self)
         self.init(
-            key: key, url: Self.url(key), contentType: type, bodyBytes: resident.facts.size,
+            key: key, url: Self.url(key), contentType: type, bodyBytes: entry.metadata.size,
             accesses: accesses)
     }
 

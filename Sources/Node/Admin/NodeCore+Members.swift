@@ -10,23 +10,23 @@ extension NodeCore {
         let parts = texts.split(separator: ",", omittingEmptySubsequences: false)
         let ids = parts.compactMap { NodeID(String($0)) }
         guard ids.count == parts.count else { return .memberUnknown }
-        do throws(FenceKeeper.ForgetRefusal) {
-            try desk.forget(ids)
+        do throws(FenceCoordinator.ForgetRefusal) {
+            try purges.forget(ids)
             return nil
         } catch {
             let known = memberRows().map(\.node)
             let areKnown = ids.allSatisfy { known.contains("\($0)") }
-            if case .notCounted = error, !areKnown { return .memberUnknown }
+            if case .notVoters = error, !areKnown { return .memberUnknown }
             return .notForgotten(error)
         }
     }
 
     /// Opens a cluster.
     func bootstrap() -> Problem? {
-        guard hub != nil, !desk.isCounting else { return .notBootstrapped }
-        desk.handle(.mayForm(.ordered))
+        guard hub != nil, !purges.hasVoters else { return .notBootstrapped }
+        purges.handle(.formationRuleChanged(.operatorOrdered))
         // Whoever is here may have a cluster of its own.
-        guard desk.isCounting else { return .notBootstrapped }
+        guard purges.hasVoters else { return .notBootstrapped }
         logger.notice("the operator has this node open a cluster")
         return nil
     }
@@ -34,9 +34,9 @@ extension NodeCore {
     /// Begins the count anew with this node.
     func recover() -> Problem? {
         // Without a fence nobody is ever fenced.
-        let isFenced = fence.fence == .zero || !fence.isOpen(at: SystemClock.now())
-        guard hub != nil, desk.isCounting, isFenced else { return .notRecovered }
-        desk.handle(.recovers)
+        let isFenced = fence.interval == .zero || !fence.isOpen(at: SystemClock.now())
+        guard hub != nil, purges.hasVoters, isFenced else { return .notRecovered }
+        purges.handle(.recoveryRequested)
         logger.notice("the operator has the count begin anew with this node")
         return nil
     }

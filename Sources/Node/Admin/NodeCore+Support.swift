@@ -10,18 +10,20 @@ import Telemetry
 /// All of a node at once, for whoever has to find out what is wrong with it.
 extension NodeCore {
     /// Reads files; not for a loop.
-    func support(for role: AdminRole) -> SupportDocument {
-        let receipts = desk.lastPurges(100).compactMap { ReceiptDocument($0, at: self) }
+    func supportSnapshot(for role: AdminRole) -> SupportDocument {
+        let receipts = purges.recentPurges(100).compactMap { ReceiptDocument($0, at: self) }
         return SupportDocument(
             takenAt: CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText,
             process: .ofThisProcess(),
-            status: status(for: role), statistics: statistics(), configuration: shownConfiguration,
+            status: status(for: role), statistics: statistics(),
+            configuration: configurationDocument,
             logLevel: LogLevelDocument(logger.logLevel.rawValue), members: memberRows(),
-            ring: ring(),
-            origins: exchange.standings(now: SystemClock.now()).map(OriginRow.init),
+            ring: ringDocument(),
+            origins: exchange.statuses(now: SystemClock.now()).map(OriginDocument.init),
             purges: receipts, prefetches: prefetcher.documents(),
             metrics: String(
-                decoding: MetricsText.render(snapshotOfAll(), as: .text), as: UTF8.self))
+                decoding: MetricsExposition.render(snapshotWithMembers(), as: .text), as: UTF8.self)
+        )
     }
 }
 
@@ -31,7 +33,7 @@ extension SupportDocument.Process {
         process.id = getpid()
         process.processors = ProcessInfo.processInfo.activeProcessorCount
         if let kernel = text(of: "/proc/version") { process.system = kernel }
-        if let status = text(of: "/proc/self/status") { process.read(status: status) }
+        if let status = text(of: "/proc/self/status") { process.parse(status: status) }
         let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
         process.openDescriptors = descriptors?.count
         var limit = rlimit()

@@ -3,13 +3,13 @@ import HTTPRules
 import Serving
 
 /// What Cache-Status says of an answer (RFC 9211), and how it came about.
-enum CacheNote: Hashable {
+enum CacheHandling: Hashable {
     case hit(Tier)
     /// Stored and no longer fresh, and given all the same.
     case stale(Tier)
     /// The origin was asked and failed, with this status if it answered; what is stored was given
     /// in its stead.
-    case stoodIn(Reason, status: UInt16?)
+    case staleIfError(Reason, status: UInt16?)
     /// Forwarded, to a peer or to the origin; `isStored` and `isCollapsed` as far as they are known
     /// when the head is sent.
     case forwarded(
@@ -30,11 +30,11 @@ enum CacheNote: Hashable {
 
     /// What is said of an answer that the origin was asked for; nil of one that comes from the
     /// store alone, which says it shorter.
-    func status(_ facts: EntryFacts, key: [UInt8]?, now: Instant) -> CacheStatus? {
+    func status(_ facts: EntryMetadata, key: [UInt8]?, now: Instant) -> CacheStatus? {
         let left = (facts.freshUntil - now).seconds
         switch self {
         case .hit, .stale: return nil
-        case .stoodIn(let reason, let status):
+        case .staleIfError(let reason, let status):
             var member = CacheStatus(.forwarded(reason))
             member.forwardStatus = status
             member.ttl = left
@@ -58,28 +58,29 @@ extension HeadWriter {
     /// All lines that differ from one answer of an entry to the next, and the end of the head.
     @inline(__always)
     mutating func appendTail(
-        _ facts: EntryFacts, note: CacheNote, date: DateLine, _ connection: ConnectionNote,
+        _ facts: EntryMetadata, handling: CacheHandling, date: DateLine,
+        _ connection: ConnectionOption,
         now: Instant
     ) {
-        let age = now - facts.bornAt
-        switch note {
+        let age = now - facts.generatedAt
+        switch handling {
         case .hit(let tier):
-            if !facts.flags.haveDate { append(date.bytes) }
+            if !facts.flags.hasDate { append(date.bytes) }
             appendAge(age)
             append("Cache-Status: nuthatch; hit; ttl=")
             append(UInt64(max(0, (facts.freshUntil - now).seconds)))
             append(tier == .memory ? "; detail=memory\r\n" : "; detail=disk\r\n")
         case .stale(let tier):
-            if !facts.flags.haveDate { append(date.bytes) }
+            if !facts.flags.hasDate { append(date.bytes) }
             appendAge(age)
             append("Cache-Status: nuthatch; hit; ttl=-")
             append(UInt64(max(0, (now - facts.freshUntil).seconds)))
             append(tier == .memory ? "; detail=memory\r\n" : "; detail=disk\r\n")
-        case .stoodIn:
-            if !facts.flags.haveDate { append(date.bytes) }
+        case .staleIfError:
+            if !facts.flags.hasDate { append(date.bytes) }
             appendAge(age)
         case .forwarded:
-            if !facts.flags.haveDate { append(date.bytes) }
+            if !facts.flags.hasDate { append(date.bytes) }
             if age.seconds > 0 { appendAge(age) }
         }
         append(connection)

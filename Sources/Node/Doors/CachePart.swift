@@ -1,7 +1,7 @@
 import Telemetry
 
 /// How the cache takes part in an answer: what is counted and logged of it.
-enum CachePart {
+enum CacheResult {
     /// Not at all: no image was asked for, or there is a limit against it.
     case none
     case hit
@@ -21,7 +21,7 @@ enum CachePart {
 
     var metric: Metric {
         switch self {
-        case .none: .requestsOther
+        case .none: .requestsGenerated
         case .hit: .requestsHit
         case .disk: .requestsHitOnDisk
         case .miss: .requestsMissed
@@ -29,15 +29,15 @@ enum CachePart {
         case .revalidated: .requestsRevalidated
         case .collapsed: .requestsCollapsed
         case .stale: .requestsStale
-        case .passed: .requestsPassed
+        case .passed: .requestsBypassed
         }
     }
 
     /// What latencies and bytes are told apart by, and everything of a site.
     @inline(__always)
-    var outcome: Outcome {
+    var outcome: CacheOutcome {
         switch self {
-        case .none: .none
+        case .none: .generated
         case .hit: .hit
         case .disk: .disk
         case .miss: .miss
@@ -45,7 +45,7 @@ enum CachePart {
         case .revalidated: .revalidated
         case .collapsed: .collapsed
         case .stale: .stale
-        case .passed: .passed
+        case .passed: .bypassed
         }
     }
 

@@ -6,46 +6,46 @@ final class Client {
     /// Nil if it is the node itself.
     private let channel: (any Channel)?
     /// Of the connection, once somebody has asked; reading it of the channel makes a text of it.
-    private var connected: IPAddress?
+    private var connectedAddress: IPAddress?
     /// As whom the connection counts among those of its port.
-    var holder: ConnectionPlaces.Holder
+    var limiterKey: ConnectionLimiter.ClientKey
     let openedAt = SystemClock.now()
     /// A request has shown that it is an operator's.
-    var isProven = false
+    var isAuthenticated = false
     /// It has given up its place, and is being closed.
-    var hasYielded = false
+    var isPreempted = false
     /// The client's address as a trusted proxy gives it.
-    var proxied: IPAddress?
+    var proxiedAddress: IPAddress?
     /// The connection is encrypted.
     var isSecure = false
     /// It ends in such a way that nobody can take what was sent for the whole.
-    var isBrokenOff = false
+    var isAborted = false
     /// For the access log; `-` before ``note()``.
     private(set) var remote = "-"
 
     init(of channel: any Channel) {
         self.channel = channel
-        holder = .init(nil)
-        holder = .init(address)
+        limiterKey = .init(nil)
+        limiterKey = .init(address)
     }
 
     /// The node itself, which asks as a client would whose connection is encrypted or not.
     init(isSecure: Bool) {
         channel = nil
-        holder = .init(nil)
+        limiterKey = .init(nil)
         self.isSecure = isSecure
     }
 
     /// Where requests come from.
     var address: IPAddress? {
-        if connected == nil {
-            connected = channel?.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        if connectedAddress == nil {
+            connectedAddress = channel?.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         }
-        return proxied ?? connected
+        return proxiedAddress ?? connectedAddress
     }
 
     /// Keeps the address, which is not known any more when the last line of the log is written.
-    func note() {
-        remote = proxied.map { "\($0)" } ?? channel?.remoteAddress?.ipAddress ?? "-"
+    func recordRemoteAddress() {
+        remote = proxiedAddress.map { "\($0)" } ?? channel?.remoteAddress?.ipAddress ?? "-"
     }
 }

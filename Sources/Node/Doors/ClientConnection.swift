@@ -6,23 +6,23 @@ import NIOCore
 ///
 /// Confined to the loop of its hall.
 protocol ClientConnection: AnyObject {
-    var side: Door.Side { get }
+    var plane: RequestHandler.Plane { get }
     /// Nil once it is gone.
     var client: Client? { get }
     /// Where the hall keeps the connection.
-    var place: Int { get set }
+    var index: Int { get set }
     /// Since when the client has not asked for anything that it was not given; nil while it has.
     var idleSince: Instant? { get }
 
-    /// Looks at the deadlines; called every ``Hall/tick``.
+    /// Looks at the deadlines; called every ``EventLoopContext/tick``.
     func ticked(_ now: Instant)
     /// Closes as soon as no answer is in progress.
     func drain()
     /// The hall has other settings now, instead of `old`.
-    func adopt(after old: NodeSettings)
+    func settingsChanged(from old: NodeSettings)
     func close()
     /// Ends with a reset, so that no client can take what it has for a whole answer.
-    func breakOff()
+    func abort()
 }
 
 extension ClientConnection {
@@ -30,10 +30,10 @@ extension ClientConnection {
     ///
     /// Operators go only as long as they have not proven to be such, in the order in which they
     /// came.
-    var mayYieldSince: Instant? {
-        guard let client, !client.hasYielded else { return nil }
-        guard side == .admin else { return idleSince }
-        return client.isProven ? nil : client.openedAt
+    var preemptibleSince: Instant? {
+        guard let client, !client.isPreempted else { return nil }
+        guard plane == .admin else { return idleSince }
+        return client.isAuthenticated ? nil : client.openedAt
     }
 }
 

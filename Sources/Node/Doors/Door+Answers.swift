@@ -5,12 +5,13 @@ import Serving
 import Store
 import Telemetry
 
-extension Door {
+extension RequestHandler {
     /// Which part of an entry a request gets.
     func select(
-        _ request: PendingRequest, _ facts: RequestFacts, of entry: EntryFacts, _ head: RenderedHead
+        _ request: BufferedRequest, _ facts: RequestTraits, of entry: EntryMetadata,
+        _ head: RenderedHead
     ) -> Selection {
-        let tag = head.text(head.entityTag)
+        let tag = head.slice(head.entityTag)
         return Selection.decide(
             facts, lines: request.lines, in: request.head.span, entityTag: tag.span, facts: entry,
             rangesMax: settings.rangesMax, now: SystemClock.wallTime())
@@ -18,51 +19,52 @@ extension Door {
 
     /// Gives what was selected of an entry.
     func send(
-        _ selection: Selection, of resident: Resident, note: CacheNote, isHead: Bool, now: Instant
+        _ selection: Selection, of entry: MemoryEntry, handling: CacheHandling, isHead: Bool,
+        now: Instant
     ) {
-        let head = RenderedHead(resident)
+        let head = RenderedHead(entry)
         switch selection {
-        case .whole: sendWhole(resident, note: note, isHead: isHead, now: now)
+        case .whole: sendWhole(entry, handling: handling, isHead: isHead, now: now)
         case .notModified:
-            outlet?.lend(resident)
-            sendNotModified(head, resident.facts, note, now: now)
-        case .preconditionFailed: answerProblem(.preconditionFailed)
-        case .unsatisfiable: answerUnsatisfiable(size: resident.facts.size)
+            writer?.retain(entry)
+            sendNotModified(head, entry.metadata, handling, now: now)
+        case .preconditionFailed: sendProblem(.preconditionFailed)
+        case .unsatisfiable: sendRangeNotSatisfiable(size: entry.metadata.size)
         case .parts(let ranges) where ranges.count == 1:
-            sendPartHead(ranges[0], head, resident.facts, note, now: now)
+            sendPartialHead(ranges[0], head, entry.metadata, handling, now: now)
             let range = ranges[0]
-            stream(resident, [.body(from: range.first, count: range.count)])
+            stream(entry, [.body(from: range.first, count: range.count)])
             proceed()
         case .parts(let ranges):
-            sendParts(ranges, of: resident, note, now: now)
+            sendMultipart(ranges, of: entry, handling, now: now)
         }
     }
 
     /// 304 (RFC 9110 §15.4.5).
     func sendNotModified(
-        _ head: RenderedHead, _ facts: EntryFacts, _ note: CacheNote, now: Instant
+        _ head: RenderedHead, _ facts: EntryMetadata, _ note: CacheHandling, now: Instant
     ) {
-        if !note.isHit { addStatusLine(note, facts, now: now) }
+        if !note.isHit { addCacheStatus(note, facts, now: now) }
         sendHead(
             Self.notModifiedLine, status: 304, head, from: head.layout.notModifiedStart
         ) {
             appendTail(facts, note, to: &$0, now: now)
         }
-        finishAnswer()
+        finishResponse()
     }
 
     /// 416 with the length that the ranges missed (RFC 9110 §15.5.17).
-    func answerUnsatisfiable(size: UInt64) {
-        answerProblem(
+    func sendRangeNotSatisfiable(size: UInt64) {
+        sendProblem(
             .rangeNotSatisfiable(size: size), fields: "Content-Range: bytes */\(size)\r\n")
     }
 
     /// The head of a 206 with one range.
-    func sendPartHead(
-        _ range: ByteRange, _ head: RenderedHead, _ facts: EntryFacts, _ note: CacheNote,
+    func sendPartialHead(
+        _ range: ByteRange, _ head: RenderedHead, _ facts: EntryMetadata, _ note: CacheHandling,
         now: Instant
     ) {
-        if !note.isHit { addStatusLine(note, facts, now: now) }
+        if !note.isHit { addCacheStatus(note, facts, now: now) }
         sendHead(
             Self.partialLine, status: 206, head, from: head.layout.partialStart
         ) {
@@ -80,16 +82,16 @@ extension Door {
     }
 
     /// A 206 with several ranges (RFC 9110 §14.6).
-    private func sendParts(
-        _ ranges: [ByteRange], of resident: Resident, _ note: CacheNote, now: Instant
+    private func sendMultipart(
+        _ ranges: [ByteRange], of entry: MemoryEntry, _ note: CacheHandling, now: Instant
     ) {
-        let head = RenderedHead(resident)
+        let head = RenderedHead(entry)
         let parts = MultipartRanges(
-            ranges: ranges, size: resident.facts.size,
-            contentType: head.text(head.layout.contentType), boundary: .random(in: .min ... .max))
+            ranges: ranges, size: entry.metadata.size,
+            contentType: head.slice(head.layout.contentType), boundary: .random(in: .min ... .max))
         var type: [UInt8] = []
         parts.appendContentType(to: &type)
-        if !note.isHit { addStatusLine(note, resident.facts, now: now) }
+        if !note.isHit { addCacheStatus(note, entry.metadata, now: now) }
         sendHead(
             Self.partialLine, status: 206, head, from: head.layout.multipartStart
         ) {
@@ -98,31 +100,33 @@ extension Door {
             $0.append("\r\ncontent-type: ")
             $0.append(type)
             $0.append("\r\n")
-            appendTail(resident.facts, note, to: &$0, now: now)
+            appendTail(entry.metadata, note, to: &$0, now: now)
         }
-        stream(resident, parts.segments)
+        stream(entry, parts.segments)
         proceed()
     }
 
     /// The head of an answer whose body is still being received.
     func sendWholeHead(
-        _ answer: FillAnswer, _ framing: Framing, _ note: CacheNote, now: Instant
+        _ response: FetchedResponse, _ framing: ResponseFraming, _ note: CacheHandling, now: Instant
     ) {
-        if framing == .untilClose { closesAfterAnswer = true }
-        if !note.isHit { addStatusLine(note, answer.facts, now: now) }
-        let line = Array(answer.head.bytes[..<answer.head.statusLineEnd])
+        if framing == .untilClose { closesAfterResponse = true }
+        if !note.isHit { addCacheStatus(note, response.metadata, now: now) }
+        let line = Array(response.head.bytes[..<response.head.statusLineEnd])
         sendHead(
-            line, status: answer.head.status, answer.head, from: answer.head.layout.partialStart
+            line, status: response.head.status, response.head,
+            from: response.head.layout.partialStart
         ) {
             switch framing {
             case .length(let bytes):
                 $0.append("content-length: ")
                 $0.append(bytes)
                 $0.append("\r\n")
-            case .chunked where carriage == .http1: $0.append("transfer-encoding: chunked\r\n")
+            case .chunked where protocolVersion == .http1:
+                $0.append("transfer-encoding: chunked\r\n")
             case .chunked, .untilClose, .none: break
             }
-            appendTail(answer.facts, note, to: &$0, now: now)
+            appendTail(response.metadata, note, to: &$0, now: now)
         }
     }
 
@@ -134,25 +138,25 @@ extension Door {
         _ firstLine: [UInt8], status: UInt16, _ head: RenderedHead, from start: Int,
         more: (inout HeadWriter) -> Void
     ) {
-        beginAnswer(status: status)
+        beginResponse(status: status)
         let room =
-            firstLine.count + head.bytes.count + extraLines.count + HeadWriter.linesBytesMax
-        let buffer = hall.heads.with { buffer in
+            firstLine.count + head.bytes.count + extraFieldLines.count + HeadWriter.linesBytesMax
+        let buffer = context.headBuffers.with { buffer in
             buffer.writeHead(room: room) { writer in
                 writer.append(firstLine)
                 writer.append(head.bytes, from: start)
-                if !extraLines.isEmpty { writer.append(extraLines) }
+                if !extraFieldLines.isEmpty { writer.append(extraFieldLines) }
                 more(&writer)
             }
         }
-        outlet?.send(head: buffer)
+        writer?.send(head: buffer)
     }
 }
 
 extension MultipartRanges {
     /// The whole content, in its order.
-    fileprivate var segments: [Segment] {
-        var segments: [Segment] = []
+    fileprivate var segments: [ResponseBodyPart] {
+        var segments: [ResponseBodyPart] = []
         for index in ranges.indices {
             var text: [UInt8] = []
             appendPartHead(index, to: &text)

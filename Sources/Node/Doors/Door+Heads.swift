@@ -7,130 +7,145 @@ import Telemetry
 import Wire
 
 /// What becomes of a request that waits, before the head of its answer is sent.
-extension Door {
+extension RequestHandler {
     /// False if there is nothing to do before the door is woken.
-    func proceedToHead(_ waiting: Waiting) -> Bool {
+    func sendHeadIfReady(_ waiting: PendingResponse) -> Bool {
         // Without a fetch it waits for a turn of the loop.
-        guard let run = waiting.run, let reader = waiting.reader else { return false }
-        let (step, view) = run.look(reader, on: hall)
+        guard let run = waiting.fetch, let reader = waiting.reader else { return false }
+        let (step, view) = run.nextHeadStep(reader, on: context)
         switch step {
-        case .startOver(let alone):
-            if view.isLostByPeer { waiting.skipsPeers = true }
-            dropRun(waiting)
+        case .restart(let alone):
+            if view.wasPeerTransferLost { waiting.skipsPeers = true }
+            leaveFetch(waiting)
             // After a failure it is not the variant that was wrong.
-            if !alone, view.phase != .failed, !view.isPart, !view.isVoid {
+            if !alone, view.phase != .failed, !view.isPart, !view.isUnusable {
                 waiting.reason = .varyMiss
             }
-            enter(waiting, alone: alone && !view.known.isOwn || waiting.query?.isAlone == true)
+            enqueueFetch(
+                waiting,
+                alone: alone && !view.progress.isRequesterSpecific
+                    || waiting.query?.isExclusive == true)
             return false
-        case .wait, .fail, .breakOff, .take, .finish: break
+        case .wait, .fail, .abort, .read, .finish: break
         }
-        switch view.known.outcome {
-        case .refused(let problem):
+        switch view.progress.outcome {
+        case .failed(let problem):
             fail(with: problem)
             return false
-        case _ where step == .fail || step == .breakOff:
-            breakOff()
+        case _ where step == .fail || step == .abort:
+            abort()
             return false
-        case .open:
-            hall.await(run, for: self)
+        case .pending:
+            context.addReader(run, for: self)
             return false
-        case .found(let resident):
-            part = .disk
-            let isStale = resident.facts.freshUntil <= SystemClock.now()
-            if isStale { part = .stale }
-            serve(waiting, from: resident, note: isStale ? .stale(.disk) : .hit(.disk))
+        case .loadedFromDisk(let entry):
+            cacheResult = .disk
+            let isStale = entry.metadata.freshUntil <= SystemClock.now()
+            if isStale { cacheResult = .stale }
+            serve(waiting, from: entry, handling: isStale ? .stale(.disk) : .hit(.disk))
             return false
-        case .stored(let resident): return proceed(waiting, run, view, stored: resident)
-        case .answering(let answer):
-            return begin(waiting, (waiting.isFirst ? view.known.own : nil) ?? answer, of: run, view)
+        case .stored(let entry): return proceed(waiting, run, view, stored: entry)
+        case .receiving(let response):
+            return beginStreaming(
+                waiting, (waiting.isInitiator ? view.progress.requesterResponse : nil) ?? response,
+                of: run, view)
         }
     }
 
     /// The whole of the answer is an entry.
     private func proceed(
-        _ waiting: Waiting, _ run: FillRun, _ view: FillView, stored resident: Resident
+        _ waiting: PendingResponse, _ run: ActiveFetch, _ view: FetchSnapshot,
+        stored entry: MemoryEntry
     ) -> Bool {
-        let known = view.known
-        if let stoodIn = known.stoodIn {
-            if let note = note(of: stoodIn, by: resident.facts, to: waiting) {
-                serve(waiting, from: resident, note: note)
+        let known = view.progress
+        if let stoodIn = known.staleFallback {
+            if let note = staleIfErrorHandling(of: stoodIn, by: entry.metadata, to: waiting) {
+                serve(waiting, from: entry, handling: note)
             } else {
                 fail(with: .notValidated)
             }
             return false
         }
-        noteStale(waiting, known)
-        if waiting.isFirst, var own = known.own ?? trailed(known, resident) {
+        recordStale(waiting, known)
+        if waiting.isInitiator,
+            var own = known.requesterResponse ?? responseWithTrailers(known, entry)
+        {
             own.isKept = known.isStored
-            return begin(waiting, own, of: run, view)
+            return beginStreaming(waiting, own, of: run, view)
         }
-        if let query = waiting.query, let examination = known.examination {
-            tellDecision(of: query, examination, isKept: known.isStored)
+        if let query = waiting.query, let examination = known.cacheability {
+            setDecision(of: query, examination, isKept: known.isStored)
         }
-        let isConfirmed = known.isValidated || known.stale?.body === resident.body
-        let note = waiting.note(
-            status: isConfirmed ? 304 : resident.status, isStored: known.isStored,
+        let isConfirmed = known.isValidated || known.staleEntry?.body === entry.body
+        let note = waiting.forwardedHandling(
+            status: isConfirmed ? 304 : entry.status, isStored: known.isStored,
             isFromPeer: known.isFromPeer)
-        noteSource(of: note)
+        recordSource(of: note)
         serve(
-            waiting, from: resident, note: note,
-            isCut: isConfirmed || paysForRest(waiting, run, view, resident))
+            waiting, from: entry, handling: note,
+            appliesSelection: isConfirmed || chargeForRest(waiting, run, view, entry))
         return false
     }
 
     /// What is said of a stale answer with these facts that is given in the stead of the origin's;
     /// nil if the request does not take it.
-    private func note(
-        of stoodIn: FillView.StoodIn, by facts: EntryFacts, to waiting: Waiting
-    ) -> CacheNote? {
-        guard waiting.query?.standsIn(facts, now: SystemClock.now()) != false else { return nil }
-        part = .stale
-        return .stoodIn(waiting.reason, status: stoodIn.status)
+    private func staleIfErrorHandling(
+        of stoodIn: FetchSnapshot.StaleFallback, by facts: EntryMetadata,
+        to waiting: PendingResponse
+    ) -> CacheHandling? {
+        guard waiting.query?.isUsableOnError(facts, now: SystemClock.now()) != false else {
+            return nil
+        }
+        cacheResult = .stale
+        return .staleIfError(waiting.reason, status: stoodIn.status)
     }
 
     /// Sends the head of an answer whose body is still being received; false if that has to wait
     /// for its end.
-    private func begin(
-        _ waiting: Waiting, _ answer: FillAnswer, of run: FillRun, _ view: FillView
+    private func beginStreaming(
+        _ waiting: PendingResponse, _ response: FetchedResponse, of run: ActiveFetch,
+        _ view: FetchSnapshot
     ) -> Bool {
         let now = SystemClock.now()
-        let note: CacheNote
-        if let stoodIn = view.known.stoodIn {
-            guard let said = self.note(of: stoodIn, by: answer.facts, to: waiting) else {
+        let note: CacheHandling
+        if let stoodIn = view.progress.staleFallback {
+            guard
+                let said = self.staleIfErrorHandling(
+                    of: stoodIn, by: response.metadata, to: waiting)
+            else {
                 fail(with: .notValidated)
                 return false
             }
             note = said
-        } else if answer.isFromDisk {
-            part = .disk
+        } else if response.isFromDisk {
+            cacheResult = .disk
             note = .hit(.disk)
         } else {
-            noteStale(waiting, view.known)
-            note = waiting.note(
-                status: answer.head.status, isStored: answer.isKept,
-                isFromPeer: view.known.isFromPeer)
-            noteSource(of: note)
+            recordStale(waiting, view.progress)
+            note = waiting.forwardedHandling(
+                status: response.head.status, isStored: response.isKept,
+                isFromPeer: view.progress.isFromPeer)
+            recordSource(of: note)
         }
-        if upload != nil { closesAfterAnswer = true }
-        if let query = waiting.query, let examination = answer.examination {
-            tellDecision(of: query, examination, isKept: answer.isKept)
+        if upload != nil { closesAfterResponse = true }
+        if let query = waiting.query, let examination = response.cacheability {
+            setDecision(of: query, examination, isKept: response.isKept)
         }
-        if answer.head.status == 101 {
-            beginSwitched(waiting, answer, note, now: now)
+        if response.head.status == 101 {
+            beginTunnel(waiting, response, note, now: now)
             return true
         }
-        if answer.isVerbatim || answer.head.status != 200 {
-            return beginVerbatim(waiting, answer, of: run, view, note, now: now)
+        if response.isPassedThrough || response.head.status != 200 {
+            return beginPassthrough(waiting, response, of: run, view, note, now: now)
         }
         // Not one that has ended: it made no entry, or the outcome would be that.
         let isKept = view.phase == .storing
-        let selection = affordable(
-            select(waiting.request, waiting.facts, of: answer.facts, answer.head), waiting,
-            answer, of: run, view)
+        let selection = affordableSelection(
+            select(waiting.request, waiting.facts, of: response.metadata, response.head), waiting,
+            response, of: run, view)
         switch selection {
         case .notModified:
-            end(waiting) { sendNotModified(answer.head, answer.facts, note, now: now) }
+            end(waiting) { sendNotModified(response.head, response.metadata, note, now: now) }
             return false
         case .preconditionFailed:
             fail(with: .preconditionFailed)
@@ -138,115 +153,124 @@ extension Door {
         case .whole, .parts, .unsatisfiable: break
         }
         let plan = DeliveryPlan.decide(
-            mayWait(waiting, answer, of: run, view)
+            mayWaitForEnd(waiting, response, of: run, view)
                 ? waiting.facts : waiting.facts.subtracting(.ranged),
-            sizeBytes: answer.sizeBytes, isKept: isKept, isHTTP10: waiting.request.isHTTP10)
+            sizeBytes: response.sizeBytes, isKept: isKept, isHTTP10: waiting.request.isHTTP10)
         switch (plan, selection) {
-        case (.whenWhole, _):
+        case (.afterCompletion, _):
             return waitForEnd(run)
-        case (.parts, .parts) where isSeveral(selection) && isKept:
+        case (.parts, .parts) where isMultipart(selection) && isKept:
             return waitForEnd(run)
         case (.parts, .unsatisfiable):
-            end(waiting) { answerUnsatisfiable(size: answer.facts.size) }
+            end(waiting) { sendRangeNotSatisfiable(size: response.metadata.size) }
             return false
         case (.parts, .parts(let ranges)) where ranges.count == 1:
-            sendPartHead(ranges[0], answer.head, answer.facts, note, now: now)
-            waiting.stage = .transfer(
+            sendPartialHead(ranges[0], response.head, response.metadata, note, now: now)
+            waiting.stage = .streaming(
                 .init(from: ranges[0].first, end: ranges[0].last + 1, isChunked: false))
         case (.parts(let size), _):
-            sendWhole(answer, .length(size), waiting, note, now: now)
+            sendWhole(response, .length(size), waiting, note, now: now)
         case (.whole(let framing), _):
-            sendWhole(answer, framing, waiting, note, now: now)
+            sendWhole(response, framing, waiting, note, now: now)
         }
-        if isHeadRequest { endWaiting(waiting) }
+        if isHeadRequest { finishPendingResponse(waiting) }
         return !isHeadRequest
     }
 
     /// An answer that is whole and stored, for the one who caused the fetch, if fields came behind
     /// it: those are not stored.
-    private func trailed(_ known: FillView.Known, _ resident: Resident) -> FillAnswer? {
+    private func responseWithTrailers(_ known: FetchSnapshot.Progress, _ entry: MemoryEntry)
+        -> FetchedResponse?
+    {
         guard !known.trailers.isEmpty else { return nil }
-        return FillAnswer(
-            facts: resident.facts, head: RenderedHead(resident), sizeBytes: nil, isKept: true)
+        return FetchedResponse(
+            metadata: entry.metadata, head: RenderedHead(entry), sizeBytes: nil, isKept: true)
     }
 
     /// Sends the head of an answer of which nothing is chosen here.
-    private func beginVerbatim(
-        _ waiting: Waiting, _ answer: FillAnswer, of run: FillRun, _ view: FillView,
-        _ note: CacheNote, now: Instant
+    private func beginPassthrough(
+        _ waiting: PendingResponse, _ response: FetchedResponse, of run: ActiveFetch,
+        _ view: FetchSnapshot,
+        _ note: CacheHandling, now: Instant
     ) -> Bool {
-        let hasBody = !isHeadRequest && answer.head.status != 204 && answer.head.status != 304
+        let hasBody = !isHeadRequest && response.head.status != 204 && response.head.status != 304
         let plan = DeliveryPlan.decide(
-            RequestFacts(isHead: waiting.facts.isHead, isConditional: false, isRanged: false),
-            sizeBytes: answer.sizeBytes, isKept: view.phase == .storing,
+            RequestTraits(isHead: waiting.facts.isHead, isConditional: false, isRanged: false),
+            sizeBytes: response.sizeBytes, isKept: view.phase == .storing,
             isHTTP10: waiting.request.isHTTP10)
         switch plan {
-        case .whenWhole: return waitForEnd(run)
-        case .parts(let size): sendWhole(answer, .length(size), waiting, note, now: now)
+        case .afterCompletion: return waitForEnd(run)
+        case .parts(let size): sendWhole(response, .length(size), waiting, note, now: now)
         case .whole(let framing):
             sendWhole(
-                answer, hasBody || isHeadRequest ? framing : .none, waiting, note, now: now)
+                response, hasBody || isHeadRequest ? framing : .none, waiting, note, now: now)
         }
-        if !hasBody { endWaiting(waiting) }
+        if !hasBody { finishPendingResponse(waiting) }
         return hasBody
     }
 
     /// What another node had is no miss of the cluster's.
-    private func noteSource(of note: CacheNote) {
-        if case .forwarded(_, _, _, _, isFromPeer: true) = note, part == .miss { part = .peer }
+    private func recordSource(of note: CacheHandling) {
+        if case .forwarded(_, _, _, _, isFromPeer: true) = note, cacheResult == .miss {
+            cacheResult = .peer
+        }
     }
 
     /// The disk had what the origin was then asked about.
-    private func noteStale(_ waiting: Waiting, _ known: FillView.Known) {
-        guard known.stale != nil else { return }
+    private func recordStale(_ waiting: PendingResponse, _ known: FetchSnapshot.Progress) {
+        guard known.staleEntry != nil else { return }
         if waiting.isForImage || waiting.reason == .uriMiss { waiting.reason = .stale }
-        if !waiting.isCollapsed { part = .revalidated }
+        if !waiting.isCollapsed { cacheResult = .revalidated }
     }
 
-    private func isSeveral(_ selection: Selection) -> Bool {
+    private func isMultipart(_ selection: Selection) -> Bool {
         if case .parts(let ranges) = selection { return ranges.count > 1 }
         return false
     }
 
     private func sendWhole(
-        _ answer: FillAnswer, _ framing: Framing, _ waiting: Waiting, _ note: CacheNote,
+        _ response: FetchedResponse, _ framing: ResponseFraming, _ waiting: PendingResponse,
+        _ note: CacheHandling,
         now: Instant
     ) {
-        sendWholeHead(answer, framing, note, now: now)
+        sendWholeHead(response, framing, note, now: now)
         var end: UInt64?
         if case .length(let bytes) = framing { end = bytes }
-        waiting.stage = .transfer(.init(from: 0, end: end, isChunked: framing == .chunked))
+        waiting.stage = .streaming(.init(from: 0, end: end, isChunked: framing == .chunked))
     }
 
     /// Gives an entry to a request that waited for it: all of it, whatever is asked for, unless it
     /// `isCut`.
-    func serve(_ waiting: Waiting, from resident: Resident, note: CacheNote, isCut: Bool = true) {
-        dropRun(waiting)
-        self.waiting = nil
+    func serve(
+        _ waiting: PendingResponse, from entry: MemoryEntry, handling: CacheHandling,
+        appliesSelection: Bool = true
+    ) {
+        leaveFetch(waiting)
+        self.pendingResponse = nil
         let isHead = waiting.facts.contains(.head)
-        if isCut, waiting.facts.isSelective, resident.status == 200 {
+        if appliesSelection, waiting.facts.isSelective, entry.status == 200 {
             let selection = select(
-                waiting.request, waiting.facts, of: resident.facts, RenderedHead(resident))
-            send(selection, of: resident, note: note, isHead: isHead, now: SystemClock.now())
+                waiting.request, waiting.facts, of: entry.metadata, RenderedHead(entry))
+            send(selection, of: entry, handling: handling, isHead: isHead, now: SystemClock.now())
         } else {
-            sendWhole(resident, note: note, isHead: isHead, now: SystemClock.now())
+            sendWhole(entry, handling: handling, isHead: isHead, now: SystemClock.now())
         }
-        goOn()
+        resumeRequests()
     }
 
     /// Ends a wait with an answer that needs nothing of the fetch any more.
-    private func end(_ waiting: Waiting, _ send: () -> Void) {
-        dropRun(waiting)
-        self.waiting = nil
+    private func end(_ waiting: PendingResponse, _ send: () -> Void) {
+        leaveFetch(waiting)
+        self.pendingResponse = nil
         send()
-        goOn()
+        resumeRequests()
     }
 
     /// True if the fetch has ended, or is no longer kept, so that the answer has to be planned
     /// anew.
-    func waitForEnd(_ run: FillRun) -> Bool {
-        guard run.awaitsEnd(on: hall) else { return true }
-        hall.await(run, for: self)
+    func waitForEnd(_ run: ActiveFetch) -> Bool {
+        guard run.awaitCompletion(on: context) else { return true }
+        context.addReader(run, for: self)
         return false
     }
 }

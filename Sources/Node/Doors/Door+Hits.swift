@@ -6,62 +6,62 @@ import Store
 import Telemetry
 import Wire
 
-extension Door {
+extension RequestHandler {
     /// Answers the request that the parser holds, whose head lies in `bytes`.
     ///
     /// `body` is that of an operator's request; what clients send to sites goes on as it comes.
-    func answer(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
-        closesAfterAnswer = isDraining || !parser.isPersistent
+    func respond(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
+        closesAfterResponse = isDraining || !parser.isPersistent
         isHeadRequest = parser.method == .head
-        nameRequest(bytes)
-        if hall.hasAccessLog, side != .errand {
-            (answeredStatus, answeredBytes) = (0, 0)
+        assignRequestID(bytes)
+        if context.hasAccessLog, plane != .internalRequest {
+            (responseStatus, responseBodyBytes) = (0, 0)
             logged = LoggedRequest(
-                parser, bytes, over: carriage, on: side, as: requestID, now)
+                parser, bytes, over: protocolVersion, on: plane, as: requestID, now)
         }
-        part = .none
+        cacheResult = .none
         startedAt = now
-        guard side != .admin else { return answerAdmin(bytes, body: body) }
-        if siteCounters != nil { forgetSite() }
+        guard plane != .admin else { return respondToAdmin(bytes, body: body) }
+        if siteCounters != nil { resetSite() }
         if hasSites {
-            if let number = site(bytes) { return answerSite(bytes, number, now: now) }
+            if let number = siteNumber(bytes) { return respondFromSite(bytes, number, now: now) }
             if parser.method != .purge,
-                !settings.servesImages || !SiteKey.isAuthority(bytes, at: askedHost)
+                !settings.servesImages || !SiteKey.isAuthority(bytes, at: requestedHost)
             {
-                return answerOther(bytes)
+                return respondOutsideSites(bytes)
             }
         }
         guard parser.method == .get || parser.method == .head else {
-            return parser.method == .purge ? answerPurge(bytes) : answerOther(bytes)
+            return parser.method == .purge ? handlePurge(bytes) : respondOutsideSites(bytes)
         }
-        if settings.signer != nil, side == .data { return answerSigned(bytes, now: now) }
+        if settings.signer != nil, plane == .data { return respondIfSigned(bytes, now: now) }
         switch ImageTarget.parse(bytes, at: parser.path.range) {
         case .image(let url):
             if CacheKey.isCanonical(bytes, at: url.range, bytesMax: settings.urlBytesMax) {
-                answerImage(bytes, key: bytes, url.range, now: now)
+                respondWithImage(bytes, key: bytes, url.range, now: now)
             } else {
-                answerImage(bytes, normalising: url, now: now)
+                respondWithImage(bytes, normalising: url, now: now)
             }
-        case .notImage: answerOther(bytes)
-        case .refused: answerSigned(bytes, now: now)
+        case .notImage: respondOutsideSites(bytes)
+        case .refused: respondIfSigned(bytes, now: now)
         }
     }
 
     /// Answers a request whose head was copied, because a body that nobody wants stood between it
     /// and its answer.
-    func answer(_ request: PendingRequest, now: Instant) {
+    func respond(_ request: BufferedRequest, now: Instant) {
         // It was read once; limits may have changed since.
-        guard case .head = parser.parse(request.head.span, from: 0) else { return breakOff() }
+        guard case .head = parser.parse(request.head.span, from: 0) else { return abort() }
         read(request.head.span, 0..<request.head.count)
         // Of a site the body would have gone to its origin; it became one while the body came.
-        if isOfSite(request.head.span) { return breakOff() }
-        answer(request.head.span, body: request.body, now: now)
+        if isSiteRequest(request.head.span) { return abort() }
+        respond(request.head.span, body: request.body, now: now)
     }
 
     /// Tells a client that waits for it to send the body (RFC 9110 §15.2.1).
-    static let goOnAndSend = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
+    static let continueResponse = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
 
-    private func answerImage(_ bytes: Span<UInt8>, normalising url: Extent, now: Instant) {
+    private func respondWithImage(_ bytes: Span<UInt8>, normalising url: Extent, now: Instant) {
         // The array is taken out while a span of it is in use, and put back with what room it has
         // grown.
         var key = scratch
@@ -69,146 +69,149 @@ extension Door {
         let result = CacheKey.normalise(
             percentEncoded: bytes, at: url.range, into: &key, bytesMax: settings.urlBytesMax)
         switch result {
-        case .made: answerImage(bytes, key: key.span, 0..<key.count, now: now)
-        case .refused(let refusal): answerProblem(.url(refusal))
+        case .normalised: respondWithImage(bytes, key: key.span, 0..<key.count, now: now)
+        case .refused(let refusal): sendProblem(.invalidURL(refusal))
         }
         scratch = key
     }
 
     /// The path of a memory hit; whatever is slower leaves it.
     @inline(__always)
-    func answerImage(
+    func respondWithImage(
         _ bytes: Span<UInt8>, key: Span<UInt8>, _ range: Range<Int>, now: Instant
     ) {
-        let facts = RequestFacts(parser)
-        let hash = hall.hash(key, range)
-        guard var resident = hall.find(key, range, hash: hash) else {
-            let record = hall.recordToSend(key.copy(range), hash, facts, outlet, now)
-            if let record { return give(record, now: now) }
-            return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+        let facts = RequestTraits(parser)
+        let hash = context.hash(key, range)
+        guard var entry = context.find(key, range, hash: hash) else {
+            let record = context.sendfileRecord(key.copy(range), hash, facts, writer, now)
+            if let record { return send(record, now: now) }
+            return respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
-        if !resident.facts.flags.isAnswer {
+        if !entry.metadata.flags.isResponse {
             guard
-                let found = hall.variant(
-                    ofImage: resident, parser, bytes, key: key.extracting(range), facts, now: now)
+                let found = context.variant(
+                    ofImage: entry, parser, bytes, key: key.extracting(range), facts, now: now)
             else {
-                return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+                return respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
             }
-            resident = found
+            entry = found
         }
-        switch hall.judge(resident.facts, for: facts, now: now) {
+        switch context.evaluate(entry.metadata, for: facts, now: now) {
         case .serve,
-            .select where resident.status != 200:
-            part = .hit
-            hall.touch(resident, now: now)
-            sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
-        case .select:
-            part = .hit
-            give(
-                resident, PendingRequest(copying: parser, bytes, headRange), facts,
-                note: .hit(.memory), now: now)
+            .evaluateConditions where entry.status != 200:
+            cacheResult = .hit
+            context.touch(entry, now: now)
+            sendWhole(entry, handling: .hit(.memory), isHead: isHeadRequest, now: now)
+        case .evaluateConditions:
+            cacheResult = .hit
+            send(
+                entry, BufferedRequest(copying: parser, bytes, headRange), facts,
+                handling: .hit(.memory), now: now)
         case .revalidate:
-            answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+            respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
     }
 
     /// Answers where it takes a second look, or waits.
-    private func answerImageSlowly(
+    private func respondWithImageSlowly(
         _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, now: Instant
     ) {
-        let pending = PendingRequest(copying: parser, bytes, headRange)
+        let pending = BufferedRequest(copying: parser, bytes, headRange)
         let query = SiteRequest(
             image: key, hash: hash,
-            NegotiationRules(pending.lines, in: pending.head.span).negotiation,
-            on: hall)
-        answer(query, pending, RequestFacts(parser), query.find(in: hall.store, now: now), now: now)
+            NegotiationNormaliser(pending.lines, in: pending.head.span).negotiation,
+            on: context)
+        respond(
+            query, pending, RequestTraits(parser), query.find(in: context.store, now: now), now: now
+        )
     }
 
-    var connectionNote: ConnectionNote {
-        guard carriage == .http1 else { return .none }
-        return closesAfterAnswer ? .close : parser.isHTTP10 ? .keepAlive : .none
+    var connectionOption: ConnectionOption {
+        guard protocolVersion == .http1 else { return .none }
+        return closesAfterResponse ? .close : parser.isHTTP10 ? .keepAlive : .none
     }
 
     /// Gives the whole of an entry.
-    func sendWhole(_ resident: Resident, note: CacheNote, isHead: Bool, now: Instant) {
-        beginAnswer(status: resident.status)
-        if !note.isHit { addStatusLine(note, resident.facts, now: now) }
-        let head = hall.heads.with { buffer in
+    func sendWhole(_ entry: MemoryEntry, handling: CacheHandling, isHead: Bool, now: Instant) {
+        beginResponse(status: entry.status)
+        if !handling.isHit { addCacheStatus(handling, entry.metadata, now: now) }
+        let head = context.headBuffers.with { buffer in
             let room =
-                resident.text.count + extraLines.count + HeadWriter.linesBytesMax
+                entry.keyAndHead.count + extraFieldLines.count + HeadWriter.linesBytesMax
             buffer.writeHead(room: room) { writer in
-                writer.append(resident.text, from: resident.headStart)
-                if !extraLines.isEmpty { writer.append(extraLines) }
-                appendTail(resident.facts, note, to: &writer, now: now)
+                writer.append(entry.keyAndHead, from: entry.headStart)
+                if !extraFieldLines.isEmpty { writer.append(extraFieldLines) }
+                appendTail(entry.metadata, handling, to: &writer, now: now)
             }
         }
-        let size = resident.facts.size
-        guard let outlet, !isHead, size > 0 else {
-            outlet?.send(head: head)
-            return finishAnswer()
+        let size = entry.metadata.size
+        guard let writer, !isHead, size > 0 else {
+            writer?.send(head: head)
+            return finishResponse()
         }
-        guard size <= UInt64(settings.directBytesMax) else {
-            outlet.send(head: head)
-            stream(resident, [.body(from: 0, count: size)])
+        guard size <= UInt64(settings.singleWriteBytesMax) else {
+            writer.send(head: head)
+            stream(entry, [.body(from: 0, count: size)])
             return proceed()
         }
-        outlet.send(head: head, body: resident)
-        answeredBytes = size
-        finishAnswer()
+        writer.send(head: head, body: entry)
+        responseBodyBytes = size
+        finishResponse()
     }
 
     /// Gives the whole of a record from where it lies; should the socket not take what it had room
     /// for, the rest is read and checked again, and waits in memory.
-    func give(_ record: RecordToSend, now: Instant) {
-        part = .disk
-        hall.touch(record.name, hash: record.hash, now: now)
+    func send(_ record: SendfileRecord, now: Instant) {
+        cacheResult = .disk
+        context.touch(record.name, hash: record.hash, now: now)
         sendHead([], status: record.head.status, record.head, from: 0) {
             appendTail(record.facts, .hit(.disk), to: &$0, now: now)
         }
-        answeredBytes = record.send(through: outlet)
-        guard answeredBytes < record.facts.size else { return finishAnswer() }
-        guard let resident = hall.entry(of: record) else { return breakOff() }
-        stream(resident, [.body(from: answeredBytes, count: record.facts.size - answeredBytes)])
+        responseBodyBytes = record.send(through: writer)
+        guard responseBodyBytes < record.facts.size else { return finishResponse() }
+        guard let entry = context.entry(of: record) else { return abort() }
+        stream(
+            entry, [.body(from: responseBodyBytes, count: record.facts.size - responseBodyBytes)])
         proceed()
     }
 
     /// Adds the line of Cache-Status of an answer that the origin was asked for; that of a hit is
     /// written with its head.
-    func addStatusLine(_ note: CacheNote, _ facts: EntryFacts, now: Instant) {
-        guard var status = note.status(facts, key: waitingKey, now: now) else { return }
-        status.isFenced = !hall.fence.isOpen(at: now)
-        extraLines += "Cache-Status: ".utf8
-        status.append(to: &extraLines)
-        extraLines += "\r\n".utf8
+    func addCacheStatus(_ note: CacheHandling, _ facts: EntryMetadata, now: Instant) {
+        guard var status = note.status(facts, key: pendingKey, now: now) else { return }
+        status.isFenced = !context.fence.isOpen(at: now)
+        extraFieldLines += "Cache-Status: ".utf8
+        status.append(to: &extraFieldLines)
+        extraFieldLines += "\r\n".utf8
     }
 
     @inline(__always)
-    func beginAnswer(status: UInt16) {
-        answeredStatus = status
-        answeredBytes = 0
+    func beginResponse(status: UInt16) {
+        responseStatus = status
+        responseBodyBytes = 0
         // What operators and the node itself ask for would blur what they look at.
-        guard side == .data else { return }
-        hall.answerBegan(status, part)
-        if let siteCounters { siteCounters.add(.requests(part.outcome)) }
+        guard plane == .data else { return }
+        context.responseStarted(status, cacheResult)
+        if let siteCounters { siteCounters.add(.requests(cacheResult.outcome)) }
     }
 
     /// The answer is written.
     @inline(__always)
-    func finishAnswer() {
-        if !extraLines.isEmpty { extraLines.removeAll(keepingCapacity: true) }
-        if side == .data {
-            hall.answerEnded(part, begunAt: startedAt, bodyBytes: answeredBytes)
+    func finishResponse() {
+        if !extraFieldLines.isEmpty { extraFieldLines.removeAll(keepingCapacity: true) }
+        if plane == .data {
+            context.responseEnded(cacheResult, begunAt: startedAt, bodyBytes: responseBodyBytes)
             if let siteCounters {
-                siteCounters.add(.bodyBytes(part.outcome), Int(clamping: answeredBytes))
+                siteCounters.add(.bodyBytes(cacheResult.outcome), Int(clamping: responseBodyBytes))
             }
         }
         if logged != nil { log(isComplete: true) }
-        isAnswering = false
-        outlet?.answerEnded()
+        isResponding = false
+        writer?.responseEnded()
     }
 }
 
-extension RequestFacts {
+extension RequestTraits {
     /// Of the request that the parser has read.
     @inline(__always)
     init(_ parser: borrowing RequestParser) {

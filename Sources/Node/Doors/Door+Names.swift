@@ -5,24 +5,24 @@ import Store
 import Wire
 
 /// What the request that is being answered is called.
-extension Door {
+extension RequestHandler {
     /// The parser holds a request that nobody has named here.
     @inline(__always)
-    func nameRequest(_ bytes: Span<UInt8>) {
-        nameUnread()
-        if parser.fields.contains(.xRequestID) { takeOverID(bytes) }
+    func assignRequestID(_ bytes: Span<UInt8>) {
+        assignGeneratedID()
+        if parser.fields.contains(.xRequestID) { useClientRequestID(bytes) }
     }
 
     /// The same for what could not be read: nothing that it says is taken over.
     @inline(__always)
-    func nameUnread() {
-        requestNumber = hall.requestNames.next()
-        if !givenID.isEmpty { givenID.removeAll(keepingCapacity: true) }
+    func assignGeneratedID() {
+        requestNumber = context.requestIDs.next()
+        if !clientRequestID.isEmpty { clientRequestID.removeAll(keepingCapacity: true) }
     }
 
     /// Calls the request what its client calls it, if that is one name, and safe to repeat.
     @inline(never)
-    private func takeOverID(_ bytes: Span<UInt8>) {
+    private func useClientRequestID(_ bytes: Span<UInt8>) {
         var given: Range<Int>?
         for index in 0..<parser.fields.count {
             let line = parser.fields[index]
@@ -31,29 +31,29 @@ extension Door {
             given = line.value.range
         }
         guard let given, RequestID.isSafe(bytes, at: given) else { return }
-        for index in given { givenID.append(bytes[index]) }
+        for index in given { clientRequestID.append(bytes[index]) }
     }
 
-    var requestID: RequestID { RequestID(givenID) ?? hall.requestNames.id(requestNumber) }
+    var requestID: RequestID { RequestID(clientRequestID) ?? context.requestIDs.id(requestNumber) }
 
     /// What is asked for the sake of the request with this head.
-    func cause(_ request: PendingRequest) -> RequestCause {
-        RequestCause(requestID, TraceContext(request.lines, in: request.head.span))
+    func cause(_ request: BufferedRequest) -> RequestCorrelation {
+        RequestCorrelation(requestID, TraceContext(request.lines, in: request.head.span))
     }
 
     /// The lines that differ from one answer of an entry to the next, and the end of the head.
     @inline(__always)
     func appendTail(
-        _ facts: EntryFacts, _ note: CacheNote, to writer: inout HeadWriter, now: Instant
+        _ facts: EntryMetadata, _ note: CacheHandling, to writer: inout HeadWriter, now: Instant
     ) {
-        if givenID.isEmpty {
-            writer.append(hall.requestNames.runDigits, HexDigits(requestNumber))
+        if clientRequestID.isEmpty {
+            writer.append(context.requestIDs.prefixDigits, HexDigits(requestNumber))
         } else {
             writer.append("X-Request-Id: ")
-            writer.append(givenID)
+            writer.append(clientRequestID)
             writer.append("\r\n")
         }
-        writer.appendTail(facts, note: note, date: hall.dateLine, connectionNote, now: now)
+        writer.appendTail(facts, handling: note, date: context.dateLine, connectionOption, now: now)
     }
 }
 

@@ -4,20 +4,20 @@ import NIOCore
 import Telemetry
 import Wire
 
-extension Door {
+extension RequestHandler {
     /// Answers the request with a problem document; the connection goes on unless its framing can
     /// no longer be trusted.
     ///
     /// `status` says what was asked of the origin.
-    func answerProblem(
+    func sendProblem(
         _ problem: Problem, fields more: String = "",
-        _ status: CacheStatus = CacheStatus(.made)
+        _ status: CacheStatus = CacheStatus(.generated)
     ) {
-        if problem.closes { closesAfterAnswer = true }
+        if problem.closesConnection { closesAfterResponse = true }
         var body: [UInt8] = []
         problem.document.append(to: &body)
         var fields = "Cache-Control: no-store\r\n" + more
-        if side == .data {
+        if plane == .data {
             var line: [UInt8] = []
             status.append(to: &line)
             fields += "Cache-Status: \(String(decoding: line, as: UTF8.self))\r\n"
@@ -32,82 +32,82 @@ extension Door {
     /// Refuses what was no request, or not one in time; it is the last answer.
     ///
     /// `request` is what could be read, if only its body is at fault.
-    func refuse(_ problem: Problem, of request: PendingRequest? = nil) {
+    func reject(_ problem: Problem, of request: BufferedRequest? = nil) {
         startedAt = SystemClock.now()
         if let request {
-            nameAndLog(request)
+            identifyAndLog(request)
         } else {
-            nameUnread()
-            if hall.hasAccessLog {
-                logged = LoggedRequest(unreadableOn: side, as: requestID, startedAt)
+            assignGeneratedID()
+            if context.hasAccessLog {
+                logged = LoggedRequest(unreadableOn: plane, as: requestID, startedAt)
             }
         }
-        part = .none
-        (answeredStatus, answeredBytes) = (0, 0)
-        forgetSite()
-        answerProblem(problem)
+        cacheResult = .none
+        (responseStatus, responseBodyBytes) = (0, 0)
+        resetSite()
+        sendProblem(problem)
     }
 
-    private func nameAndLog(_ request: PendingRequest) {
+    private func identifyAndLog(_ request: BufferedRequest) {
         let head = request.head.span
         // It was read once; limits may have changed since.
-        guard case .head = parser.parse(head, from: 0) else { return nameUnread() }
+        guard case .head = parser.parse(head, from: 0) else { return assignGeneratedID() }
         read(head, 0..<request.head.count)
         isHeadRequest = parser.method == .head
-        nameRequest(head)
-        guard hall.hasAccessLog else { return }
+        assignRequestID(head)
+        guard context.hasAccessLog else { return }
         logged = LoggedRequest(
-            parser, head, over: carriage, on: side, as: requestID, startedAt)
+            parser, head, over: protocolVersion, on: plane, as: requestID, startedAt)
     }
 
     /// Gives up the answer in progress, of which nothing was sent.
     func fail(with problem: Problem) {
-        let status = status(of: problem)
-        if let waiting { dropRun(waiting) }
-        waiting = nil
+        let status = cacheStatus(of: problem)
+        if let pendingResponse { leaveFetch(pendingResponse) }
+        pendingResponse = nil
         abandonUpload()
-        if side == .data, let counter = problem.counter { hall.counters.add(counter) }
-        answerProblem(problem, status)
-        goOn()
+        if plane == .data, let counter = problem.counter { context.counters.add(counter) }
+        sendProblem(problem, status)
+        resumeRequests()
     }
 
     /// What Cache-Status says of an answer that the fetch did not bring.
-    private func status(of problem: Problem) -> CacheStatus {
-        guard let waiting, let view = waiting.run?.view,
-            view.wasAsked || problem.originStatus != nil
-        else { return CacheStatus(.made) }
-        var status = CacheStatus(.forwarded(waiting.reason))
+    private func cacheStatus(of problem: Problem) -> CacheStatus {
+        guard let pendingResponse, let view = pendingResponse.fetch?.snapshot,
+            view.hasContactedOrigin || problem.originStatus != nil
+        else { return CacheStatus(.generated) }
+        var status = CacheStatus(.forwarded(pendingResponse.reason))
         status.forwardStatus = problem.originStatus
-        status.isCollapsed = waiting.isCollapsed
-        status.isFenced = !hall.fence.isOpen(at: SystemClock.now())
-        status.key = waitingKey
-        status.detail = view.wasAsked ? "origin" : "peer"
+        status.isCollapsed = pendingResponse.isCollapsed
+        status.isFenced = !context.fence.isOpen(at: SystemClock.now())
+        status.key = pendingKey
+        status.detail = view.hasContactedOrigin ? "origin" : "peer"
         return status
     }
 
     /// A whole answer of ours, to HEAD without its body.
     func sendText(status: UInt16, contentType: String, _ body: [UInt8], fields: String) {
-        beginAnswer(status: status)
+        beginResponse(status: status)
         var head = ByteBuffer()
         head.writeString("HTTP/1.1 \(status) \(ReasonPhrase.of(status))\r\n")
-        head.writeBytes(hall.dateLine.bytes)
+        head.writeBytes(context.dateLine.bytes)
         head.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\n")
         head.writeString("X-Request-Id: \(requestID)\r\n")
         head.writeString("X-Content-Type-Options: nosniff\r\n\(fields)")
         if siteCounters != nil, status < 400 { head.writeString("Cache-Status: nuthatch\r\n") }
-        head.writeBytes(extraLines)
-        switch connectionNote {
+        head.writeBytes(extraFieldLines)
+        switch connectionOption {
         case .none: break
         case .close: head.writeString("Connection: close\r\n")
         case .keepAlive: head.writeString("Connection: keep-alive\r\n")
         }
         head.writeString("\r\n")
-        outlet?.send(head: head)
+        writer?.send(head: head)
         if !isHeadRequest, !body.isEmpty {
-            outlet?.send(body: ByteBuffer(bytes: body))
-            answeredBytes = UInt64(body.count)
+            writer?.send(body: ByteBuffer(bytes: body))
+            responseBodyBytes = UInt64(body.count)
         }
-        finishAnswer()
+        finishResponse()
     }
 }
 

@@ -4,28 +4,28 @@ import Telemetry
 import Wire
 
 /// Requests for what only signed URLs are answered with.
-extension Door {
+extension RequestHandler {
     /// Answers what was asked of the API for images where there are keys, or where its target is
     /// more than a URL.
     ///
     /// A node without keys looks past a signature, so that URLs may be signed before nodes demand
     /// it, and after.
-    func answerSigned(_ bytes: Span<UInt8>, now: Instant) {
-        let reading = SignedTarget.read(bytes, at: parser.path.range)
+    func respondIfSigned(_ bytes: Span<UInt8>, now: Instant) {
+        let reading = SignedTarget.parse(bytes, at: parser.path.range)
         var path = parser.path
-        if case .signed(let signed) = reading { path = signed.bare }
+        if case .signed(let signed) = reading { path = signed.unsignedTarget }
         switch (ImageTarget.parse(bytes, at: path.range), reading) {
-        case (.notImage, _): answerOther(bytes)
-        case (_, .malformed(let fault)): turnAway(.malformed(fault))
-        case (_, .unsigned) where settings.signer != nil: turnAway(.unsigned)
-        case (.refused(let refusal), _): answerProblem(.target(refusal, in: bytes))
-        case (.image(let url), .signed(let signed)): answerImage(bytes, url, signed, now: now)
-        case (.image(let url), .unsigned): answerImage(bytes, url, nil, now: now)
+        case (.notImage, _): respondOutsideSites(bytes)
+        case (_, .malformed(let fault)): rejectSignature(.malformed(fault))
+        case (_, .unsigned) where settings.signer != nil: rejectSignature(.unsigned)
+        case (.refused(let refusal), _): sendProblem(.invalidTarget(refusal, in: bytes))
+        case (.image(let url), .signed(let signed)): respondWithImage(bytes, url, signed, now: now)
+        case (.image(let url), .unsigned): respondWithImage(bytes, url, nil, now: now)
         }
     }
 
     /// Answers if the signature, where one is demanded, is that of the normalised URL.
-    private func answerImage(
+    private func respondWithImage(
         _ bytes: Span<UInt8>, _ url: Extent, _ signed: SignedTarget?, now: Instant
     ) {
         // The array is taken out while a span of it is in use, and put back with what room it has
@@ -35,12 +35,12 @@ extension Door {
         defer { scratch = text }
         let result = CacheKey.normalise(
             percentEncoded: bytes, at: url.range, into: &text, bytesMax: settings.urlBytesMax)
-        if case .refused(let refusal) = result { return answerProblem(.url(refusal)) }
-        let key = SignedText.wrap(&text, expiry: signed?.expiry)
+        if case .refused(let refusal) = result { return sendProblem(.invalidURL(refusal)) }
+        let key = SignatureBase.makeBase(&text, expiry: signed?.expiry)
         if settings.signer != nil {
-            guard let signed, isAdmitted(signed, text.span) else { return }
+            guard let signed, isSignatureValid(signed, text.span) else { return }
         }
-        answerImage(bytes, key: text.span, key, now: now)
+        respondWithImage(bytes, key: text.span, key, now: now)
     }
 
     /// True if the request that the parser holds may be answered by a site that demands signatures;
@@ -48,7 +48,7 @@ extension Door {
     ///
     /// The parser's path is then without the signature, which is neither part of the key nor the
     /// origin's business.
-    func admits(_ bytes: Span<UInt8>, to plan: SitePlan) -> Bool {
+    func verifySignature(_ bytes: Span<UInt8>, to plan: SitePolicy) -> Bool {
         switch parser.method {
         case .get, .head, .options: break
         default:
@@ -56,49 +56,49 @@ extension Door {
             let methods = Self.readingMethods.filter {
                 plan.settings.methods.isEmpty || plan.settings.methods.contains($0)
             }
-            refuseSite(.methodNotAllowed(methods))
+            rejectSiteRequest(.methodNotAllowed(methods))
             return false
         }
         let signed: SignedTarget
-        switch SignedTarget.read(bytes, at: parser.path.range) {
+        switch SignedTarget.parse(bytes, at: parser.path.range) {
         case .signed(let read): signed = read
-        case .unsigned: return turnAway(.unsigned)
-        case .malformed(let fault): return turnAway(.malformed(fault))
+        case .unsigned: return rejectSignature(.unsigned)
+        case .malformed(let fault): return rejectSignature(.malformed(fault))
         }
-        parser.cutPath(at: signed.bare.end)
+        parser.truncatePath(at: signed.unsignedTarget.end)
         var text = scratch
         scratch = []
         defer { scratch = text }
         text.removeAll(keepingCapacity: true)
-        let isNamed = plan.appendSigned(
-            bytes, host: askedHost, path: parser.path.range, to: &text)
+        let isNamed = plan.appendSignedText(
+            bytes, host: requestedHost, path: parser.path.range, to: &text)
         guard isNamed else {
-            refuseSite(.malformed(.invalidHost))
+            rejectSiteRequest(.malformed(.invalidHost))
             return false
         }
-        _ = SignedText.wrap(&text, expiry: signed.expiry)
-        return isAdmitted(signed, text.span)
+        _ = SignatureBase.makeBase(&text, expiry: signed.expiry)
+        return isSignatureValid(signed, text.span)
     }
 
     private static let readingMethods = ["GET", "HEAD", "OPTIONS"]
 
     /// True if one of the keys has signed `text` and it has not expired; otherwise the request has
     /// been refused.
-    private func isAdmitted(_ signed: SignedTarget, _ text: Span<UInt8>) -> Bool {
+    private func isSignatureValid(_ signed: SignedTarget, _ text: Span<UInt8>) -> Bool {
         let isOurs = settings.signer?.accepts(signed.signature, of: text) ?? false
-        switch signed.verdict(isOurs: isOurs, now: SystemClock.wallTime()) {
+        switch signed.result(isAuthentic: isOurs, now: SystemClock.wallTime()) {
         case .valid: return true
-        case .refused(let refusal): return turnAway(refusal)
+        case .refused(let refusal): return rejectSignature(refusal)
         }
     }
 
     /// Gives false.
     @discardableResult
-    private func turnAway(_ refusal: SignatureRefusal) -> Bool {
-        let problem = Problem.signature(refusal)
-        if settings.signer != nil, let counter = problem.counter { hall.counters.add(counter) }
+    private func rejectSignature(_ refusal: SignatureRefusal) -> Bool {
+        let problem = Problem.invalidSignature(refusal)
+        if settings.signer != nil, let counter = problem.counter { context.counters.add(counter) }
         // A body that was sent to a site is not read any more; one sent elsewhere has been.
-        if siteCounters != nil { refuseSite(problem) } else { answerProblem(problem) }
+        if siteCounters != nil { rejectSiteRequest(problem) } else { sendProblem(problem) }
         return false
     }
 }

@@ -7,53 +7,54 @@ import Telemetry
 import Wire
 
 /// How the body of an answer that had to wait goes out.
-extension Door {
+extension RequestHandler {
     // MARK: The body, as it is received
 
     /// False if there is nothing to do before the door is woken.
-    func proceed(_ waiting: Waiting, _ transfer: Waiting.Transfer) -> Bool {
-        guard let run = waiting.run, let reader = waiting.reader else {
+    func proceed(_ waiting: PendingResponse, _ transfer: PendingResponse.Transfer) -> Bool {
+        guard let run = waiting.fetch, let reader = waiting.reader else {
             preconditionFailure("a transfer from nothing")
         }
         var transfer = transfer
-        if transfer.lentBytes > 0 {
-            run.advance(reader, by: transfer.lentBytes)
-            transfer.position += UInt64(transfer.lentBytes)
-            transfer.lentBytes = 0
-            waiting.stage = .transfer(transfer)
+        if transfer.inFlightBytes > 0 {
+            run.advance(reader, by: transfer.inFlightBytes)
+            transfer.position += UInt64(transfer.inFlightBytes)
+            transfer.inFlightBytes = 0
+            waiting.stage = .streaming(transfer)
         }
         if let end = transfer.end, transfer.position >= end {
             endTransfer(waiting, transfer)
             return false
         }
         slices.removeAll(keepingCapacity: true)
-        switch run.step(reader, limit: settings.transferBytesMax, on: hall, slices: &slices) {
+        switch run.nextStep(reader, limit: settings.transferBytesMax, on: context, slices: &slices)
+        {
         case .wait:
-            hall.await(run, for: self)
+            context.addReader(run, for: self)
             return false
-        case .take(_, let count):
-            if upload?.isSwitched == true { awaitUpload(now: SystemClock.now()) }
-            transfer.lentBytes = count
-            waiting.stage = .transfer(transfer)
+        case .read(_, let count):
+            if upload?.isTunnel == true { updateUploadDeadline(now: SystemClock.now()) }
+            transfer.inFlightBytes = count
+            waiting.stage = .streaming(transfer)
             sendSlices(transfer, count)
             // Bytes outside of the wanted part were skipped: nothing will come from the socket.
             return queuedBytes == 0
         case .finish:
             endTransfer(waiting, transfer)
             return false
-        case .startOver, .breakOff, .fail:
-            breakOff()
+        case .restart, .abort, .fail:
+            abort()
             return false
         }
     }
 
     /// Writes those of the bytes in `slices` that the client wants.
-    private func sendSlices(_ transfer: Waiting.Transfer, _ count: Int) {
+    private func sendSlices(_ transfer: PendingResponse.Transfer, _ count: Int) {
         let first = max(transfer.from, transfer.position)
         let last = min(transfer.end ?? .max, transfer.position + UInt64(count))
         guard first < last else { return slices.removeAll(keepingCapacity: true) }
-        answeredBytes += last - first
-        if transfer.isChunked { outlet?.beginChunk(bytes: last - first) }
+        responseBodyBytes += last - first
+        if transfer.isChunked { writer?.beginChunk(bytes: last - first) }
         var offset = transfer.position
         for slice in slices {
             let next = offset + UInt64(slice.readableBytes)
@@ -63,57 +64,60 @@ extension Door {
                 let part = slice.getSlice(
                     at: slice.readerIndex + Int(from - offset), length: Int(to - from))
             {
-                outlet?.send(body: part)
+                writer?.send(body: part)
             }
             offset = next
         }
         slices.removeAll(keepingCapacity: true)
-        if transfer.isChunked { outlet?.endChunk() }
+        if transfer.isChunked { writer?.endChunk() }
     }
 
-    private func endTransfer(_ waiting: Waiting, _ transfer: Waiting.Transfer) {
+    private func endTransfer(_ waiting: PendingResponse, _ transfer: PendingResponse.Transfer) {
         if let end = transfer.end, transfer.position < end {
             // The origin's length and the body's disagree; the client must not take it for whole.
-            return breakOff()
+            return abort()
         }
         if transfer.isChunked {
-            outlet?.endChunks(
-                trailers: waiting.isFirst ? waiting.run?.view.known.trailers ?? [] : [])
+            writer?.endChunks(
+                trailers: waiting.isInitiator ? waiting.fetch?.snapshot.progress.trailers ?? [] : []
+            )
         }
-        endWaiting(waiting)
+        finishPendingResponse(waiting)
     }
 
     // MARK: The body, from an entry
 
     /// Gives `segments`, the bodies among them from `resident`, as fast as the client takes them.
-    func stream(_ resident: Resident, _ segments: [Segment]) {
-        isAnswering = true
-        let waiting = self.waiting ?? Waiting()
-        waiting.stage = .segments(resident, segments)
-        self.waiting = waiting
+    func stream(_ entry: MemoryEntry, _ segments: [ResponseBodyPart]) {
+        isResponding = true
+        let waiting = self.pendingResponse ?? PendingResponse()
+        waiting.stage = .sendingEntry(entry, segments)
+        self.pendingResponse = waiting
     }
 
     /// Writes until the output is congested; false when the answer is complete.
-    func proceed(_ waiting: Waiting, _ resident: Resident, _ left: [Segment]) -> Bool {
+    func proceed(_ waiting: PendingResponse, _ entry: MemoryEntry, _ left: [ResponseBodyPart])
+        -> Bool
+    {
         guard let first = left.first else {
-            endWaiting(waiting)
+            finishPendingResponse(waiting)
             return false
         }
-        outlet?.lend(resident)
+        writer?.retain(entry)
         switch first {
         case .text(let text):
-            outlet?.send(body: text)
-            waiting.stage = .segments(resident, Array(left.dropFirst()))
+            writer?.send(body: text)
+            waiting.stage = .sendingEntry(entry, Array(left.dropFirst()))
         case .body(let offset, let count):
             let taken = min(count, UInt64(settings.transferBytesMax))
             slices.removeAll(keepingCapacity: true)
-            resident.body.appendSlices(from: offset, count: Int(taken), to: &slices)
-            for slice in slices { outlet?.send(body: slice) }
+            entry.body.appendSlices(from: offset, count: Int(taken), to: &slices)
+            for slice in slices { writer?.send(body: slice) }
             slices.removeAll(keepingCapacity: true)
-            answeredBytes += taken
-            let rest: [Segment] =
+            responseBodyBytes += taken
+            let rest: [ResponseBodyPart] =
                 taken < count ? [.body(from: offset + taken, count: count - taken)] : []
-            waiting.stage = .segments(resident, rest + left.dropFirst())
+            waiting.stage = .sendingEntry(entry, rest + left.dropFirst())
         }
         return true
     }

@@ -11,69 +11,69 @@ import Wire
 /// Answers the requests of one client, one after the other.
 ///
 /// A hit is answered inside the read that brought it, without an allocation. Everything slower
-/// becomes a ``Waiting``, during which no further request comes. What carries requests and answers
-/// is an ``Outlet``.
+/// becomes a ``QueuedRequest``, during which no further request comes. What carries requests and
+/// answers is an ``ResponseWriter``.
 ///
 /// Confined to its event loop.
-final class Door: FillReader {
+final class RequestHandler: FetchReader {
     /// Which requests a door answers.
-    enum Side {
+    enum Plane {
         case data
         case admin
         /// Of the node itself, which asks as a client would: answered as they are without a
         /// signature, and in no count of requests and no line of the log of them.
-        case errand
+        case internalRequest
     }
 
     /// How requests and answers are carried (RFC 9110 §2.5).
-    enum Carriage {
+    enum ProtocolVersion {
         case http1
         case http2
     }
 
-    let hall: Hall
-    let side: Side
-    let carriage: Carriage
+    let context: EventLoopContext
+    let plane: Plane
+    let protocolVersion: ProtocolVersion
     /// Nil once the connection, or the stream, is gone.
-    var outlet: (any Outlet)?
+    var writer: (any ResponseWriter)?
     var client: Client?
     /// Reads heads, and holds the one of the request that is being answered.
     var parser: RequestParser
     /// Where the request's head lies in the bytes that are being looked at.
     private(set) var headRange = 0..<0
     /// What a proxy in front says of the request; nil if none is believed.
-    private(set) var forwarding: Forwarding?
+    private(set) var forwarding: XForwardedFields?
     var isHeadRequest = false
     /// An answer waits for something, or its body for the client.
-    var isAnswering = false
+    var isResponding = false
     /// While ``isAnswering``: what it waits for must have come by this instant.
     var deadline = Instant.distantFuture
     /// The answer was broken off here.
-    var isBrokenOff = false
+    var isAborted = false
     /// The node is stopping.
     var isDraining = false
     /// The client asked for, or we decided on, this being the last answer.
-    var closesAfterAnswer = false
+    var closesAfterResponse = false
     /// Of the site that the request is for; nil for none.
     var siteCounters: SiteCounters?
     /// The key that the site was asked for, of a request that memory did not answer.
-    var answeredKey: [UInt8] = []
+    var requestKey: [UInt8] = []
     /// What the request is called, unless ``givenID`` says it.
     var requestNumber: UInt64 = 0
     /// What its client calls it; empty if it does not, or not in a way that is taken over.
-    var givenID: [UInt8] = []
+    var clientRequestID: [UInt8] = []
     /// Lines that this answer has beside its own.
-    var extraLines: [UInt8] = []
+    var extraFieldLines: [UInt8] = []
     /// Who asked wants to know how the answer came about, and may.
-    var tellsDecision = false
+    var includesDecision = false
     /// The body of a request to a site, while it goes to the origin.
     var upload: Upload?
     /// The answer in progress, if it is not one that memory gave at once.
-    var waiting: Waiting?
+    var pendingResponse: PendingResponse?
     /// What an operator's answer waits for.
-    var purgeWaiting: PurgeWaiting?
+    var pendingPurge: PendingPurge?
     /// An operator's request is refused, later.
-    var heldRefusal: AdminRefusal?
+    var delayedRefusal: AdminAccessError?
     /// Room that is kept from one use to the next.
     var slices: [ByteBuffer] = []
     var scratch: [UInt8] = []
@@ -81,115 +81,115 @@ final class Door: FillReader {
     /// When the request that is being answered was read.
     var startedAt = Instant.zero
     /// What the client is told as it happens.
-    var events: EventStream?
+    var eventStream: EventStream?
 
     /// How the cache takes part in the answer.
-    var part = CachePart.none
+    var cacheResult = CacheResult.none
     // What the access log will say; `logged` is nil when there is no log or no request in progress.
     var logged: LoggedRequest?
-    var answeredStatus: UInt16 = 0
-    var answeredBytes: UInt64 = 0
+    var responseStatus: UInt16 = 0
+    var responseBodyBytes: UInt64 = 0
 
-    var settings: NodeSettings { hall.settings }
+    var settings: NodeSettings { context.settings }
 
-    init(on hall: Hall, side: Side, carriage: Carriage) {
-        self.hall = hall
-        self.side = side
-        self.carriage = carriage
-        parser = RequestParser(limits: hall.settings.headLimits)
+    init(on context: EventLoopContext, plane: Plane, protocolVersion: ProtocolVersion) {
+        self.context = context
+        self.plane = plane
+        self.protocolVersion = protocolVersion
+        parser = RequestParser(limits: context.settings.headLimits)
         slices.reserveCapacity(16)
     }
 
     /// Bytes of answers that are not on their way to the client.
-    var queuedBytes: Int { outlet?.queuedBytes ?? 0 }
+    var queuedBytes: Int { writer?.queuedBytes ?? 0 }
 
     /// A fetch that this door waits for has something for it.
-    func woken(by run: FillRun) {
-        guard let waiting, waiting.run === run else { return }
+    func fetchAdvanced(by run: ActiveFetch) {
+        guard let pendingResponse, pendingResponse.fetch === run else { return }
         proceed()
-        outlet?.flush()
+        writer?.flush()
     }
 
     /// Looks at the deadline of the answer in progress.
     func ticked(_ now: Instant) {
-        guard isAnswering, now >= deadline else { return }
-        if heldRefusal != nil { endHeldRefusal() } else { waitedLongEnough() }
+        guard isResponding, now >= deadline else { return }
+        if delayedRefusal != nil { sendDelayedRefusal() } else { waitTimeoutReached() }
     }
 
     /// The connection, or the stream, is gone; whoever waited for something waits no more, and
     /// nothing is left for the next one.
-    func gone() {
-        dropWaiting()
+    func connectionClosed() {
+        cancelPendingResponse()
         if logged != nil { log(isComplete: false) }
-        if isAnswering, !isBrokenOff, client?.isBrokenOff != true, side == .data {
-            hall.counters.add(.answersLeft)
+        if isResponding, !isAborted, client?.isAborted != true, plane == .data {
+            context.counters.add(.responsesClientClosed)
         }
-        isBrokenOff = false
-        outlet = nil
+        isAborted = false
+        writer = nil
         client = nil
         forwarding = nil
-        purgeWaiting = nil
-        heldRefusal = nil
-        events = nil
-        isAnswering = false
-        extraLines.removeAll(keepingCapacity: true)
-        forgetSite()
+        pendingPurge = nil
+        delayedRefusal = nil
+        eventStream = nil
+        isResponding = false
+        extraFieldLines.removeAll(keepingCapacity: true)
+        resetSite()
     }
 
-    func dropWaiting() {
+    func cancelPendingResponse() {
         abandonUpload()
-        guard let waiting else { return }
-        self.waiting = nil
-        dropRun(waiting)
+        guard let pendingResponse else { return }
+        self.pendingResponse = nil
+        leaveFetch(pendingResponse)
     }
 
     /// Ends in such a way that no client can take what it has for a whole answer.
-    func breakOff() {
-        dropWaiting()
-        if !isBrokenOff, side == .data { hall.counters.add(.answersBrokenOff) }
-        isBrokenOff = true
-        outlet?.breakOff()
+    func abort() {
+        cancelPendingResponse()
+        if !isAborted, plane == .data { context.counters.add(.responsesAborted) }
+        isAborted = true
+        writer?.abort()
     }
 
     /// The parser holds a request whose head lies in `range` of `bytes`.
     @inline(__always)
     func read(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         headRange = range
-        if hall.hasForwarders || forwarding != nil { readForwarding(bytes) }
+        if context.hasForwardingProxies || forwarding != nil { readForwarding(bytes) }
     }
 
     @inline(never)
     private func readForwarding(_ bytes: Span<UInt8>) {
         let proxies = settings.forwardedFrom
-        guard side == .data, let address = client?.address?.unmapped,
+        guard plane == .data, let address = client?.address?.unmapped,
             proxies.contains(where: { $0.contains(address) })
         else {
             forwarding = nil
             return
         }
-        forwarding = Forwarding(parser.fields.copy(), in: bytes, proxies: proxies)
+        forwarding = XForwardedFields(parser.fields.copy(), in: bytes, proxies: proxies)
     }
 
     /// The request came encrypted.
     var isSecure: Bool { forwarding?.isSecure ?? (client?.isSecure == true) }
     /// Where the authority that was asked for lies in the request's head.
-    var askedHost: Range<Int> { forwarding?.host ?? parser.host.range }
+    var requestedHost: Range<Int> { forwarding?.host ?? parser.host.range }
     /// Who asks; nil if a proxy says it in a way that nobody understands.
     var clientAddress: IPAddress? {
-        guard let forwarding, forwarding.namesClient else { return client?.address }
+        guard let forwarding, forwarding.hasClientField else { return client?.address }
         return forwarding.client
     }
     /// Whose share of what is limited a request takes; nil for nobody's, as for what a proxy that
     /// speaks for others asks by itself.
     ///
     /// Those whom nobody can tell apart have one together.
-    var shareHolder: ShareHolder? {
-        if let forwarding, !forwarding.namesClient { return nil }
-        return ShareHolder(clientAt: clientAddress ?? client?.address)
+    var shareHolder: QuotaHolder? {
+        if let forwarding, !forwarding.hasClientField { return nil }
+        return QuotaHolder(clientAt: clientAddress ?? client?.address)
     }
 
     /// Begins to read heads with the limits that hold now.
-    func adoptLimits() {
+    func reconfigureLimits() {
         parser = RequestParser(limits: settings.headLimits)
     }
 }

@@ -5,8 +5,8 @@ import Telemetry
 import Wire
 
 /// A listening socket: lets connections in, each onto one of the loops in turn.
-struct Doorway: CustomStringConvertible {
-    let side: Door.Side
+struct Listener: CustomStringConvertible {
+    let plane: RequestHandler.Plane
     private let channel: any Channel
 
     /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
@@ -17,10 +17,11 @@ struct Doorway: CustomStringConvertible {
     /// Connections are encrypted if the node has certificates, unless `isPlain`.
     ///
     /// - Throws: an `IOError` if the address cannot be listened on.
-    static func open(
-        _ address: ListenAddress, _ side: Door.Side, isPlain: Bool = false, to node: NodeCore,
+    static func install(
+        _ address: ListenAddress, _ side: RequestHandler.Plane, isPlain: Bool = false,
+        to node: NodeCore,
         on group: MultiThreadedEventLoopGroup
-    ) async throws -> Doorway {
+    ) async throws -> Listener {
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -32,47 +33,51 @@ struct Doorway: CustomStringConvertible {
                 .writeBufferWaterMark, value: .init(low: 1, high: 1)
             )
             .childChannelInitializer { channel in
-                admit(channel, side, isPlain: isPlain, to: node)
+                accept(channel, side, isPlain: isPlain, to: node)
             }
         let socket = try SocketAddress(
             ipAddress: "\(address.address)", port: Int(address.port))
         do {
-            return Doorway(side: side, channel: try await bootstrap.bind(to: socket).get())
+            return Listener(plane: side, channel: try await bootstrap.bind(to: socket).get())
         } catch let error as IOError {
-            throw ListenError(address: address, reason: ErrorWords.of(error))
+            throw ListenError(address: address, reason: ErrorDescription.text(error))
         }
     }
 
-    private static func admit(
-        _ channel: any Channel, _ side: Door.Side, isPlain: Bool, to node: NodeCore
+    private static func accept(
+        _ channel: any Channel, _ side: RequestHandler.Plane, isPlain: Bool, to node: NodeCore
     ) -> EventLoopFuture<Void> {
         let loop = channel.eventLoop
-        guard let hall = node.hall(of: loop) else {
-            return loop.makeFailedFuture(NodeIsStopping())
+        guard let context = node.context(of: loop) else {
+            return loop.makeFailedFuture(NodeStoppingError())
         }
         let client = Client(of: channel)
-        let isProxied = ProxyHeaderReader.isNeeded(from: client.address, side, hall)
-        let holder: ConnectionPlaces.Holder =
+        let isProxied = ProxyProtocolHandler.isNeeded(from: client.address, side, context)
+        let holder: ConnectionLimiter.ClientKey =
             isProxied
-            ? .proxy(client.address) : hall.settings.holder(of: client.address, on: side)
-        return enter(holder, side, hall).flatMapThrowing { answer in
+            ? .proxy(client.address) : context.settings.limiterKey(of: client.address, on: side)
+        return admit(holder, side, context).flatMapThrowing { response in
             // Its connections were closed before this one was among them.
-            guard !hall.isStopped else {
-                if answer == .enters { hall.node.leave(holder, side) }
-                throw NodeIsStopping()
+            guard !context.isStopped else {
+                if response == .admitted { context.node.releaseConnection(holder, side) }
+                throw NodeStoppingError()
             }
-            let tls = isPlain ? nil : side == .data ? hall.settings.tls : hall.settings.adminTLS
-            guard answer == .enters else {
-                hall.counters.add(.connectionsRefused)
+            let tls =
+                isPlain ? nil : side == .data ? context.settings.tls : context.settings.adminTLS
+            guard response == .admitted else {
+                context.counters.add(.connectionsRefused)
                 // What could be said would need a handshake first.
-                guard tls == nil else { throw NoRoom() }
-                let id = hall.requestNames.id(hall.requestNames.next())
+                guard tls == nil else { throw ConnectionLimitError() }
+                let id = context.requestIDs.id(context.requestIDs.next())
                 return try channel.pipeline.syncOperations.addHandler(
-                    FullHouse(id, answer == .full ? .full : .clientShare))
+                    OverloadHandler(
+                        id,
+                        response == .connectionLimitReached
+                            ? .connectionLimit : .clientConnectionLimit))
             }
             let client = Client(of: channel)
-            client.holder = holder
-            try open(channel, client, side, isProxied: isProxied, tls, on: hall)
+            client.limiterKey = holder
+            try install(channel, client, side, isProxied: isProxied, tls, on: context)
         }
     }
 
@@ -84,89 +89,100 @@ struct Doorway: CustomStringConvertible {
     /// pauses between them: when many come at once, some hold a place before they have a connection
     /// that could be closed. No more operators wait than there are places, since each of them holds
     /// a descriptor: of too many the one goes that came first.
-    private static func enter(
-        _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall, looks: Int = 5
-    ) -> EventLoopFuture<ConnectionPlaces.Answer> {
-        let answer = hall.node.enter(holder, side)
-        guard answer != .enters else { return hall.loop.makeSucceededFuture(answer) }
-        let halls = [hall] + hall.node.halls.filter { $0 !== hall }
-        let bounds = [SystemClock.now() - Hall.settledAfter, .distantFuture]
-        let places = bounds.flatMap { bound in halls.map { (hall: $0, idleBefore: bound) } }
-        return takeOver(places[...], holder, side, answer, hall).flatMap { answer in
-            guard answer != .enters, side == .admin, looks > 1 else {
-                return hall.loop.makeSucceededFuture(answer)
+    private static func admit(
+        _ holder: ConnectionLimiter.ClientKey, _ side: RequestHandler.Plane,
+        _ context: EventLoopContext, attemptsLeft: Int = 5
+    ) -> EventLoopFuture<ConnectionLimiter.AdmissionDecision> {
+        let response = context.node.admitConnection(holder, side)
+        guard response != .admitted else { return context.loop.makeSucceededFuture(response) }
+        let contexts = [context] + context.node.contexts.filter { $0 !== context }
+        let bounds = [SystemClock.now() - EventLoopContext.idleTimeMin, .distantFuture]
+        let places = bounds.flatMap { bound in contexts.map { (context: $0, idleBefore: bound) } }
+        return preempt(places[...], holder, side, response, context).flatMap { response in
+            guard response != .admitted, side == .admin, attemptsLeft > 1 else {
+                return context.loop.makeSucceededFuture(response)
             }
-            return pause(hall, waitingMax: max(1, NodeSettings.adminPlaces.places / halls.count))
-                .flatMap { mayLook in
-                    mayLook
-                        ? enter(holder, side, hall, looks: looks - 1)
-                        : hall.loop.makeSucceededFuture(answer)
-                }
+            return waitInAdminQueue(
+                context,
+                waitingMax: max(
+                    1, NodeSettings.adminConnectionLimits.connectionsMax / contexts.count)
+            )
+            .flatMap { mayLook in
+                mayLook
+                    ? admit(holder, side, context, attemptsLeft: attemptsLeft - 1)
+                    : context.loop.makeSucceededFuture(response)
+            }
         }
     }
 
     /// True after a pause; false as soon as others need the room in which this one waits.
-    private static func pause(_ hall: Hall, waitingMax: Int) -> EventLoopFuture<Bool> {
-        let promise = hall.loop.makePromise(of: Bool.self)
-        let (number, turnedAway) = hall.waitingOperators.enter(promise, max: waitingMax)
+    private static func waitInAdminQueue(_ context: EventLoopContext, waitingMax: Int)
+        -> EventLoopFuture<Bool>
+    {
+        let promise = context.loop.makePromise(of: Bool.self)
+        let (number, turnedAway) = context.adminQueue.enqueue(promise, max: waitingMax)
         turnedAway?.succeed(false)
-        hall.loop.scheduleTask(in: lookPause) { hall.waitingOperators.leave(number) }
+        context.loop.scheduleTask(in: retryDelay) { context.adminQueue.dequeue(number) }
             .futureResult.whenComplete { result in
                 switch result {
                 case .success(let waited): waited?.succeed(true)
                 // The loop ends.
-                case .failure(let error): hall.waitingOperators.leave(number)?.fail(error)
+                case .failure(let error): context.adminQueue.dequeue(number)?.fail(error)
                 }
             }
         return promise.futureResult
     }
 
-    private static let lookPause = TimeAmount.milliseconds(20)
+    private static let retryDelay = TimeAmount.milliseconds(20)
 
     /// Gives a newcomer on `hall` the place of a connection at the first of `places` that has one.
-    private static func takeOver(
-        _ places: ArraySlice<(hall: Hall, idleBefore: Instant)>,
-        _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ answer: ConnectionPlaces.Answer,
-        _ hall: Hall
-    ) -> EventLoopFuture<ConnectionPlaces.Answer> {
+    private static func preempt(
+        _ places: ArraySlice<(context: EventLoopContext, idleBefore: Instant)>,
+        _ holder: ConnectionLimiter.ClientKey, _ side: RequestHandler.Plane,
+        _ response: ConnectionLimiter.AdmissionDecision,
+        _ context: EventLoopContext
+    ) -> EventLoopFuture<ConnectionLimiter.AdmissionDecision> {
         guard let (next, bound) = places.first else {
             // Somebody may have left meanwhile.
-            return hall.loop.makeSucceededFuture(hall.node.enter(holder, side))
+            return context.loop.makeSucceededFuture(context.node.admitConnection(holder, side))
         }
         let rest = places.dropFirst()
-        if next === hall {
-            guard hall.makeRoom(side, for: holder, answer, idleBefore: bound) else {
-                return takeOver(rest, holder, side, answer, hall)
+        if next === context {
+            guard context.preemptIdleConnection(side, for: holder, response, idleBefore: bound)
+            else {
+                return preempt(rest, holder, side, response, context)
             }
-            return hall.loop.makeSucceededFuture(.enters)
+            return context.loop.makeSucceededFuture(.admitted)
         }
-        return next.loop.submit { next.makeRoom(side, for: holder, answer, idleBefore: bound) }
-            .hop(to: hall.loop)
-            .flatMap { hasRoom in
-                guard !hasRoom else { return hall.loop.makeSucceededFuture(.enters) }
-                return takeOver(rest, holder, side, answer, hall)
-            }
+        return next.loop.submit {
+            next.preemptIdleConnection(side, for: holder, response, idleBefore: bound)
+        }
+        .hop(to: context.loop)
+        .flatMap { hasRoom in
+            guard !hasRoom else { return context.loop.makeSucceededFuture(.admitted) }
+            return preempt(rest, holder, side, response, context)
+        }
     }
 
-    private static func open(
-        _ channel: any Channel, _ client: Client, _ side: Door.Side, isProxied: Bool,
-        _ tls: TLSServerContext?, on hall: Hall
+    private static func install(
+        _ channel: any Channel, _ client: Client, _ side: RequestHandler.Plane, isProxied: Bool,
+        _ tls: TLSServerContext?, on context: EventLoopContext
     ) throws {
-        hall.counters.add(.connectionsAccepted)
+        context.counters.add(.connectionsAccepted)
         // Comes last, also for a channel that is closed before it is ever active.
         channel.closeFuture.assumeIsolated().whenComplete { _ in
-            if !client.hasYielded { hall.node.leave(client.holder, side) }
+            if !client.isPreempted { context.node.releaseConnection(client.limiterKey, side) }
         }
         if isProxied {
             try channel.pipeline.syncOperations.addHandler(
-                ProxyHeaderReader(on: hall, side: side, client: client))
+                ProxyProtocolHandler(on: context, side: side, client: client))
         }
         if let tls {
             try channel.pipeline.syncOperations.addHandler(
-                TLSHandler(tls, on: hall, side: side, client: client))
+                TLSHandler(tls, on: context, side: side, client: client))
         } else {
             try channel.pipeline.syncOperations.addHandler(
-                HTTP1Connection(on: hall, side: side, client: client))
+                HTTP1Connection(on: context, plane: side, client: client))
         }
     }
 
@@ -184,10 +200,10 @@ struct Doorway: CustomStringConvertible {
 }
 
 /// As many connections as are allowed are open.
-private struct NoRoom: Error {}
+private struct ConnectionLimitError: Error {}
 
 /// A connection came in while its loop was being stopped.
-private struct NodeIsStopping: Error {}
+private struct NodeStoppingError: Error {}
 
 /// A port could not be opened; nothing was changed, and trying again helps only if the reason goes
 /// away.

@@ -2,15 +2,15 @@ import HTTPRules
 import NIOCore
 
 /// Tells a client for whom there is no door that it should try again, and closes.
-final class FullHouse: ChannelInboundHandler {
+final class OverloadHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     /// Why there is none.
     enum Reason {
-        case full
+        case connectionLimit
         /// The client has as many connections as one client may have.
-        case clientShare
+        case clientConnectionLimit
     }
 
     /// What the request that nobody reads is called.
@@ -31,24 +31,24 @@ final class FullHouse: ChannelInboundHandler {
         return body
     }
 
-    private var answer: ByteBuffer {
+    private var response: ByteBuffer {
         let (line, body) =
             switch reason {
-            case .full: ("503 Service Unavailable", Self.full)
-            case .clientShare: ("429 Too Many Requests", Self.clientShare)
+            case .connectionLimit: ("503 Service Unavailable", Self.full)
+            case .clientConnectionLimit: ("429 Too Many Requests", Self.clientShare)
             }
-        var answer = ByteBuffer()
-        answer.writeString("HTTP/1.1 \(line)\r\nContent-Type: application/problem+json\r\n")
-        answer.writeString("Content-Length: \(body.count)\r\nRetry-After: 1\r\n")
-        answer.writeString("X-Request-Id: \(id)\r\n")
-        answer.writeString("Cache-Control: no-store\r\nConnection: close\r\n\r\n")
-        answer.writeBytes(body)
-        return answer
+        var response = ByteBuffer()
+        response.writeString("HTTP/1.1 \(line)\r\nContent-Type: application/problem+json\r\n")
+        response.writeString("Content-Length: \(body.count)\r\nRetry-After: 1\r\n")
+        response.writeString("X-Request-Id: \(id)\r\n")
+        response.writeString("Cache-Control: no-store\r\nConnection: close\r\n\r\n")
+        response.writeBytes(body)
+        return response
     }
 
     func channelActive(context: ChannelHandlerContext) {
         let channel = context.channel
-        context.writeAndFlush(wrapOutboundOut(answer)).whenComplete { _ in
+        context.writeAndFlush(wrapOutboundOut(response)).whenComplete { _ in
             channel.close(promise: nil)
         }
     }

@@ -4,7 +4,7 @@ import Store
 import Telemetry
 
 /// What goes out to the client, and how the connection ends.
-extension HTTP1Connection: Outlet {
+extension HTTP1Connection: ResponseWriter {
     @inline(__always)
     func send(head: ByteBuffer) {
         write(head)
@@ -19,12 +19,12 @@ extension HTTP1Connection: Outlet {
         write(body)
     }
 
-    var socketRoom: Int { context.map(writer.room) ?? 0 }
+    var socketWritableBytes: Int { context.map(writer.writableBytes) ?? 0 }
 
-    func sendPast(_ send: (CInt) -> Int) -> Int {
+    func sendDirectly(_ send: (CInt) -> Int) -> Int {
         guard let context else { return 0 }
-        let taken = writer.sendPast(context, send)
-        if side == .data { hall.counters.add(.sentBytes, taken) }
+        let taken = writer.sendDirectly(context, send)
+        if plane == .data { loopContext.counters.add(.sentBytes, taken) }
         return taken
     }
 
@@ -44,16 +44,16 @@ extension HTTP1Connection: Outlet {
     }
 
     @inline(__always)
-    func answerEnded() {
-        if door.closesAfterAnswer { return beginEnding() }
+    func responseEnded() {
+        if handler.closesAfterResponse { return beginEnding() }
         phase = .idle
     }
 
-    func lend(_ resident: Resident) {
-        lent.append(resident)
+    func retain(_ entry: MemoryEntry) {
+        retainedEntries.append(entry)
     }
 
-    func goOn() {
+    func resumeRequests() {
         guard phase == .idle else { return }
         deadline = SystemClock.now() + settings.idleTimeout
         consumeInput()
@@ -64,9 +64,9 @@ extension HTTP1Connection: Outlet {
     func flush() {
         guard hasUnflushed, let context else { return }
         hasUnflushed = false
-        if writer.flush(context) { socketTookEverything() }
-        if queuedBytes > 0, !congestion.isOn {
-            congestion.begin(bufferedBytes, SystemClock.now(), settings)
+        if writer.flush(context) { socketDrained() }
+        if queuedBytes > 0, !writeStall.isActive {
+            writeStall.begin(bufferedBytes, SystemClock.now(), settings)
         }
     }
 
@@ -74,15 +74,15 @@ extension HTTP1Connection: Outlet {
         guard phase != .closed, let context else { return }
         flush()
         phase = .closed
-        door.dropWaiting()
+        handler.cancelPendingResponse()
         context.close(promise: nil)
     }
 
-    func breakOff() {
+    func abort() {
         guard phase != .closed, let context else { return }
         phase = .closed
-        door.dropWaiting()
-        door.client?.isBrokenOff = true
+        handler.cancelPendingResponse()
+        handler.client?.isAborted = true
         context.channel.reset()
     }
 
@@ -104,33 +104,33 @@ extension HTTP1Connection: Outlet {
         if hasInputEnded { close() }
     }
 
-    func drop(_ bytes: Int) {
-        lingeredBytes += bytes
-        if lingeredBytes > settings.lingerBytesMax { close() }
+    func discard(_ bytes: Int) {
+        discardedBytes += bytes
+        if discardedBytes > settings.lingerBytesMax { close() }
     }
 
     /// No further request is looked at.
     var isLast: Bool { phase == .ending || phase == .lingering || phase == .closed }
 
     func resumeReading() {
-        guard holdsRead, let context else { return }
-        holdsRead = false
+        guard isReadPending, let context else { return }
+        isReadPending = false
         context.read()
     }
 
     /// The last answer is with the socket; not at once, because its flush may be under way.
-    private func endSoon() {
-        hall.loop.assumeIsolated().execute { [self] in
-            guard isResting else { return }
+    private func scheduleEnd() {
+        loopContext.loop.assumeIsolated().execute { [self] in
+            guard isQuiescent else { return }
             if hasInputEnded { close() } else { beginEnding() }
         }
     }
 
-    private func outputTaken() {
-        if door.isAnswering {
-            door.proceed()
+    private func outputDrained() {
+        if handler.isResponding {
+            handler.proceed()
             // What came while the client took nothing.
-            if door.takesUpload { consumeInput() }
+            if handler.acceptsUpload { consumeInput() }
         } else {
             switch phase {
             case .idle, .head, .body: consumeInput()
@@ -144,24 +144,24 @@ extension HTTP1Connection: Outlet {
 
     // MARK: Congestion
 
-    func socketTookEverything() {
-        lent.removeAll(keepingCapacity: true)
-        forgetQueued()
-        if congestion.isOn { endCongestion() }
-        if door.isDraining || hasInputEnded, isResting { return endSoon() }
-        guard door.isAnswering || phase == .ending || holdsRead || input.readableBytes > 0
+    func socketDrained() {
+        retainedEntries.removeAll(keepingCapacity: true)
+        resetQueuedBytes()
+        if writeStall.isActive { endWriteStall() }
+        if handler.isDraining || hasInputEnded, isQuiescent { return scheduleEnd() }
+        guard handler.isResponding || phase == .ending || isReadPending || input.readableBytes > 0
         else { return }
         // Not here: the flush that led to this call is still under way.
-        hall.loop.assumeIsolated().execute { [self] in outputTaken() }
+        loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
     }
 
-    private func endCongestion() {
-        congestion.end()
-        guard !door.isAnswering else { return }
+    private func endWriteStall() {
+        writeStall.end()
+        guard !handler.isResponding else { return }
         switch phase {
         case .idle: deadline = SystemClock.now() + settings.idleTimeout
-        case .head where holdsRead: deadline = SystemClock.now() + settings.headTimeout
-        case .body where holdsRead: deadline = SystemClock.now() + settings.bodyTimeout
+        case .head where isReadPending: deadline = SystemClock.now() + settings.headTimeout
+        case .body where isReadPending: deadline = SystemClock.now() + settings.bodyTimeout
         default: break
         }
     }

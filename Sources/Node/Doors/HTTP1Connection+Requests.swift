@@ -27,10 +27,10 @@ extension HTTP1Connection {
         let now = SystemClock.now()
         var position = 0
         while position < bytes.count, queuedBytes < NodeSettings.queuedBytesMax {
-            if door.isAnswering {
-                guard door.takesUpload else { return position }
-                position = upload(bytes, from: position, now: now)
-                guard door.upload != nil || !door.isAnswering else { return position }
+            if handler.isResponding {
+                guard handler.acceptsUpload else { return position }
+                position = forwardBody(bytes, from: position, now: now)
+                guard handler.upload != nil || !handler.isResponding else { return position }
                 continue
             }
             switch phase {
@@ -40,7 +40,7 @@ extension HTTP1Connection {
                 }
                 position = next
             case .body:
-                guard let next = dropBody(bytes, from: position, now: now) else {
+                guard let next = discardBody(bytes, from: position, now: now) else {
                     return bytes.count
                 }
                 position = next
@@ -54,29 +54,29 @@ extension HTTP1Connection {
     /// head is not whole, or was none.
     @inline(__always)
     private func readHead(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int? {
-        if hasOldLimits, phase == .idle {
-            door.adoptLimits()
-            hasOldLimits = false
+        if hasOutdatedLimits, phase == .idle {
+            handler.reconfigureLimits()
+            hasOutdatedLimits = false
         }
-        switch door.parser.parse(bytes, from: start) {
+        switch handler.parser.parse(bytes, from: start) {
         case .incomplete:
             if phase == .idle { deadline = now + settings.headTimeout }
             phase = .head
             return nil
         case .refused(let refusal):
-            if isNew, becomesHTTP2(bytes, from: start) { return nil }
+            if isFirstRequest, switchToHTTP2(bytes, from: start) { return nil }
             phase = .idle
-            if side == .data { hall.counters.add(.requestsMalformed) }
+            if plane == .data { loopContext.counters.add(.requestsMalformed) }
             refuse(.malformed(refusal))
             return nil
         case .head(let end):
-            isNew = false
-            door.read(bytes, start..<end)
+            isFirstRequest = false
+            handler.read(bytes, start..<end)
             phase = .idle
             deadline = now + settings.idleTimeout
-            let framing = door.parser.framing
-            if framing == .none || framing == .length(0) || door.isOfSite(bytes) {
-                door.answer(bytes, now: now)
+            let framing = handler.parser.framing
+            if framing == .none || framing == .length(0) || handler.isSiteRequest(bytes) {
+                handler.respond(bytes, now: now)
             } else {
                 beginBody(bytes, now: now)
             }
@@ -86,28 +86,28 @@ extension HTTP1Connection {
 
     /// True if the client speaks HTTP/2 without having asked (RFC 9113 §3.3): what follows is read
     /// by a connection of that kind.
-    private func becomesHTTP2(_ bytes: Span<UInt8>, from start: Int) -> Bool {
+    private func switchToHTTP2(_ bytes: Span<UInt8>, from start: Int) -> Bool {
         let preface = Array("PRI * HTTP/2.0\r\n".utf8)
-        guard side == .data, bytes.count - start >= preface.count, let context,
-            let client = door.client, !client.isSecure,
+        guard plane == .data, bytes.count - start >= preface.count, let context,
+            let client = handler.client, !client.isSecure,
             bytes.copy(start..<start + preface.count) == preface
         else { return false }
         let rest = ByteBuffer(bytes: bytes.copy(start..<bytes.count))
         let pipeline = context.pipeline.syncOperations
-        let next = HTTP2Connection(on: hall, client: client)
+        let next = HTTP2Connection(on: loopContext, client: client)
         do { try pipeline.addHandler(next, position: .after(self)) } catch { return false }
         context.fireChannelRead(wrapInboundOut(rest))
-        if door.isDraining { next.drain() }
+        if handler.isDraining { next.drain() }
         pipeline.removeHandler(self, promise: nil)
         return true
     }
 
     /// Refuses what was no request, or not one in time, and ends the connection.
     func refuse(_ problem: Problem) {
-        let request = pending.take()
+        let request = bufferedRequest.take()
         // What cannot be read is not what came before it.
-        if request == nil { door.isHeadRequest = false }
-        door.refuse(problem, of: request)
+        if request == nil { handler.isHeadRequest = false }
+        handler.reject(problem, of: request)
     }
 
     // MARK: Bodies of requests
@@ -115,8 +115,8 @@ extension HTTP1Connection {
     /// Nothing here takes a body; it is read and dropped, so that the next request is found behind
     /// it.
     private func beginBody(_ bytes: Span<UInt8>, now: Instant) {
-        let framing = door.parser.framing
-        pending = PendingRequest(copying: door.parser, bytes, door.headRange)
+        let framing = handler.parser.framing
+        bufferedRequest = BufferedRequest(copying: handler.parser, bytes, handler.headRange)
         if case .length(let length) = framing, length > settings.requestBodyBytesMax {
             return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
         }
@@ -124,18 +124,18 @@ extension HTTP1Connection {
         bodyBytes = 0
         phase = .body
         deadline = now + settings.bodyTimeout
-        guard door.parser.expectsContinue else { return }
-        send(interim: Door.goOnAndSend)
+        guard handler.parser.expectsContinue else { return }
+        send(interim: RequestHandler.continueResponse)
     }
 
     /// Gives the offset behind the bytes that were used, or nil if the connection ends.
-    private func dropBody(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int? {
+    private func discardBody(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int? {
         var position = start
         while true {
             switch bodyDecoder.next(bytes, from: position) {
             case .data(let extent, let next):
                 bodyBytes += UInt64(extent.count)
-                pending?.keep(bytes.extracting(extent.range), on: side)
+                bufferedRequest?.appendBody(bytes.extracting(extent.range), plane: plane)
                 position = next
                 if bodyBytes > settings.requestBodyBytesMax {
                     refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
@@ -146,11 +146,11 @@ extension HTTP1Connection {
             case .end(let next):
                 phase = .idle
                 deadline = now + settings.idleTimeout
-                guard let request = pending.take() else { return next }
-                door.answer(request, now: now)
+                guard let request = bufferedRequest.take() else { return next }
+                handler.respond(request, now: now)
                 return next
             case .refused(let refusal):
-                if side == .data { hall.counters.add(.requestsMalformed) }
+                if plane == .data { loopContext.counters.add(.requestsMalformed) }
                 refuse(.malformedBody(refusal))
                 return nil
             }
@@ -159,37 +159,37 @@ extension HTTP1Connection {
 
     // MARK: Bodies that go to an origin
 
-    func bodyWanted() {
-        let isSwitched = door.upload?.isSwitched == true
+    func beginRequestBody() {
+        let isSwitched = handler.upload?.isTunnel == true
         bodyDecoder = BodyDecoder(
-            isSwitched ? .untilClose : door.parser.framing, keepsTrailers: true)
+            isSwitched ? .untilClose : handler.parser.framing, keepsTrailers: true)
     }
 
     /// Gives the door what `bytes` hold of the body from `start` on; the offset behind what was
     /// used.
-    private func upload(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int {
+    private func forwardBody(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int {
         var position = start
-        while door.upload?.fetch != nil {
+        while handler.upload?.source != nil {
             switch bodyDecoder.next(bytes, from: position) {
             case .data(let extent, let next):
                 position = next
-                door.uploadArrived(ByteBuffer(bytes: bytes.copy(extent.range)), now: now)
+                handler.uploadReceived(ByteBuffer(bytes: bytes.copy(extent.range)), now: now)
             case .needsMore: return bytes.count
             case .end(let next):
-                door.uploadEnded(bodyDecoder.trailers, now: now)
+                handler.uploadEnded(bodyDecoder.trailers, now: now)
                 return next
             case .refused(let refusal):
-                door.uploadRefused(.malformedBody(refusal))
+                handler.uploadRejected(.malformedBody(refusal))
                 return bytes.count
             }
         }
         return position
     }
 
-    func bodyGoesOn() {
+    func resumeRequestBody() {
         consumeInput()
-        if hasInputEnded, door.upload?.fetch != nil, input.readableBytes == 0 {
-            return uploadCut()
+        if hasInputEnded, handler.upload?.source != nil, input.readableBytes == 0 {
+            return uploadTruncated()
         }
         resumeReading()
         flush()
@@ -199,16 +199,16 @@ extension HTTP1Connection {
 
     /// The client sends no more of what goes to the origin: it will never be whole, unless it is of
     /// a protocol in which that is the end.
-    private func uploadCut() {
-        guard let upload = door.upload, upload.isSwitched else { return breakOff() }
-        upload.fetch?.endBody(Trailers())
+    private func uploadTruncated() {
+        guard let upload = handler.upload, upload.isTunnel else { return abort() }
+        upload.source?.endBody(Trailers())
     }
 
     /// The client sends nothing more; what it has asked for in full it still gets.
     func inputClosed() {
         hasInputEnded = true
-        if door.isAnswering {
-            if door.upload != nil, input.readableBytes == 0 { uploadCut() }
+        if handler.isResponding {
+            if handler.upload != nil, input.readableBytes == 0 { uploadTruncated() }
             return
         }
         switch phase {
@@ -220,10 +220,10 @@ extension HTTP1Connection {
 
     /// What is left of the input will never be a request.
     func endInput() {
-        guard !door.isAnswering, input.readableBytes == 0 || phase != .idle else { return }
+        guard !handler.isResponding, input.readableBytes == 0 || phase != .idle else { return }
         guard phase == .idle || phase == .head || phase == .body else { return }
         input.clear()
-        pending = nil
+        bufferedRequest = nil
         phase = .idle
         flush()
         if queuedBytes == 0 { close() }

@@ -32,27 +32,27 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         case closed
     }
 
-    let hall: Hall
-    let door: Door
+    let loopContext: EventLoopContext
+    let handler: RequestHandler
     /// Where the hall keeps this connection.
-    var place = 0
+    var index = 0
     var phase = Phase.idle
     /// The client must have sent what ``phase`` waits for by this instant.
     var deadline = Instant.distantFuture
-    var congestion = Congestion()
+    var writeStall = WriteStall()
     var context: ChannelHandlerContext?
     /// The parser has limits that are not the hall's any more.
-    var hasOldLimits = false
+    var hasOutdatedLimits = false
     /// Of the body that is being dropped, or goes to an origin.
     var bodyDecoder = BodyDecoder(.none)
     /// The request whose body is being dropped.
-    var pending: PendingRequest?
+    var bufferedRequest: BufferedRequest?
     /// No request was read yet: it may turn out to be another protocol.
-    var isNew = true
+    var isFirstRequest = true
     /// Bytes that were read and not yet looked at.
     var input = ByteBuffer()
     /// What the bytes not yet in the socket are taken from.
-    var lent: [Resident] = []
+    var retainedEntries: [MemoryEntry] = []
     /// What was written and is not on its way to the socket.
     let writer = SocketWriter()
     /// Bytes written since the socket last had everything.
@@ -61,20 +61,20 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     /// The client sends nothing more.
     var hasInputEnded = false
     /// A read that the channel asked for and that is held back.
-    var holdsRead = false
+    var isReadPending = false
     /// Bytes of the body that is being dropped.
     var bodyBytes: UInt64 = 0
-    var lingeredBytes = 0
+    var discardedBytes = 0
 
-    var side: Door.Side { door.side }
-    var client: Client? { door.client }
-    var settings: NodeSettings { hall.settings }
+    var plane: RequestHandler.Plane { handler.plane }
+    var client: Client? { handler.client }
+    var settings: NodeSettings { loopContext.settings }
 
-    init(on hall: Hall, side: Door.Side, client: Client) {
-        self.hall = hall
-        door = Door(on: hall, side: side, carriage: .http1)
-        door.client = client
-        lent.reserveCapacity(8)
+    init(on loopContext: EventLoopContext, plane: RequestHandler.Plane, client: Client) {
+        self.loopContext = loopContext
+        handler = RequestHandler(on: loopContext, plane: plane, protocolVersion: .http1)
+        handler.client = client
+        retainedEntries.reserveCapacity(8)
     }
 
     // MARK: The channel
@@ -82,14 +82,16 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         if client?.isSecure == false { writer.open(context) }
-        door.outlet = self
-        hall.opened(self)
+        handler.writer = self
+        loopContext.connectionOpened(self)
         deadline = SystemClock.now() + settings.idleTimeout
-        if context.channel.isActive, hall.hasAccessLog { door.client?.note() }
+        if context.channel.isActive, loopContext.hasAccessLog {
+            handler.client?.recordRemoteAddress()
+        }
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        if hall.hasAccessLog { door.client?.note() }
+        if loopContext.hasAccessLog { handler.client?.recordRemoteAddress() }
         context.fireChannelActive()
     }
 
@@ -101,20 +103,20 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     /// Comes last, also for a channel that was closed before it was ever active.
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
-        door.gone()
+        handler.connectionClosed()
         writer.close()
-        lent.removeAll()
-        hall.closed(self)
+        retainedEntries.removeAll()
+        loopContext.connectionClosed(self)
         self.context = nil
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = unwrapInboundIn(data)
-        if !hasUnflushed { hall.heads.begin() }
-        if phase == .lingering || phase == .ending { return drop(buffer.readableBytes) }
-        guard input.readableBytes == 0, !holdsInput else {
+        if !hasUnflushed { loopContext.headBuffers.begin() }
+        if phase == .lingering || phase == .ending { return discard(buffer.readableBytes) }
+        guard input.readableBytes == 0, !isInputPaused else {
             input.writeBuffer(&buffer)
-            if !holdsInput { consumeInput() }
+            if !isInputPaused { consumeInput() }
             return
         }
         let used = consume(buffer.readableBytesUInt8Span)
@@ -130,24 +132,25 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
 
     /// Reading is held back while a slow client has enough to do with what it has asked for.
     func read(context: ChannelHandlerContext) {
-        if holdsInput && (input.readableBytes >= settings.pipelineBytesMax || door.upload != nil)
+        if isInputPaused
+            && (input.readableBytes >= settings.pipelineBytesMax || handler.upload != nil)
             || queuedBytes >= NodeSettings.queuedBytesMax
         {
-            holdsRead = true
+            isReadPending = true
         } else {
             context.read()
         }
     }
 
     /// What comes now waits: an answer is in progress, or the origin takes no more of a body.
-    private var holdsInput: Bool { door.isAnswering && !door.takesUpload }
+    private var isInputPaused: Bool { handler.isResponding && !handler.acceptsUpload }
 
     /// The water marks are one byte: writable means that the socket has taken what was flushed.
     ///
     /// Of what was not, the next flush tells.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable, !hasUnflushed else { return }
-        socketTookEverything()
+        socketDrained()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -165,12 +168,12 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     func write(_ buffer: ByteBuffer) {
         guard context != nil else { return }
         queuedBytes += buffer.readableBytes
-        if side == .data { hall.counters.add(.sentBytes, buffer.readableBytes) }
+        if plane == .data { loopContext.counters.add(.sentBytes, buffer.readableBytes) }
         hasUnflushed = true
         writer.append(buffer)
     }
 
-    func forgetQueued() {
+    func resetQueuedBytes() {
         queuedBytes = 0
     }
 }
@@ -178,33 +181,33 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
 // MARK: - The hall
 
 extension HTTP1Connection {
-    /// Looks at the deadlines; called every ``Hall/tick``.
+    /// Looks at the deadlines; called every ``EventLoopContext/tick``.
     func ticked(_ now: Instant) {
-        if congestion.isOn {
-            guard congestion.takesSomething(bufferedBytes, now, settings) else {
-                hall.counters.add(.timeoutsSend)
-                return breakOff()
+        if writeStall.isActive {
+            guard writeStall.checkProgress(bufferedBytes, now, settings) else {
+                loopContext.counters.add(.timeoutsSend)
+                return abort()
             }
         }
-        if door.isAnswering {
-            door.ticked(now)
+        if handler.isResponding {
+            handler.ticked(now)
             return flush()
         }
-        if isUnprovenTooLong(now) { return close() }
+        if hasAuthenticationTimedOut(now) { return close() }
         guard now >= deadline else { return }
         switch phase {
         // It is not idle before it has its answer, and sends nothing while nobody reads.
-        case .idle where congestion.isOn: return
-        case .head where holdsRead, .body where holdsRead: return
+        case .idle where writeStall.isActive: return
+        case .head where isReadPending, .body where isReadPending: return
         case .idle:
-            hall.counters.add(.timeoutsIdle)
+            loopContext.counters.add(.timeoutsIdle)
             close()
         case .head:
-            hall.counters.add(.timeoutsHead)
-            refuse(.slow("head", seconds: settings.headTimeout.seconds))
+            loopContext.counters.add(.timeoutsHead)
+            refuse(.requestTimeout("head", seconds: settings.headTimeout.seconds))
         case .body:
-            hall.counters.add(.timeoutsBody)
-            refuse(.slow("body", seconds: settings.bodyTimeout.seconds))
+            loopContext.counters.add(.timeoutsBody)
+            refuse(.requestTimeout("body", seconds: settings.bodyTimeout.seconds))
         case .lingering: close()
         case .ending, .closed: break
         }
@@ -213,21 +216,21 @@ extension HTTP1Connection {
 
     /// Closes as soon as no answer is in progress.
     func drain() {
-        door.isDraining = true
-        door.closesAfterAnswer = true
+        handler.isDraining = true
+        handler.closesAfterResponse = true
         // Such a connection has no end of its own, and is ended as soon as it rests.
-        if door.upload?.isSwitched == true { door.awaitUpload(now: SystemClock.now()) }
-        if isResting { close() }
+        if handler.upload?.isTunnel == true { handler.updateUploadDeadline(now: SystemClock.now()) }
+        if isQuiescent { close() }
     }
 
-    private func isUnprovenTooLong(_ now: Instant) -> Bool {
-        guard side == .admin, let client, !client.isProven else { return false }
-        return now >= client.openedAt + NodeSettings.proofTimeout
+    private func hasAuthenticationTimedOut(_ now: Instant) -> Bool {
+        guard plane == .admin, let client, !client.isAuthenticated else { return false }
+        return now >= client.openedAt + NodeSettings.authenticationTimeout
     }
 
     /// A head of which a part was read is no request yet.
     var idleSince: Instant? {
-        guard !door.isAnswering, queuedBytes == 0 else { return nil }
+        guard !handler.isResponding, queuedBytes == 0 else { return nil }
         switch phase {
         case .idle: return deadline - settings.idleTimeout
         case .head: return deadline - settings.headTimeout
@@ -237,8 +240,8 @@ extension HTTP1Connection {
     }
 
     /// Nothing is in progress in either direction.
-    var isResting: Bool {
-        phase == .idle && !door.isAnswering && queuedBytes == 0 && input.readableBytes == 0
+    var isQuiescent: Bool {
+        phase == .idle && !handler.isResponding && queuedBytes == 0 && input.readableBytes == 0
     }
 
     /// The hall has other settings now: time limits that run are as if they had run so from their
@@ -246,16 +249,18 @@ extension HTTP1Connection {
     ///
     /// A head of which a part was read, and a request whose body is under way, keep the limits they
     /// began with: their bytes are read twice, and must mean the same.
-    func adopt(after old: NodeSettings) {
-        hasOldLimits = door.parser.limits != settings.headLimits
-        if door.client?.remote == "-", hall.hasAccessLog { door.client?.note() }
-        guard !door.isAnswering else { return congestion.adopt(settings, after: old) }
+    func settingsChanged(from old: NodeSettings) {
+        hasOutdatedLimits = handler.parser.limits != settings.headLimits
+        if handler.client?.remote == "-", loopContext.hasAccessLog {
+            handler.client?.recordRemoteAddress()
+        }
+        guard !handler.isResponding else { return writeStall.reconfigure(settings, after: old) }
         switch phase {
-        case .idle: deadline.move(from: old.idleTimeout, to: settings.idleTimeout)
-        case .head: deadline.move(from: old.headTimeout, to: settings.headTimeout)
-        case .body: deadline.move(from: old.bodyTimeout, to: settings.bodyTimeout)
+        case .idle: deadline.shift(from: old.idleTimeout, to: settings.idleTimeout)
+        case .head: deadline.shift(from: old.headTimeout, to: settings.headTimeout)
+        case .body: deadline.shift(from: old.bodyTimeout, to: settings.bodyTimeout)
         case .ending, .lingering, .closed: break
         }
-        congestion.adopt(settings, after: old)
+        writeStall.reconfigure(settings, after: old)
     }
 }

@@ -6,46 +6,48 @@ import Wire
 /// The connection as its hall deals with it.
 extension HTTP2Connection: ClientConnection {
     func ticked(_ now: Instant) {
-        if congestion.isOn, !congestion.takesSomething(bufferedBytes, now, settings) {
-            hall.counters.add(.timeoutsSend)
-            return breakOff()
+        if writeStall.isActive, !writeStall.checkProgress(bufferedBytes, now, settings) {
+            loopContext.counters.add(.timeoutsSend)
+            return abort()
         }
         guard phase == .open else {
             if phase == .lingering, now >= deadline { close() }
             return
         }
         for stream in session.streams { exchange(of: stream)?.ticked(now) }
-        session.noteStalls(now: now)
+        session.updateStalls(now: now)
         for stream in session.stalledStreams(since: now - settings.sendTimeout) {
-            hall.counters.add(.timeoutsSend)
-            exchange(of: stream)?.isTakenBack()
+            loopContext.counters.add(.timeoutsSend)
+            exchange(of: stream)?.responseAborted()
             session.reset(stream, .cancel)
         }
-        if let drainingSince, drainingSince + Self.farewell <= now, session.openStreamCount == 0 {
+        if let drainingSince, drainingSince + Self.goAwayTimeout <= now,
+            session.openStreamCount == 0
+        {
             // The client has not answered; it may be gone.
             session.shutDownGracefully()
         }
-        if isHeadLate(now) {
-            hall.counters.add(.timeoutsHead)
+        if hasHeadTimedOut(now) {
+            loopContext.counters.add(.timeoutsHead)
             session.goAway(.enhanceYourCalm)
         } else if let since = session.connectionStalledSince, since + settings.sendTimeout <= now {
-            hall.counters.add(.timeoutsSend)
+            loopContext.counters.add(.timeoutsSend)
             session.goAway(.enhanceYourCalm)
-        } else if session.openStreamCount == 0, now >= deadline, !congestion.isOn {
-            hall.counters.add(.timeoutsIdle)
+        } else if session.openStreamCount == 0, now >= deadline, !writeStall.isActive {
+            loopContext.counters.add(.timeoutsIdle)
             session.goAway(.noError)
         }
         flush()
     }
 
     /// True if a request's head is not whole for longer than it may take.
-    private func isHeadLate(_ now: Instant) -> Bool {
-        guard session.streams.contains(where: { !$0.isAnnounced }) else {
-            headSince = nil
+    private func hasHeadTimedOut(_ now: Instant) -> Bool {
+        guard session.streams.contains(where: { !$0.isHeadDelivered }) else {
+            incompleteHeadSince = nil
             return false
         }
-        let since = headSince ?? now
-        headSince = since
+        let since = incompleteHeadSince ?? now
+        incompleteHeadSince = since
         return since + settings.headTimeout <= now
     }
 
@@ -66,22 +68,22 @@ extension HTTP2Connection: ClientConnection {
         flush()
     }
 
-    func adopt(after old: NodeSettings) {
-        deadline.move(from: old.idleTimeout, to: settings.idleTimeout)
-        congestion.adopt(settings, after: old)
-        if client?.remote == "-", hall.hasAccessLog { client?.note() }
+    func settingsChanged(from old: NodeSettings) {
+        deadline.shift(from: old.idleTimeout, to: settings.idleTimeout)
+        writeStall.reconfigure(settings, after: old)
+        if client?.remote == "-", loopContext.hasAccessLog { client?.recordRemoteAddress() }
     }
 }
 
-extension Hall {
+extension EventLoopContext {
     /// One that no stream uses.
-    func takeExchange() -> HTTP2Exchange {
-        exchanges.popLast() ?? HTTP2Exchange(on: self)
+    func reuseExchange() -> HTTP2Exchange {
+        idleExchanges.popLast() ?? HTTP2Exchange(on: self)
     }
 
     /// The stream is over.
-    func keep(_ exchange: HTTP2Exchange) {
-        if !isStopped, exchanges.count < Self.exchangesMax { exchanges.append(exchange) }
+    func recycle(_ exchange: HTTP2Exchange) {
+        if !isStopped, idleExchanges.count < Self.exchangesMax { idleExchanges.append(exchange) }
     }
 
     /// Kept for later streams.

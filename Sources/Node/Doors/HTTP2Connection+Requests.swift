@@ -5,26 +5,26 @@ import Telemetry
 import Wire
 
 extension HTTP2Connection: HTTP2ServerDelegate {
-    func requestArrived(
+    func requestReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
         deadline = now + settings.idleTimeout
         // What was written into them is with nghttp2 by now.
-        hall.heads.begin()
-        let exchange = hall.takeExchange()
+        loopContext.headBuffers.begin()
+        let exchange = loopContext.reuseExchange()
         exchange.begin(stream, of: self, head: head, linesCount: linesCount, now: now)
-        if exchange.leave() { return hall.keep(exchange) }
+        if exchange.detach() { return loopContext.recycle(exchange) }
         // What is behind it waits with it, so that a connection has one request in line.
-        guard exchange.isInLine else { return }
-        session.hold()
-        hall.turns.line.append(self, of: exchange.shareHolder)
+        guard exchange.isQueued else { return }
+        session.pauseReceiving()
+        loopContext.missScheduler.queue.append(self, of: exchange.shareHolder)
     }
 
-    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {
-        hall.takeExchange().begin(stream, of: self, refusing: refusal)
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool) {
+        loopContext.reuseExchange().begin(stream, of: self, refusing: refusal)
     }
 
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
         exchange(of: stream)?.bodyArrived(bytes, now: now)
     }
 
@@ -32,16 +32,16 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         exchange(of: stream)?.bodyEnded(trailers, now: now)
     }
 
-    func drained(_ stream: HTTP2Stream) {
+    func streamDrained(_ stream: HTTP2Stream) {
         exchange(of: stream)?.drained()
     }
 
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
         if let exchange = exchange(of: stream) {
-            exchange.closed()
-            hall.keep(exchange)
+            exchange.streamClosed()
+            loopContext.recycle(exchange)
         } else if let source = stream.source {
-            lend(unsafe unsafeDowncast(source, to: Resident.self))
+            retain(unsafe unsafeDowncast(source, to: MemoryEntry.self))
         }
         deadline = now + settings.idleTimeout
     }

@@ -10,7 +10,7 @@ import Wire
 /// Frames are made only while the socket takes them, so that what is sent next is decided late.
 ///
 /// Confined to its event loop.
-final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
+final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -25,40 +25,40 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
         case closed
     }
 
-    let hall: Hall
+    let loopContext: EventLoopContext
     private let peer: Client
     var client: Client? { peer }
     /// Operators are spoken to in HTTP/1.1 alone.
-    let side = Door.Side.data
-    var place = 0
+    let plane = RequestHandler.Plane.data
+    var index = 0
     private(set) lazy var session = HTTP2ServerSession(
         settings: HTTP2Settings(settings), delegate: self)
     var phase = Phase.open
     /// A request must have come by this instant, while none is being answered.
     var deadline = Instant.distantFuture
-    var congestion = Congestion()
+    var writeStall = WriteStall()
     private var context: ChannelHandlerContext?
     private let writer = SocketWriter()
     /// Bytes written since the socket last had everything.
     private(set) var queuedBytes = 0
     /// What the bytes not yet in the socket are taken from.
-    private var lent: [Resident] = []
+    private var retainedEntries: [MemoryEntry] = []
     private var isReading = false
     private var isFlushing = false
-    private var holdsRead = false
-    private var lingeredBytes = 0
+    private var isReadPending = false
+    private var discardedBytes = 0
     /// The client sends nothing more.
     private var hasInputEnded = false
     /// When the end of the connection was announced.
     var drainingSince: Instant?
     var now = Instant.zero
     /// When a request's head was first seen to be not whole.
-    var headSince: Instant?
+    var incompleteHeadSince: Instant?
 
-    var settings: NodeSettings { hall.settings }
+    var settings: NodeSettings { loopContext.settings }
 
-    init(on hall: Hall, client: Client) {
-        self.hall = hall
+    init(on loopContext: EventLoopContext, client: Client) {
+        self.loopContext = loopContext
         peer = client
     }
 
@@ -67,9 +67,9 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         if !peer.isSecure { writer.open(context) }
-        hall.opened(self)
+        loopContext.connectionOpened(self)
         deadline = SystemClock.now() + settings.idleTimeout
-        if hall.hasAccessLog { peer.note() }
+        if loopContext.hasAccessLog { peer.recordRemoteAddress() }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -80,15 +80,15 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
         writer.close()
-        session.abandon(.cancel)
-        lent.removeAll()
-        hall.closed(self)
+        session.transportClosed(.cancel)
+        retainedEntries.removeAll()
+        loopContext.connectionClosed(self)
         self.context = nil
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let buffer = unwrapInboundIn(data)
-        guard phase == .open else { return drop(buffer.readableBytes) }
+        guard phase == .open else { return discard(buffer.readableBytes) }
         now = SystemClock.now()
         isReading = true
         _ = session.receive(buffer.readableBytesUInt8Span, now: now)
@@ -101,8 +101,8 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
 
     /// Reading is held back while a client does not take what it has asked for.
     func read(context: ChannelHandlerContext) {
-        if phase == .open, queuedBytes >= Self.queuedBytesMax || session.isHeld {
-            holdsRead = true
+        if phase == .open, queuedBytes >= Self.queuedBytesMax || session.isReceivingPaused {
+            isReadPending = true
         } else {
             context.read()
         }
@@ -111,16 +111,16 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
     /// The water marks are one byte: writable means that the socket has taken everything.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable else { return }
-        socketTookEverything()
+        socketDrained()
     }
 
-    private func socketTookEverything() {
-        lent.removeAll(keepingCapacity: true)
+    private func socketDrained() {
+        retainedEntries.removeAll(keepingCapacity: true)
         queuedBytes = 0
-        congestion.end()
-        guard phase == .ending || session.hasOutput || holdsRead else { return }
+        writeStall.end()
+        guard phase == .ending || session.hasOutput || isReadPending else { return }
         // Not here: the flush that led to this call is still under way.
-        hall.loop.assumeIsolated().execute { [self] in outputTaken() }
+        loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -130,7 +130,7 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
         hasInputEnded = true
         if phase == .open, session.openStreamCount > 0 {
             // Nothing can be agreed on any more, windows least of all.
-            breakOff()
+            abort()
         } else if phase == .open {
             beginEnding()
         } else if phase == .lingering {
@@ -158,46 +158,48 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
         while queuedBytes < Self.queuedBytesMax, session.hasOutput {
             now = SystemClock.now()
             let bytes = session.takeOutput(
-                into: &writer.pieces, bytesMax: Self.queuedBytesMax - queuedBytes, now: now)
+                into: &writer.buffers, bytesMax: Self.queuedBytesMax - queuedBytes, now: now)
             guard bytes > 0 else { break }
             queuedBytes += bytes
         }
-        hall.counters.add(.sentBytes, queuedBytes - queuedBefore)
-        if writer.flush(context) { socketTookEverything() }
-        if queuedBytes > 0, !congestion.isOn {
-            congestion.begin(bufferedBytes, SystemClock.now(), settings)
+        loopContext.counters.add(.sentBytes, queuedBytes - queuedBefore)
+        if writer.flush(context) { socketDrained() }
+        if queuedBytes > 0, !writeStall.isActive {
+            writeStall.begin(bufferedBytes, SystemClock.now(), settings)
         }
-        if session.isOver { beginEnding() }
+        if session.isFinished { beginEnding() }
     }
 
-    private func outputTaken() {
+    private func outputDrained() {
         if phase == .ending { return queuedBytes == 0 ? beginLingering() : () }
         flush()
-        goOnReading()
+        resumeReading()
     }
 
-    private func goOnReading() {
-        guard holdsRead, queuedBytes < Self.queuedBytesMax, !session.isHeld, let context else {
+    private func resumeReading() {
+        guard isReadPending, queuedBytes < Self.queuedBytesMax, !session.isReceivingPaused,
+            let context
+        else {
             return
         }
-        holdsRead = false
+        isReadPending = false
         context.read()
     }
 
-    func turnCame(now: Instant) {
+    func turnGranted(now: Instant) {
         guard phase == .open else { return }
         self.now = now
         isReading = true
-        _ = session.goOn(now: now)
+        _ = session.resumeReceiving(now: now)
         isReading = false
         flush()
-        goOnReading()
+        resumeReading()
     }
 
     /// Keeps what was lent until the socket has taken everything.
-    func lend(_ resident: Resident) {
+    func retain(_ entry: MemoryEntry) {
         // With nothing on its way nobody would let go of it.
-        if queuedBytes > 0 || isFlushing { lent.append(resident) }
+        if queuedBytes > 0 || isFlushing { retainedEntries.append(entry) }
     }
 
     var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
@@ -205,7 +207,7 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
     // MARK: The end
 
     /// How long a client may take to hear that the connection ends.
-    static let farewell = Interval.seconds(1)
+    static let goAwayTimeout = Interval.seconds(1)
 
     private func beginEnding() {
         guard phase == .open else { return }
@@ -219,12 +221,12 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
         deadline = SystemClock.now() + settings.lingerTimeout
         context.close(mode: .output, promise: nil)
         if hasInputEnded { return close() }
-        if holdsRead { context.read() }
+        if isReadPending { context.read() }
     }
 
-    private func drop(_ bytes: Int) {
-        lingeredBytes += bytes
-        if lingeredBytes > settings.lingerBytesMax { close() }
+    private func discard(_ bytes: Int) {
+        discardedBytes += bytes
+        if discardedBytes > settings.lingerBytesMax { close() }
     }
 
     func close() {
@@ -233,10 +235,10 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
         context.close(promise: nil)
     }
 
-    func breakOff() {
+    func abort() {
         guard phase != .closed, let context else { return }
         phase = .closed
-        peer.isBrokenOff = true
+        peer.isAborted = true
         context.channel.reset()
     }
 }

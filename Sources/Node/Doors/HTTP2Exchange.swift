@@ -9,8 +9,8 @@ import Wire
 /// One request on a connection of HTTP/2 and its answer: a door whose client's side is a stream.
 ///
 /// Used again for later streams, of any connection of its loop.
-final class HTTP2Exchange: Outlet {
-    private let door: Door
+final class HTTP2Exchange: ResponseWriter {
+    private let handler: RequestHandler
     /// Nil between two streams.
     private var stream: HTTP2Stream?
     /// Holds it from the beginning of a stream to its end.
@@ -20,24 +20,24 @@ final class HTTP2Exchange: Outlet {
     private var head: ByteBuffer?
     private var trailers: [UInt8]?
     /// What the bytes in the stream's queue are taken from.
-    private var lent: [Resident] = []
+    private var retainedEntries: [MemoryEntry] = []
     /// Pieces of the request's body that the origin does not take yet.
-    private var pieces: CircularBuffer<ByteBuffer> = []
+    private var bufferedBody: CircularBuffer<ByteBuffer> = []
     /// The request's body is whole, with these fields behind it.
-    private var bodyEnd: Trailers?
+    private var pendingTrailers: Trailers?
     /// The request whose body is being dropped; it is answered after it.
-    private var pending: PendingRequest?
-    private var droppedBytes: UInt64 = 0
+    private var bufferedRequest: BufferedRequest?
+    private var discardedBytes: UInt64 = 0
     /// While there is such a request: its body must have ended by this instant.
     private var deadline = Instant.distantFuture
 
     /// Its request waits for a turn of the loop.
-    var isInLine: Bool { door.waiting?.inLine != nil }
-    var shareHolder: ShareHolder? { door.shareHolder }
+    var isQueued: Bool { handler.pendingResponse?.queueEntry != nil }
+    var shareHolder: QuotaHolder? { handler.shareHolder }
     var queuedBytes: Int { stream?.bytesQueued ?? 0 }
 
-    init(on hall: Hall) {
-        door = Door(on: hall, side: .data, carriage: .http2)
+    init(on context: EventLoopContext) {
+        handler = RequestHandler(on: context, plane: .data, protocolVersion: .http2)
     }
 
     // MARK: What comes
@@ -48,38 +48,38 @@ final class HTTP2Exchange: Outlet {
         now: Instant
     ) {
         open(stream, connection)
-        if door.parser.limits != door.settings.headLimits { door.adoptLimits() }
-        switch door.parser.parse(head, from: 0) {
-        case .head(let end) where end == head.count && door.parser.fields.count == linesCount:
-            door.read(head, 0..<end)
-            let framing = door.parser.framing
-            if framing == .none || framing == .length(0) || door.isOfSite(head) {
-                door.answer(head, now: now)
+        if handler.parser.limits != handler.settings.headLimits { handler.reconfigureLimits() }
+        switch handler.parser.parse(head, from: 0) {
+        case .head(let end) where end == head.count && handler.parser.fields.count == linesCount:
+            handler.read(head, 0..<end)
+            let framing = handler.parser.framing
+            if framing == .none || framing == .length(0) || handler.isSiteRequest(head) {
+                handler.respond(head, now: now)
             } else {
-                beginDropping(head, now: now)
+                beginDiscarding(head, now: now)
             }
         case .refused(let refusal):
-            door.isHeadRequest = door.parser.method == .head
+            handler.isHeadRequest = handler.parser.method == .head
             refuse(refusal)
         case .head, .incomplete:
-            door.parser.reset()
-            door.hall.counters.add(.requestsMalformed)
+            handler.parser.reset()
+            handler.context.counters.add(.requestsMalformed)
             session?.reset(stream, .protocolError)
         }
     }
 
     /// Begins with a request whose head was not kept.
     func begin(
-        _ stream: HTTP2Stream, of connection: HTTP2Connection, refusing refusal: RequestRefusal
+        _ stream: HTTP2Stream, of connection: HTTP2Connection, refusing refusal: RequestParseError
     ) {
         open(stream, connection)
-        door.isHeadRequest = false
+        handler.isHeadRequest = false
         refuse(refusal)
     }
 
-    private func refuse(_ refusal: RequestRefusal) {
-        door.hall.counters.add(.requestsMalformed)
-        door.refuse(.malformed(refusal))
+    private func refuse(_ refusal: RequestParseError) {
+        handler.context.counters.add(.requestsMalformed)
+        handler.reject(.malformed(refusal))
     }
 
     private func open(_ stream: HTTP2Stream, _ connection: HTTP2Connection) {
@@ -87,119 +87,122 @@ final class HTTP2Exchange: Outlet {
         self.connection = connection
         session = connection.session
         stream.owner = self
-        door.outlet = self
-        door.client = connection.client
+        handler.writer = self
+        handler.client = connection.client
     }
 
     /// Nothing here takes a body; it is read and dropped all the same, because some clients do not
     /// read the answer on a stream that is reset while they write.
-    private func beginDropping(_ head: Span<UInt8>, now: Instant) {
-        let settings = door.settings
-        pending = PendingRequest(copying: door.parser, head, door.headRange)
-        if case .length(let length) = door.parser.framing, length > settings.requestBodyBytesMax {
+    private func beginDiscarding(_ head: Span<UInt8>, now: Instant) {
+        let settings = handler.settings
+        bufferedRequest = BufferedRequest(copying: handler.parser, head, handler.headRange)
+        if case .length(let length) = handler.parser.framing, length > settings.requestBodyBytesMax
+        {
             return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
         }
-        droppedBytes = 0
+        discardedBytes = 0
         deadline = now + settings.bodyTimeout
-        guard door.parser.expectsContinue else { return }
-        send(interim: Door.goOnAndSend)
+        guard handler.parser.expectsContinue else { return }
+        send(interim: RequestHandler.continueResponse)
     }
 
-    private func drop(_ bytes: Int) {
-        guard pending != nil, let stream else { return }
-        session?.consumed(stream, bytes: bytes)
-        droppedBytes += UInt64(bytes)
-        let bytesMax = door.settings.requestBodyBytesMax
-        guard droppedBytes > bytesMax else { return }
+    private func discard(_ bytes: Int) {
+        guard bufferedRequest != nil, let stream else { return }
+        session?.consume(stream, bytes: bytes)
+        discardedBytes += UInt64(bytes)
+        let bytesMax = handler.settings.requestBodyBytesMax
+        guard discardedBytes > bytesMax else { return }
         refuse(.bodyTooLarge(bytesMax: bytesMax))
     }
 
     /// The request whose body was being dropped is answered before its body has ended.
     private func refuse(_ problem: Problem) {
-        let request = pending.take()
-        door.refuse(problem, of: request)
+        let request = bufferedRequest.take()
+        handler.reject(problem, of: request)
     }
 
     /// A piece of the request's body; one that nobody wants is let go.
     func bodyArrived(_ bytes: Span<UInt8>, now: Instant) {
-        guard door.upload != nil else {
-            pending?.keep(bytes, on: door.side)
-            return drop(bytes.count)
+        guard handler.upload != nil else {
+            bufferedRequest?.appendBody(bytes, plane: handler.plane)
+            return discard(bytes.count)
         }
         let piece = ByteBuffer(bytes: bytes.copy(0..<bytes.count))
-        guard door.takesUpload, pieces.isEmpty else { return pieces.append(piece) }
-        pass(piece, now: now)
+        guard handler.acceptsUpload, bufferedBody.isEmpty else { return bufferedBody.append(piece) }
+        forward(piece, now: now)
     }
 
     func bodyEnded(_ section: Span<UInt8>, now: Instant) {
-        if let request = pending.take() { return door.answer(request, now: now) }
-        guard door.upload != nil else { return }
+        if let request = bufferedRequest.take() { return handler.respond(request, now: now) }
+        guard handler.upload != nil else { return }
         guard let trailers = Trailers(section.copy(0..<section.count)) else {
-            return door.uploadRefused(.malformedBody(.forbiddenTrailer))
+            return handler.uploadRejected(.malformedBody(.forbiddenTrailer))
         }
-        bodyEnd = trailers
-        passEnd(now: now)
+        pendingTrailers = trailers
+        forwardEnd(now: now)
     }
 
-    private func pass(_ piece: ByteBuffer, now: Instant) {
-        door.uploadArrived(piece, now: now)
+    private func forward(_ piece: ByteBuffer, now: Instant) {
+        handler.uploadReceived(piece, now: now)
         guard let stream else { return }
-        session?.consumed(stream, bytes: piece.readableBytes)
+        session?.consume(stream, bytes: piece.readableBytes)
     }
 
-    private func passEnd(now: Instant) {
-        guard let trailers = bodyEnd, pieces.isEmpty, door.takesUpload else { return }
-        bodyEnd = nil
-        door.uploadEnded(trailers, now: now)
+    private func forwardEnd(now: Instant) {
+        guard let trailers = pendingTrailers, bufferedBody.isEmpty, handler.acceptsUpload else {
+            return
+        }
+        pendingTrailers = nil
+        handler.uploadEnded(trailers, now: now)
     }
 
     /// All that was written is on its way.
     func drained() {
-        passOnLent()
-        if door.isAnswering { door.proceed() }
+        moveRetainedEntries()
+        if handler.isResponding { handler.proceed() }
     }
 
-    private func passOnLent() {
-        for resident in lent { connection?.lend(resident) }
-        lent.removeAll(keepingCapacity: true)
+    private func moveRetainedEntries() {
+        for entry in retainedEntries { connection?.retain(entry) }
+        retainedEntries.removeAll(keepingCapacity: true)
     }
 
     /// Leaves the stream to itself if its request and the whole of the answer are with the session,
     /// and is free for another; false if it has to stay.
-    func leave() -> Bool {
+    func detach() -> Bool {
         guard let stream, stream.isEnding, stream.isRemoteEnded, !stream.isReset,
-            !door.isAnswering, lent.count <= 1
+            !handler.isResponding, retainedEntries.count <= 1
         else { return false }
         stream.owner = nil
-        stream.source = lent.first
-        lent.removeAll(keepingCapacity: true)
-        closed()
+        stream.source = retainedEntries.first
+        retainedEntries.removeAll(keepingCapacity: true)
+        streamClosed()
         return true
     }
 
     /// The stream is over; the exchange is free for another.
-    func closed() {
-        passOnLent()
-        door.gone()
+    func streamClosed() {
+        moveRetainedEntries()
+        handler.connectionClosed()
         stream = nil
         connection = nil
         session = nil
         head = nil
         trailers = nil
-        pieces.removeAll()
-        bodyEnd = nil
-        pending = nil
+        bufferedBody.removeAll()
+        pendingTrailers = nil
+        bufferedRequest = nil
     }
 
     func ticked(_ now: Instant) {
-        guard pending != nil else { return door.ticked(now) }
+        guard bufferedRequest != nil else { return handler.ticked(now) }
         guard now >= deadline else { return }
-        door.hall.counters.add(.timeoutsBody)
-        refuse(.slow("body", seconds: door.settings.bodyTimeout.seconds))
+        handler.context.counters.add(.timeoutsBody)
+        refuse(.requestTimeout("body", seconds: handler.settings.bodyTimeout.seconds))
     }
 
     /// The node gives the answer up: the client has not left it.
-    func isTakenBack() { door.isBrokenOff = true }
+    func responseAborted() { handler.isAborted = true }
 
     // MARK: What goes
 
@@ -207,16 +210,16 @@ final class HTTP2Exchange: Outlet {
         self.head = head
     }
 
-    func send(head: ByteBuffer, body resident: Resident) {
+    func send(head: ByteBuffer, body entry: MemoryEntry) {
         guard let stream, let session else { return }
-        lent.append(resident)
-        session.respond(stream, head: head.readableBytesUInt8Span, endsStream: false)
-        for index in resident.chunks.indices { session.write(stream, resident.chunks[index]) }
+        retainedEntries.append(entry)
+        session.sendResponse(stream, head: head.readableBytesUInt8Span, endsStream: false)
+        for index in entry.chunks.indices { session.write(stream, entry.chunks[index]) }
     }
 
     func send(interim: ByteBuffer) {
         guard let stream else { return }
-        session?.interim(stream, head: interim.readableBytesUInt8Span)
+        session?.sendInterimResponse(stream, head: interim.readableBytesUInt8Span)
     }
 
     @inline(__always)
@@ -224,7 +227,7 @@ final class HTTP2Exchange: Outlet {
         guard let stream, let session else { return }
         if let head {
             self.head = nil
-            session.respond(stream, head: head.readableBytesUInt8Span, endsStream: false)
+            session.sendResponse(stream, head: head.readableBytesUInt8Span, endsStream: false)
         }
         session.write(stream, body)
     }
@@ -236,11 +239,12 @@ final class HTTP2Exchange: Outlet {
         if !trailers.isEmpty { self.trailers = trailers }
     }
 
-    func answerEnded() {
+    func responseEnded() {
         guard let stream, let session else { return }
         if let head {
             self.head = nil
-            session.respond(stream, head: head.readableBytesUInt8Span, endsStream: trailers == nil)
+            session.sendResponse(
+                stream, head: head.readableBytesUInt8Span, endsStream: trailers == nil)
         }
         session.end(stream, trailers: trailers)
     }
@@ -248,28 +252,30 @@ final class HTTP2Exchange: Outlet {
     func flush() {
         if let head, let stream {
             self.head = nil
-            session?.respond(
+            session?.sendResponse(
                 stream, head: head.readableBytesUInt8Span, endsStream: false)
         }
         connection?.flush()
     }
 
-    func lend(_ resident: Resident) {
-        lent.append(resident)
+    func retain(_ entry: MemoryEntry) {
+        retainedEntries.append(entry)
     }
 
-    func bodyWanted() {}
+    func beginRequestBody() {}
 
-    func bodyGoesOn() {
+    func resumeRequestBody() {
         let now = SystemClock.now()
-        while door.takesUpload, let piece = pieces.popFirst() { pass(piece, now: now) }
-        passEnd(now: now)
+        while handler.acceptsUpload, let piece = bufferedBody.popFirst() {
+            forward(piece, now: now)
+        }
+        forwardEnd(now: now)
         connection?.flush()
     }
 
-    func goOn() {}
+    func resumeRequests() {}
 
-    func breakOff() {
+    func abort() {
         guard let stream else { return }
         session?.reset(stream, .internalError)
         connection?.flush()

@@ -69,7 +69,7 @@ import Store
 }
 
 /// What an answer says of the connection it comes on.
-enum ConnectionNote {
+enum ConnectionOption {
     /// Nothing: HTTP/1.1 that goes on.
     case none
     case close
@@ -107,7 +107,7 @@ extension HeadWriter {
     }
 
     @inline(__always)
-    mutating func append(_ note: ConnectionNote) {
+    mutating func append(_ note: ConnectionOption) {
         switch note {
         case .none: break
         case .close: append("Connection: close\r\n")

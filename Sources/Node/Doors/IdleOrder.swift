@@ -1,16 +1,16 @@
 package import Ground
 
 /// Which idle connections give up their places to new ones.
-package enum IdleOrder {
+package enum IdleConnectionOrder {
     package struct Item: Hashable, Sendable {
         /// Where the hall keeps the connection.
-        package var place: Int
+        package var index: Int
         package var since: Instant
         /// It is one of this machine, and may have a place that is kept for that.
         package var isReserved: Bool
 
-        package init(place: Int, since: Instant, isReserved: Bool = false) {
-            self.place = place
+        package init(index: Int, since: Instant, isReserved: Bool = false) {
+            self.index = index
             self.since = since
             self.isReserved = isReserved
         }

@@ -5,11 +5,11 @@ import Wire
 
 /// Reads the header by which a load balancer says whose connection it passes on (PROXY protocol),
 /// and steps aside.
-final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, ClientConnection {
+final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler, ClientConnection {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    private let hall: Hall
+    private let loopContext: EventLoopContext
     private let peer: Client
     var client: Client? { peer }
     private var context: ChannelHandlerContext?
@@ -17,30 +17,32 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
     private var deadline: Instant
     private var isOver = false
 
-    let side: Door.Side
-    var place = 0
+    let plane: RequestHandler.Plane
+    var index = 0
 
-    init(on hall: Hall, side: Door.Side, client: Client) {
-        self.hall = hall
-        self.side = side
+    init(on loopContext: EventLoopContext, side: RequestHandler.Plane, client: Client) {
+        self.loopContext = loopContext
+        self.plane = side
         peer = client
-        deadline = SystemClock.now() + hall.settings.headTimeout
+        deadline = SystemClock.now() + loopContext.settings.headTimeout
     }
 
     /// True if connections from `address` begin with the header.
-    static func isNeeded(from address: IPAddress?, _ side: Door.Side, _ hall: Hall) -> Bool {
-        let trusted = hall.settings.trustedProxies
+    static func isNeeded(
+        from address: IPAddress?, _ side: RequestHandler.Plane, _ loopContext: EventLoopContext
+    ) -> Bool {
+        let trusted = loopContext.settings.trustedProxies
         guard side == .data, !trusted.isEmpty, let address else { return false }
         return trusted.contains { $0.contains(address) }
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        hall.opened(self)
+        loopContext.connectionOpened(self)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        hall.closed(self)
+        loopContext.connectionClosed(self)
         self.context = nil
     }
 
@@ -53,55 +55,57 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
         case .needsMore: break
         case .source(let source, let end):
             isOver = true
-            peer.proxied = source?.address
-            if hall.hasAccessLog { peer.note() }
-            guard source == nil || movePlace() else {
-                hall.counters.add(.connectionsRefused)
-                return breakOff()
+            peer.proxiedAddress = source?.address
+            if loopContext.hasAccessLog { peer.recordRemoteAddress() }
+            guard source == nil || transferConnection() else {
+                loopContext.counters.add(.connectionsRefused)
+                return abort()
             }
             input.moveReaderIndex(forwardBy: end)
             if input.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(input)) }
             input = ByteBuffer()
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
         case .refused:
-            hall.counters.add(.requestsMalformed)
-            breakOff()
+            loopContext.counters.add(.requestsMalformed)
+            abort()
         }
     }
 
     /// The client that the proxy speaks for has its place; if it has its share of them, that of its
     /// own longest idle connection on this loop.
-    private func movePlace() -> Bool {
-        if hall.node.movePlace(of: peer) { return true }
-        let holder = hall.settings.holder(of: peer.address, on: side)
-        guard !peer.hasYielded, hall.makeRoom(side, for: holder, .shareIsTaken) else {
+    private func transferConnection() -> Bool {
+        if loopContext.node.transferConnection(of: peer) { return true }
+        let holder = loopContext.settings.limiterKey(of: peer.address, on: plane)
+        guard !peer.isPreempted,
+            loopContext.preemptIdleConnection(plane, for: holder, .clientLimitReached)
+        else {
             return false
         }
-        hall.node.leave(peer.holder, side)
-        peer.holder = holder
+        loopContext.node.releaseConnection(peer.limiterKey, plane)
+        peer.limiterKey = holder
         return true
     }
 
     func ticked(_ now: Instant) {
         guard !isOver, now >= deadline else { return }
-        hall.counters.add(.timeoutsHead)
-        breakOff()
+        loopContext.counters.add(.timeoutsHead)
+        abort()
     }
 
-    var idleSince: Instant? { isOver ? nil : deadline - hall.settings.headTimeout }
+    var idleSince: Instant? { isOver ? nil : deadline - loopContext.settings.headTimeout }
 
     /// What is behind it in the pipeline closes the connection.
     func drain() {}
 
-    func adopt(after old: NodeSettings) {
-        deadline.move(from: old.headTimeout, to: hall.settings.headTimeout)
+    func settingsChanged(from old: NodeSettings) {
+        deadline.shift(from: old.headTimeout, to: loopContext.settings.headTimeout)
     }
 
     func close() {
         context?.close(promise: nil)
     }
 
-    func breakOff() {
+    func abort() {
         isOver = true
         context?.channel.reset()
     }

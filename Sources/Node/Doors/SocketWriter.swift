@@ -11,20 +11,20 @@ package import NIOCore
 /// Confined to its event loop.
 package final class SocketWriter {
     /// What was not handed on yet.
-    var pieces: [ByteBuffer] = []
+    var buffers: [ByteBuffer] = []
     /// Nil before the channel is opened and as soon as it is closed: its number may be another
     /// connection's by then.
     private var socket: NIOBSDSocket.Handle?
     /// The channel has bytes that must go first.
-    private var isBehind = false
+    private var hasPipelineBacklog = false
     /// The socket has taken something past ``flush(_:)``, which has yet to say so.
-    private var hasSentPast = false
+    private var hasSentDirectly = false
 
     /// Buffers handed to the socket in one call.
     private static let piecesMax = 64
 
     package init() {
-        pieces.reserveCapacity(8)
+        buffers.reserveCapacity(8)
     }
 
     /// Writes to the socket of the channel, which must be the next to get what is written here.
@@ -37,22 +37,22 @@ package final class SocketWriter {
     /// The channel is closed, or about to be.
     package func close() {
         socket = nil
-        pieces.removeAll()
+        buffers.removeAll()
     }
 
     /// How many bytes the socket would take at once behind what was written here; 0 behind TLS,
     /// where nothing can go past the pipeline.
-    func room(_ context: ChannelHandlerContext) -> Int {
+    func writableBytes(_ context: ChannelHandlerContext) -> Int {
         guard let socket = readySocket(context) else { return 0 }
-        return pieces.reduce(Int(clinux_socket_room(socket))) { $0 - $1.readableBytes }
+        return buffers.reduce(Int(clinux_socket_room(socket))) { $0 - $1.readableBytes }
     }
 
     /// Lets `send` write to the socket, behind everything that was written here; what it gives, or
     /// 0 if the socket does not take as much.
-    func sendPast(_ context: ChannelHandlerContext, _ send: (CInt) -> Int) -> Int {
+    func sendDirectly(_ context: ChannelHandlerContext, _ send: (CInt) -> Int) -> Int {
         guard let socket = readySocket(context) else { return 0 }
-        hasSentPast = true
-        while !pieces.isEmpty {
+        hasSentDirectly = true
+        while !buffers.isEmpty {
             guard self.send(to: socket, moreFollows: true) else { return 0 }
         }
         return send(socket)
@@ -60,37 +60,37 @@ package final class SocketWriter {
 
     /// The socket if it has everything that went through the pipeline.
     private func readySocket(_ context: ChannelHandlerContext) -> NIOBSDSocket.Handle? {
-        if isBehind { isBehind = context.channel.queuedBytes > 0 }
-        return isBehind ? nil : socket
+        if hasPipelineBacklog { hasPipelineBacklog = context.channel.queuedBytes > 0 }
+        return hasPipelineBacklog ? nil : socket
     }
 
     @inline(__always)
     package func append(_ piece: ByteBuffer) {
-        pieces.append(piece)
+        buffers.append(piece)
     }
 
     /// Hands on everything; true if the socket has taken it, false if there was nothing, or if the
     /// channel tells later that it did, by becoming writable.
     package func flush(_ context: ChannelHandlerContext) -> Bool {
-        guard !pieces.isEmpty || hasSentPast else { return false }
-        hasSentPast = false
+        guard !buffers.isEmpty || hasSentDirectly else { return false }
+        hasSentDirectly = false
         if let socket = readySocket(context) {
-            while !pieces.isEmpty {
+            while !buffers.isEmpty {
                 guard send(to: socket, moreFollows: false) else { break }
             }
-            if pieces.isEmpty { return true }
-            isBehind = true
+            if buffers.isEmpty { return true }
+            hasPipelineBacklog = true
         }
         var count = 0
         // Taken out and put back, with its room: a write may fail, which closes this writer.
-        var rest = pieces
-        pieces = []
+        var rest = buffers
+        buffers = []
         for piece in rest {
             count += piece.readableBytes
             context.write(NIOAny(piece), promise: nil)
         }
         rest.removeAll(keepingCapacity: true)
-        if pieces.isEmpty { pieces = rest }
+        if buffers.isEmpty { buffers = rest }
         context.flush()
         // One byte alone does not pass the mark, which cannot be lower: the channel would never
         // become writable.
@@ -102,13 +102,13 @@ package final class SocketWriter {
     /// An error is left for the channel to find, which knows what to do then.
     private func send(to socket: NIOBSDSocket.Handle, moreFollows: Bool) -> Bool {
         let flags = MSG_NOSIGNAL | (moreFollows ? MSG_MORE : 0)
-        let count = min(pieces.count, Self.piecesMax)
+        let count = min(buffers.count, Self.piecesMax)
         var bytes = 0
         let taken = unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) {
             vector in
             for index in 0..<count {
                 // Stays where it is while `pieces` holds it.
-                let piece = unsafe pieces[index].withUnsafeReadableBytes { unsafe $0 }
+                let piece = unsafe buffers[index].withUnsafeReadableBytes { unsafe $0 }
                 bytes += piece.count
                 unsafe vector.initializeElement(
                     at: index,
@@ -125,21 +125,21 @@ package final class SocketWriter {
             }
         }
         guard taken < bytes else {
-            pieces.removeFirst(count)
+            buffers.removeFirst(count)
             return true
         }
-        drop(max(0, taken))
+        removeSent(max(0, taken))
         return false
     }
 
-    private func drop(_ bytes: Int) {
+    private func removeSent(_ bytes: Int) {
         var (left, whole) = (bytes, 0)
-        while left > 0, pieces[whole].readableBytes <= left {
-            left -= pieces[whole].readableBytes
+        while left > 0, buffers[whole].readableBytes <= left {
+            left -= buffers[whole].readableBytes
             whole += 1
         }
-        pieces.removeFirst(whole)
-        if left > 0 { pieces[0].moveReaderIndex(forwardBy: left) }
+        buffers.removeFirst(whole)
+        if left > 0 { buffers[0].moveReaderIndex(forwardBy: left) }
     }
 }
 

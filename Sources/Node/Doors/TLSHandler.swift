@@ -22,7 +22,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         case closed
     }
 
-    private let hall: Hall
+    private let loopContext: EventLoopContext
     private let peer: Client
     var client: Client? { peer }
     private let session: TLSSession
@@ -31,34 +31,37 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     private var deadline: Instant
     private var context: ChannelHandlerContext?
     /// Plaintext that waits for the next flush.
-    private var pending: [ByteBuffer] = []
+    private var pendingPlaintext: [ByteBuffer] = []
     private let writer = SocketWriter()
     private var isRegistered = false
 
-    let side: Door.Side
-    var place = 0
+    let plane: RequestHandler.Plane
+    var index = 0
 
-    init(_ tls: TLSServerContext, on hall: Hall, side: Door.Side, client: Client) {
-        self.hall = hall
-        self.side = side
+    init(
+        _ tls: TLSServerContext, on loopContext: EventLoopContext, side: RequestHandler.Plane,
+        client: Client
+    ) {
+        self.loopContext = loopContext
+        self.plane = side
         peer = client
-        session = TLSSession(tls, buffers: hall.tlsBuffers)
-        deadline = SystemClock.now() + hall.settings.handshakeTimeout
+        session = TLSSession(tls, buffers: loopContext.tlsBuffers)
+        deadline = SystemClock.now() + loopContext.settings.handshakeTimeout
     }
 
     // MARK: The channel
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        guard hall.handshakes < hall.settings.handshakesMax else {
-            hall.counters.add(.handshakesRefused)
+        guard loopContext.handshakes < loopContext.settings.handshakesMax else {
+            loopContext.counters.add(.handshakesRefused)
             phase = .closed
             return context.channel.reset()
         }
-        hall.handshakes += 1
+        loopContext.handshakes += 1
         isRegistered = true
         writer.open(context)
-        hall.opened(self)
+        loopContext.connectionOpened(self)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -68,9 +71,9 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         writer.close()
-        if phase == .handshaking { hall.counters.add(.handshakesFailed) }
+        if phase == .handshaking { loopContext.counters.add(.handshakesFailed) }
         phase = .closed
-        handshakeOver()
+        handshakeEnded()
         self.context = nil
     }
 
@@ -80,7 +83,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         while true {
             switch session.next() {
             case .needsMore: return sendOutput(context)
-            case .established(let parameters): established(parameters, context)
+            case .established(let parameters): handshakeCompleted(parameters, context)
             case .data(let plaintext): context.fireChannelRead(wrapInboundOut(plaintext))
             case .closed:
                 sendOutput(context)
@@ -97,7 +100,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         }
         switch phase {
         case .handshaking:
-            hall.counters.add(.handshakesFailed)
+            loopContext.counters.add(.handshakesFailed)
             phase = .closed
             context.close(promise: nil)
         // A request says itself where it ends, so that nothing is lost without close_notify, which
@@ -118,7 +121,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         precondition(promise == nil, "nobody behind TLS asks what became of a write")
-        pending.append(unwrapOutboundIn(data))
+        pendingPlaintext.append(unwrapOutboundIn(data))
     }
 
     func flush(context: ChannelHandlerContext) {
@@ -130,7 +133,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
         // After a break nothing may look like an orderly end.
-        if mode != .input, !peer.isBrokenOff {
+        if mode != .input, !peer.isAborted {
             encrypt(context)
             session.close()
             sendOutput(context)
@@ -139,9 +142,9 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     }
 
     private func encrypt(_ context: ChannelHandlerContext) {
-        guard !pending.isEmpty else { return }
-        session.write(pending, now: SystemClock.now())
-        pending.removeAll(keepingCapacity: true)
+        guard !pendingPlaintext.isEmpty else { return }
+        session.write(pendingPlaintext, now: SystemClock.now())
+        pendingPlaintext.removeAll(keepingCapacity: true)
         guard let output = session.takeOutput() else { return }
         writer.append(output)
     }
@@ -161,20 +164,21 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     // MARK: The handshake
 
-    private func established(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
+    private func handshakeCompleted(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
         phase = .open
-        handshakeOver()
+        handshakeEnded()
         peer.isSecure = true
-        hall.counters.add(parameters.isResumed ? .handshakesResumed : .handshakes)
+        loopContext.counters.add(parameters.isResumed ? .handshakesResumed : .handshakes)
         sendOutput(context)
         let pipeline = context.pipeline.syncOperations
         do {
             if parameters.applicationProtocol == .http2 {
                 try pipeline.addHandler(
-                    HTTP2Connection(on: hall, client: peer), position: .after(self))
+                    HTTP2Connection(on: loopContext, client: peer), position: .after(self))
             } else {
                 try pipeline.addHandler(
-                    HTTP1Connection(on: hall, side: side, client: peer), position: .after(self))
+                    HTTP1Connection(on: loopContext, plane: plane, client: peer),
+                    position: .after(self))
             }
         } catch {
             phase = .closed
@@ -184,12 +188,12 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     private func failed(_ failure: TLSFailure, _ context: ChannelHandlerContext) {
         if phase == .handshaking {
-            hall.counters.add(.handshakesFailed)
-            hall.node.logger.debug(
+            loopContext.counters.add(.handshakesFailed)
+            loopContext.node.logger.debug(
                 "TLS handshake failed",
                 metadata: [
                     "client": "\(peer.address.map { "\($0)" } ?? "-")",
-                    "why": "\(failure.sentence)",
+                    "why": "\(failure.message)",
                 ])
         }
         phase = .closed
@@ -197,31 +201,31 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context.close(promise: nil)
     }
 
-    private func handshakeOver() {
+    private func handshakeEnded() {
         guard isRegistered else { return }
         isRegistered = false
-        hall.handshakes -= 1
-        hall.closed(self)
+        loopContext.handshakes -= 1
+        loopContext.connectionClosed(self)
     }
 
     // MARK: The hall, while there is no other connection that it could deal with
 
     func ticked(_ now: Instant) {
         guard now >= deadline else { return }
-        hall.counters.add(.timeoutsHandshake)
+        loopContext.counters.add(.timeoutsHandshake)
         close()
     }
 
     var idleSince: Instant? {
-        phase == .handshaking ? deadline - hall.settings.handshakeTimeout : nil
+        phase == .handshaking ? deadline - loopContext.settings.handshakeTimeout : nil
     }
 
     func drain() {
         close()
     }
 
-    func adopt(after old: NodeSettings) {
-        deadline.move(from: old.handshakeTimeout, to: hall.settings.handshakeTimeout)
+    func settingsChanged(from old: NodeSettings) {
+        deadline.shift(from: old.handshakeTimeout, to: loopContext.settings.handshakeTimeout)
     }
 
     func close() {
@@ -230,10 +234,10 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context.close(promise: nil)
     }
 
-    func breakOff() {
+    func abort() {
         guard phase == .handshaking, let context else { return }
         phase = .closed
-        peer.isBrokenOff = true
+        peer.isAborted = true
         context.channel.reset()
     }
 }

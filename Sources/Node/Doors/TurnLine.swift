@@ -2,7 +2,7 @@ import NIOCore
 
 /// Those who wait for a turn of the loop: of each holder one after the other (round robin), so that
 /// whoever sends much at once keeps others waiting for one of its requests, not for all.
-package struct TurnLine<Holder: Hashable, Element> {
+package struct FairQueue<Holder: Hashable, Element> {
     private var lines: [Holder: CircularBuffer<Element>] = [:]
     /// Holders with somebody in `lines`, the next one first.
     private var order: CircularBuffer<Holder> = []

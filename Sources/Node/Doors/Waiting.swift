@@ -7,14 +7,14 @@ import Store
 import Wire
 
 /// An answer that memory could not give within the read that brought the request.
-final class Waiting: TurnTaker {
+final class PendingResponse: MissSchedulerWaiter {
     /// Empty while an entry is streamed, when all that the request says has been looked at.
-    let request: PendingRequest
+    let request: BufferedRequest
     /// What was asked; nil while an entry is streamed.
     let query: SiteRequest?
-    let facts: RequestFacts
+    let facts: RequestTraits
     /// What Cache-Status gives as the reason for going on.
-    var reason: CacheNote.Reason
+    var reason: CacheHandling.Reason
     /// What the answer is called on disk, variants apart; nil without a disk tier.
     var name: EntryName?
     /// The disk may have it, and was not asked.
@@ -24,21 +24,21 @@ final class Waiting: TurnTaker {
     /// Another request caused the fetch.
     var isCollapsed = false
     /// This one did.
-    var isFirst = false
+    var isInitiator = false
     /// The fetch that it waits for, and its name there; nil while the body comes from an entry.
-    var run: FillRun?
-    var reader: Fill.ReaderID?
-    var stage = Stage.head
+    var fetch: ActiveFetch?
+    var reader: Fetch.ReaderID?
+    var stage = Stage.awaitingHead
     /// While it waits for a turn of the loop: who asks, and whether its fetch is its own.
-    var inLine: (door: Door, alone: Bool)?
+    var queueEntry: (handler: RequestHandler, alone: Bool)?
 
     enum Stage {
         /// Nothing was sent.
-        case head
+        case awaitingHead
         /// The body goes to the client as it is received.
-        case transfer(Transfer)
+        case streaming(Transfer)
         /// The rest of the answer, taken from an entry.
-        case segments(Resident, [Segment])
+        case sendingEntry(MemoryEntry, [ResponseBodyPart])
     }
 
     /// How far a body that is being received has gone to this client.
@@ -50,7 +50,7 @@ final class Waiting: TurnTaker {
         var end: UInt64?
         let isChunked: Bool
         /// Written, and not yet on their way: the fetch still holds them.
-        var lentBytes = 0
+        var inFlightBytes = 0
 
         init(from: UInt64, end: UInt64?, isChunked: Bool) {
             self.from = from
@@ -60,8 +60,8 @@ final class Waiting: TurnTaker {
     }
 
     init(
-        _ request: PendingRequest, _ query: SiteRequest, facts: RequestFacts,
-        reason: CacheNote.Reason
+        _ request: BufferedRequest, _ query: SiteRequest, facts: RequestTraits,
+        reason: CacheHandling.Reason
     ) {
         self.request = request
         self.query = query
@@ -71,34 +71,36 @@ final class Waiting: TurnTaker {
 
     /// The rest of an answer from an entry.
     init() {
-        request = PendingRequest()
+        request = BufferedRequest()
         query = nil
         facts = []
         reason = .uriMiss
     }
 
-    func turnCame(now: Instant) {
-        guard let (door, alone) = inLine.take(), door.waiting === self else { return }
-        door.begin(self, alone: alone)
-        if door.takesUpload { door.outlet?.bodyGoesOn() }
-        door.outlet?.flush()
+    func turnGranted(now: Instant) {
+        guard let (handler, alone) = queueEntry.take(), handler.pendingResponse === self else {
+            return
+        }
+        handler.beginFetch(self, alone: alone)
+        if handler.acceptsUpload { handler.writer?.resumeRequestBody() }
+        handler.writer?.flush()
     }
 
     /// Nothing of the answer was sent.
     var isAtHead: Bool {
-        if case .head = stage { true } else { false }
+        if case .awaitingHead = stage { true } else { false }
     }
 
     /// It asks for an image by its URL.
     var isForImage: Bool { query?.isImage == true }
 
     /// It waits for what another request has caused.
-    func join() {
+    func markCollapsed() {
         isCollapsed = true
-        isFirst = false
+        isInitiator = false
     }
 
-    func note(status: UInt16, isStored: Bool, isFromPeer: Bool) -> CacheNote {
+    func forwardedHandling(status: UInt16, isStored: Bool, isFromPeer: Bool) -> CacheHandling {
         .forwarded(
             reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
             isFromPeer: isFromPeer)
@@ -106,14 +108,14 @@ final class Waiting: TurnTaker {
 }
 
 /// A piece of an answer's content: text of ours, or a part of the entry's body.
-enum Segment {
+enum ResponseBodyPart {
     case text(ByteBuffer)
     case body(from: UInt64, count: UInt64)
 }
 
 /// A request that outlives the buffer it was read from: a copy of its head, and where its lines
 /// are.
-struct PendingRequest {
+struct BufferedRequest {
     /// What was kept of its body.
     var body: [UInt8] = []
     let head: [UInt8]
@@ -128,7 +130,7 @@ struct PendingRequest {
     }
 
     /// Keeps a piece of the body, as far as anybody looks at it.
-    mutating func keep(_ piece: Span<UInt8>, on side: Door.Side) {
+    mutating func appendBody(_ piece: Span<UInt8>, plane side: RequestHandler.Plane) {
         guard side == .admin, body.count <= AdminOperation.bodyBytesMax else { return }
         body += piece.copy(0..<piece.count)
     }

@@ -6,15 +6,15 @@ import Synchronization
 /// Whether this node is proven current, for whoever decides what may be served, on any thread.
 ///
 /// What it says is a comparison with the clock: to be asked at each decision, and never kept.
-final class FenceGate: Sendable {
+final class FenceStatus: Sendable {
     /// For how long after the origin has validated it an entry is used while the fence is closed.
-    let fence: Interval
+    let interval: Interval
     private let currentUntil: Atomic<Int64>
     private let closedAt: Atomic<Int64>
 
     /// Closed since `now`; nil for `fence` keeps it open for ever.
     init(_ fence: Interval?, now: Instant) {
-        self.fence = fence ?? .zero
+        self.interval = fence ?? .zero
         let until = fence == nil ? Instant.distantFuture : .zero
         currentUntil = Atomic(until.nanoseconds)
         closedAt = Atomic((fence == nil ? .distantFuture : now).nanoseconds)
@@ -41,30 +41,30 @@ final class FenceGate: Sendable {
     }
 
     /// For how long it has been closed; nil if it is open.
-    func closedFor(at now: Instant) -> Interval? {
+    func closedDuration(at now: Instant) -> Interval? {
         isOpen(at: now) ? nil : max(.zero, now - window.closedAt)
     }
 
     /// The facts as they count at `now`.
-    func facts(_ facts: EntryFacts, now: Instant) -> EntryFacts {
-        isOpen(at: now) ? facts : facts.fenced(by: window, fence, now: now)
+    func effectiveFacts(_ facts: EntryMetadata, now: Instant) -> EntryMetadata {
+        isOpen(at: now) ? facts : facts.fenced(by: window, interval, now: now)
     }
 
     /// What the origin validated then may not be given at `now`.
-    func excludes(_ validatedAt: Instant, now: Instant) -> Bool {
+    func isExcluded(_ validatedAt: Instant, now: Instant) -> Bool {
         guard !isOpen(at: now) else { return false }
-        let use = FencedUse.decide(
-            now: now, window: window, validatedAt: validatedAt, fence: fence, staleIfError: nil)
+        let use = FenceDecision.decide(
+            now: now, window: window, validatedAt: validatedAt, fence: interval, staleIfError: nil)
         if case .revalidate = use { return true }
         return false
     }
 
     /// ``Serving/judge(_:for:now:)``, with the facts as they count.
     @inline(__always)
-    func judge(_ facts: EntryFacts, for request: RequestFacts, now: Instant) -> Verdict {
+    func evaluate(_ facts: EntryMetadata, for request: RequestTraits, now: Instant) -> HitDecision {
         guard isOpen(at: now) else {
-            return Serving.judge(self.facts(facts, now: now), for: request, now: now)
+            return Serving.decideHit(self.effectiveFacts(facts, now: now), for: request, now: now)
         }
-        return Serving.judge(facts, for: request, now: now)
+        return Serving.decideHit(facts, for: request, now: now)
     }
 }

@@ -4,18 +4,18 @@ import Logging
 import Synchronization
 
 /// When the log is told that the fence is closed, and that it is open again.
-package struct FenceReport: Sendable {
-    package enum Line: Hashable, Sendable {
+package struct FenceLogLimiter: Sendable {
+    package enum Event: Hashable, Sendable {
         case closed(for: Interval)
         case opened(after: Interval)
     }
 
     /// It is closed for a moment after every start.
-    package static let patience = Interval.seconds(5)
+    package static let initialDelay = Interval.seconds(5)
     /// Between two lines on one that stays closed.
-    package static let pause = Interval.seconds(60)
+    package static let repeatInterval = Interval.seconds(60)
 
-    private var toldAt: Instant?
+    private var lastLoggedAt: Instant?
     private var closedFor = Interval.zero
 
     package init() {}
@@ -23,16 +23,18 @@ package struct FenceReport: Sendable {
     /// What is to be said now, to be asked now and then.
     ///
     /// `closedFor` is nil if the fence is open.
-    package mutating func review(closedFor: Interval?, now: Instant) -> Line? {
+    package mutating func nextEvent(closedFor: Interval?, now: Instant) -> Event? {
         guard let closedFor else {
-            defer { toldAt = nil }
-            return toldAt.map { _ in .opened(after: self.closedFor) }
+            defer { lastLoggedAt = nil }
+            return lastLoggedAt.map { _ in .opened(after: self.closedFor) }
         }
         self.closedFor = closedFor
-        guard closedFor >= Self.patience, toldAt.map({ now >= $0 + Self.pause }) ?? true else {
+        guard closedFor >= Self.initialDelay,
+            lastLoggedAt.map({ now >= $0 + Self.repeatInterval }) ?? true
+        else {
             return nil
         }
-        toldAt = now
+        lastLoggedAt = now
         return .closed(for: closedFor)
     }
 }
@@ -40,17 +42,17 @@ package struct FenceReport: Sendable {
 extension NodeCore {
     /// Says that this node is fenced, whom it misses, and what can be done; to be called by one
     /// loop now and then.
-    func reportFence(now: Instant) {
+    func logFenceState(now: Instant) {
         guard hub != nil else { return }
         let line = fenceReport.withLock {
-            $0.review(closedFor: fence.closedFor(at: now), now: now)
+            $0.nextEvent(closedFor: fence.closedDuration(at: now), now: now)
         }
         // Whoever has found no cluster says so elsewhere.
-        guard let line, desk.isCounting else { return }
+        guard let line, purges.hasVoters else { return }
         switch line {
         case .closed(let time):
-            let counted = desk.table(at: now).filter(\.isCounted)
-            let silent = counted.filter { $0.contactAge.map { $0 >= fence.fence } ?? true }
+            let counted = purges.voterTable(at: now).filter(\.isVoter)
+            let silent = counted.filter { $0.contactAge.map { $0 >= fence.interval } ?? true }
             logger.warning(
                 "fenced: this node cannot prove that it knows every purge",
                 metadata: [

@@ -1,9 +1,9 @@
 import HTTPRules
 import Logging
 
-extension Hall {
+extension EventLoopContext {
     /// An answer has more tags than are kept: a purge by those will not find it.
-    func noteCut(_ count: Int, of key: [UInt8], for cause: RequestCause) {
+    func logTruncatedTags(_ count: Int, of key: [UInt8], for cause: RequestCorrelation) {
         node.logger.warning(
             "tags left out: too many or too long",
             metadata: cause.metadata([
@@ -15,9 +15,9 @@ extension Hall {
     ///
     /// It is what holds on this loop, whatever held when the request came: what is tagged once all
     /// loops have taken over other rules is tagged by those.
-    func originals(by plan: SitePlan) -> SiteOriginals? {
-        let plans = settings.sitePlans
-        guard plan.images == nil else { return nil }
+    func siteOriginals(by plan: SitePolicy) -> SiteOriginals? {
+        let plans = settings.sitePolicies
+        guard plan.imageRules == nil else { return nil }
         if plan.number < plans.count, plans[plan.number] === plan { return plan.originals }
         let present = plans.first { $0.isSuccessor(of: plan) }
         return (present ?? plan).originals

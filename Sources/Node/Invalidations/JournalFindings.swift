@@ -6,15 +6,15 @@ import Synchronization
 import Tiers
 
 /// What the files of a journal hold.
-struct JournalFindings: Sendable {
+struct JournalContents: Sendable {
     /// Under which id the node took part in majorities.
-    var member: NodeID
-    var kept = KeptLog()
+    var memberID: NodeID
+    var log = PersistedLog()
     /// Nil if nothing of it is to be used.
-    var recovered: JournalRecovery.Found?
+    var recovered: JournalRecovery.Summary?
     /// Something may be missing that this member has promised to have, or that was invalidated.
     var isLost = false
-    var why = ""
+    var lossReason = ""
     /// What was invalidated.
     private(set) var marks: RecoveredMarks
 
@@ -23,72 +23,75 @@ struct JournalFindings: Sendable {
     /// `key` hashes marks if the journal has none; of what was invalidated that is kept which
     /// `wanted` gives.
     init(
-        _ files: JournalFiles, own: NodeID, epoch: UInt64, key: MarkKey,
-        wanted: ([Mark]) -> [Mark]
+        _ files: JournalFiles, own: NodeID, epoch: UInt64, key: MarkHashKey,
+        wanted: ([InvalidationMark]) -> [InvalidationMark]
     ) {
-        member = own
+        memberID = own
         marks = RecoveredMarks(table: MarkTable(key: key))
         do {
-            let bytes = try files.member(count: JournalMember.bytesCount)
+            let bytes = try files.readMember(count: JournalIdentity.bytesCount)
             let known =
                 try bytes.map { bytes throws(JournalDamage.Reason) in
-                    try JournalMember(bytes.span)
-                } ?? JournalMember(node: own, begun: 0)
-            member = known.node
+                    try JournalIdentity(bytes.span)
+                } ?? JournalIdentity(node: own, begun: 0)
+            memberID = known.node
             let found = try read(files, key: key, wanted)
             recovered = found
-            marks.reached = found.reached
-            if found.isOfOldFormat { marks.doubt = "an earlier version has kept what was" }
+            marks.lastVersion = found.latestVersion
+            if found.isOldFormat { marks.incompleteReason = "an earlier version has kept what was" }
             if let damage = found.damage.first {
-                lose("journal-\(damage.file): \(damage)")
+                markLost("journal-\(damage.file): \(damage)")
             } else if let loss = known.loss(of: found.epoch, at: epoch) {
-                lose("\(loss)")
+                markLost("\(loss)")
             }
         } catch let reason as JournalDamage.Reason {
-            lose("member: \(reason)")
+            markLost("member: \(reason)")
         } catch {
-            lose("\(error)")
+            markLost("\(error)")
         }
     }
 
     private mutating func read(
-        _ files: JournalFiles, key: MarkKey, _ wanted: ([Mark]) -> [Mark]
-    ) throws(DiskFile.Failure) -> JournalRecovery.Found {
-        var recovery = JournalRecovery(node: member, files: try files.numbers())
+        _ files: JournalFiles, key: MarkHashKey,
+        _ wanted: ([InvalidationMark]) -> [InvalidationMark]
+    ) throws(DiskFile.Failure) -> JournalRecovery.Summary {
+        var recovery = JournalRecovery(node: memberID, files: try files.numbers())
         var isFirst = true
-        while let number = recovery.wanted {
+        while let number = recovery.nextFile {
             do throws(DiskFile.Failure) {
                 let bytes = try files.read(number)
                 recovery.read(bytes.span)
             } catch {
-                recovery.failedToRead()
+                recovery.readFailed()
             }
             // The file that went on comes first, and has the key of all marks.
             if isFirst, let pieces = recovery.marks {
                 isFirst = false
-                if let table = MarkTable(pieces: pieces, key: key) {
+                if let table = MarkTable(encodedChunks: pieces, key: key) {
                     marks.table = table
                 } else {
-                    marks.doubt = "marks in journal-\(number) make no sense"
+                    marks.incompleteReason = "marks in journal-\(number) make no sense"
                 }
             }
-            let found = recovery.takePurges().flatMap { purge, stamp in
-                purge.targets.map { Mark($0, isSoft: purge.mode == .soft, stamp: stamp) }
+            let found = recovery.takePurges().flatMap { purge, version in
+                purge.targets.map {
+                    InvalidationMark($0, isSoft: purge.mode == .soft, version: version)
+                }
             }
             for mark in wanted(found) { marks.table.apply(mark) }
-            kept.records += recovery.takeRecords()
+            log.records += recovery.takeRecords()
         }
         let found = recovery.finish()
-        kept.floors = found.floors
-        kept.retired = found.retired
+        log.floors = found.floors
+        log.retired = found.retired
         return found
     }
 
-    private mutating func lose(_ why: String) {
-        self.why = why
+    private mutating func markLost(_ why: String) {
+        self.lossReason = why
         isLost = true
-        marks.doubt = why
-        kept = KeptLog()
+        marks.incompleteReason = why
+        log = PersistedLog()
         recovered = nil
     }
 }
@@ -96,18 +99,18 @@ struct JournalFindings: Sendable {
 /// Reads the journal when the disk tier takes up its directory, and has what was found until the
 /// node takes up its log.
 final class JournalReader: Sendable {
-    private let state = Mutex<(findings: JournalFindings?, isOver: Bool)>((nil, false))
-    private let key: MarkKey
+    private let state = Mutex<(findings: JournalContents?, isOver: Bool)>((nil, false))
+    private let key: MarkHashKey
 
     /// `key` hashes the marks of a directory that has none.
-    init(key: MarkKey) { self.key = key }
+    init(key: MarkHashKey) { self.key = key }
 
     func read(
         _ volume: any DiskVolume, _ identity: NodeIdentity,
-        _ wanted: ([Mark]) -> [Mark]
+        _ wanted: ([InvalidationMark]) -> [InvalidationMark]
     ) -> RecoveredMarks {
-        let found = JournalFindings(
-            JournalFiles(volume, room: .none), own: identity.nodeID, epoch: identity.bootEpoch,
+        let found = JournalContents(
+            JournalFiles(volume, space: .none), own: identity.nodeID, epoch: identity.bootEpoch,
             key: key,
             wanted: wanted)
         // What is found in a later directory is another member's but for its marks.
@@ -116,7 +119,7 @@ final class JournalReader: Sendable {
     }
 
     /// What was found last; nothing is kept from then on.
-    func take() -> JournalFindings? {
+    func take() -> JournalContents? {
         state.withLock { state in
             defer { state = (nil, true) }
             return state.findings

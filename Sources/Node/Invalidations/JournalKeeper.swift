@@ -10,32 +10,32 @@ import Tiers
 /// files.
 ///
 /// Without a disk nothing is kept, which is as much as the cache itself keeps then.
-final class JournalKeeper: Sendable {
-    private let disk: DiskTier?
+final class JournalStore: Sendable {
+    private let disk: DiskStore?
     private let logger: Logger
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state: Mutex<State>
     private let knownEpoch: Atomic<UInt64>
-    private let failures = Atomic<Int>(0)
+    private let failureCounter = Atomic<Int>(0)
 
     private struct State: ~Copyable {
         /// Nil without a directory.
         var journal: Journal?
         var files: JournalFiles?
-        var dice: Dice
+        var dice: SplitMix64
         var hasFailed = false
         /// That of the directory in which the files are; 0 for none.
         var epoch: UInt64
         /// The next start can tell that there should be a journal of this one.
-        var isBegun = false
+        var isIdentityWritten = false
         /// The files are those of the member that the next start is: nothing of what this one
         /// remembers is for it.
-        var isOthers = false
+        var belongsToNextMember = false
     }
 
     /// A keeper of what a start has found; `files` are handed over to it.
     init(
-        _ journal: Journal?, _ files: sending JournalFiles?, epoch: UInt64, disk: DiskTier?,
+        _ journal: Journal?, _ files: sending JournalFiles?, epoch: UInt64, disk: DiskStore?,
         logger: Logger
     ) {
         self.disk = disk
@@ -43,25 +43,26 @@ final class JournalKeeper: Sendable {
         var random = SystemRandomNumberGenerator()
         state = Mutex(
             State(
-                journal: journal, files: files, dice: Dice(seed: random.next()), epoch: epoch))
+                journal: journal, files: files, dice: SplitMix64(seed: random.next()), epoch: epoch)
+        )
         knownEpoch = Atomic(epoch)
         thread.start()
     }
 
     /// Looks whether the disk tier has another directory by now; to be called now and then.
-    func followDisk() {
+    func checkDiskDirectory() {
         guard let epoch = disk?.view?.identity.bootEpoch,
             knownEpoch.exchange(epoch, ordering: .relaxed) != epoch
         else { return }
         // What fails is tried again the next time.
         thread.submit { [self] _ in
-            if put([]) == .synced { return }
+            if writeNow([]) == .synced { return }
             knownEpoch.store(0, ordering: .relaxed)
         }
     }
 
     /// How often something could not be written.
-    var failureCount: Int { failures.load(ordering: .relaxed) }
+    var failureCount: Int { failureCounter.load(ordering: .relaxed) }
 
     /// What the journal has promised is not in it: the next start finds it lost.
     func abandon() {
@@ -69,8 +70,8 @@ final class JournalKeeper: Sendable {
             state.withLock { state in
                 guard let journal = state.journal, let files = state.files else { return }
                 do throws(DiskFile.Failure) {
-                    try files.setMember(JournalMember.abandoned(journal.node).bytes)
-                    state.isBegun = true
+                    try files.writeMember(JournalIdentity.abandoned(journal.node).bytes)
+                    state.isIdentityWritten = true
                 } catch {
                     logger.error(
                         "the record of invalidations cannot be given up",
@@ -85,20 +86,20 @@ final class JournalKeeper: Sendable {
     /// Does what was begun, and ends.
     func close() async {
         try? await thread.shutdownGracefully()
-        disk?.marks.failedToKeep()
+        disk?.marks.journalFailed()
     }
 
     /// Writes and syncs a batch; `done` is told what has become of it on the keeper's thread, but
     /// never when this was closed.
-    func write(_ writes: [LogWrite], done: @escaping @Sendable (ExchangeEvent) -> Void) {
-        thread.submit { [self] work in if work == .active { done(put(writes)) } }
+    func write(_ writes: [LogWrite], done: @escaping @Sendable (ReplicationEvent) -> Void) {
+        thread.submit { [self] work in if work == .active { done(writeNow(writes)) } }
     }
 
     /// The same, at once.
-    func put(_ writes: [LogWrite]) -> ExchangeEvent {
-        let outcome = state.withLock { state -> ExchangeEvent in
+    func writeNow(_ writes: [LogWrite]) -> ReplicationEvent {
+        let outcome = state.withLock { state -> ReplicationEvent in
             do throws(DiskFile.Failure) {
-                return try attempt(writes, &state)
+                return try writeOrThrow(writes, &state)
             } catch {
                 // It is tried again every second; one line is enough until it is well.
                 if !state.hasFailed {
@@ -110,14 +111,14 @@ final class JournalKeeper: Sendable {
                 return .writeFailed
             }
         }
-        if outcome == .writeFailed { disk?.marks.failedToKeep() }
-        if outcome != .synced { failures.add(1, ordering: .relaxed) }
+        if outcome == .writeFailed { disk?.marks.journalFailed() }
+        if outcome != .synced { failureCounter.add(1, ordering: .relaxed) }
         return outcome
     }
 
-    private func attempt(
+    private func writeOrThrow(
         _ writes: [LogWrite], _ state: inout State
-    ) throws(DiskFile.Failure) -> ExchangeEvent {
+    ) throws(DiskFile.Failure) -> ReplicationEvent {
         guard let disk else { return .synced }
         if let view = disk.view, let volume = disk.volume,
             view.identity.bootEpoch != state.epoch
@@ -126,26 +127,26 @@ final class JournalKeeper: Sendable {
         }
         guard state.journal != nil, let files = state.files else { return .synced }
         let marks = disk.marks
-        let writes = state.isOthers ? writes.filter { !$0.isMemory } : writes
+        let writes = state.belongsToNextMember ? writes.filter { !$0.isMemory } : writes
         let effects = state.journal?.write(
-            writes, marks: { marks.pieces(after: $0, upTo: $1) }, using: &state.dice)
-        guard let effects else { return .full(state.journal?.surplus ?? []) }
+            writes, marks: { marks.encodedChunks(after: $0, upTo: $1) }, using: &state.dice)
+        guard let effects else { return .diskFull(state.journal?.surplusPositions ?? []) }
         do throws(DiskFile.Failure) {
             for effect in effects {
-                try Self.run(effect, files)
-                if case .sync = effect { disk.figures.add(.journalSyncs) }
+                try Self.perform(effect, files)
+                if case .sync = effect { disk.counters.add(.journalSyncs) }
             }
-            if !state.isBegun, let journal = state.journal {
-                let member = JournalMember(node: journal.node, begun: state.epoch)
-                try files.setMember(member.bytes)
-                state.isBegun = true
+            if !state.isIdentityWritten, let journal = state.journal {
+                let member = JournalIdentity(node: journal.node, begun: state.epoch)
+                try files.writeMember(member.bytes)
+                state.isIdentityWritten = true
             }
         } catch {
             state.journal?.failed()
             throw error
         }
         state.journal?.synced()
-        marks.keeps(upTo: state.journal?.reached ?? .zero)
+        marks.journaled(upTo: state.journal?.latestVersion ?? .zero)
         if state.hasFailed {
             state.hasFailed = false
             logger.notice("invalidations are written to disk again")
@@ -156,24 +157,24 @@ final class JournalKeeper: Sendable {
     /// A directory has come in the place of the former: what this process has promised is not in
     /// it, so that the next start is another member.
     private func begin(
-        in volume: any DiskVolume, of disk: DiskTier, epoch: UInt64, _ state: inout State
+        in volume: any DiskVolume, of disk: DiskStore, epoch: UInt64, _ state: inout State
     ) throws(DiskFile.Failure) {
         let settings = disk.settings
         let member = NodeID(named: settings.nodeName, in: volume.path, using: &state.dice)
-        let files = JournalFiles(volume, room: settings.journal)
+        let files = JournalFiles(volume, space: settings.journalSpace)
         // Until the journal is begun, what was lost stays lost.
-        try files.setMember(JournalMember(node: member, begun: epoch).bytes)
+        try files.writeMember(JournalIdentity(node: member, begun: epoch).bytes)
         for number in try files.numbers() { files.delete(number) }
         state.journal = Journal(
-            node: member, epoch: epoch, settings: .init(settings.journal),
-            released: disk.marks.stamp)
+            node: member, epoch: epoch, settings: .init(settings.journalSpace),
+            released: disk.marks.version)
         state.files = files
         state.epoch = epoch
-        state.isBegun = true
-        state.isOthers = true
+        state.isIdentityWritten = true
+        state.belongsToNextMember = true
     }
 
-    private static func run(
+    private static func perform(
         _ effect: JournalEffect, _ files: JournalFiles
     ) throws(DiskFile.Failure) {
         switch effect {
@@ -181,19 +182,19 @@ final class JournalKeeper: Sendable {
         case .append(let number, let bytes): try files.append(bytes, to: number)
         case .sync(let number): try files.sync(number)
         case .delete(let number): files.delete(number)
-        case .syncNames: try files.syncNames()
+        case .syncDirectory: try files.syncNames()
         }
     }
 }
 
 extension Journal.Settings {
-    init(_ room: JournalRoom) {
+    init(_ room: JournalSpace) {
         self.init(fileBytesMax: room.fileBytes, bytesMax: room.bytesMax)
     }
 }
 
 extension LogWrite {
     fileprivate var isMemory: Bool {
-        if case .note(.memory) = self { true } else { false }
+        if case .metadata(.consensusState) = self { true } else { false }
     }
 }

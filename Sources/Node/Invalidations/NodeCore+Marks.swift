@@ -9,32 +9,32 @@ extension NodeCore {
     /// Invalidates what a purge covers, in memory, on disk and among the fetches under way.
     ///
     /// Of nil nothing; `count` is what the log counts with it, as the stamps of requests do.
-    func mark(_ purge: Purge?, _ count: UInt64) {
+    func applyPurge(_ purge: Purge?, _ count: UInt64) {
         let now = SystemClock.now()
-        let stamp = marks.apply(purge?.targets ?? [], isSoft: purge?.mode == .soft, now: now)
-        if marks.isCrowded { disk?.reviewMarks(now: SystemClock.now) }
-        assert(stamp.count == count, "the log counts \(count), and marks \(stamp.count)")
+        let version = marks.apply(purge?.targets ?? [], isSoft: purge?.mode == .soft, now: now)
+        if marks.needsPruning { disk?.pruneUnmatchedMarks(now: SystemClock.now) }
+        assert(version.count == count, "the log counts \(count), and marks \(version.count)")
         for case .url(let name) in purge?.targets ?? [] {
-            for key in URLName.keys(of: name) { store.settle(key) }
+            for key in URLName.keys(of: name) { store.applyMarksForKey(key) }
         }
     }
 
     /// Nobody can say any more what was invalidated: everything is held against its origin before
     /// it is used, also where stale answers may be.
-    func markAllUnknown(_ count: UInt64) {
-        let stamp = marks.apply([.everything], isSoft: true, now: nil)
-        assert(stamp.count == count, "the log counts \(count), and marks \(stamp.count)")
+    func invalidateEverything(_ count: UInt64) {
+        let version = marks.apply([.everything], isSoft: true, now: nil)
+        assert(version.count == count, "the log counts \(count), and marks \(version.count)")
     }
 
     /// Lets go of marks that nothing needs any more, where no disk does that; to be called several
     /// times a second by one loop.
-    func dropMarks() {
+    func reclaimMarks() {
         guard disk == nil else { return }
-        marks.ticked(leastElsewhere: { .last }, heldElsewhere: { _ in [] })
-        let folded = marks.takeFolded()
+        marks.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
+        let folded = marks.takeFoldedCount()
         guard folded > 0 else { return }
-        let note = DiskNote.folded(marks: folded)
-        logger.warning("\(note.text)", metadata: ["marks": "\(folded)"])
+        let note = DiskEvent.marksFolded(marks: folded)
+        logger.warning("\(note.message)", metadata: ["marks": "\(folded)"])
     }
 
     /// The resource that has this key was changed by a request that went through this node: what is
@@ -46,20 +46,21 @@ extension NodeCore {
     func invalidate(_ key: [UInt8]) {
         let name = Array(URLName.name(ofKey: key))
         let host = Self.host(of: name)
-        let verdict = invalidationPace.withLock { $0.take(host, now: SystemClock.now()) }
-        if verdict == .alone {
+        let verdict = invalidationPace.withLock { $0.admit(host, now: SystemClock.now()) }
+        if verdict == .individual {
             let issuance = issue(Purge(.hard, [.url(name)]))
             if let issuance, issuance != .busy { return }
-            invalidationPace.withLock { $0.owes(host) }
-            warnOfUntold()
+            invalidationPace.withLock { $0.requireHostPurge(host) }
+            logUnpropagatedPurge()
         }
-        _ = desk.changedLocally(Purge(.hard, [.url(name)]))
+        _ = purges.invalidateLocally(Purge(.hard, [.url(name)]))
     }
 
     /// Something of the host of `key` was changed, and the other nodes may not know.
-    func mayBeOldElsewhere(_ key: [UInt8]) -> Bool {
+    func mayBeStaleElsewhere(_ key: [UInt8]) -> Bool {
         invalidationPace.withLock { pace in
-            pace.hasMerged && pace.isOwed(Self.host(of: Array(URLName.name(ofKey: key))))
+            pace.hasCoalescedHosts
+                && pace.isHostPurgePending(Self.host(of: Array(URLName.name(ofKey: key))))
         }
     }
 
@@ -71,20 +72,22 @@ extension NodeCore {
     /// at `now`.
     func purgeMergedHosts(dueAt now: Instant = SystemClock.now()) {
         let due = invalidationPace.withLock { pace in
-            pace.hasMerged ? pace.due(now: now) : []
+            pace.hasCoalescedHosts ? pace.takeDueHosts(now: now) : []
         }
         for host in due {
             let issuance = issue(Purge(.soft, [.prefix(host: host, path: [])]))
             // What is busy now is tried again; only a node that stops cannot.
-            if issuance == .busy { invalidationPace.withLock { $0.owes(host) } }
-            if issuance == nil || (issuance == .busy && now == .distantFuture) { warnOfUntold() }
+            if issuance == .busy { invalidationPace.withLock { $0.requireHostPurge(host) } }
+            if issuance == nil || (issuance == .busy && now == .distantFuture) {
+                logUnpropagatedPurge()
+            }
         }
     }
 
     /// Nil if a name is too long for the log.
-    private func issue(_ purge: Purge) -> Issuance? { try? desk.issue(purge, id: nil) }
+    private func issue(_ purge: Purge) -> IssueOutcome? { try? purges.issue(purge, id: nil) }
 
-    private func warnOfUntold() {
+    private func logUnpropagatedPurge() {
         logger.warning("what was changed is not used here, and by other nodes until they are told")
     }
 }

@@ -6,18 +6,18 @@ extension NodeService {
     /// Takes up the invalidation log; gives the id under which the node is a member.
     ///
     /// The disk tier has started, or there is none.
-    func openDesk(of node: NodeCore, on timeKeeper: any EventLoop) -> NodeID {
+    func startPurgeCoordinator(of node: NodeCore, on timeKeeper: any EventLoop) -> NodeID {
         let isAlone = configuration.cluster.secrets == nil
-        var settings = InvalidationExchange.Settings()
-        settings.fence.fence = configuration.cluster.fence
-        settings.fence.forgetAfter = configuration.cluster.forgetAfter
-        settings.fence.isAlone = isAlone
-        let found = InvalidationStart(
+        var settings = InvalidationReplication.Settings()
+        settings.fence.duration = configuration.cluster.fence
+        settings.fence.removeAfter = configuration.cluster.forgetAfter
+        settings.fence.isSingleNode = isAlone
+        let found = InvalidationStartState(
             of: node, settings, isAlone: isAlone, name: configuration.cluster.nodeName)
-        let desk = InvalidationDesk(of: node, found.start, journal: found.journal, on: timeKeeper)
-        node.desk = desk
-        desk.start()
-        if isAlone { desk.handle(.mayForm(.unanimous)) }
-        return found.member
+        let purges = PurgeCoordinator(of: node, found.start, journal: found.journal, on: timeKeeper)
+        node.purges = purges
+        purges.start()
+        if isAlone { purges.handle(.formationRuleChanged(.unanimous)) }
+        return found.memberID
     }
 }

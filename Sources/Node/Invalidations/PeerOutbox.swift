@@ -30,7 +30,7 @@ final class PeerOutbox: Sendable {
     func write() {
         while messages.withLock({ !$0.isEmpty }) {
             let isDone: Void? = isWriting.withLockIfAvailable { _ in
-                for message in take() { write(message) }
+                for message in drain() { write(message) }
             }
             // Whoever writes looks again when it has done.
             if isDone == nil { return }
@@ -40,19 +40,19 @@ final class PeerOutbox: Sendable {
     /// The same, and returns only when it has been.
     func finish() {
         isWriting.withLock { _ in
-            for message in take() { write(message) }
+            for message in drain() { write(message) }
         }
         write()
     }
 
-    private func take() -> [Message] { messages.withLock { $0.takeAll() } }
+    private func drain() -> [Message] { messages.withLock { $0.takeAll() } }
 
     private func write(_ message: Message) {
         var pushed: UInt64 = 0
-        if case .push(let records) = message.content { pushed = records.last?.name.number ?? 0 }
-        do throws(SendRefusal) {
-            let said = try SaidMessage(message.content)
-            for connection in message.connections { connection.say(said, pushed: pushed) }
+        if case .push(let records) = message.content { pushed = records.last?.id.number ?? 0 }
+        do throws(SendError) {
+            let said = try EncodedInvalidationMessage(message.content)
+            for connection in message.connections { connection.send(said, pushed: pushed) }
         } catch {
             logger.error(
                 "what is known of invalidations cannot be told", metadata: ["why": "\(error)"])

@@ -9,7 +9,7 @@ struct BodyEdges: Sendable {
     private var bytes: UInt64 = 0
 
     mutating func append(_ piece: ByteBuffer) {
-        let count = ImageEnding.edgeBytes
+        let count = ImageCompleteness.edgeBytes
         bytes += UInt64(piece.readableBytes)
         if first.count < count {
             first += piece.readableBytesView.prefix(count - first.count)
@@ -21,5 +21,5 @@ struct BodyEdges: Sendable {
     }
 
     /// Whether the body so far ends as its format says.
-    var ending: ImageEnding { ImageEnding(first: first, last: last, size: bytes) }
+    var completeness: ImageCompleteness { ImageCompleteness(first: first, last: last, size: bytes) }
 }

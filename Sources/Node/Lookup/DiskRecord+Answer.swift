@@ -4,9 +4,9 @@ import Tiers
 
 extension DiskRecord {
     /// Why no answer can be made of it, whatever its checksum says; nil if one can.
-    var answerFault: String? {
+    var responseDefect: String? {
         guard !flags.contains(.isVariantIndex) else {
-            return isVariantIndex ? nil : "\(StoredHeadFault.facts)"
+            return isVariantIndex ? nil : "\(StoredHeadFault.metadata)"
         }
         let head = StoredHead(
             rendered: head, partialStart: Int(layout.partialStart),
@@ -14,7 +14,7 @@ extension DiskRecord {
             notModifiedStart: Int(layout.notModifiedStart),
             contentType: layout.contentType, entityTag: layout.entityTag)
         do throws(StoredHeadFault) {
-            try head.check(flags, size: bodyBytes)
+            try head.validate(flags, size: bodyBytes)
             return nil
         } catch {
             return "\(error)"

@@ -7,182 +7,183 @@ import Store
 import Tiers
 import Wire
 
-/// The disk's side of a `FillRun`: looks whether the answer is there, and hands it on.
+/// The disk's side of a `ActiveFetch`: looks whether the answer is there, and hands it on.
 ///
 /// What the page cache holds is read at once, on the loop; the rest by a disk thread. A large body
 /// goes to the readers part by part. Confined to its loop.
-final class DiskSource: AnswerSource {
+final class DiskSource: ResponseSource {
     private let driver: LookupDriver
-    private let run: FillRun
-    private unowned let hall: Hall
-    private let tier: DiskTier
+    private let fetch: ActiveFetch
+    private unowned let context: EventLoopContext
+    private let tier: DiskStore
     private let view: DiskView
     /// What is still looked for, in that order.
     private var candidates: [Candidate]
     /// What has been found is of this one.
-    private var found: Candidate?
+    private var currentCandidate: Candidate?
     /// It has reported, or nobody wants to hear.
-    private var isOver = false
+    private var isFinished = false
     /// Held back until the readers have caught up.
-    private var waits = false
+    private var isPaused = false
     /// The body that is being read, and the number of its next chunk.
-    private var reading: DiskReading?
+    private var reading: DiskRecordHandle?
     private var nextChunk = 0
 
     /// A larger body is given part by part while it is read.
     private static let wholeBytesMax: UInt64 = 1 << 20
     /// Chunks that a disk thread reads at once.
-    private static let chunksAtOnceMax = 4
+    private static let chunksPerReadMax = 4
     /// The same for this body: of one that has no room in memory only what its readers take soon.
-    private var chunksAtOnce = chunksAtOnceMax
+    private var chunksPerRead = chunksPerReadMax
 
     /// A name under which an answer may be on disk, and where it then stands in memory.
     private struct Candidate: Sendable {
         let name: EntryName
-        let place: EntryPlace
+        let entryKey: EntryKey
     }
 
     /// `name` is what the answer to the URL is called, variants apart.
-    init(_ driver: LookupDriver, name: EntryName, tier: DiskTier, view: DiskView) {
+    init(_ driver: LookupDriver, name: EntryName, tier: DiskStore, view: DiskView) {
         self.driver = driver
-        run = driver.run
-        hall = driver.hall
-        candidates = [Candidate(name: name, place: EntryPlace(key: run.key, hash: run.hash))]
+        fetch = driver.fetch
+        context = driver.context
+        candidates = [Candidate(name: name, entryKey: EntryKey(key: fetch.key, hash: fetch.hash))]
         self.tier = tier
         self.view = view
     }
 
     // MARK: What the run asks for
 
-    func pace() {
-        guard waits, !run.isPaused else { return }
-        waits = false
+    func updateFlow() {
+        guard isPaused, !fetch.isPaused else { return }
+        isPaused = false
         readMore()
     }
 
     func cancel() {
-        isOver = true
+        isFinished = true
     }
 
     // MARK: Looking
 
     /// Looks for the candidates that are left.
-    func look() {
+    func search() {
         while !candidates.isEmpty {
             let candidate = candidates.removeFirst()
-            if let (waiting, lease) = tier.waiting(candidate.name) {
-                defer { lease.end() }
-                found = candidate
+            if let (waiting, lease) = tier.pendingWrite(candidate.name) {
+                defer { lease.release() }
+                currentCandidate = candidate
                 guard let index = VariantIndex(of: waiting) else {
-                    let copy = hall.store.copy(of: waiting)
-                    return use(copy ?? waiting, isInserted: copy != nil)
+                    let copy = context.store.copy(of: waiting)
+                    return serve(copy ?? waiting, isInserted: copy != nil)
                 }
-                if let copy = hall.store.copy(of: waiting) {
-                    hall.node.restore(copy, for: run.query)
+                if let copy = context.store.copy(of: waiting) {
+                    context.node.restoreIndex(copy, for: fetch.siteRequest)
                 }
-                learn(index)
+                followVariantIndex(index)
                 continue
             }
             guard view.shards.find(candidate.name.digest) != nil else { continue }
-            let found = view.readAtOnce(
-                candidate.name, key: candidate.place.key, room: &hall.diskRoom)
+            let found = view.readNonblocking(
+                candidate.name, key: candidate.entryKey.key, buffer: &context.diskReadBuffer)
             switch found {
-            case .absent: continue
-            case .later: return readLater(candidate)
-            case .whole(let reading, let chunks):
-                self.found = candidate
-                let facts = reading.facts(tier.clock)
+            case .notFound: continue
+            case .wouldBlock: return readOnDiskThread(candidate)
+            case .complete(let reading, let chunks):
+                self.currentCandidate = candidate
+                let facts = reading.metadata(tier.clock)
                 if facts.flags.contains(.isVariantIndex) {
-                    learn(reading)
+                    followVariantIndex(reading)
                     continue
                 }
-                return use(reading, chunks)
+                return serve(reading, chunks)
             }
         }
-        absent()
+        reportMiss()
     }
 
     /// Answers were selected by fields of their requests: goes on with those variants that answer
     /// this one.
-    private func learn(_ reading: DiskReading) {
-        let entry = hall.node.store.promote(
-            reading, [], hash: run.hash, clock: tier.clock, share: run.query.share)
-        if let entry { hall.node.restore(entry, for: run.query) }
+    private func followVariantIndex(_ reading: DiskRecordHandle) {
+        let entry = context.node.store.promote(
+            reading, [], hash: fetch.hash, clock: tier.clock, share: fetch.siteRequest.share)
+        if let entry { context.node.restoreIndex(entry, for: fetch.siteRequest) }
         let head = reading.record.head
-        if let index = VariantIndex(head.span, at: 0..<head.count) { learn(index) }
+        if let index = VariantIndex(head.span, at: 0..<head.count) { followVariantIndex(index) }
     }
 
-    private func learn(_ index: VariantIndex) {
-        candidates = run.query.variantPlaces(of: index, in: hall.node.store).map {
-            Candidate(name: EntryName(ofKey: $0.key), place: $0)
+    private func followVariantIndex(_ index: VariantIndex) {
+        candidates = fetch.siteRequest.variantKeys(of: index, in: context.node.store).map {
+            Candidate(name: EntryName(ofKey: $0.key), entryKey: $0)
         }
     }
 
     /// What an entry is good for, by the request that has caused the fetch.
-    private static func isUsable(_ facts: EntryFacts, for run: FillRun) -> Bool {
-        guard facts.flags.isAnswer else { return false }
-        let reuse = run.query.reuse(facts, now: SystemClock.now())
+    private static func isUsable(_ facts: EntryMetadata, for run: ActiveFetch) -> Bool {
+        guard facts.flags.isResponse else { return false }
+        let reuse = run.siteRequest.reuse(facts, now: SystemClock.now())
         // A peer would take it for fresh.
-        return run.wish.isForPeer ? reuse == .fresh : reuse.isUsable
+        return run.options.isForPeer ? reuse == .fresh : reuse.isUsable
     }
 
     /// It may be given without another word: part by part, and nothing is to be asked meanwhile.
-    private static func isFresh(_ facts: EntryFacts, for run: FillRun) -> Bool {
+    private static func isFresh(_ facts: EntryMetadata, for run: ActiveFetch) -> Bool {
         let now = SystemClock.now()
-        let counted = run.hall.node.fence.facts(facts, now: now)
+        let counted = run.context.node.fence.effectiveFacts(facts, now: now)
         return isUsable(facts, for: run) && now < counted.freshUntil
     }
 
     /// What a disk thread has found.
-    private enum Found: Sendable {
-        case absent
+    private enum ReadResult: Sendable {
+        case notFound
         /// All of it, in memory.
-        case whole(Resident)
+        case whole(MemoryEntry)
         /// A fresh answer's first chunks.
-        case part(DiskReading, [ByteBuffer])
+        case part(DiskRecordHandle, [ByteBuffer])
         /// The origin would have to be asked about it, and memory has no room for it.
-        case stale
+        case mustRevalidate
         /// It says which fields select an answer.
-        case index(DiskReading)
+        case variantIndex(DiskRecordHandle)
     }
 
-    private func readLater(_ candidate: Candidate) {
-        let (view, clock, run, store) = (view, tier.clock, run, hall.node.store)
-        self.found = candidate
-        let found = tier.readers.runIfActive(eventLoop: hall.loop) { () -> Found in
-            guard var reading = view.read(candidate.name, key: candidate.place.key) else {
-                return .absent
+    private func readOnDiskThread(_ candidate: Candidate) {
+        let (view, clock, run, store) = (view, tier.clock, fetch, context.node.store)
+        self.currentCandidate = candidate
+        let found = tier.readerThreads.runIfActive(eventLoop: context.loop) { () -> ReadResult in
+            guard var reading = view.read(candidate.name, key: candidate.entryKey.key) else {
+                return .notFound
             }
-            let facts = reading.facts(clock)
-            if facts.flags.contains(.isVariantIndex) { return .index(reading) }
+            let facts = reading.metadata(clock)
+            if facts.flags.contains(.isVariantIndex) { return .variantIndex(reading) }
             // What the origin has to be asked about, now or meanwhile, is served from memory.
             let isFresh = Self.isFresh(facts, for: run)
             if !isFresh || facts.size <= Self.wholeBytesMax {
                 let found = store.promote(
-                    &reading, hash: candidate.place.hash, clock: clock, share: run.query.share
+                    &reading, hash: candidate.entryKey.hash, clock: clock,
+                    share: run.siteRequest.share
                 ) {
                     view.readBody(&$0)
                 }
                 switch found {
-                case .promoted(let resident): return .whole(resident)
-                case .lost: return .absent
-                case .noRoom where !isFresh: return .stale
-                case .noRoom: break
+                case .promoted(let entry): return .whole(entry)
+                case .unreadable: return .notFound
+                case .noCapacity where !isFresh: return .mustRevalidate
+                case .noCapacity: break
                 }
             }
-            let chunks = view.readChunks(&reading, from: 0, count: Self.chunksAtOnceMax)
-            return chunks.map { .part(reading, $0) } ?? .absent
+            let chunks = view.readChunks(&reading, from: 0, count: Self.chunksPerReadMax)
+            return chunks.map { .part(reading, $0) } ?? .notFound
         }
         found.assumeIsolated().whenComplete { [self] result in
-            guard !isOver else { return }
+            guard !isFinished else { return }
             switch result {
-            case .success(.whole(let resident)): use(resident)
-            case .success(.part(let reading, let chunks)): deliver(reading, chunks)
-            case .success(.stale): absent()
-            case .success(.index(let reading)):
-                learn(reading)
-                look()
-            case .success(.absent), .failure: look()
+            case .success(.whole(let entry)): serve(entry)
+            case .success(.part(let reading, let chunks)): stream(reading, chunks)
+            case .success(.mustRevalidate): reportMiss()
+            case .success(.variantIndex(let reading)):
+                followVariantIndex(reading)
+                search()
+            case .success(.notFound), .failure: search()
             }
         }
     }
@@ -190,125 +191,130 @@ final class DiskSource: AnswerSource {
     /// Serves an entry if it is fresh, and asks the origin about it if not.
     ///
     /// It is put into memory if `isInserted`.
-    private func use(_ read: Resident, isInserted: Bool = true) {
-        let (now, query) = (SystemClock.now(), run.query)
+    private func serve(_ read: MemoryEntry, isInserted: Bool = true) {
+        let (now, query) = (SystemClock.now(), fetch.siteRequest)
         // What was invalidated while it was read is gone, or has to be validated.
-        guard let resident = hall.store.form(of: read) else { return look() }
-        guard Self.isUsable(resident.facts, for: run) else {
+        guard let entry = context.store.applyingMarks(to: read) else { return search() }
+        guard Self.isUsable(entry.metadata, for: fetch) else {
             // What may stand in for an origin that fails must be found then.
-            if isInserted, !run.wish.isProbe { hall.store.insert(resident, begun: run.stamp) }
-            guard query.reuse(resident.facts, now: now) != .unusable else { return absent() }
-            run.ask(about: resident)
-            return absent()
+            if isInserted, !fetch.options.isProbe {
+                context.store.insert(entry, requestVersion: fetch.invalidationVersion)
+            }
+            guard query.reuse(entry.metadata, now: now) != .unusable else { return reportMiss() }
+            fetch.setStaleEntry(entry)
+            return reportMiss()
         }
-        if isInserted { hall.store.insert(resident, begun: run.stamp) }
-        hall.touch(resident, now: now)
-        run.found(resident, nominated: query.nominated(of: resident))
+        if isInserted { context.store.insert(entry, requestVersion: fetch.invalidationVersion) }
+        context.touch(entry, now: now)
+        fetch.diskEntryLoaded(entry, nominated: query.nominated(of: entry))
         finish()
-        if query.reuse(resident.facts, now: now) == .stale(.whileRevalidate) {
-            hall.revalidate(query, resident, cause: run.cause, client: run.client, now: now)
+        if query.reuse(entry.metadata, now: now) == .stale(.whileRevalidate) {
+            context.revalidateInBackground(
+                query, entry, cause: fetch.correlation, client: fetch.client, now: now)
         }
     }
 
     /// The same for what was read at once, for which memory may have no room.
-    private func use(_ reading: DiskReading, _ chunks: [ByteBuffer]) {
-        let store = hall.node.store
-        let hash = found?.place.hash ?? run.hash
-        if let resident = store.promote(
-            reading, chunks, hash: hash, clock: tier.clock, share: run.query.share)
+    private func serve(_ reading: DiskRecordHandle, _ chunks: [ByteBuffer]) {
+        let store = context.node.store
+        let hash = currentCandidate?.entryKey.hash ?? fetch.hash
+        if let entry = store.promote(
+            reading, chunks, hash: hash, clock: tier.clock, share: fetch.siteRequest.share)
         {
-            return use(resident)
+            return serve(entry)
         }
-        if Self.isFresh(reading.facts(tier.clock), for: run) {
-            deliver(reading, chunks)
+        if Self.isFresh(reading.metadata(tier.clock), for: fetch) {
+            stream(reading, chunks)
         } else {
-            absent()
+            reportMiss()
         }
     }
 
-    private func absent() {
-        guard !isOver else { return }
-        isOver = true
-        driver.absent()
+    private func reportMiss() {
+        guard !isFinished else { return }
+        isFinished = true
+        driver.diskMissed()
     }
 
     // MARK: A body, part by part
 
-    private func deliver(_ reading: DiskReading, _ chunks: [ByteBuffer]) {
-        let facts = reading.facts(tier.clock)
+    private func stream(_ reading: DiskRecordHandle, _ chunks: [ByteBuffer]) {
+        let facts = reading.metadata(tier.clock)
         let head = RenderedHead(reading)
-        let overhead = Resident.overhead(
-            keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: facts.size)
+        let overhead = MemoryEntry.overhead(
+            keyBytes: fetch.key.count, headBytes: head.bytes.count, bodyBytes: facts.size)
         let isKept =
-            facts.size <= run.query.plan.objectBytesMax
-            && run.reserve(
-                overhead + BodyLayout.capacity(facts.size), judgedAs: found?.place.hash ?? run.hash)
+            facts.size <= fetch.siteRequest.policy.objectBytesMax
+            && fetch.reserve(
+                overhead + BodyLayout.capacity(facts.size),
+                weighedBy: currentCandidate?.entryKey.hash ?? fetch.hash)
         // What is read of a body that is on disk follows its readers, chunk by chunk, so that it
         // goes on with the smallest window even if that is not to be had.
-        if !isKept { _ = run.openWindow() }
-        run.answered(
-            FillAnswer(
-                facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true,
+        if !isKept { _ = fetch.openWindow() }
+        fetch.responseHeadReceived(
+            FetchedResponse(
+                metadata: facts, head: head, sizeBytes: facts.size, isKept: isKept,
+                isFromDisk: true,
                 tags: reading.record.tags),
-            isShared: true, nominated: run.query.nominated(byHead: reading.record.head))
+            isShared: true, nominated: fetch.siteRequest.nominated(head: reading.record.head))
         self.reading = reading
-        guard !isKept else { return take(chunks) }
-        chunksAtOnce = min(
-            Self.chunksAtOnceMax, max(1, Int(run.windowBytes) / DiskFormat.chunkBytes))
-        let isMore = facts.size > UInt64(chunksAtOnce * DiskFormat.chunkBytes)
-        take(isMore ? Array(chunks.prefix(chunksAtOnce)) : chunks)
+        guard !isKept else { return append(chunks) }
+        chunksPerRead = min(
+            Self.chunksPerReadMax, max(1, Int(fetch.windowBytes) / DiskFormat.chunkBytes))
+        let isMore = facts.size > UInt64(chunksPerRead * DiskFormat.chunkBytes)
+        append(isMore ? Array(chunks.prefix(chunksPerRead)) : chunks)
     }
 
-    private func take(_ chunks: [ByteBuffer]) {
+    private func append(_ chunks: [ByteBuffer]) {
         guard let reading else { return }
-        for chunk in chunks { run.received(chunk) }
+        for chunk in chunks { fetch.bodyReceived(chunk) }
         nextChunk += chunks.count
-        guard !isOver else { return }
+        guard !isFinished else { return }
         guard nextChunk * DiskFormat.chunkBytes < Int(reading.record.bodyBytes) else {
-            return end(reading)
+            return complete(reading)
         }
         readMore()
     }
 
     private func readMore() {
-        guard !isOver, let before = reading else { return }
-        guard !run.isPaused else {
-            waits = true
+        guard !isFinished, let before = reading else { return }
+        guard !fetch.isPaused else {
+            isPaused = true
             return
         }
-        let (view, first, count) = (view, nextChunk, chunksAtOnce)
-        let more = tier.readers.runIfActive(eventLoop: hall.loop) {
-            () -> (DiskReading, [ByteBuffer]?) in
+        let (view, first, count) = (view, nextChunk, chunksPerRead)
+        let more = tier.readerThreads.runIfActive(eventLoop: context.loop) {
+            () -> (DiskRecordHandle, [ByteBuffer]?) in
             var reading = before
             let chunks = view.readChunks(&reading, from: first, count: count)
             return (reading, chunks)
         }
         more.assumeIsolated().whenComplete { [self] result in
-            guard !isOver else { return }
+            guard !isFinished else { return }
             guard case .success((let reading, let chunks?)) = result else {
-                isOver = true
+                isFinished = true
                 return driver.lost()
             }
             self.reading = reading
-            take(chunks)
+            append(chunks)
         }
     }
 
-    private func end(_ reading: DiskReading) {
-        let resident = run.ended(
-            name: reading.record.name, tags: reading.record.tags, place: found?.place
+    private func complete(_ reading: DiskRecordHandle) {
+        let entry = fetch.completed(
+            name: reading.record.name, tags: reading.record.tags, place: currentCandidate?.entryKey
         ) { _ in
-            (reading.facts(tier.clock), RenderedHead(reading))
+            (reading.metadata(tier.clock), RenderedHead(reading))
         }
-        if let resident {
-            hall.store.insert(resident, begun: run.stamp)
-            hall.touch(resident, now: SystemClock.now())
+        if let entry {
+            context.store.insert(entry, requestVersion: fetch.invalidationVersion)
+            context.touch(entry, now: SystemClock.now())
         }
         finish()
     }
 
     private func finish() {
-        isOver = true
+        isFinished = true
         driver.finish()
     }
 }

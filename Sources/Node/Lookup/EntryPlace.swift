@@ -2,7 +2,7 @@ import Ground
 import Store
 
 /// Where in memory an entry stands: its key, and the key's keyed hash.
-struct EntryPlace: Sendable {
+struct EntryKey: Sendable {
     let key: [UInt8]
     let hash: UInt64
 }
@@ -14,12 +14,12 @@ extension MemoryStore {
     }
 
     /// What stands under a key, whose keyed hash is `hash`.
-    func find(_ key: [UInt8], hash: UInt64) -> Resident? {
+    func find(_ key: [UInt8], hash: UInt64) -> MemoryEntry? {
         find(key.span, 0..<key.count, hash: hash)
     }
 
     /// What stands at `place`.
-    func find(_ place: EntryPlace) -> Resident? {
+    func find(_ place: EntryKey) -> MemoryEntry? {
         find(place.key, hash: place.hash)
     }
 }

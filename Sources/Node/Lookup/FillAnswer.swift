@@ -4,9 +4,9 @@ import Store
 import Tiers
 
 /// The head of an answer that is being received, as its readers need it.
-struct FillAnswer: Sendable {
+struct FetchedResponse: Sendable {
     /// The size is 0 while it is not known.
-    var facts: EntryFacts
+    var metadata: EntryMetadata
     var head: RenderedHead
     /// The length that the origin has named; nil if it named none.
     var sizeBytes: UInt64?
@@ -14,15 +14,15 @@ struct FillAnswer: Sendable {
     var isKept: Bool
     /// It comes from the disk, not from the origin.
     var isFromDisk = false
-    /// Further names of it; see `Resident.tags`.
+    /// Further names of it; see `MemoryEntry.tags`.
     var tags: [[UInt8]] = []
     /// A peer gives it.
     var isFromPeer = false
     /// What the rules say of an answer of a site's; nil for an image.
-    var examination: Examination?
+    var cacheability: Cacheability?
     /// The origin has answered what the client asked, parts and conditions included: nothing is
     /// chosen of it here.
-    var isVerbatim = false
+    var isPassedThrough = false
 
     /// Bytes to be reserved while a body of unknown length has grown to `bodyBytes`: its chunks,
     /// and one for what is not yet in a chunk.
@@ -52,13 +52,13 @@ struct RenderedHead: Sendable {
         entityTag = stored.entityTag
     }
 
-    init(_ resident: Resident) {
-        bytes = resident.head
-        layout = resident.layout
-        entityTag = resident.facts.entityTag
+    init(_ entry: MemoryEntry) {
+        bytes = entry.head
+        layout = entry.layout
+        entityTag = entry.metadata.entityTag
     }
 
-    init(_ reading: DiskReading) {
+    init(_ reading: DiskRecordHandle) {
         bytes = reading.record.head
         layout = reading.layout
         entityTag = reading.record.layout.entityTag
@@ -119,7 +119,7 @@ struct RenderedHead: Sendable {
     }
 
     /// The bytes of `extent`.
-    func text(_ extent: Extent) -> [UInt8] {
+    func slice(_ extent: Extent) -> [UInt8] {
         Array(bytes[extent.range])
     }
 }

@@ -4,46 +4,48 @@ import Store
 import Synchronization
 
 /// What is known of a fetch at this moment.
-extension FillRun {
-    var view: FillView { state.withLock { FillView($0, isVoid: isVoid($0)) } }
+extension ActiveFetch {
+    var snapshot: FetchSnapshot { state.withLock { FetchSnapshot($0, isVoid: isUnusable($0)) } }
 
     /// What the reader does before it has the head of the answer, and what is then known.
     ///
     /// What may be given to nobody any more is given to nobody. Where it says ``ReaderStep/wait``
     /// the reader is woken through its hall.
-    func look(_ reader: Fill.ReaderID, on hall: Hall) -> (ReaderStep, FillView) {
+    func nextHeadStep(_ reader: Fetch.ReaderID, on context: EventLoopContext) -> (
+        ReaderStep, FetchSnapshot
+    ) {
         state.withLock { state in
-            let view = FillView(state, isVoid: isVoid(state))
-            var step = state.lookup.fill.next(for: reader, limit: 0)
-            switch (step, view.known.outcome) {
-            case (.startOver, _), (.breakOff, _), (.fail, _): break
-            case (_, .open):
-                state.hungryLoops |= 1 << UInt64(hall.index)
+            let view = FetchSnapshot(state, isVoid: isUnusable(state))
+            var step = state.lookup.fetch.nextStep(for: reader, limit: 0)
+            switch (step, view.progress.outcome) {
+            case (.restart, _), (.abort, _), (.fail, _): break
+            case (_, .pending):
+                state.waitingLoops |= 1 << UInt64(context.index)
                 step = .wait
-            default: if view.isVoid { step = .startOver(alone: false) }
+            default: if view.isUnusable { step = .restart(isExclusive: false) }
             }
             return (step, view)
         }
     }
 
     /// The stored answer that the origin is asked about; nil if there is none.
-    var stale: Resident? { state.withLock { $0.known.stale } }
+    var staleEntry: MemoryEntry? { state.withLock { $0.progress.staleEntry } }
     /// The origin is asked, and the answer is not whole.
-    var isAskingOrigin: Bool { state.withLock { $0.lookup.isAskingOrigin } }
+    var isFetchingFromOrigin: Bool { state.withLock { $0.lookup.isFetchingFromOrigin } }
     /// How many have waited for it, or do.
-    var readersEver: Int { state.withLock { $0.lookup.fill.readersEver } }
-    var isPaused: Bool { state.withLock { $0.lookup.fill.isPaused } }
-    var phase: Fill.Phase { state.withLock { $0.lookup.fill.phase } }
+    var totalReaderCount: Int { state.withLock { $0.lookup.fetch.totalReaderCount } }
+    var isPaused: Bool { state.withLock { $0.lookup.fetch.isPaused } }
+    var phase: Fetch.Phase { state.withLock { $0.lookup.fetch.phase } }
     /// Its body is larger than what is kept.
-    var hasOutgrown: Bool {
-        state.withLock { $0.lookup.fill.receivedBytes > $0.lookup.fill.keptBytesMax }
+    var exceedsStorageLimit: Bool {
+        state.withLock { $0.lookup.fetch.receivedBytes > $0.lookup.fetch.keptBytesMax }
     }
     /// How far a body that is not kept may run ahead of its slowest reader.
-    var windowBytes: UInt64 { state.withLock { $0.lookup.fill.windowBytes } }
+    var windowBytes: UInt64 { state.withLock { $0.lookup.fetch.windowBytes } }
     /// When ``LookupDriver/deadlineReached(_:)`` is to be told; nil if not at all.
     var deadline: Instant? { state.withLock { $0.lookup.deadline } }
     /// Others are asked who may have the answer, which this node owns.
-    var isLookingBack: Bool { state.withLock { $0.lookup.isLookingBack } }
+    var isProbingOwners: Bool { state.withLock { $0.lookup.isProbingOwners } }
     /// There is the whole answer, or there will be none.
-    var isOver: Bool { state.withLock { $0.isOver } }
+    var isFinished: Bool { state.withLock { $0.isFinished } }
 }

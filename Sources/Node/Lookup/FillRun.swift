@@ -11,81 +11,84 @@ import Tiers
 ///
 /// Its ``LookupDriver`` has the bytes brought, on the loop of the request that caused it; readers
 /// on any loop take them. Every event is the same: lock, step the machine, unlock, run the effects.
-final class FillRun: Sendable {
+final class ActiveFetch: Sendable {
     /// From the moment at which the request began that causes it until it leaves the table.
-    let lease: StampLease
+    let versionPin: VersionPin
     /// The loop on which the fetch runs.
-    let hall: Hall
+    let context: EventLoopContext
     /// The request that causes it, which owners and origins are told of.
-    let cause: RequestCause
+    let correlation: RequestCorrelation
     /// The client that causes it; nil for this machine, a peer, or nobody.
-    let client: ShareHolder?
+    let client: QuotaHolder?
     /// What is asked.
-    let query: SiteRequest
-    let wish: Lookup.Wish
+    let siteRequest: SiteRequest
+    let options: Lookup.Options
     /// As they were when the fetch began: what is kept is decided by them to its end.
     let settings: NodeSettings
     let state: Mutex<State>
 
     struct State {
         var lookup: Lookup
-        var body = GrowingBody(isKept: false)
-        var edges = BodyEdges()
-        var reservation: FillReservation
-        var known: FillView.Known
+        var body = BodyBuffer(isRetained: false)
+        var bodyEdges = BodyEdges()
+        var reservation: FetchReservation
+        var progress: FetchSnapshot.Progress
         /// When the origin was asked; nil if it is not.
-        var askedAt: Instant?
+        var originFetchStartedAt: Instant?
         /// What its answer is tagged with; empty until its head is known.
         var tags: [[UInt8]] = []
         /// Bit n: a reader on loop n was told to wait.
-        var hungryLoops: UInt64 = 0
+        var waitingLoops: UInt64 = 0
         let windowBytesMin: Int
-        let liveBytesMax: Int
+        let unchunkedBytesMax: Int
     }
 
     init(
-        _ query: SiteRequest, stale: Resident? = nil, on hall: Hall, cause: RequestCause,
-        client: ShareHolder? = nil, expected: FieldNames = FieldNames(),
-        wish: Lookup.Wish = Lookup.Wish()
+        _ query: SiteRequest, stale: MemoryEntry? = nil, on context: EventLoopContext,
+        cause: RequestCorrelation,
+        client: QuotaHolder? = nil, expected: FieldNames = FieldNames(),
+        wish: Lookup.Options = Lookup.Options()
     ) {
-        self.wish = wish
-        self.query = query
-        lease = hall.node.marks.lease()
-        self.hall = hall
-        self.cause = cause
+        self.options = wish
+        self.siteRequest = query
+        versionPin = context.node.marks.pin()
+        self.context = context
+        self.correlation = cause
         // It was looked for before the lease: what was purged between is not covered by it.
-        let marks = hall.node.marks
+        let marks = context.node.marks
         let stale = stale.flatMap { stale in
             let effect = marks.effect(
-                on: stale.key, tags: stale.tags, stamp: stale.stamp)
-            return effect == .dead ? nil : stale
+                on: stale.key, tags: stale.tags, version: stale.version)
+            return effect == .purged ? nil : stale
         }
         self.client = client
-        settings = hall.settings
-        let fill = Fill(
-            request: query.candidate.lines, expected: expected,
-            windowBytes: UInt64(settings.windowBytes), keptBytesMax: query.plan.objectBytesMax,
-            patience: settings.patience, contendedPatience: settings.contendedPatience)
+        settings = context.settings
+        let fetch = Fetch(
+            request: query.candidate.requestFields, expected: expected,
+            windowBytes: UInt64(settings.windowBytes), keptBytesMax: query.policy.objectBytesMax,
+            patience: settings.slowReaderTimeout,
+            contendedPatience: settings.contendedSlowReaderTimeout)
         state = Mutex(
             State(
-                lookup: Lookup(wish, fill), reservation: FillReservation(hall.node.store),
-                known: FillView.Known(stale: stale),
-                windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
+                lookup: Lookup(wish, fetch), reservation: FetchReservation(context.node.store),
+                progress: FetchSnapshot.Progress(staleEntry: stale),
+                windowBytesMin: settings.windowBytesMin,
+                unchunkedBytesMax: settings.unchunkedBytesMax))
     }
 
-    var key: [UInt8] { query.key }
+    var key: [UInt8] { siteRequest.key }
     /// The keyed hash of ``key``.
-    var hash: UInt64 { query.hash }
+    var hash: UInt64 { siteRequest.hash }
 
     /// The node's stamp when the request began that causes it.
-    var stamp: Stamp { lease.stamp }
+    var invalidationVersion: InvalidationVersion { versionPin.version }
 
     // MARK: Readers
 
     /// Nil if this fetch cannot serve such a request.
-    func join(_ query: SiteRequest) -> Fill.ReaderID? {
+    func join(_ query: SiteRequest) -> Fetch.ReaderID? {
         var isReadAgain = false
-        defer { if isReadAgain { hall.node.fills.readersChanged(self) } }
+        defer { if isReadAgain { context.node.fetches.readersChanged(self) } }
         return state.withLock { state in
             let wasUnread = state.isUnread
             let reader = state.lookup.join(query.candidate)
@@ -98,19 +101,20 @@ final class FillRun: Sendable {
     /// ``advance(_:by:)``.
     ///
     /// A reader that is told to wait is woken through its hall.
-    func step(
-        _ reader: Fill.ReaderID, limit: Int, on hall: Hall, slices: inout [ByteBuffer]
+    func nextStep(
+        _ reader: Fetch.ReaderID, limit: Int, on context: EventLoopContext,
+        slices: inout [ByteBuffer]
     ) -> ReaderStep {
         state.withLock { state in
-            let step = state.lookup.fill.next(
+            let step = state.lookup.fetch.nextStep(
                 for: reader,
-                limit: min(limit, state.limit(at: state.lookup.fill.position(of: reader))))
+                limit: min(limit, state.readLimit(at: state.lookup.fetch.position(of: reader))))
             switch step {
-            case .take(let offset, let count):
+            case .read(let offset, let count):
                 state.appendSlices(from: offset, count: count, to: &slices)
             case .wait:
-                state.hungryLoops |= 1 << UInt64(hall.index)
-            case .finish, .startOver, .breakOff, .fail:
+                state.waitingLoops |= 1 << UInt64(context.index)
+            case .finish, .restart, .abort, .fail:
                 break
             }
             return step
@@ -118,27 +122,27 @@ final class FillRun: Sendable {
     }
 
     /// The reader's client has these bytes.
-    func advance(_ reader: Fill.ReaderID, by bytes: Int) {
-        change { $0.lookup.fill.advanced(reader, by: bytes, effects: &$1) }
+    func advance(_ reader: Fetch.ReaderID, by bytes: Int) {
+        update { $0.lookup.fetch.readerAdvanced(reader, by: bytes, effects: &$1) }
     }
 
     /// True if the body is still being received and kept; the hall's readers are then woken at the
     /// next event.
-    func awaitsEnd(on hall: Hall) -> Bool {
+    func awaitCompletion(on context: EventLoopContext) -> Bool {
         state.withLock { state in
-            guard state.lookup.fill.phase == .storing else { return false }
-            state.hungryLoops |= 1 << UInt64(hall.index)
+            guard state.lookup.fetch.phase == .storing else { return false }
+            state.waitingLoops |= 1 << UInt64(context.index)
             return true
         }
     }
 
-    func leave(_ reader: Fill.ReaderID) {
+    func leave(_ reader: Fetch.ReaderID) {
         var isUnread = false
-        change { state, effects in
-            state.lookup.fill.left(reader, effects: &effects)
+        update { state, effects in
+            state.lookup.fetch.readerLeft(reader, effects: &effects)
             isUnread = state.isUnread
         }
-        if isUnread { hall.node.fills.readersChanged(self) }
+        if isUnread { context.node.fetches.readersChanged(self) }
     }
 
     // MARK: The fetch
@@ -147,9 +151,9 @@ final class FillRun: Sendable {
     ///
     /// With a hash, that of its entry's key, it has to be worth what would go for it, now and as
     /// it grows.
-    func reserve(_ bytes: Int, judgedAs hash: UInt64? = nil) -> Bool {
+    func reserve(_ bytes: Int, weighedBy hash: UInt64? = nil) -> Bool {
         state.withLock { state in
-            state.reservation.judgedHash = hash
+            state.reservation.admissionHash = hash
             return state.reservation.grow(by: bytes)
         }
     }
@@ -161,44 +165,47 @@ final class FillRun: Sendable {
     }
 
     /// The head was received and a body follows; of one that is not kept the window is open.
-    func answered(
-        _ answer: FillAnswer, isShared: Bool, isStored: Bool = true,
-        nominated: FieldNames = FieldNames(), own: FillAnswer? = nil,
-        isHitForMiss: Bool = false, isOwn: Bool = false, stoodIn: FillView.StoodIn? = nil
+    func responseHeadReceived(
+        _ response: FetchedResponse, isShared: Bool, isStored: Bool = true,
+        nominated: FieldNames = FieldNames(), requesterResponse: FetchedResponse? = nil,
+        isHitForMiss: Bool = false, isRequesterSpecific: Bool = false,
+        staleFallback: FetchSnapshot.StaleFallback? = nil
     ) {
-        change { state, effects in
-            guard !state.isOver else { return }
-            state.known.outcome = .answering(answer)
-            state.known.isFromPeer = answer.isFromPeer
-            state.known.isStored = isStored
-            state.known.stoodIn = stoodIn
-            state.known.own = own
-            state.known.isHitForMiss = isHitForMiss
-            state.known.isOwn = isOwn
-            state.known.examination = answer.examination
-            state.tags = answer.tags
-            state.body = GrowingBody(isKept: answer.isKept)
-            state.lookup.fill.answered(
+        update { state, effects in
+            guard !state.isFinished else { return }
+            state.progress.outcome = .receiving(response)
+            state.progress.isFromPeer = response.isFromPeer
+            state.progress.isStored = isStored
+            state.progress.staleFallback = staleFallback
+            state.progress.requesterResponse = requesterResponse
+            state.progress.isHitForMiss = isHitForMiss
+            state.progress.isRequesterSpecific = isRequesterSpecific
+            state.progress.cacheability = response.cacheability
+            state.tags = response.tags
+            state.body = BodyBuffer(isRetained: response.isKept)
+            state.lookup.fetch.responseHeadReceived(
                 .init(
-                    isKept: answer.isKept, isShared: isShared, nominated: nominated,
-                    standing: standing(
-                        answer.tags, stoodIn == nil ? answer.facts : nil, isShared: isShared)),
+                    isKept: response.isKept, isShared: isShared, nominated: nominated,
+                    standing: validity(
+                        response.tags, staleFallback == nil ? response.metadata : nil,
+                        isShared: isShared)),
                 effects: &effects)
         }
     }
 
-    func received(_ piece: ByteBuffer) {
+    func bodyReceived(_ piece: ByteBuffer) {
         var isUnread = false
-        defer { if isUnread { takeUnread(piece.readableBytes) } }
-        change { state, effects in
-            guard !state.isOver else { return }
-            isUnread = state.isUnread && state.lookup.fill.isUnreadLimited
+        defer { if isUnread { recordUnreadBytes(piece.readableBytes) } }
+        update { state, effects in
+            guard !state.isFinished else { return }
+            isUnread = state.isUnread && state.lookup.fetch.isUnreadLimited
             state.body.append(piece)
-            state.edges.append(piece)
+            state.bodyEdges.append(piece)
             let hasRoom =
-                state.lookup.fill.phase != .storing || state.hasRoom(for: state.body.endOffset)
-            if !hasRoom { state.narrowWindow() }
-            state.lookup.fill.received(piece.readableBytes, hasRoom: hasRoom, effects: &effects)
+                state.lookup.fetch.phase != .storing || state.hasRoom(for: state.body.endOffset)
+            if !hasRoom { state.shrinkWindow() }
+            state.lookup.fetch.bodyReceived(
+                piece.readableBytes, hasRoom: hasRoom, effects: &effects)
         }
     }
 
@@ -209,134 +216,134 @@ final class FillRun: Sendable {
     /// `name` is what it is called on disk, if there is one; `tags` are its further names.
     ///
     /// `place` is where it stands if that is not the key that was asked for.
-    func ended(
-        name: EntryName?, tags: [[UInt8]] = [], place: EntryPlace? = nil,
-        _ render: (UInt64) -> (facts: EntryFacts, head: RenderedHead)?
-    ) -> Resident? {
-        var resident: Resident?
-        change { state, effects in
-            if state.lookup.fill.phase == .storing, let made = render(state.body.endOffset) {
-                resident = state.makeResident(self, name, tags, place, made.facts, made.head)
+    func completed(
+        name: EntryName?, tags: [[UInt8]] = [], place: EntryKey? = nil,
+        _ render: (UInt64) -> (facts: EntryMetadata, head: RenderedHead)?
+    ) -> MemoryEntry? {
+        var entry: MemoryEntry?
+        update { state, effects in
+            if state.lookup.fetch.phase == .storing, let made = render(state.body.endOffset) {
+                entry = state.makeEntry(self, name, tags, place, made.facts, made.head)
             }
-            if let resident {
-                state.known.outcome = state.isFromDisk ? .found(resident) : .stored(resident)
+            if let entry {
+                state.progress.outcome = state.isFromDisk ? .loadedFromDisk(entry) : .stored(entry)
             }
-            state.lookup.fill.ended(effects: &effects)
+            state.lookup.fetch.completed(effects: &effects)
         }
-        return resident
+        return entry
     }
 
     /// The entry that a body is which has come in one piece; nil if there is no room for it.
-    func makeWhole(
-        _ body: [ByteBuffer], _ name: EntryName?, tags: [[UInt8]], place: EntryPlace?,
-        _ facts: EntryFacts, _ head: RenderedHead
-    ) -> Resident? {
+    func makeEntry(
+        _ body: [ByteBuffer], _ name: EntryName?, tags: [[UInt8]], place: EntryKey?,
+        _ facts: EntryMetadata, _ head: RenderedHead
+    ) -> MemoryEntry? {
         state.withLock { state in
-            state.body = GrowingBody(isKept: true)
+            state.body = BodyBuffer(isRetained: true)
             for piece in body { state.body.append(piece) }
-            return state.makeResident(self, name, tags, place, facts, head)
+            return state.makeEntry(self, name, tags, place, facts, head)
         }
     }
 
     /// The stored answer is still good, and is now `resident`, which stays stored or not.
-    func confirmed(
-        _ resident: Resident, isShared: Bool, isStored: Bool, isValidated: Bool = false,
-        nominated: FieldNames = FieldNames(), stoodIn: FillView.StoodIn? = nil,
+    func storedResponseUsed(
+        _ entry: MemoryEntry, isShared: Bool, isStored: Bool, isValidated: Bool = false,
+        nominated: FieldNames = FieldNames(), staleFallback: FetchSnapshot.StaleFallback? = nil,
         isFromPeer: Bool = false
     ) {
-        change { state, effects in
-            guard !state.isOver else { return }
-            state.known.isFromPeer = isFromPeer
-            state.known.isStored = isStored
-            state.known.stoodIn = stoodIn
-            state.known.isValidated = isValidated
-            state.known.outcome = .stored(resident)
-            state.lookup.fill.confirmed(
+        update { state, effects in
+            guard !state.isFinished else { return }
+            state.progress.isFromPeer = isFromPeer
+            state.progress.isStored = isStored
+            state.progress.staleFallback = staleFallback
+            state.progress.isValidated = isValidated
+            state.progress.outcome = .stored(entry)
+            state.lookup.fetch.storedResponseUsed(
                 isShared: isShared, nominated: nominated,
-                standing: standing(
-                    resident.tags, stoodIn == nil ? resident.facts : nil, isShared: isShared),
+                standing: validity(
+                    entry.tags, staleFallback == nil ? entry.metadata : nil, isShared: isShared),
                 effects: &effects)
         }
     }
 
     /// What follows the body; to be told before its end.
-    func trailed(by lines: [UInt8]) {
-        state.withLock { $0.known.trailers = lines }
+    func trailersReceived(_ lines: [UInt8]) {
+        state.withLock { $0.progress.trailers = lines }
     }
 
     /// An entry that is to be held against the origin was found.
-    func ask(about stale: Resident) {
-        state.withLock { $0.known.stale = stale }
+    func setStaleEntry(_ stale: MemoryEntry) {
+        state.withLock { $0.progress.staleEntry = stale }
     }
 
     /// The answer was on disk, and is now `resident`.
-    func found(_ resident: Resident, nominated: FieldNames = FieldNames()) {
-        change { state, effects in
-            guard !state.isOver else { return }
-            state.known.outcome = .found(resident)
-            state.lookup.fill.confirmed(
+    func diskEntryLoaded(_ entry: MemoryEntry, nominated: FieldNames = FieldNames()) {
+        update { state, effects in
+            guard !state.isFinished else { return }
+            state.progress.outcome = .loadedFromDisk(entry)
+            state.lookup.fetch.storedResponseUsed(
                 isShared: true, nominated: nominated,
-                standing: standing(resident.tags, resident.facts, isShared: true),
+                standing: validity(entry.tags, entry.metadata, isShared: true),
                 effects: &effects)
         }
     }
 
     /// The origin spoke of another answer than the one it was asked about.
-    func misunderstood() {
-        change { $0.lookup.fill.misunderstood(effects: &$1) }
+    func validatorMismatched() {
+        update { $0.lookup.fetch.validatorMismatched(effects: &$1) }
     }
 
     /// `nominated` are the fields of requests that it depends on whether there is an answer.
     func failed(_ problem: Problem, nominated: FieldNames = FieldNames()) {
-        change { state, effects in
-            guard !state.isOver else { return }
-            state.known.outcome = .refused(problem)
-            state.lookup.fill.failed(nominated: nominated, effects: &effects)
+        update { state, effects in
+            guard !state.isFinished else { return }
+            state.progress.outcome = .failed(problem)
+            state.lookup.fetch.failed(nominated: nominated, effects: &effects)
         }
     }
 
     func ticked(_ elapsed: Interval, isContended: Bool) {
-        change { $0.lookup.fill.ticked(elapsed, isContended: isContended, effects: &$1) }
+        update { $0.lookup.fetch.ticked(elapsed, isContended: isContended, effects: &$1) }
     }
 
     /// The stored body with new facts and a new head; nil if there is no room for the head.
-    func makeFreshened(
-        _ stale: Resident, _ name: EntryName?, tags: [[UInt8]], place: EntryPlace? = nil,
-        _ facts: EntryFacts, _ head: RenderedHead
-    ) -> Resident? {
-        let place = place ?? EntryPlace(key: key, hash: hash)
-        let overhead = Resident.overhead(
+    func makeFreshenedEntry(
+        _ stale: MemoryEntry, _ name: EntryName?, tags: [[UInt8]], place: EntryKey? = nil,
+        _ facts: EntryMetadata, _ head: RenderedHead
+    ) -> MemoryEntry? {
+        let place = place ?? EntryKey(key: key, hash: hash)
+        let overhead = MemoryEntry.overhead(
             keyBytes: place.key.count, headBytes: head.bytes.count,
-            tagBytes: Resident.bytes(of: tags), bodyBytes: stale.body.size)
+            tagBytes: MemoryEntry.bytes(of: tags), bodyBytes: stale.body.size)
         return state.withLock { state in
             guard state.reservation.grow(by: overhead) else { return nil }
-            state.reservation.handOver(overhead)
-            return Resident(
-                key: place.key, hash: place.hash, name: name, facts: facts, head: head.bytes,
-                layout: head.layout, tags: tags, stamp: stamp, body: stale.body,
-                account: hall.node.store.account, share: query.share)
+            state.reservation.transfer(overhead)
+            return MemoryEntry(
+                key: place.key, hash: place.hash, name: name, metadata: facts, head: head.bytes,
+                layout: head.layout, tags: tags, version: invalidationVersion, body: stale.body,
+                account: context.node.store.account, share: siteRequest.share)
         }
     }
 
     /// Whether the body, of which only the connection's end says that it is over, ends as its
     /// format says.
-    var ending: ImageEnding { state.withLock { $0.edges.ending } }
+    var completeness: ImageCompleteness { state.withLock { $0.bodyEdges.completeness } }
 
     // MARK: Effects
 
     /// Does what the effects ask of the body and its readers; the others are for its driver.
     @discardableResult
-    func change(_ step: (inout State, inout [LookupEffect]) -> Void) -> [LookupEffect] {
+    func update(_ step: (inout State, inout [LookupEffect]) -> Void) -> [LookupEffect] {
         var effects: [LookupEffect] = []
         let hungryLoops = state.withLock { state in
             step(&state, &effects)
-            return state.settle(effects)
+            return state.apply(effects)
         }
         if hungryLoops != 0 { wake(hungryLoops) }
         for effect in effects {
             switch effect {
-            case .pace: hall.tell(self) { $0.pace() }
-            case .breakOff: hall.tell(self) { $0.cancel() }
+            case .updateFlow: context.withFetch(self) { $0.updateFlow() }
+            case .abort: context.withFetch(self) { $0.cancel() }
             default: break
             }
         }
@@ -345,13 +352,13 @@ final class FillRun: Sendable {
 
     private func wake(_ loops: UInt64) {
         var left = loops
-        let halls = hall.node.halls
+        let contexts = context.node.contexts
         while left != 0 {
             let index = left.trailingZeroBitCount
             left &= left - 1
             // At the end of the node there are none.
-            guard index < halls.count else { return }
-            halls[index].wakeSoon(self)
+            guard index < contexts.count else { return }
+            contexts[index].scheduleWake(self)
         }
     }
 }

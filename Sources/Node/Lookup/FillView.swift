@@ -4,81 +4,81 @@ import Store
 
 /// What is known of a fetch at one instant, as one of its readers or what brings the answer sees
 /// it.
-struct FillView: Sendable {
+struct FetchSnapshot: Sendable {
     /// What is known of the answer.
     enum Outcome: Sendable {
-        case open
+        case pending
         /// The body is on its way.
-        case answering(FillAnswer)
+        case receiving(FetchedResponse)
         /// The whole of it is an entry, new or freshened.
-        case stored(Resident)
+        case stored(MemoryEntry)
         /// The whole of it came from the disk, and is an entry in memory now.
-        case found(Resident)
+        case loadedFromDisk(MemoryEntry)
         /// There is nothing to serve.
-        case refused(Problem)
+        case failed(Problem)
     }
 
     /// Why what is stored was given in the stead of an answer of the origin's.
-    struct StoodIn: Sendable {
+    struct StaleFallback: Sendable {
         /// That of the answer; nil if there was none.
         let status: UInt16?
     }
 
     /// What has come of it so far.
-    struct Known: Sendable {
-        var outcome = Outcome.open
+    struct Progress: Sendable {
+        var outcome = Outcome.pending
         /// The stored answer that the origin is asked about; nil if there is none.
-        var stale: Resident?
+        var staleEntry: MemoryEntry?
         /// What is whole may be kept for others.
         var isStored = true
         /// What it brings comes from a peer.
         var isFromPeer = false
         /// A client answers for what nobody reads of it.
-        var isPaid = false
+        var isChargedToClient = false
         /// The origin has said that what is stored still holds.
         var isValidated = false
         /// The origin failed, and the stale answer is given in its stead.
-        var stoodIn: StoodIn?
+        var staleFallback: StaleFallback?
         /// The answer as the one who caused the fetch gets it, if that is not as it is stored.
-        var own: FillAnswer?
+        var requesterResponse: FetchedResponse?
         /// What the rules say of an answer of a site's.
-        var examination: Examination?
+        var cacheability: Cacheability?
         /// The next request for it will hardly be answered otherwise.
         var isHitForMiss = false
         /// A peer has given it with fields for the one who caused the fetch, and has it for others
         /// without them.
-        var isOwn = false
+        var isRequesterSpecific = false
         /// What follows the body (RFC 9110 §6.5), as lines with their ends.
         var trailers: [UInt8] = []
     }
 
-    let known: Known
-    let phase: Fill.Phase
+    let progress: Progress
+    let phase: Fetch.Phase
     /// The origin is asked for no more than the one who caused it wants.
     let isPart: Bool
     /// The origin was asked.
-    let wasAsked: Bool
+    let hasContactedOrigin: Bool
     /// A peer waits for it.
     let isOwner: Bool
     /// How many have waited for it, or do.
-    let readersEver: Int
+    let totalReaderCount: Int
     /// It may go to whoever asks, as far as is known.
     let isShared: Bool
     /// What it brings may be given to nobody any more, be it that it was good when it came.
-    let isVoid: Bool
+    let isUnusable: Bool
 
-    init(_ state: borrowing FillRun.State, isVoid: Bool) {
-        let fill = state.lookup.fill
-        known = state.known
-        phase = fill.phase
-        isPart = fill.isPart
-        wasAsked = state.askedAt != nil
+    init(_ state: borrowing ActiveFetch.State, isVoid: Bool) {
+        let fetch = state.lookup.fetch
+        progress = state.progress
+        phase = fetch.phase
+        isPart = fetch.isPart
+        hasContactedOrigin = state.originFetchStartedAt != nil
         isOwner = state.lookup.isOwner
-        readersEver = fill.readersEver
-        isShared = fill.isShared
-        self.isVoid = isVoid
+        totalReaderCount = fetch.totalReaderCount
+        isShared = fetch.isShared
+        self.isUnusable = isVoid
     }
 
     /// A peer did not give it to its end.
-    var isLostByPeer: Bool { known.isFromPeer && phase == .failed }
+    var wasPeerTransferLost: Bool { progress.isFromPeer && phase == .failed }
 }

@@ -10,174 +10,191 @@ import Wire
 
 /// What becomes of a whole answer of the origin's.
 extension OriginSource {
-    func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
-        let plan = query.plan
-        var examination = plan.examine(head, query, receipt)
+    func accept(_ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming) {
+        let plan = siteRequest.policy
+        var examination = plan.evaluate(head, siteRequest, receipt)
         for redirect in redirects { plan.limit(&examination, by: redirect) }
-        let redirected = head.redirected(by: redirects, examination)
-        let vary = plan.vary(of: redirected)
-        var acceptance = Acceptance(
+        let redirected = head.restricted(by: redirects, examination)
+        let vary = plan.varyNames(of: redirected)
+        var acceptance = StorageDecision(
             examination, vary, status: head.status,
-            before: driver.before(stale, now: receipt.receivedAt))
-        if let problem = plan.refusal(of: head, examination) {
-            if problem == .codedImage { hall.counters.add(.imagesCoded) }
-            let absence = plan.absence(head, examination, receipt, by: redirects)
-            if let stale, absence != nil || acceptance.endsStored { hall.node.forget(stale) }
-            if let absence, remember(problem, absence, of: head, vary.names) { return drop(length) }
-            return drop(problem, length, nominated: vary.names)
+            before: driver.storedState(staleEntry, now: receipt.receivedAt))
+        if let problem = plan.problem(of: head, examination) {
+            if problem == .encodedImage { context.counters.add(.imagesCoded) }
+            let absence = plan.negativeResponse(head, examination, receipt, by: redirects)
+            if let staleEntry, absence != nil || acceptance.invalidatesStored {
+                context.node.remove(staleEntry)
+            }
+            if let absence, storeNegativeResponse(problem, absence, of: head, vary.names) {
+                return discardResponse(length)
+            }
+            return discardResponse(problem, length, nominated: vary.names)
         }
-        var place: EntryPlace?
+        var place: EntryKey?
         var index: VariantIndex?
         if acceptance.isStorable {
-            switch hall.node.place(query, selectedBy: vary.names, claims: true) {
-            case .key: break
+            switch context.node.location(siteRequest, selectedBy: vary.names, claimsIndex: true) {
+            case .primary: break
             case .variant(let found, let names): (place, index) = (found, names)
-            case .none: acceptance.isPlaced = false
+            case .unstorable: acceptance.hasKey = false
             }
         }
-        if let stale, acceptance.endsStored { hall.node.forget(stale) }
-        if isUnfit(acceptance, head, length) { return giveUpWhole(length) }
-        let answer = Answer(
-            head: redirected, examination: examination, acceptance: acceptance,
-            nominated: vary.names, place: place, index: index,
-            tags: tags(of: head), receipt: receipt)
-        if plan.images == nil {
-            deliver(answer, length)
+        if let staleEntry, acceptance.invalidatesStored { context.node.remove(staleEntry) }
+        if shouldFetchPart(acceptance, head, length) { return switchToPart(length) }
+        let response = AcceptedResponse(
+            head: redirected, cacheability: examination, storageDecision: acceptance,
+            nominated: vary.names, entryKey: place, variantIndex: index,
+            tags: tags(of: head), timing: receipt)
+        if plan.imageRules == nil {
+            deliver(response, length)
         } else {
-            hold(HeldAnswer(answer: answer, length: length))
+            holdUntilRecognised(HeldResponse(response: response, length: length))
         }
     }
 
     /// Stores, in memory alone, that there is no image for requests that agree in the fields
     /// `names`: whoever asks until then is given `problem`, as who asks now; false if there is no
     /// room for it.
-    private func remember(
-        _ problem: Problem, _ absence: Examination, of answer: AnswerHead, _ names: FieldNames
+    private func storeNegativeResponse(
+        _ problem: Problem, _ absence: Cacheability, of response: ResponseHead, _ names: FieldNames
     ) -> Bool {
-        var variant: (place: EntryPlace, index: VariantIndex)?
+        var variant: (place: EntryKey, index: VariantIndex)?
         // Where there are variants it says nothing of those that others select.
         var names = names
-        names.formUnion(query.expected(in: hall.store))
-        switch hall.node.place(query, selectedBy: names, claims: true) {
-        case .key: break
+        names.formUnion(siteRequest.expected(in: context.store))
+        switch context.node.location(siteRequest, selectedBy: names, claimsIndex: true) {
+        case .primary: break
         case .variant(let place, let index): variant = (place, index)
-        case .none: return false
+        case .unstorable: return false
         }
         var body: [UInt8] = []
         problem.document.append(to: &body)
         let size = UInt64(body.count)
         let head = RenderedHead(problem.storedHead(bodyBytes: size))
-        var facts = absence.facts(size: size, entityTag: .empty)
+        var facts = absence.metadata(size: size, entityTag: .empty)
         // Nothing stands in for anything that it is not.
         facts.flags = .mustRevalidate
         (facts.staleIfErrorSeconds, facts.staleWhileRevalidateSeconds) = (0, 0)
-        let tags = tags(of: answer)
-        let overhead = Resident.overhead(
-            keyBytes: variant?.place.key.count ?? query.key.count, headBytes: head.bytes.count,
-            tagBytes: Resident.bytes(of: tags), bodyBytes: size)
-        guard run.reserve(overhead + BodyLayout.capacity(size)) else { return false }
-        run.answered(
-            FillAnswer(facts: facts, head: head, sizeBytes: size, isKept: true, tags: tags),
+        let tags = tags(of: response)
+        let overhead = MemoryEntry.overhead(
+            keyBytes: variant?.place.key.count ?? siteRequest.key.count,
+            headBytes: head.bytes.count,
+            tagBytes: MemoryEntry.bytes(of: tags), bodyBytes: size)
+        guard fetch.reserve(overhead + BodyLayout.capacity(size)) else { return false }
+        fetch.responseHeadReceived(
+            FetchedResponse(metadata: facts, head: head, sizeBytes: size, isKept: true, tags: tags),
             isShared: true, nominated: names)
-        run.received(ByteBuffer(bytes: body))
-        let resident = run.ended(name: nil, tags: tags, place: variant?.place) { _ in
+        fetch.bodyReceived(ByteBuffer(bytes: body))
+        let entry = fetch.completed(name: nil, tags: tags, place: variant?.place) { _ in
             (facts, head)
         }
-        guard let resident else { return true }
-        hall.node.store.insert(resident)
-        keepIndex(variant?.index, names, variant?.place, ofAbsence: true)
+        guard let entry else { return true }
+        context.node.store.insert(entry)
+        insertIndex(variant?.index, names, variant?.place, isNegative: true)
         return true
     }
 
     /// Gives the answer to the readers; `isFit` if it may be kept as far as its body can tell.
-    func deliver(_ answer: Answer, _ length: UInt64?, isFit: Bool = true) {
-        self.answer = answer
-        let (plan, examination) = (query.plan, answer.examination)
-        let received = answer.receipt.receivedWall
+    func deliver(_ response: AcceptedResponse, _ length: UInt64?, isStorable: Bool = true) {
+        self.acceptedResponse = response
+        let (plan, examination) = (siteRequest.policy, response.cacheability)
+        let received = response.timing.receivedWallTime
         let stored = plan.storedHead(
-            answer.head, size: length, examination, received: received)
+            response.head, size: length, examination, received: received)
         let rendered = RenderedHead(stored)
         let isKept =
-            isFit && answer.acceptance.isStorable && !run.isOvertaken
-            && hasRoom(length, rendered, answer.place)
-        if isKept, let index = answer.index, let place = answer.place {
+            isStorable && response.storageDecision.isStorable && !fetch.isInvalidated
+            && reserveMemory(length, rendered, response.entryKey)
+        if isKept, let index = response.variantIndex, let place = response.entryKey {
             // Before the body: who asks for another variant meanwhile must make it one of the same.
-            hall.node.keep(
-                index, answer.nominated, at: place, of: query.base, stamp: run.stamp,
-                now: answer.receipt.receivedAt)
+            context.node.insert(
+                index, response.nominated, at: place, of: siteRequest.primaryKey,
+                version: fetch.invalidationVersion,
+                now: response.timing.receivedAt)
         }
-        if answer.acceptance.isHitForMiss, plan.images == nil {
-            hall.node.notePasses(query, now: SystemClock.now())
+        if response.storageDecision.isHitForMiss, plan.imageRules == nil {
+            context.node.recordHitForMiss(siteRequest, now: SystemClock.now())
         }
         // Whoever is served from memory needs none; a miss that would take more has to wait.
-        guard isKept || run.openWindow() else { return drop(.overloaded(.memory), length) }
-        var given = FillAnswer(
-            facts: plan.facts(examination, size: length ?? 0, stored, of: answer.head),
-            head: rendered, sizeBytes: length, isKept: isKept, tags: answer.tags)
+        guard isKept || fetch.openWindow() else {
+            return discardResponse(.overloaded(.memory), length)
+        }
+        var given = FetchedResponse(
+            metadata: plan.metadata(examination, size: length ?? 0, stored, of: response.head),
+            head: rendered, sizeBytes: length, isKept: isKept, tags: response.tags)
         if !isKept {
             given.head = RenderedHead(
                 plan.unstoredHead(
-                    answer.head, size: length, without: examination.unstoredFields,
+                    response.head, size: length, without: examination.unstoredFields,
                     received: received))
         }
-        given.examination = examination
-        run.answered(
-            given, isShared: answer.acceptance.isShared,
-            isStored: isFit && answer.acceptance.isStorable, nominated: answer.nominated,
-            own: own(given, answer),
-            isHitForMiss: answer.acceptance.isHitForMiss)
+        given.cacheability = examination
+        fetch.responseHeadReceived(
+            given, isShared: response.storageDecision.isCollapsible,
+            isStored: isStorable && response.storageDecision.isStorable,
+            nominated: response.nominated,
+            requesterResponse: requesterResponse(given, response),
+            isHitForMiss: response.storageDecision.isHitForMiss)
     }
 
     /// The answer with those fields that are for the client who asked and are not stored (RFC 9111
     /// §5.2.2.4, §5.2.2.7); nil if there are none.
-    private func own(_ given: FillAnswer, _ answer: Answer) -> FillAnswer? {
-        guard !answer.examination.unstoredFields.isEmpty else { return nil }
+    private func requesterResponse(_ given: FetchedResponse, _ response: AcceptedResponse)
+        -> FetchedResponse?
+    {
+        guard !response.cacheability.unstoredFields.isEmpty else { return nil }
         var own = given
         own.head = RenderedHead(
-            query.plan.unstoredHead(
-                answer.head, size: given.sizeBytes, without: FieldNames(),
-                received: answer.receipt.receivedWall))
+            siteRequest.policy.unstoredHead(
+                response.head, size: given.sizeBytes, without: FieldNames(),
+                received: response.timing.receivedWallTime))
         return own
     }
 
-    func keep(
-        _ resident: Resident, _ index: VariantIndex?, _ names: FieldNames, _ place: EntryPlace?
+    func insertEntry(
+        _ entry: MemoryEntry, _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?
     ) {
-        hall.node.keep(resident)
-        if query.plan.settings.isShared { hall.node.offer(resident) }
-        keepIndex(index, names, place)
+        context.node.insert(entry)
+        if siteRequest.policy.settings.usesPeers { context.node.offer(entry) }
+        insertIndex(index, names, place)
     }
 
-    private func keepIndex(
-        _ index: VariantIndex?, _ names: FieldNames, _ place: EntryPlace?, ofAbsence: Bool = false
+    private func insertIndex(
+        _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?, isNegative: Bool = false
     ) {
         guard let index, let place else { return }
-        hall.node.keep(
-            index, names, at: place, of: query.base, stamp: run.stamp, now: SystemClock.now(),
-            inMemoryAlone: ofAbsence)
+        context.node.insert(
+            index, names, at: place, of: siteRequest.primaryKey, version: fetch.invalidationVersion,
+            now: SystemClock.now(),
+            inMemoryAlone: isNegative)
     }
 
     /// The tags of the answer; says so if there are more than are kept, because a purge by those
     /// will not find it.
-    private func tags(of head: AnswerHead) -> [[UInt8]] {
-        let tags = query.plan.tags(
-            of: head, key: query.key, hall.originals(by: query.plan), places: places)
-        if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: query.key, for: run.cause) }
+    private func tags(of head: ResponseHead) -> [[UInt8]] {
+        let tags = siteRequest.policy.tags(
+            of: head, key: siteRequest.key, context.siteOriginals(by: siteRequest.policy),
+            redirectedURLs: redirectedURLs)
+        if tags.droppedCount > 0 {
+            context.logTruncatedTags(tags.droppedCount, of: siteRequest.key, for: fetch.correlation)
+        }
         return tags.tags
     }
 
     /// Where the answer comes from, if the origin has sent it elsewhere.
-    var places: [[UInt8]] { redirects.last.map { [$0.url] } ?? [] }
+    var redirectedURLs: [[UInt8]] { redirects.last.map { [$0.url] } ?? [] }
 
     /// True if the body may be kept as far as its length is known; reserves the memory for it.
-    private func hasRoom(_ length: UInt64?, _ head: RenderedHead, _ place: EntryPlace?) -> Bool {
-        if let length, length > query.plan.objectBytesMax { return false }
-        let overhead = Resident.overhead(
-            keyBytes: place?.key.count ?? query.key.count, headBytes: head.bytes.count,
+    private func reserveMemory(_ length: UInt64?, _ head: RenderedHead, _ place: EntryKey?) -> Bool
+    {
+        if let length, length > siteRequest.policy.objectBytesMax { return false }
+        let overhead = MemoryEntry.overhead(
+            keyBytes: place?.key.count ?? siteRequest.key.count, headBytes: head.bytes.count,
             bodyBytes: length ?? 0)
-        let body = length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0)
-        return run.reserve(
+        let body = length.map(BodyLayout.capacity) ?? FetchedResponse.reservedBytes(growingTo: 0)
+        return fetch.reserve(
             overhead + body,
-            judgedAs: hall.node.judgedHash(of: name(at: place), at: place?.hash ?? run.hash))
+            weighedBy: context.node.admissionHash(
+                of: name(at: place), at: place?.hash ?? fetch.hash))
     }
 }

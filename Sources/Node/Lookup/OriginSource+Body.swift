@@ -7,7 +7,7 @@ import Wire
 extension OriginSource {
     /// A request and the first of its body: a client that takes its time for that holds no
     /// connection meanwhile.
-    struct Beginning {
+    struct DeferredRequest {
         let request: OriginFetchRequest
         /// One buffer, however small the pieces are that it came in.
         var body = ByteBuffer()
@@ -16,35 +16,38 @@ extension OriginSource {
     }
 
     /// Pieces of the request's body are to wait.
-    var isFull: Bool { fetch.map { $0.wantsBody && !$0.takesMore } ?? false }
+    var isFull: Bool { originFetch.map { $0.acceptsBody && !$0.isWritable } ?? false }
 
     func send(_ piece: ByteBuffer) {
-        guard beginning != nil else {
-            fetch?.send(body: piece)
+        guard deferredRequest != nil else {
+            originFetch?.send(body: piece)
             return
         }
-        beginning?.body.writeImmutableBuffer(piece)
-        if beginning?.body.readableBytes ?? 0 > Beginning.bytesMax { sendBeginning() }
+        deferredRequest?.body.writeImmutableBuffer(piece)
+        if deferredRequest?.body.readableBytes ?? 0 > DeferredRequest.bytesMax {
+            sendDeferredRequest()
+        }
     }
 
     func endBody(_ trailers: Trailers) {
-        sendBeginning()
-        let section = query.plan.requestRules.trailers(trailers.lines, in: trailers.bytes.span)
-        fetch?.endBody(trailers: Trailers(section) ?? Trailers())
+        sendDeferredRequest()
+        let section = siteRequest.policy.requestFieldRules.trailers(
+            trailers.lines, in: trailers.bytes.span)
+        originFetch?.endBody(trailers: Trailers(section) ?? Trailers())
     }
 
-    private func sendBeginning() {
-        guard let beginning else { return }
-        self.beginning = nil
-        begin(beginning.request)
-        fetch?.send(body: beginning.body)
+    private func sendDeferredRequest() {
+        guard let deferredRequest else { return }
+        self.deferredRequest = nil
+        startOriginFetch(deferredRequest.request)
+        originFetch?.send(body: deferredRequest.body)
     }
 
-    func originTakesMore() {
-        door?.uploadGoesOn(for: self)
+    func originAcceptsMoreBody() {
+        handler?.uploadResumed(for: self)
     }
 
-    func begin(_ request: OriginFetchRequest) {
-        fetch = hall.origin.fetch(request, to: self)
+    func startOriginFetch(_ request: OriginFetchRequest) {
+        originFetch = context.origin.fetch(request, to: self)
     }
 }

@@ -7,99 +7,99 @@ import Telemetry
 
 /// An answer of which nothing was given to readers, not even its head: its first bytes have to say
 /// first whether it is an image that may be shown.
-struct HeldAnswer {
-    let answer: OriginSource.Answer
+struct HeldResponse {
+    let response: OriginSource.AcceptedResponse
     /// The body's length that the origin has named; nil if it named none.
     let length: UInt64?
     var probe: ImageProbe
     /// The body so far.
-    var body = GrowingBody(isKept: false)
+    var body = BodyBuffer(isRetained: false)
     /// Bytes of the body that memory was reserved for.
     var reservedBytes = 0
 
-    init(answer: OriginSource.Answer, length: UInt64?) {
-        self.answer = answer
+    init(response: OriginSource.AcceptedResponse, length: UInt64?) {
+        self.response = response
         self.length = length
-        probe = ImageProbe(answer.head)
+        probe = ImageProbe(response.head)
     }
 }
 
 extension OriginSource {
     /// Holds an answer that has just begun, or delivers it at once if its body is not to be looked
     /// into.
-    func hold(_ answer: HeldAnswer) {
-        held = answer
-        judge()
+    func holdUntilRecognised(_ response: HeldResponse) {
+        heldResponse = response
+        resolveHeldResponse()
     }
 
     /// Takes in a piece of the body of the held answer.
-    func hold(_ piece: ByteBuffer) {
-        held?.probe.feed(piece.readableBytesUInt8Span)
-        held?.body.append(piece)
-        guard reserveHeld() else {
-            return drop(.overloaded(.memory), nil)
+    func holdUntilRecognised(_ piece: ByteBuffer) {
+        heldResponse?.probe.consume(piece.readableBytesUInt8Span)
+        heldResponse?.body.append(piece)
+        guard reserveForHeld() else {
+            return discardResponse(.overloaded(.memory), nil)
         }
-        judge()
+        resolveHeldResponse()
     }
 
     /// The body of the held answer has ended.
-    func releaseAtEnd() {
-        held?.probe.finish()
-        judge(hasEnded: true)
+    func heldBodyEnded() {
+        heldResponse?.probe.finish()
+        resolveHeldResponse(hasEnded: true)
     }
 
     /// Reserves memory for what is held; false if there is none.
     ///
     /// A little is held without, as it is of a body that is passed on without room in memory. What
     /// is reserved becomes part of what the run holds for the body.
-    private func reserveHeld() -> Bool {
-        guard var answer = held else { return true }
-        let free = hall.node.settings.windowBytesMin
-        while answer.probe.finding == .needsMore,
-            answer.body.heldBytes > free + answer.reservedBytes
+    private func reserveForHeld() -> Bool {
+        guard var response = heldResponse else { return true }
+        let free = context.node.settings.windowBytesMin
+        while response.probe.result == .needsMore,
+            response.body.heldBytes > free + response.reservedBytes
         {
-            guard run.reserve(Self.reservedAtOnce) else { return false }
-            answer.reservedBytes += Self.reservedAtOnce
+            guard fetch.reserve(Self.reservationStepBytes) else { return false }
+            response.reservedBytes += Self.reservationStepBytes
         }
-        held = answer
+        heldResponse = response
         return true
     }
 
-    private static let reservedAtOnce = 64 << 10
+    private static let reservationStepBytes = 64 << 10
 
     /// Delivers or refuses the held answer, once it is known what it is.
-    private func judge(hasEnded: Bool = false) {
-        guard let answer = held, answer.probe.finding != .needsMore else { return }
-        held = nil
-        let finding = answer.probe.finding
-        if let limit = query.plan.images?.pixelsMax, let size = finding.facts?.size,
+    private func resolveHeldResponse(hasEnded: Bool = false) {
+        guard let response = heldResponse, response.probe.result != .needsMore else { return }
+        heldResponse = nil
+        let finding = response.probe.result
+        if let limit = siteRequest.policy.imageRules?.pixelsMax, let size = finding.metadata?.size,
             size.pixels > limit
         {
-            hall.counters.add(.imagesTooLarge)
+            context.counters.add(.imagesTooLarge)
             let problem = Problem.imageTooLarge(size, pixelsMax: limit)
-            let left = answer.length.map { $0 - min($0, answer.body.endOffset) }
-            guard hasEnded else { return drop(problem, left) }
+            let left = response.length.map { $0 - min($0, response.body.endOffset) }
+            guard hasEnded else { return discardResponse(problem, left) }
             log("origin answer refused", why: problem.document.detail)
-            run.failed(problem)
-            return driver.settle()
+            fetch.failed(problem)
+            return driver.closeToReaders()
         }
-        deliver(answer.answer, answer.length, isFit: isFit(finding))
+        deliver(response.response, response.length, isStorable: isStorable(finding))
         var pieces: [ByteBuffer] = []
-        answer.body.appendSlices(from: 0, count: answer.body.heldBytes, to: &pieces)
-        for piece in pieces { run.received(piece) }
+        response.body.appendSlices(from: 0, count: response.body.heldBytes, to: &pieces)
+        for piece in pieces { fetch.bodyReceived(piece) }
     }
 
     /// Whether a body with this finding may be kept; says so if not.
-    private func isFit(_ finding: ImageFinding) -> Bool {
+    private func isStorable(_ finding: ImageProbeResult) -> Bool {
         switch finding {
         case .image, .unknown, .needsMore: return true
-        case .contradiction:
-            hall.counters.add(.imagesMislabelled)
+        case .typeMismatch:
+            context.counters.add(.imagesMislabelled)
             log("image not kept", why: "it is not what its type says")
             return false
         case .unreadable:
             // It is of the kind that it claims to be; asking for it again would tell no more.
-            hall.counters.add(.imagesUnreadable)
+            context.counters.add(.imagesUnreadable)
             return true
         }
     }

@@ -12,36 +12,36 @@ import Wire
 /// What an answer without a body does to what is stored.
 extension OriginSource {
     /// 304: a stored body stays, with new facts and a new head (RFC 9111 §3.2, §4.3.4).
-    func freshen(with head: AnswerHead, _ receipt: Freshness.Receipt) {
-        let confirmed = Confirmation.confirmed(
-            by: head, of: offered.map { Validators($0.head, facts: $0.facts) },
-            received: receipt.receivedWall)
-        guard let number = confirmed.first, comesAsBefore(offered[number]) else {
+    func freshen(with head: ResponseHead, _ receipt: Freshness.ResponseTiming) {
+        let confirmed = Freshening.responsesToUpdate(
+            by: head, of: validationCandidates.map { Validators($0.head, metadata: $0.metadata) },
+            received: receipt.receivedWallTime)
+        guard let number = confirmed.first, hasSameRedirects(validationCandidates[number]) else {
             // Whoever asks again asks without condition.
-            for entry in offered { hall.node.forget(entry) }
-            run.misunderstood()
-            return driver.settle()
+            for entry in validationCandidates { context.node.remove(entry) }
+            fetch.validatorMismatched()
+            return driver.closeToReaders()
         }
-        let entry = offered[number]
+        let entry = validationCandidates[number]
         let news = update(entry, with: head, receipt)
-        run.confirmed(
-            news.resident ?? entry, isShared: news.examination.notStored == nil,
+        fetch.storedResponseUsed(
+            news.entry ?? entry, isShared: news.cacheability.notStoredReason == nil,
             isStored: news.isStored, isValidated: true, nominated: news.nominated)
-        driver.settle()
+        driver.closeToReaders()
     }
 
     /// Validators are of one resource: what another says of them means nothing (RFC 9110 §8.8).
-    private func comesAsBefore(_ entry: Resident) -> Bool {
-        guard query.plan.images != nil else { return true }
-        return EntryTags(key: query.key, urls: places).tags
+    private func hasSameRedirects(_ entry: MemoryEntry) -> Bool {
+        guard siteRequest.policy.imageRules != nil else { return true }
+        return EntryTags(key: siteRequest.key, urls: redirectedURLs).tags
             == entry.tags.filter { URLName.name(inTag: $0) != nil }
     }
 
     /// What an update by the origin has made of a stored answer.
-    private struct News {
+    private struct UpdateResult {
         /// Nil if memory has no room for it.
-        let resident: Resident?
-        let examination: Examination
+        let entry: MemoryEntry?
+        let cacheability: Cacheability
         let nominated: FieldNames
         let isStored: Bool
     }
@@ -49,69 +49,73 @@ extension OriginSource {
     /// Puts the stored answer with the fields of `head` in its place, or forgets it if it may not
     /// be stored any more.
     private func update(
-        _ stale: Resident, with head: AnswerHead, _ receipt: Freshness.Receipt,
+        _ stale: MemoryEntry, with head: ResponseHead, _ receipt: Freshness.ResponseTiming,
         freshnessOnly: Bool = false
-    ) -> News {
-        let plan = query.plan
+    ) -> UpdateResult {
+        let plan = siteRequest.policy
         let merged = RenderedHead(stale).stored.updated(
-            with: head, facts: stale.facts, freshnessOnly: freshnessOnly)
-        var examination = plan.examine(
-            merged, query, receipt, asGet: true)
+            with: head, metadata: stale.metadata, freshnessOnly: freshnessOnly)
+        var examination = plan.evaluate(
+            merged, siteRequest, receipt, asGet: true)
         for redirect in redirects { plan.limit(&examination, by: redirect) }
-        let redirected = merged.redirected(by: redirects, examination)
+        let redirected = merged.restricted(by: redirects, examination)
         let stored = plan.storedHead(
-            redirected, size: stale.facts.size, examination, received: receipt.receivedWall)
-        let vary = plan.vary(of: redirected)
-        var place = EntryPlace(key: stale.key, hash: stale.hash)
+            redirected, size: stale.metadata.size, examination, received: receipt.receivedWallTime)
+        let vary = plan.varyNames(of: redirected)
+        var place = EntryKey(key: stale.key, hash: stale.hash)
         var index: VariantIndex?
         var isPlaceable = true
         // What another request had selected is this request's answer, too; and what other fields
         // select than before stands elsewhere (RFC 9111 §4.1).
-        if !query.isHead, self.stale == nil || vary.names != query.nominated(of: stale) {
-            switch hall.node.place(query, selectedBy: vary.names) {
-            case .key: break
+        if !siteRequest.isHead,
+            self.staleEntry == nil || vary.names != siteRequest.nominated(of: stale)
+        {
+            switch context.node.location(siteRequest, selectedBy: vary.names) {
+            case .primary: break
             case .variant(let found, let names): (place, index) = (found, names)
-            case .none: isPlaceable = false
+            case .unstorable: isPlaceable = false
             }
         }
-        let resident = run.makeFreshened(
+        let entry = fetch.makeFreshenedEntry(
             stale, stale.name == nil ? nil : name(at: place),
-            tags: plan.tags(held: stale.tags, key: query.key, hall.originals(by: plan)),
-            place: place, plan.facts(examination, size: stale.facts.size, stored, of: merged),
+            tags: plan.tags(
+                stored: stale.tags, key: siteRequest.key, context.siteOriginals(by: plan)),
+            place: place, plan.metadata(examination, size: stale.metadata.size, stored, of: merged),
             RenderedHead(stored))
-        let isStored = isPlaceable && examination.notStored == nil && resident != nil
-        if isStored, let resident {
+        let isStored = isPlaceable && examination.notStoredReason == nil && entry != nil
+        if isStored, let entry {
             // Under the key of the request its successor, or the index of that, takes its place.
             // It may be another variant now.
-            let isMoved = place.key != stale.key && stale.key != query.key
-            if self.stale != nil, isMoved { hall.node.forget(stale) }
-            keep(resident, index, vary.names, place)
-        } else if examination.notStored?.isOfRequest != true {
-            hall.node.forget(stale)
+            let isMoved = place.key != stale.key && stale.key != siteRequest.key
+            if self.staleEntry != nil, isMoved { context.node.remove(stale) }
+            insertEntry(entry, index, vary.names, place)
+        } else if examination.notStoredReason?.isRequestSpecific != true {
+            context.node.remove(stale)
         }
-        return News(
-            resident: resident, examination: examination, nominated: vary.names,
+        return UpdateResult(
+            entry: entry, cacheability: examination, nominated: vary.names,
             isStored: isStored)
     }
 
     /// HEAD says whether the stored answer to GET is still that (RFC 9111 §4.3.5).
-    func compare(_ head: AnswerHead, _ receipt: Freshness.Receipt) {
+    func freshenByHead(_ head: ResponseHead, _ receipt: Freshness.ResponseTiming) {
         guard
-            !query.hasAuthorization, !query.control.isNoStore,
-            case .answer(let stored, let reuse) = query.find(
-                in: hall.node.store, now: SystemClock.now()),
+            !siteRequest.hasAuthorization, !siteRequest.cacheControl.isNoStore,
+            case .found(let stored, let reuse) = siteRequest.find(
+                in: context.node.store, now: SystemClock.now()),
             reuse != .unusable
         else { return }
-        let finding = HeadFinding(
+        let finding = HeadFreshening(
             head, stored: stored.status,
-            validators: Validators(stored.head, facts: stored.facts), size: stored.facts.size,
-            received: receipt.receivedWall)
+            validators: Validators(stored.head, metadata: stored.metadata),
+            size: stored.metadata.size,
+            received: receipt.receivedWallTime)
         switch finding {
-        case .updates: _ = update(stored, with: head, receipt, freshnessOnly: true)
-        case .invalidates where query.plan.settings.isShared && hall.node.isInCluster:
-            hall.node.invalidate(query.key)
-        case .invalidates: hall.node.forget(stored)
-        case .nothing: break
+        case .update: _ = update(stored, with: head, receipt, freshnessOnly: true)
+        case .invalidate where siteRequest.policy.settings.usesPeers && context.node.isInCluster:
+            context.node.invalidate(siteRequest.key)
+        case .invalidate: context.node.remove(stored)
+        case .noEffect: break
         }
     }
 }

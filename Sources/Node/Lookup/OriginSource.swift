@@ -9,286 +9,305 @@ import Telemetry
 import Tiers
 import Wire
 
-/// The origin's side of a `FillRun`: asks, decides by the rules of its site what becomes of the
+/// The origin's side of a `ActiveFetch`: asks, decides by the rules of its site what becomes of the
 /// answer, and hands its bytes on.
 ///
 /// Confined to its loop.
-final class OriginSource: AnswerSource, OriginFetchDelegate {
+final class OriginSource: ResponseSource, OriginFetchDelegate {
     let driver: LookupDriver
-    let run: FillRun
-    let query: SiteRequest
-    unowned let hall: Hall
+    let fetch: ActiveFetch
+    let siteRequest: SiteRequest
+    unowned let context: EventLoopContext
     /// The door whose request caused the fetch, which alone is told of interim answers and gives
     /// the request's body.
-    var door: Door? { driver.door }
-    var fetch: OriginFetch?
+    var handler: RequestHandler? { driver.handler }
+    var originFetch: OriginFetch?
     /// What is held back of a request with a body, before it takes a connection.
-    var beginning: Beginning?
+    var deferredRequest: DeferredRequest?
     /// An answer that is held until its first bytes say what it is.
-    var held: HeldAnswer?
+    var heldResponse: HeldResponse?
     /// An answer that goes to the readers.
-    var answer: Answer?
+    var acceptedResponse: AcceptedResponse?
     /// Those by way of which it comes.
     private(set) var redirects: [Redirect] = []
     /// The stored answer that is selected by the request, which the origin is asked about.
-    private(set) var stale: Resident?
+    private(set) var staleEntry: MemoryEntry?
     /// The stored answers that the origin is asked about: that one, or those that other requests
     /// select.
-    private(set) var offered: [Resident] = []
+    private(set) var validationCandidates: [MemoryEntry] = []
     /// The answer goes to its reader unstored.
-    private var isPassing = false
+    private var isRelaying = false
     /// Bytes that arrived after the run was over; the connection can be used again.
-    private var droppedBytes = 0
+    private var discardedBytes = 0
 
     /// What is needed of the head until the body's end.
-    struct Answer {
-        let head: AnswerHead
-        let examination: Examination
-        let acceptance: Acceptance
+    struct AcceptedResponse {
+        let head: ResponseHead
+        let cacheability: Cacheability
+        let storageDecision: StorageDecision
         let nominated: FieldNames
-        let place: EntryPlace?
-        let index: VariantIndex?
+        let entryKey: EntryKey?
+        let variantIndex: VariantIndex?
         let tags: [[UInt8]]
-        let receipt: Freshness.Receipt
+        let timing: Freshness.ResponseTiming
     }
 
     /// Bytes of an answer that nobody wants which are still read, because a new connection would
     /// cost more.
-    private static let droppedBytesMax = 64 << 10
+    private static let discardedBytesMax = 64 << 10
 
     init(_ driver: LookupDriver, _ query: SiteRequest) {
         self.driver = driver
-        self.query = query
-        run = driver.run
-        hall = driver.hall
+        self.siteRequest = query
+        fetch = driver.fetch
+        context = driver.context
     }
 
     func start() {
-        stale = query.mode == .whole ? run.stale : nil
-        if let stale {
-            offered = [stale]
-        } else if query.mode == .whole, !query.isImage {
+        staleEntry = siteRequest.mode == .whole ? fetch.staleEntry : nil
+        if let staleEntry {
+            validationCandidates = [staleEntry]
+        } else if siteRequest.mode == .whole, !siteRequest.isImage {
             // Origins that make images of several types from one are known to forget Accept where
             // they are asked conditionally.
-            offered = hall.node.variants(of: query)
+            validationCandidates = context.node.variants(of: siteRequest)
         }
-        switch query.question(about: offered, for: run, through: hall.node) {
+        switch siteRequest.originRequest(
+            validating: validationCandidates, for: fetch, through: context.node)
+        {
         case .refused(let problem): driver.fail(problem)
         case .request(let request):
-            hall.counters.add(.originFetchesStarted)
-            guard !query.body.isEmpty else { return begin(request) }
-            beginning = Beginning(request: request)
+            context.counters.add(.originFetchesStarted)
+            guard !siteRequest.body.isEmpty else { return startOriginFetch(request) }
+            deferredRequest = DeferredRequest(request: request)
         }
     }
 
     // MARK: What the run asks for
 
-    var isContended: Bool { run.phase == .passing && fetch?.isContended == true }
+    var isContended: Bool { fetch.phase == .relaying && originFetch?.isContended == true }
 
-    func pace() {
-        if run.isPaused { fetch?.pause() } else { fetch?.resume() }
+    func updateFlow() {
+        if fetch.isPaused { originFetch?.pause() } else { originFetch?.resume() }
     }
 
     func cancel() {
-        beginning = nil
-        held = nil
-        noteSize()
-        fetch?.cancel()
-        hall.counters.add(.originFetchesAbandoned)
+        deferredRequest = nil
+        heldResponse = nil
+        recordOversize()
+        originFetch?.cancel()
+        context.counters.add(.originFetchesAbandoned)
     }
 
     // MARK: What the origin says
 
-    func originRedirected(
-        _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant
+    func redirectReceived(
+        _ head: ResponseHead, to url: [UInt8], requestedAt: Instant, respondedAt: Instant
     ) {
-        hall.counters.add(.originRedirects)
-        hall.counters.add(.originAnswers(status: head.status))
+        context.counters.add(.originRedirects)
+        context.counters.add(.originResponses(status: head.status))
         redirects.append(
             Redirect(
                 head: head,
-                receipt: Freshness.Receipt(
-                    requestedAt: requestedAt, receivedAt: answeredAt,
+                timing: Freshness.ResponseTiming(
+                    requestedAt: requestedAt, receivedAt: respondedAt,
                     receivedWall: SystemClock.wallTime()),
                 url: url))
     }
 
-    func originReached(_ origin: OriginAuthority, at address: IPAddress?) {
+    func requestStarting(_ origin: OriginAuthority, at address: IPAddress?) {
         // What the operator has named has a share of its own.
-        guard query.plan.origin == nil,
-            !hall.node.fills.move(run, to: run.holders(askingAt: origin, address))
+        guard siteRequest.policy.origin == nil,
+            !context.node.fetches.reassign(fetch, to: fetch.holders(fetchingFrom: origin, address))
         else { return }
-        drop(.overloaded(.share), nil)
+        discardResponse(.overloaded(.fetchShare), nil)
     }
 
-    func originInterim(_ head: AnswerHead) {
-        guard AnswerForwarder.passesInterim(head.status) else { return }
+    func originInterimResponseReceived(_ head: ResponseHead) {
+        guard ResponseForwarder.forwardsInterim(head.status) else { return }
         var bytes: [UInt8] = []
-        AnswerForwarder.appendInterim(head, rules: query.plan.answerRules, to: &bytes)
+        ResponseForwarder.appendInterim(
+            head, rules: siteRequest.policy.responseFieldRules, to: &bytes)
         driver.relay(interim: bytes)
     }
 
-    func originAnswered(
-        _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
+    func originResponseReceived(
+        _ head: ResponseHead, bodyLength: UInt64?, requestedAt: Instant, respondedAt: Instant
     ) {
-        let receipt = Freshness.Receipt(
-            requestedAt: requestedAt, receivedAt: answeredAt, receivedWall: SystemClock.wallTime())
-        hall.counters.add(.originAnswers(status: head.status))
-        if head.isEventStream { fetch?.waiveRate() }
-        if head.status == 101 { door?.switched(run, with: self) }
+        let receipt = Freshness.ResponseTiming(
+            requestedAt: requestedAt, receivedAt: respondedAt, receivedWall: SystemClock.wallTime())
+        context.counters.add(.originResponses(status: head.status))
+        if head.isEventStream { originFetch?.waiveMinimumRate() }
+        if head.status == 101 { handler?.protocolSwitched(fetch, with: self) }
         invalidate(by: head)
-        let head = query.plan.told(head, to: query)
-        guard query.mode != .verbatim else { return relay(head, bodyLength, receipt) }
-        if query.mode == .part, head.status == 206 || StatusRules.isOfOneRequest(head.status) {
-            learn(from: head, receipt)
-            return relay(head, bodyLength, receipt)
+        let head = siteRequest.policy.forwarded(head, to: siteRequest)
+        guard siteRequest.mode != .verbatim else { return passThrough(head, bodyLength, receipt) }
+        if siteRequest.mode == .part,
+            head.status == 206 || StatusRules.isRequestSpecific(head.status)
+        {
+            recordStorability(from: head, receipt)
+            return passThrough(head, bodyLength, receipt)
         }
         if head.status == 304 {
-            if !offered.isEmpty { return freshen(with: head, receipt) }
+            if !validationCandidates.isEmpty { return freshen(with: head, receipt) }
             // Nothing was asked about: whoever asked makes of it what he can.
-            if query.plan.images == nil { return relay(head, bodyLength, receipt) }
+            if siteRequest.policy.imageRules == nil {
+                return passThrough(head, bodyLength, receipt)
+            }
         }
-        if StatusRules.isFailure(head.status), standIn(status: head.status) {
-            return drop(bodyLength)
+        if StatusRules.isFailure(head.status), serveStaleOnError(status: head.status) {
+            return discardResponse(bodyLength)
         }
         accept(head, bodyLength, receipt)
     }
 
-    func originSent(_ body: ByteBuffer) {
-        hall.counters.add(.originReceivedBytes, body.readableBytes)
-        query.counters?.add(.originBytes, body.readableBytes)
-        if held != nil { return hold(body) }
-        guard driver.isSettled else { return run.received(body) }
-        droppedBytes += body.readableBytes
-        if droppedBytes > Self.droppedBytesMax { driver.cancel() }
+    func originBodyReceived(_ body: ByteBuffer) {
+        context.counters.add(.originReceivedBytes, body.readableBytes)
+        siteRequest.counters?.add(.originBytes, body.readableBytes)
+        if heldResponse != nil { return holdUntilRecognised(body) }
+        guard driver.isClosedToReaders else { return fetch.bodyReceived(body) }
+        discardedBytes += body.readableBytes
+        if discardedBytes > Self.discardedBytesMax { driver.cancel() }
     }
 
-    func originTrailers(_ trailers: Trailers) {
+    func originTrailersReceived(_ trailers: Trailers) {
         // Only who asked is given them, and only if it reads them (RFC 9110 §6.5.1).
-        guard query.takesTrailers else { return }
-        run.trailed(
-            by: query.plan.answerRules.trailers(trailers.lines, in: trailers.bytes.span))
+        guard siteRequest.acceptsTrailers else { return }
+        fetch.trailersReceived(
+            siteRequest.policy.responseFieldRules.trailers(trailers.lines, in: trailers.bytes.span))
     }
 
-    func originEnded(delimitedByClose: Bool) {
-        hall.counters.add(.originFetchesOK)
+    func originResponseEnded(delimitedByClose: Bool) {
+        context.counters.add(.originFetchesOK)
         defer { driver.end() }
-        if held != nil { releaseAtEnd() }
-        guard !driver.isSettled else { return }
-        guard let answer else {
-            if isPassing { _ = run.ended(name: nil) { _ in nil } }
-            return driver.settle()
+        if heldResponse != nil { heldBodyEnded() }
+        guard !driver.isClosedToReaders else { return }
+        guard let acceptedResponse else {
+            if isRelaying { _ = fetch.completed(name: nil) { _ in nil } }
+            return driver.closeToReaders()
         }
-        let plan = query.plan
+        let plan = siteRequest.policy
         // Of images the format says whether that was the end.
-        let ending = delimitedByClose && plan.images != nil ? run.ending : .whole
-        if ending == .cut {
-            run.failed(.incompleteImage)
-            return driver.settle()
+        let ending = delimitedByClose && plan.imageRules != nil ? fetch.completeness : .complete
+        if ending == .truncated {
+            fetch.failed(.incompleteImage)
+            return driver.closeToReaders()
         }
-        let resident = run.ended(
-            name: name(at: answer.place), tags: answer.tags, place: answer.place
+        let entry = fetch.completed(
+            name: name(at: acceptedResponse.entryKey), tags: acceptedResponse.tags,
+            place: acceptedResponse.entryKey
         ) { size in
-            guard ending == .whole else { return nil }
+            guard ending == .complete else { return nil }
             let stored = plan.storedHead(
-                answer.head, size: size, answer.examination,
-                received: answer.receipt.receivedWall)
+                acceptedResponse.head, size: size, acceptedResponse.cacheability,
+                received: acceptedResponse.timing.receivedWallTime)
             return (
-                plan.facts(answer.examination, size: size, stored, of: answer.head),
+                plan.metadata(
+                    acceptedResponse.cacheability, size: size, stored, of: acceptedResponse.head),
                 RenderedHead(stored)
             )
         }
-        if let resident { keep(resident, answer.index, answer.nominated, answer.place) }
-        noteSize()
-        driver.settle()
+        if let entry {
+            insertEntry(
+                entry, acceptedResponse.variantIndex, acceptedResponse.nominated,
+                acceptedResponse.entryKey)
+        }
+        recordOversize()
+        driver.closeToReaders()
     }
 
     /// What an answer is called on disk that stands at `place`, or under the key that was asked
     /// for; nil without a disk.
-    func name(at place: EntryPlace?) -> EntryName? {
+    func name(at place: EntryKey?) -> EntryName? {
         driver.name.map { name in place.map { EntryName(ofKey: $0.key) } ?? name }
     }
 
-    func originFailed(_ failure: OriginFailure) {
-        hall.count(failure)
-        held = nil
+    func originFetchFailed(_ failure: OriginFailure) {
+        context.count(failure)
+        heldResponse = nil
         // What this node did not even try is counted, and said once for the origin: a storm of
         // misses must not become one of lines.
         log("origin fetch failed", why: "\(failure)", at: failure.isReportedOnce ? .debug : .info)
-        if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
-        if !standIn(status: nil) {
-            run.failed(.origin(failure, isValidation: stale?.facts.flags.contains(.mustRevalidate)))
+        if siteRequest.isBackground { context.pauseBackground(siteRequest, now: SystemClock.now()) }
+        if !serveStaleOnError(status: nil) {
+            fetch.failed(
+                .originFailed(
+                    failure, isValidation: staleEntry?.metadata.flags.contains(.mustRevalidate)))
         }
         driver.finish()
     }
 
     func log(_ what: Logger.Message, why: String, at level: Logger.Level = .info) {
-        hall.node.logger.log(
+        context.node.logger.log(
             level: level, what,
-            metadata: run.cause.metadata([
-                "url": "\(String(decoding: query.key, as: UTF8.self))", "why": "\(why)",
+            metadata: fetch.correlation.metadata([
+                "url": "\(String(decoding: siteRequest.key, as: UTF8.self))", "why": "\(why)",
             ]))
     }
 
     // MARK: Decisions
 
     /// Gives the stale answer instead of an error, if it may be given (RFC 5861 §4).
-    private func standIn(status: UInt16?) -> Bool {
-        guard answer == nil, let stale, driver.standIn(stale, status: status) else { return false }
-        if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
-        driver.settle()
+    private func serveStaleOnError(status: UInt16?) -> Bool {
+        guard acceptedResponse == nil, let staleEntry,
+            driver.serveStaleOnError(staleEntry, status: status)
+        else { return false }
+        if siteRequest.isBackground { context.pauseBackground(siteRequest, now: SystemClock.now()) }
+        driver.closeToReaders()
         return true
     }
 
     /// The answer as it came, for the one who asked.
-    private func relay(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
-        if query.isHead { compare(head, receipt) }
-        let passedHead = query.plan.passedHead(
-            head, takesTrailers: query.takesTrailers, received: receipt.receivedWall)
-        guard run.openWindow() else { return drop(.overloaded(.memory), length) }
+    private func passThrough(
+        _ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming
+    ) {
+        if siteRequest.isHead { freshenByHead(head, receipt) }
+        let passedHead = siteRequest.policy.passThroughHead(
+            head, takesTrailers: siteRequest.acceptsTrailers, received: receipt.receivedWallTime)
+        guard fetch.openWindow() else { return discardResponse(.overloaded(.memory), length) }
         // Age is the origin's; nothing is added to it.
-        let facts = EntryFacts(
+        let facts = EntryMetadata(
             size: length ?? 0, bornAt: receipt.receivedAt, freshUntil: receipt.receivedAt,
-            flags: .isDated, lastModified: nil, date: receipt.receivedWall, entityTag: .empty)
-        var passed = FillAnswer(
-            facts: facts, head: RenderedHead(passedHead),
-            sizeBytes: query.isHead ? declaredLength(head) : length, isKept: false)
-        passed.isVerbatim = true
-        isPassing = true
-        run.answered(passed, isShared: false, isStored: false)
+            flags: .isDated, lastModified: nil, date: receipt.receivedWallTime, entityTag: .empty)
+        var passed = FetchedResponse(
+            metadata: facts, head: RenderedHead(passedHead),
+            sizeBytes: siteRequest.isHead ? declaredLength(head) : length, isKept: false)
+        passed.isPassedThrough = true
+        isRelaying = true
+        fetch.responseHeadReceived(passed, isShared: false, isStored: false)
     }
 
     /// What Content-Length says, also where no body follows (RFC 9110 §8.6).
-    private func declaredLength(_ head: AnswerHead) -> UInt64? {
+    private func declaredLength(_ head: ResponseHead) -> UInt64? {
         guard let value = head.first(.contentLength) else { return nil }
         return UInt64(String(decoding: head.bytes[value.range], as: UTF8.self))
     }
 
     /// What a request that may have changed something makes unfit to be used (RFC 9111 §4.4).
-    private func invalidate(by head: AnswerHead) {
-        for key in query.plan.invalidated(by: head, query) {
-            hall.node.invalidate(key)
+    private func invalidate(by head: ResponseHead) {
+        for key in siteRequest.policy.invalidatedKeys(by: head, siteRequest) {
+            context.node.invalidate(key)
         }
     }
 
     /// The readers get `problem`; what remains of the answer is read if it is little.
     ///
     /// Errors that are the client's to hear, such as 404, are ordinary and not worth a line.
-    func drop(
+    func discardResponse(
         _ problem: Problem, _ length: UInt64?, nominated: FieldNames = FieldNames()
     ) {
         if problem.status >= 500, problem.retryAfterSeconds == nil {
             log("origin answer refused", why: problem.document.detail)
         }
-        held = nil
-        run.failed(problem, nominated: nominated)
-        drop(length)
+        heldResponse = nil
+        fetch.failed(problem, nominated: nominated)
+        discardResponse(length)
     }
 
     /// What remains of the answer is read if it is little.
-    func drop(_ length: UInt64?) {
-        driver.settle()
-        if let length, length <= Self.droppedBytesMax { return }
+    func discardResponse(_ length: UInt64?) {
+        driver.closeToReaders()
+        if let length, length <= Self.discardedBytesMax { return }
         driver.cancel()
     }
 }

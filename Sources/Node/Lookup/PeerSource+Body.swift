@@ -11,85 +11,88 @@ import Wire
 /// The body that a peer gives, and what becomes of it.
 extension PeerSource {
     /// Gives the readers what has come as a whole, as an entry; false if there is no room for one.
-    func store(_ taken: Taken, _ nominated: FieldNames) -> Bool {
-        let count = taken.answer.body.reduce(0) { $0 + $1.readableBytes }
-        let resident = run.makeWhole(
-            taken.answer.body, placeName, tags: taken.entry.tags, place: variant?.place,
-            taken.facts, taken.head)
-        guard let resident else { return false }
-        hall.counters.add(.peerReceivedBytes, count)
-        run.confirmed(
-            resident, isShared: true, isStored: true, nominated: nominated, isFromPeer: true)
-        if isWorthKeeping { keep(resident) }
+    func completeWithEntry(_ taken: PeerResponse, _ nominated: FieldNames) -> Bool {
+        let count = taken.receivedEntry.body.reduce(0) { $0 + $1.readableBytes }
+        let entry = fetch.makeEntry(
+            taken.receivedEntry.body, entryName, tags: taken.entry.tags, place: variant?.place,
+            taken.metadata, taken.head)
+        guard let entry else { return false }
+        context.counters.add(.peerReceivedBytes, count)
+        fetch.storedResponseUsed(
+            entry, isShared: true, isStored: true, nominated: nominated, isFromPeer: true)
+        if isWorthStoring { insertEntry(entry) }
         driver.finish()
         return true
     }
 
     /// What the answer is called where it stands.
-    private var placeName: EntryName { variant.map { EntryName(ofKey: $0.place.key) } ?? name }
+    private var entryName: EntryName { variant.map { EntryName(ofKey: $0.place.key) } ?? name }
 
-    func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {
-        if let length, length > query.plan.objectBytesMax { return false }
-        let overhead = Resident.overhead(
-            keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
-        let body = length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0)
-        return run.reserve(
+    func reserveMemory(_ length: UInt64?, _ head: RenderedHead) -> Bool {
+        if let length, length > siteRequest.policy.objectBytesMax { return false }
+        let overhead = MemoryEntry.overhead(
+            keyBytes: fetch.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
+        let body = length.map(BodyLayout.capacity) ?? FetchedResponse.reservedBytes(growingTo: 0)
+        return fetch.reserve(
             overhead + body,
-            judgedAs: hall.node.judgedHash(of: name, at: variant?.place.hash ?? run.hash))
+            weighedBy: context.node.admissionHash(of: name, at: variant?.place.hash ?? fetch.hash))
     }
 
     /// What this node does not own stays in memory while there is room that nothing needs, and
     /// beyond that if it is popular.
-    private var isWorthKeeping: Bool {
-        frequency >= Self.popularFrom || run.readersEver > 1 || hub.owns(name)
-            || hall.store.hasSpareRoom
+    private var isWorthStoring: Bool {
+        frequency >= Self.popularFrequencyMin || fetch.totalReaderCount > 1 || hub.owns(name)
+            || context.store.hasSpareCapacity
     }
 
-    func received(_ bytes: ByteBuffer) {
-        guard let ask = taken?.ask else { return }
-        taken?.receivedBytes += UInt64(bytes.readableBytes)
-        hall.counters.add(.peerReceivedBytes, bytes.readableBytes)
-        run.received(bytes)
-        guard !run.isPaused else {
-            taken?.owedBytes += bytes.readableBytes
+    func bodyReceived(_ bytes: ByteBuffer) {
+        guard let ask = peerResponse?.request else { return }
+        peerResponse?.receivedBytes += UInt64(bytes.readableBytes)
+        context.counters.add(.peerReceivedBytes, bytes.readableBytes)
+        fetch.bodyReceived(bytes)
+        guard !fetch.isPaused else {
+            peerResponse?.unacknowledgedBytes += bytes.readableBytes
             return
         }
-        ask.connection.take(bytes.readableBytes, of: ask)
+        ask.connection.bytesConsumed(bytes.readableBytes, of: ask)
     }
 
-    func ended(_ end: StreamEnd) {
-        guard let taken else { return }
-        guard taken.receivedBytes == end.size else { return lose() }
-        if FieldSection.isWhole(end.trailers) { run.trailed(by: end.trailers) }
-        let facts = taken.facts
+    func bodyEnded(_ end: StreamEnd) {
+        guard let peerResponse else { return }
+        guard peerResponse.receivedBytes == end.size else { return transferLost() }
+        if RenderedFieldSection.isWellFormed(end.trailers) { fetch.trailersReceived(end.trailers) }
+        let facts = peerResponse.metadata
         // Without a length only the format can say that an image was whole.
-        let isWhole = taken.entry.facts.size != nil || !query.isImage || run.ending == .whole
-        let resident = run.ended(
-            name: placeName, tags: taken.entry.tags, place: variant?.place
+        let isWhole =
+            peerResponse.entry.facts.size != nil || !siteRequest.isImage
+            || fetch.completeness == .complete
+        let entry = fetch.completed(
+            name: entryName, tags: peerResponse.entry.tags, place: variant?.place
         ) { size in
             guard isWhole else { return nil }
-            var head = taken.head
+            var head = peerResponse.head
             // The peer had begun to give it before its length was known.
-            if taken.entry.facts.size == nil { head = head.framed(size: size) }
+            if peerResponse.entry.facts.size == nil { head = head.framed(size: size) }
             var facts = facts
             facts.size = size
             facts.entityTag = head.entityTag
             return (facts, head)
         }
-        if let resident, isWorthKeeping { keep(resident) }
+        if let entry, isWorthStoring { insertEntry(entry) }
         driver.finish()
     }
 
-    func keep(_ resident: Resident) {
-        hall.node.keep(resident)
+    func insertEntry(_ entry: MemoryEntry) {
+        context.node.insert(entry)
         guard let variant else { return }
-        hall.node.keep(
-            variant.index, query.nominated(of: resident), at: variant.place, of: query.base,
-            stamp: run.stamp, now: SystemClock.now())
+        context.node.insert(
+            variant.index, siteRequest.nominated(of: entry), at: variant.place,
+            of: siteRequest.primaryKey,
+            version: fetch.invalidationVersion, now: SystemClock.now())
     }
 
     /// The rest does not come from here.
-    func lose() {
-        driver.lost(canBeResumed: begun?.identity.canBeResumed ?? false)
+    func transferLost() {
+        driver.lost(canBeResumed: partialResponse?.identity.canBeResumed ?? false)
     }
 }

@@ -11,53 +11,53 @@ import Wire
 /// A second fetch, which nobody else joins, brings the answer from its beginning; what the readers
 /// have of it is passed over. It keeps what it brings by itself, so that the first fetch need not.
 /// Confined to the loop of its hall.
-final class ResumedSource: AnswerSource, FillReader {
+final class ResumptionSource: ResponseSource, FetchReader {
     private let driver: LookupDriver
-    private let run: FillRun
-    private unowned let hall: Hall
+    private let fetch: ActiveFetch
+    private unowned let context: EventLoopContext
     private let name: EntryName
-    private let begun: Begun
-    private var second: (run: FillRun, reader: Fill.ReaderID)?
+    private let partialResponse: PartialResponse
+    private var continuation: (run: ActiveFetch, reader: Fetch.ReaderID)?
     /// The origin is asked by now.
     private var skipsPeers = false
     /// Of the second fetch's answer.
     private var position: UInt64 = 0
     private var receivedBytes: UInt64
     /// The second answer is the first one.
-    private var isSame = false
+    private var isMatched = false
     /// It has reported, or nobody wants to hear.
-    private var isOver = false
+    private var isFinished = false
 
     /// What the readers were told of the answer.
-    struct Begun {
-        let facts: EntryFacts
+    struct PartialResponse {
+        let metadata: EntryMetadata
         let head: RenderedHead
         /// Nil if the length was not known.
         let sizeBytes: UInt64?
 
         /// What tells whether another answer is the same.
-        var identity: BrokenAnswer {
-            BrokenAnswer(
-                entityTag: head.text(facts.entityTag), lastModified: facts.lastModified,
-                isStrongDate: facts.flags.contains(.strongDate), sizeBytes: sizeBytes)
+        var identity: RepresentationIdentity {
+            RepresentationIdentity(
+                entityTag: head.slice(metadata.entityTag), lastModified: metadata.lastModified,
+                isStrongDate: metadata.flags.contains(.strongDate), sizeBytes: sizeBytes)
         }
     }
 
-    private var watch: Scheduled<Void>?
-    private var lastProgress = SystemClock.now()
+    private var stallTimer: Scheduled<Void>?
+    private var lastProgressAt = SystemClock.now()
 
     /// How long peers may bring nothing: of two nodes with different rings each may wait for the
     /// other.
-    private static let patience = Interval.seconds(10)
+    private static let stallTimeout = Interval.seconds(10)
 
     init(
-        _ driver: LookupDriver, name: EntryName, _ begun: Begun, receivedBytes: UInt64
+        _ driver: LookupDriver, name: EntryName, _ begun: PartialResponse, receivedBytes: UInt64
     ) {
         self.driver = driver
-        run = driver.run
-        hall = driver.hall
+        fetch = driver.fetch
+        context = driver.context
         self.name = name
-        self.begun = begun
+        self.partialResponse = begun
         self.receivedBytes = receivedBytes
     }
 
@@ -65,35 +65,39 @@ final class ResumedSource: AnswerSource, FillReader {
     func begin(_ skipsPeers: Bool) {
         self.skipsPeers = skipsPeers
         position = 0
-        isSame = false
-        var wish = Lookup.Wish()
-        wish.isAlone = true
+        isMatched = false
+        var wish = Lookup.Options()
+        wish.isExclusive = true
         wish.isResumption = true
         wish.skipsPeers = skipsPeers
-        wish.isForPeer = run.view.isOwner
-        let (second, reader) = hall.node.fills.beginAlone(run.query) { [hall, run] in
-            FillRun(run.query, on: hall, cause: run.cause, client: run.client, wish: wish)
+        wish.isForPeer = fetch.snapshot.isOwner
+        let (second, reader) = context.node.fetches.startExclusive(fetch.siteRequest) {
+            [context, fetch] in
+            ActiveFetch(
+                fetch.siteRequest, on: context, cause: fetch.correlation, client: fetch.client,
+                wish: wish)
         }
-        self.second = (second, reader)
-        if !skipsPeers { lookAgain() }
-        hall.start(second, name: name, asksDisk: false, for: nil)
+        self.continuation = (second, reader)
+        if !skipsPeers { scheduleStallCheck() }
+        context.startFetch(second, name: name, asksDisk: false, for: nil)
         proceed()
     }
 
-    private func lookAgain() {
-        let wait = max(.milliseconds(1), lastProgress + Self.patience - SystemClock.now())
-        watch = hall.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) {
+    private func scheduleStallCheck() {
+        let wait = max(.milliseconds(1), lastProgressAt + Self.stallTimeout - SystemClock.now())
+        stallTimer = context.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds))
+        {
             [weak self] in
-            guard let self, !isOver, !self.skipsPeers else { return }
-            if run.isPaused { lastProgress = SystemClock.now() }
-            guard SystemClock.now() - lastProgress < Self.patience else { return again() }
-            lookAgain()
+            guard let self, !isFinished, !self.skipsPeers else { return }
+            if fetch.isPaused { lastProgressAt = SystemClock.now() }
+            guard SystemClock.now() - lastProgressAt < Self.stallTimeout else { return retry() }
+            scheduleStallCheck()
         }
     }
 
     // MARK: What the run asks for
 
-    func pace() {
+    func updateFlow() {
         proceed()
     }
 
@@ -101,90 +105,91 @@ final class ResumedSource: AnswerSource, FillReader {
         leave()
     }
 
-    func waitedForByPeer() {
-        guard let second else { return }
-        hall.tell(second.run) { $0.waitedForByPeer() }
+    func peerJoined() {
+        guard let continuation else { return }
+        context.withFetch(continuation.run) { $0.peerJoined() }
     }
 
     // MARK: What the second fetch brings
 
-    func woken(by run: FillRun) {
+    func fetchAdvanced(by run: ActiveFetch) {
         proceed()
     }
 
     private func proceed() {
-        while !isOver, !run.isPaused, let (second, reader) = second {
+        while !isFinished, !fetch.isPaused, let (second, reader) = continuation {
             var slices: [ByteBuffer] = []
-            let limit = hall.settings.transferBytesMax
-            let step = second.step(reader, limit: limit, on: hall, slices: &slices)
+            let limit = context.settings.transferBytesMax
+            let step = second.nextStep(reader, limit: limit, on: context, slices: &slices)
             switch step {
-            case .wait: return hall.await(second, for: self)
-            case .take(_, let count):
-                guard isSame || isTheSame(second) else { return giveUp() }
-                lastProgress = SystemClock.now()
-                for slice in slices { take(slice) }
+            case .wait: return context.addReader(second, for: self)
+            case .read(_, let count):
+                guard isMatched || matchesPartialResponse(second) else { return abandon() }
+                lastProgressAt = SystemClock.now()
+                for slice in slices { forward(slice) }
                 second.advance(reader, by: count)
             case .finish:
-                guard isSame || isTheSame(second), position == receivedBytes else {
-                    return giveUp()
+                guard isMatched || matchesPartialResponse(second), position == receivedBytes else {
+                    return abandon()
                 }
                 return finish()
-            case .startOver, .breakOff, .fail: return again()
+            case .restart, .abort, .fail: return retry()
             }
         }
     }
 
-    private func isTheSame(_ second: FillRun) -> Bool {
-        let other: Begun
-        switch second.view.known.outcome {
-        case .answering(let fill):
-            other = Begun(facts: fill.facts, head: fill.head, sizeBytes: fill.sizeBytes)
-        case .stored(let resident), .found(let resident):
-            other = Begun(
-                facts: resident.facts, head: RenderedHead(resident),
-                sizeBytes: resident.facts.size)
-        case .open, .refused: return false
+    private func matchesPartialResponse(_ second: ActiveFetch) -> Bool {
+        let other: PartialResponse
+        switch second.snapshot.progress.outcome {
+        case .receiving(let fetch):
+            other = PartialResponse(
+                metadata: fetch.metadata, head: fetch.head, sizeBytes: fetch.sizeBytes)
+        case .stored(let entry), .loadedFromDisk(let entry):
+            other = PartialResponse(
+                metadata: entry.metadata, head: RenderedHead(entry),
+                sizeBytes: entry.metadata.size)
+        case .pending, .failed: return false
         }
-        isSame = begun.identity.isSame(as: other.identity)
-        return isSame
+        isMatched = partialResponse.identity.matches(other.identity)
+        return isMatched
     }
 
     /// Hands on what the readers do not have yet.
-    private func take(_ slice: ByteBuffer) {
+    private func forward(_ slice: ByteBuffer) {
         var slice = slice
         let known = min(UInt64(slice.readableBytes), receivedBytes - min(receivedBytes, position))
         position += UInt64(slice.readableBytes)
         slice.moveReaderIndex(forwardBy: Int(known))
         guard slice.readableBytes > 0 else { return }
         receivedBytes += UInt64(slice.readableBytes)
-        run.received(slice)
+        fetch.bodyReceived(slice)
     }
 
-    private func again() {
-        leaveSecond()
+    private func retry() {
+        leaveContinuation()
         driver.lost(canBeResumed: true)
     }
 
     /// There is another answer now, or none: whoever has nothing of this one begins anew.
-    private func giveUp() {
+    private func abandon() {
         leave()
         driver.lost()
     }
 
     private func finish() {
-        _ = run.ended(name: nil) { _ in nil }
+        _ = fetch.completed(name: nil) { _ in nil }
         leave()
         driver.finish()
     }
 
-    private func leaveSecond() {
-        watch?.cancel()
-        guard let (second, reader) = second.take() else { return }
+    private func leaveContinuation() {
+        stallTimer?.cancel()
+        guard let (second, reader) = continuation.take() else { return }
         second.leave(reader)
     }
 
     private func leave() {
-        isOver = true
-        leaveSecond()
+        isFinished = true
+        leaveContinuation()
     }
 }

@@ -52,7 +52,7 @@ extension IPAddress {
     }
 
     /// The addresses of this machine's interfaces.
-    static func ofDevices() throws -> [IPAddress] {
+    static func interfaceAddresses() throws -> [IPAddress] {
         try System.enumerateDevices().compactMap { device in
             device.address?.ipAddress.flatMap { IPAddress($0[...]) }
         }

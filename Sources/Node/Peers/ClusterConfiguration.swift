@@ -12,7 +12,7 @@ package struct ClusterConfiguration: Sendable {
     /// What the operator calls this node; nil if he does not.
     package var nodeName: String?
     /// How many nodes the cluster is to begin with; nil for as many as answer.
-    package var expects: Int?
+    package var expectedMembers: Int?
     /// How long the node looks for a cluster before it serves, fenced.
     package var joinTimeout: Interval
     package var listen: ListenAddress
@@ -25,7 +25,7 @@ package struct ClusterConfiguration: Sendable {
     /// What any node's share counts for at most.
     package var weightMax: UInt16
     /// How long a node that is told to stop hands over what it keeps; zero if it does not.
-    package var handOverTimeout: Interval
+    package var handoffTimeout: Interval
     /// See `Cluster.Fence.Settings`; nil for off.
     package var fence: Interval?
     /// The same.
@@ -37,7 +37,7 @@ package struct ClusterConfiguration: Sendable {
         secretFile = values.path(.clusterSecretFile)
         seeds = values.hostPorts(.join).map { PeerAddress(host: $0.host, port: $0.port) }
         nodeName = values.name(.nodeName)
-        expects = values.countUnlessZero(.expect)
+        expectedMembers = values.countUnlessZero(.expect)
         joinTimeout = values.interval(.joinTimeout)
         listen = values.address(.peerListen)
         advertised = values.hostPort(.peerAdvertise).map {
@@ -46,7 +46,7 @@ package struct ClusterConfiguration: Sendable {
         replicas = values.count(.replicas)
         weight = UInt16(clamping: values.count(.ringWeight))
         weightMax = UInt16(clamping: values.count(.ringWeightLimit))
-        handOverTimeout = values.interval(.handOverTimeout)
+        handoffTimeout = values.interval(.handOverTimeout)
         fence = values.intervalUnlessOff(.fence)
         forgetAfter = values.interval(.forgetAfter)
     }
@@ -54,8 +54,8 @@ package struct ClusterConfiguration: Sendable {
 
 extension ClusterConfiguration {
     /// How this node looks for others.
-    var search: JoinWatch.Settings {
-        var search = JoinWatch.Settings(hasSeeds: !seeds.isEmpty, expects: expects)
+    var joinSettings: ClusterDiscovery.Settings {
+        var search = ClusterDiscovery.Settings(hasSeeds: !seeds.isEmpty, expects: expectedMembers)
         search.timeMax = joinTimeout
         return search
     }
@@ -91,12 +91,12 @@ extension ClusterConfiguration {
         do throws(TLSSetupError) {
             return try TLSPeerContext(secrets: secrets)
         } catch {
-            throw .clusterSecrets(path, reason: error.sentence)
+            throw .clusterSecrets(path, reason: error.message)
         }
     }
 
     /// What a file of secrets must be.
-    static let secretsAllowed =
+    static let secretsFormat =
         "a file of 1 to \(secretsMax) lines, each a secret of \(TLSPeerContext.secretBytesMin) "
         + "to \(secretBytesMax) bytes"
 }

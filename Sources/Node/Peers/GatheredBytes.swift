@@ -4,15 +4,15 @@ import Wire
 
 /// Plaintext that is to be encrypted: small pieces are copied side by side, as they would be into a
 /// record; large ones are kept by reference.
-struct GatheredBytes {
+struct PlaintextBuffer {
     /// What comes before ``tail``.
     private var pieces: [ByteBuffer] = []
     private var tail = ByteBuffer()
 
     /// A piece of this size fills a record by itself.
-    private static let largeBytes = 16 << 10
+    private static let referenceBytesMin = 16 << 10
     /// More room is not kept from one time to the next.
-    private static let keptBytesMax = 64 << 10
+    private static let retainedBytesMax = 64 << 10
 
     mutating func append(_ bytes: [UInt8]) {
         tail.writeBytes(bytes)
@@ -23,7 +23,7 @@ struct GatheredBytes {
     }
 
     mutating func append(_ piece: ByteBuffer) {
-        guard piece.readableBytes >= Self.largeBytes else {
+        guard piece.readableBytes >= Self.referenceBytesMin else {
             tail.writeImmutableBuffer(piece)
             return
         }
@@ -46,6 +46,6 @@ struct GatheredBytes {
             session.write(pieces, now: now)
             pieces.removeAll()
         }
-        if tail.capacity > Self.keptBytesMax { tail = ByteBuffer() } else { tail.clear() }
+        if tail.capacity > Self.retainedBytesMax { tail = ByteBuffer() } else { tail.clear() }
     }
 }

@@ -4,20 +4,21 @@ import HTTPRules
 import Serving
 import Store
 
-extension HeldEntry {
+extension PeerEntry {
     /// What is said of an answer with these facts and this head; `size` is nil if it is not known.
     init(
-        _ facts: EntryFacts, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
-        from source: Source, stamp: Stamp, selection: Negotiation?, key: [UInt8] = []
+        _ facts: EntryMetadata, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
+        from source: Source, version: InvalidationVersion, selection: Negotiation?,
+        key: [UInt8] = []
     ) {
         var told = facts
         told.entityTag = head.entityTag
-        var facts = TransitFacts(told, size: size, now: SystemClock.now())
+        var facts = PeerEntryFacts(told, size: size, now: SystemClock.now())
         facts.selection = selection
         self.init(
-            status: head.status, source: source, facts: facts, stamp: stamp,
+            status: head.status, source: source, facts: facts, version: version,
             head: head.bytes,
-            places: HeadPlaces(
+            places: HeadOffsets(
                 partialStart: UInt32(head.layout.partialStart),
                 multipartStart: UInt32(head.layout.multipartStart),
                 notModifiedStart: UInt32(head.layout.notModifiedStart),
@@ -27,13 +28,13 @@ extension HeldEntry {
 }
 
 extension OwnerSearch.Reply {
-    init(_ answer: PeerAnswer) {
-        switch answer {
-        case .held, .notModified: self = .held
+    init(_ response: PeerReply) {
+        switch response {
+        case .held, .notModified: self = .found
         case .fetching, .interim: self = .fetching
-        case .absent: self = .absent
-        case .fetchYourself: self = .fetchYourself
-        case .behind: self = .behind
+        case .absent: self = .notFound
+        case .declined: self = .declined
+        case .behind: self = .lagging
         case .originFailed: self = .originFailed
         }
     }
@@ -43,15 +44,15 @@ extension RenderedHead {
     /// The head of an answer that a peer gives.
     ///
     /// - Throws: what is wrong with it; it is read as strictly as an origin's.
-    init(_ entry: HeldEntry) throws(StoredHeadFault) {
-        guard let places = entry.places else { throw .places }
+    init(_ entry: PeerEntry) throws(StoredHeadFault) {
+        guard let places = entry.headOffsets else { throw .partOffsets }
         self.init(
             bytes: entry.head,
             layout: HeadLayout(
                 partialStart: Int(places.partialStart), multipartStart: Int(places.multipartStart),
                 notModifiedStart: Int(places.notModifiedStart), contentType: places.contentType),
             entityTag: entry.facts.entityTag)
-        try stored.check(entry.facts.flags, size: entry.facts.size)
+        try stored.validate(entry.facts.flags, size: entry.facts.size)
         guard status == entry.status else { throw .statusLine }
     }
 }

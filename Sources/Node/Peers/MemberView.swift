@@ -12,7 +12,7 @@ struct MemberView: Sendable {
     /// Those of them that nobody suspects.
     private let reachable: Set<NodeID>
     /// Others within reach that hand over what they hold, to leave; by id.
-    let leaving: [NodeID]
+    let draining: [NodeID]
 
     init(_ membership: Membership, _ connections: [PeerConnectionID: PeerConnection]) {
         records = membership.records
@@ -23,7 +23,7 @@ struct MemberView: Sendable {
         self.connections = found
         let alive = records.filter { $0.state == .alive }.map(\.member.id)
         reachable = Set(alive.filter { found[$0] != nil })
-        leaving = records.dropFirst().filter { record in
+        draining = records.dropFirst().filter { record in
             record.state == .alive && record.member.role.contains(.isDraining)
                 && found[record.member.id] != nil
         }.map(\.member.id)
@@ -33,26 +33,27 @@ struct MemberView: Sendable {
 
     /// True if it makes sense to ask a member for something.
     func isReachable(_ id: NodeID) -> Bool {
-        reachable.contains(id) && connections[id]?.isSilent.load(ordering: .relaxed) == false
+        reachable.contains(id) && connections[id]?.isUnresponsive.load(ordering: .relaxed) == false
     }
 }
 
-extension MemberRow {
+extension MemberDocument {
     /// Everybody whom the node of `hub` knows, itself first, then those who are counted and whom it
     /// has not met; `lines` say who is counted, `lags` who lacks what.
     static func rows(
-        _ hub: PeerHub, _ lines: [FenceKeeper.Line], lags: ([NodeID]) -> [NodeID: UInt64]
-    ) -> [MemberRow] {
-        let (view, ring) = (hub.view, hub.rings.ring)
+        _ hub: PeerHub, _ lines: [FenceCoordinator.MemberStatus],
+        lags: ([NodeID]) -> [NodeID: UInt64]
+    ) -> [MemberDocument] {
+        let (view, ring) = (hub.view, hub.ringUpdater.ring)
         let counted = Dictionary(uniqueKeysWithValues: lines.map { ($0.id, $0) })
         let met = Set(view.records.map(\.member.id))
-        let unknown = lines.filter { $0.isCounted && !met.contains($0.id) }.map { line in
-            MemberRow(
+        let unknown = lines.filter { $0.isVoter && !met.contains($0.id) }.map { line in
+            MemberDocument(
                 node: "\(line.id)", process: "", address: "", state: "unknown", isCounted: true,
                 contactMilliseconds: line.contactAge?.milliseconds, weight: 0, isCaughtUp: false,
                 isDraining: false, isSelf: false, isConnected: false, ringShare: 0)
         }
-        var rows = known(view, ring, counted, weightMax: hub.rings.weightMax) + unknown
+        var rows = known(view, ring, counted, weightMax: hub.ringUpdater.weightMax) + unknown
         let ids = rows.compactMap { NodeID($0.node) }
         let lagging = lags(ids)
         for (place, id) in ids.enumerated() where ids.count == rows.count {
@@ -64,9 +65,9 @@ extension MemberRow {
     }
 
     private static func known(
-        _ view: MemberView, _ ring: Ring, _ counted: [NodeID: FenceKeeper.Line],
+        _ view: MemberView, _ ring: Ring, _ counted: [NodeID: FenceCoordinator.MemberStatus],
         weightMax: UInt16
-    ) -> [MemberRow] {
+    ) -> [MemberDocument] {
         view.records.map { record in
             let (member, isSelf) = (record.member, record.member.id == view.own.member.id)
             let state =
@@ -76,9 +77,9 @@ extension MemberRow {
                 case .dead: "dead"
                 case .left: "left"
                 }
-            return MemberRow(
+            return MemberDocument(
                 node: "\(member.id)", process: "\(member.process)", address: "\(member.address)",
-                state: state, isCounted: counted[member.id]?.isCounted ?? false,
+                state: state, isCounted: counted[member.id]?.isVoter ?? false,
                 contactMilliseconds: counted[member.id]?.contactAge?.milliseconds,
                 weight: Int(member.weight), countedWeight: Int(min(member.weight, weightMax)),
                 isCaughtUp: member.role.contains(.isCaughtUp),
@@ -89,11 +90,11 @@ extension MemberRow {
     }
 }
 
-extension ExchangeMember.Presence {
+extension ReplicationMember.Presence {
     init(_ state: MemberRecord.State) {
         switch state {
-        case .alive, .suspected: self = .here
-        case .dead: self = .away
+        case .alive, .suspected: self = .live
+        case .dead: self = .dead
         case .left: self = .left
         }
     }

@@ -9,7 +9,7 @@ import Telemetry
 import Tiers
 
 /// What a node in a cluster has beside its doors.
-struct ClusterPart: Sendable {
+struct ClusterRuntime: Sendable {
     let hub: PeerHub
     let listener: PeerListener
 }
@@ -18,28 +18,28 @@ extension NodeService {
     /// Opens the port for peers and begins to look for them; nil for a node that stays alone.
     ///
     /// The disk tier has started: the node's identity is its directory's.
-    func openCluster(
-        of node: NodeCore, as id: NodeID, on threads: Threads
-    ) async throws -> ClusterPart? {
+    func startCluster(
+        of node: NodeCore, as id: NodeID, on threads: ThreadPools
+    ) async throws -> ClusterRuntime? {
         let configuration = configuration.cluster
         guard let secrets = configuration.secrets else { return nil }
         let listener = try await PeerListener.open(configuration.listen, on: threads.loops)
         let listen = ListenAddress(
             address: configuration.listen.address, port: listener.port)
         let address =
-            try configuration.advertised ?? .advertised(listen, IPAddress.ofDevices())
+            try configuration.advertised ?? .advertised(listen, IPAddress.interfaceAddresses())
         let identity = node.disk?.view?.identity
         let member = Member(
-            id: id, process: node.desk.process,
+            id: id, process: node.purges.process,
             address: address, weight: configuration.weight, versions: PeerProtocol.versions,
             role: .isCaughtUp)
         let hub = PeerHub(
             of: node, member, Incarnation(epoch: identity?.bootEpoch ?? 1, count: 0),
             configuration,
-            secrets: secrets, on: threads.timeKeeper.next(), loops: threads.loops,
+            secrets: secrets, on: threads.timerGroup.next(), loops: threads.loops,
             resolver: SystemResolver(threads: threads.lookups)
-        ) { [weak self] in self?.mustNotServe() }
-        try await listener.admit(to: hub)
+        ) { [weak self] in self?.failAsDuplicate() }
+        try await listener.startAccepting(to: hub)
         node.hub = hub
         hub.start()
         logger.info(
@@ -49,6 +49,6 @@ extension NodeService {
                 "peer_listen": "\(listen)", "advertised": "\(address)",
                 "join": .array(configuration.seeds.map { .string("\($0)") }),
             ])
-        return ClusterPart(hub: hub, listener: listener)
+        return ClusterRuntime(hub: hub, listener: listener)
     }
 }

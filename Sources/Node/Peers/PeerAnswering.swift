@@ -11,271 +11,285 @@ import Wire
 /// causes; never by asking another node what that one would ask this one.
 ///
 /// Confined to the loop of its connection.
-final class PeerAnswering: FillReader {
+final class PeerRequestHandler: FetchReader {
     let connection: PeerConnection
     private let stream: UInt32
-    let question: PeerQuestion
-    let hall: Hall
+    let query: PeerQuery
+    let context: EventLoopContext
     /// For whose sake the peer asks.
-    let cause: RequestCause
-    var result = Result()
-    private(set) var stage = Stage.beginning
+    let cause: RequestCorrelation
+    var logSummary = LogSummary()
+    private(set) var stage = Stage.starting
     /// Bytes of the body that were announced and are not sent.
     private var slices: [ByteBuffer] = []
     private var timer: Scheduled<Void>?
-    private var restarts = 0
+    private var restartCount = 0
     /// What it stands for; nil before it is looked into, and of what was offered.
-    private var query: SiteRequest?
+    private var siteRequest: SiteRequest?
 
     enum Stage {
-        case beginning
+        case starting
         /// The head of the fetch's answer is not known.
-        case waiting(FillRun, Fill.ReaderID)
+        case awaitingHead(ActiveFetch, Fetch.ReaderID)
         /// The body comes from the fetch; so many bytes of it are announced and still held there.
-        case following(FillRun, Fill.ReaderID, lentBytes: Int)
+        case streamingFetch(ActiveFetch, Fetch.ReaderID, lentBytes: Int)
         /// The body comes from an entry, which is announced whole; from here on it is not sent.
-        case giving(Resident, offset: UInt64)
-        case over
+        case sendingEntry(MemoryEntry, offset: UInt64)
+        case finished
     }
 
     init(
-        _ question: PeerQuestion, on stream: UInt32, of connection: PeerConnection, in hall: Hall
+        _ question: PeerQuery, on stream: UInt32, of connection: PeerConnection,
+        in context: EventLoopContext
     ) {
-        self.question = question
+        self.query = question
         self.stream = stream
         self.connection = connection
-        self.hall = hall
-        cause = RequestCause(question.cause, orAs: &hall.requestNames)
+        self.context = context
+        cause = RequestCorrelation(question.trace, fallbackNames: &context.requestIDs)
     }
 
     /// Looks where the answer may be.
-    func begin() {
-        hall.counters.add(question.kind == .get ? .peerGetsAnswered : .peerProbesAnswered)
-        guard !question.key.isEmpty else { return beginOffered() }
+    func start() {
+        context.counters.add(self.query.kind == .get ? .peerGetsReceived : .peerProbesReceived)
+        guard !query.key.isEmpty else { return startOffered() }
         let query: SiteRequest
-        switch asked() {
-        case .refused(let reason): return answer(refusal(reason))
-        case .query(let made): query = made
+        switch resolveRequest() {
+        case .declined(let reason): return send(declineReply(reason))
+        case .siteRequest(let made): query = made
         }
-        let (store, now) = (hall.store, SystemClock.now())
-        self.query = query
-        var stale: Resident?
+        let (store, now) = (context.store, SystemClock.now())
+        self.siteRequest = query
+        var stale: MemoryEntry?
         switch query.find(in: store, now: now) {
-        case .answer(let found, .fresh):
-            hall.touch(found, now: now)
-            return give(found, from: .memory)
-        case .answer(let found, _): stale = found
-        case .passes: return answer(refusal(.unshareable))
-        case .absent: break
+        case .found(let found, .fresh):
+            context.touch(found, now: now)
+            return sendEntry(found, from: .memory)
+        case .found(let found, _): stale = found
+        case .hitForMiss: return send(declineReply(.unshareable))
+        case .miss: break
         }
-        let glance = stale == nil ? hall.glanceAtDisk(query) : .off
-        if case .found(let resident) = glance {
-            hall.touch(resident, now: now)
-            return give(resident, from: .disk)
+        let glance = stale == nil ? context.lookUpDiskImmediately(query) : .disabled
+        if case .hit(let memoryEntry) = glance {
+            context.touch(memoryEntry, now: now)
+            return sendEntry(memoryEntry, from: .disk)
         }
-        wait(query, stale: stale, glance)
+        joinOrStartFetch(query, stale: stale, glance)
     }
 
     /// Looks where the answer may be once this node knows what `peer` has told of, or says that it
     /// does not.
-    func beginLate(behind peer: NodeID) {
-        let time = TimeAmount.nanoseconds(Self.lagMax.nanoseconds)
-        timer = hall.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
-            guard let self, case .beginning = stage else { return }
-            answer(.behind)
+    func startWhenCaughtUp(behind peer: NodeID) {
+        let time = TimeAmount.nanoseconds(Self.catchUpTimeout.nanoseconds)
+        timer = context.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            guard let self, case .starting = stage else { return }
+            send(.behind)
             connection.flush()
         }
         // Confined to the loop, and told on another thread.
         nonisolated(unsafe) weak let answering = self
-        hall.desk.whenCaughtUp(with: peer, within: Self.lagMax) { [loop = hall.loop] in
+        context.purges.whenCaughtUp(with: peer, within: Self.catchUpTimeout) {
+            [loop = context.loop] in
             loop.execute {
-                guard let answering = unsafe answering, case .beginning = answering.stage,
+                guard let answering = unsafe answering, case .starting = answering.stage,
                     answering.timer != nil
                 else { return }
                 answering.timer?.cancel()
                 answering.timer = nil
-                answering.begin()
+                answering.start()
                 answering.connection.flush()
             }
         }
     }
 
     /// Within which a node that lags answers, be it that it does (DESIGN.md §7).
-    private static let lagMax = Interval.milliseconds(50)
+    private static let catchUpTimeout = Interval.milliseconds(50)
 
     /// The asker wants it no more, or is gone.
     func cancelled() {
         log(isComplete: false)
-        leave()
-        stage = .over
+        detach()
+        stage = .finished
     }
 
     // MARK: A fetch
 
-    private func wait(_ query: SiteRequest, stale: Resident?, _ glance: DiskGlance) {
-        let isProbe = question.kind == .probe
+    private func joinOrStartFetch(
+        _ query: SiteRequest, stale: MemoryEntry?, _ glance: ImmediateDiskLookup
+    ) {
+        let isProbe = self.query.kind == .probe
         var asksDisk = false
-        if case .later = glance { asksDisk = true }
+        if case .wouldBlock = glance { asksDisk = true }
         if isProbe {
-            let joined = hall.node.fills.join(query, where: \.isAskingOrigin)
+            let joined = context.node.fetches.join(query, matching: \.isFetchingFromOrigin)
             if let (run, reader) = joined { return attach(run, reader) }
-            guard asksDisk else { return answer(.absent) }
+            guard asksDisk else { return send(.absent) }
         }
-        guard hall.node.waiterCount < hall.settings.waitersMax else {
-            return answer(isProbe ? .absent : .fetchYourself(.overloaded))
+        guard context.node.waiterCount < context.settings.waitersMax else {
+            return send(isProbe ? .absent : .declined(.overloaded))
         }
         let name = EntryName(ofKey: query.key)
-        var wish = Lookup.Wish()
-        wish.isAlone = isProbe
+        var wish = Lookup.Options()
+        wish.isExclusive = isProbe
         wish.isProbe = isProbe
         wish.isForPeer = true
-        let begin = { [hall, cause] in
-            FillRun(
-                query, stale: stale, on: hall, cause: cause, client: query.relayed?.holder,
-                expected: query.expected(in: hall.store), wish: wish)
+        let begin = { [context, cause] in
+            ActiveFetch(
+                query, stale: stale, on: context, cause: cause, client: query.relayed?.quotaHolder,
+                expected: query.expected(in: context.store), wish: wish)
         }
-        let fills = hall.node.fills
-        let admission: FillTable.Admission
+        let fetches = context.node.fetches
+        let admission: FetchTable.Admission
         if isProbe {
-            let (run, reader) = fills.beginAlone(query, begin: begin)
-            admission = .begun(run, reader)
+            let (run, reader) = fetches.startExclusive(query, start: begin)
+            admission = .started(run, reader)
         } else {
-            admission = fills.admit(query, lookUp: lookUp(query), begin: begin)
+            admission = fetches.admit(query, lookUp: freshEntryLookup(query), start: begin)
         }
         switch admission {
-        case .stored(let resident): give(resident, from: .memory)
+        case .stored(let memoryEntry): sendEntry(memoryEntry, from: .memory)
         case .joined(let run, let reader):
-            result.part = .collapsed
-            run.hall.tell(run) { $0.waitedForByPeer() }
+            logSummary.part = .collapsed
+            run.context.withFetch(run) { $0.peerJoined() }
             attach(run, reader)
-        case .begun(let run, let reader):
-            result.part = stale == nil ? .miss : .revalidated
-            hall.start(run, name: name, asksDisk: asksDisk, for: nil).asker = self
+        case .started(let run, let reader):
+            logSummary.part = stale == nil ? .miss : .revalidated
+            context.startFetch(run, name: name, asksDisk: asksDisk, for: nil).peerHandler = self
             attach(run, reader)
         }
     }
 
-    private func attach(_ run: FillRun, _ reader: Fill.ReaderID) {
-        hall.node.waiterJoined()
-        stage = .waiting(run, reader)
+    private func attach(_ run: ActiveFetch, _ reader: Fetch.ReaderID) {
+        context.node.waiterJoined()
+        stage = .awaitingHead(run, reader)
         proceed()
         // Who looks on disk for a probe waits for no origin.
-        guard case .waiting = stage, !run.wish.isProbe else { return }
-        sayFetching()
+        guard case .awaitingHead = stage, !run.options.isProbe else { return }
+        sendFetching()
     }
 
     /// Says that it is being fetched, now and again and again.
-    private func sayFetching() {
-        guard case .waiting = stage else { return }
-        answer(.fetching)
+    private func sendFetching() {
+        guard case .awaitingHead = stage else { return }
+        send(.fetching)
         connection.flush()
-        let time = TimeAmount.nanoseconds(PeerAnswer.fetchingInterval.nanoseconds)
-        timer = hall.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
-            self?.sayFetching()
+        let time = TimeAmount.nanoseconds(PeerReply.fetchingRepeatInterval.nanoseconds)
+        timer = context.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            self?.sendFetching()
         }
     }
 
-    func woken(by run: FillRun) {
+    func fetchAdvanced(by run: ActiveFetch) {
         proceed()
-        connection.flushSoon()
+        connection.scheduleFlush()
     }
 
     private func proceed() {
         switch stage {
-        case .waiting(let run, let reader): proceedToHead(run, reader)
-        case .following(let run, let reader, let lent) where lent == 0: proceed(run, reader)
-        case .beginning, .following, .giving, .over: break
+        case .awaitingHead(let run, let reader): awaitHead(run, reader)
+        case .streamingFetch(let run, let reader, let lent) where lent == 0: proceed(run, reader)
+        case .starting, .streamingFetch, .sendingEntry, .finished: break
         }
     }
 
-    private func proceedToHead(_ run: FillRun, _ reader: Fill.ReaderID) {
-        let (step, view) = run.look(reader, on: hall)
+    private func awaitHead(_ run: ActiveFetch, _ reader: Fetch.ReaderID) {
+        let (step, view) = run.nextHeadStep(reader, on: context)
         switch step {
-        case .startOver(let alone):
-            return alone && !view.known.isOwn ? answer(refusal(.unshareable)) : beginAnew()
-        case .fail, .breakOff: return answer(failure(view.known.outcome))
-        case .wait, .take, .finish: break
+        case .restart(let alone):
+            return alone && !view.progress.isRequesterSpecific
+                ? send(declineReply(.unshareable)) : restart()
+        case .fail, .abort: return send(failureReply(view.progress.outcome))
+        case .wait, .read, .finish: break
         }
-        switch view.known.outcome {
-        case .open: hall.await(run, for: self)
-        case .refused: answer(failure(view.known.outcome))
-        case .found(let resident):
+        switch view.progress.outcome {
+        case .pending: context.addReader(run, for: self)
+        case .failed: send(failureReply(view.progress.outcome))
+        case .loadedFromDisk(let memoryEntry):
             // What the client is given who caused the fetch, and is stale, is no answer to a peer.
-            let reuse = query?.reuse(resident.facts, now: SystemClock.now())
-            guard reuse == .fresh else { return beginAnew() }
-            leave()
-            give(resident, from: .disk)
-        case .stored(let resident):
-            guard var terms = terms(view) else { return answer(refusal(.unshareable)) }
-            if isCause, let own = view.known.own { return follow(run, reader, own, &terms) }
-            if isCause, !view.known.trailers.isEmpty {
-                // With a length nothing could follow the body (RFC 9112 §6.3).
-                let answer = FillAnswer(
-                    facts: resident.facts, head: RenderedHead(resident).unframed,
-                    sizeBytes: nil, isKept: true, tags: resident.tags)
-                return follow(run, reader, answer, terms)
+            let reuse = siteRequest?.reuse(memoryEntry.metadata, now: SystemClock.now())
+            guard reuse == .fresh else { return restart() }
+            detach()
+            sendEntry(memoryEntry, from: .disk)
+        case .stored(let memoryEntry):
+            guard var terms = terms(view) else { return send(declineReply(.unshareable)) }
+            if causedFetch, let own = view.progress.requesterResponse {
+                return streamFetch(run, reader, own, &terms)
             }
-            leave()
-            give(resident, from: .fetch, terms)
-        case .answering(let fill) where run.query.isImage && fill.head.status != 200:
-            answer(absence(fill.head.status))
+            if causedFetch, !view.progress.trailers.isEmpty {
+                // With a length nothing could follow the body (RFC 9112 §6.3).
+                let response = FetchedResponse(
+                    metadata: memoryEntry.metadata, head: RenderedHead(memoryEntry).unframed,
+                    sizeBytes: nil, isKept: true, tags: memoryEntry.tags)
+                return streamFetch(run, reader, response, terms)
+            }
+            detach()
+            sendEntry(memoryEntry, from: .fetch, terms)
+        case .receiving(let fetch) where run.siteRequest.isImage && fetch.head.status != 200:
+            send(absenceReply(fetch.head.status))
         // No member may give what is a part of something, or of nothing.
-        case .answering(let fill) where [206, 304].contains(fill.head.status):
-            answer(refusal(.unshareable))
-        case .answering(let fill):
-            guard var terms = terms(view) else { return answer(refusal(.unshareable)) }
-            if isCause, let own = view.known.own { return follow(run, reader, own, &terms) }
-            follow(run, reader, fill, terms)
+        case .receiving(let fetch) where [206, 304].contains(fetch.head.status):
+            send(declineReply(.unshareable))
+        case .receiving(let fetch):
+            guard var terms = terms(view) else { return send(declineReply(.unshareable)) }
+            if causedFetch, let own = view.progress.requesterResponse {
+                return streamFetch(run, reader, own, &terms)
+            }
+            streamFetch(run, reader, fetch, terms)
         }
     }
 
     /// The same with those fields that are for the one who caused it, and are stored by nobody.
-    private func follow(
-        _ run: FillRun, _ reader: Fill.ReaderID, _ own: FillAnswer, _ terms: inout HeldEntry.Terms
+    private func streamFetch(
+        _ run: ActiveFetch, _ reader: Fetch.ReaderID, _ own: FetchedResponse,
+        _ terms: inout PeerEntry.Terms
     ) {
-        terms.limits.formUnion([.isUnshared, .isUnkept, .isOwn])
-        follow(run, reader, own, terms)
+        terms.restrictions.formUnion([.isPrivate, .isNoStore, .hasPrivateFields])
+        streamFetch(run, reader, own, terms)
     }
 
     /// The body goes out as it comes.
-    private func follow(
-        _ run: FillRun, _ reader: Fill.ReaderID, _ fill: FillAnswer, _ terms: HeldEntry.Terms
+    private func streamFetch(
+        _ run: ActiveFetch, _ reader: Fetch.ReaderID, _ fetch: FetchedResponse,
+        _ terms: PeerEntry.Terms
     ) {
-        var entry = HeldEntry(
-            fill.facts, size: fill.sizeBytes, fill.head, tags: fill.tags,
-            from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp, selection: selection)
+        var entry = PeerEntry(
+            fetch.metadata, size: fetch.sizeBytes, fetch.head, tags: fetch.tags,
+            from: fetch.isFromDisk ? .disk : .fetch, version: run.invalidationVersion,
+            selection: selection)
         entry.terms = terms
-        guard hold(entry) else { return }
-        if fill.isFromDisk { result.part = .disk }
-        stage = .following(run, reader, lentBytes: 0)
+        guard sendEntryHead(entry) else { return }
+        if fetch.isFromDisk { logSummary.part = .disk }
+        stage = .streamingFetch(run, reader, lentBytes: 0)
         timer?.cancel()
         proceed(run, reader)
     }
 
-    private func proceed(_ run: FillRun, _ reader: Fill.ReaderID) {
+    private func proceed(_ run: ActiveFetch, _ reader: Fetch.ReaderID) {
         var taken: [ByteBuffer] = []
-        switch run.step(reader, limit: hall.settings.transferBytesMax, on: hall, slices: &taken) {
-        case .wait: hall.await(run, for: self)
-        case .take(_, let count):
-            stage = .following(run, reader, lentBytes: count)
+        switch run.nextStep(
+            reader, limit: context.settings.transferBytesMax, on: context, slices: &taken)
+        {
+        case .wait: context.addReader(run, for: self)
+        case .read(_, let count):
+            stage = .streamingFetch(run, reader, lentBytes: count)
             slices.append(contentsOf: taken)
-            connection.link.bodyBecameReady(count, on: stream)
+            connection.link.addBodyBytes(count, on: stream)
         case .finish:
-            let trailers = isCause ? run.view.known.trailers : []
-            connection.link.bodyBecameWhole(on: stream, trailers: trailers)
+            let trailers = causedFetch ? run.snapshot.progress.trailers : []
+            connection.link.completeBody(on: stream, trailers: trailers)
             end()
-        case .startOver, .breakOff, .fail:
-            connection.link.breakOff(stream, .broken)
+        case .restart, .abort, .fail:
+            connection.link.reset(stream, .incompleteBody)
             end(isComplete: false)
         }
     }
 
     /// What was waited for is not for this question: something else may be, or is fetched.
-    private func beginAnew() {
-        leave()
-        guard restarts < Self.restartsMax else { return answer(refusal(.overloaded)) }
-        restarts += 1
-        begin()
+    private func restart() {
+        detach()
+        guard restartCount < Self.restartsMax else { return send(declineReply(.overloaded)) }
+        restartCount += 1
+        start()
     }
 
     /// Fetches in a row that a question may wait for in vain.
@@ -284,80 +298,81 @@ final class PeerAnswering: FillReader {
     // MARK: What goes
 
     /// Says it; if that is the last, all is over.
-    func answer(_ answer: PeerAnswer) {
-        try? connection.link.answer(answer, on: stream)
-        switch answer {
-        case .notModified: result.status = 304
-        case .originFailed(let failure): result.status = failure.status == 0 ? 502 : failure.status
+    func send(_ response: PeerReply) {
+        try? connection.link.sendReply(response, on: stream)
+        switch response {
+        case .notModified: logSummary.status = 304
+        case .originFailed(let failure):
+            logSummary.status = failure.status == 0 ? 502 : failure.status
         default: break
         }
-        if answer.isFinal { end() }
+        if response.isFinal { end() }
     }
 
     /// Says that it is here; false if that cannot be said, and all is over.
-    private func hold(_ entry: HeldEntry) -> Bool {
-        do throws(SendRefusal) {
-            try connection.link.answer(.held(entry), on: stream)
-            result.status = entry.status
+    private func sendEntryHead(_ entry: PeerEntry) -> Bool {
+        do throws(SendError) {
+            try connection.link.sendReply(.held(entry), on: stream)
+            logSummary.status = entry.status
             return true
         } catch {
-            answer(refusal(error == .tooLong(.payload) ? .tooLarge : .overloaded))
+            send(declineReply(error == .tooLong(.payload) ? .tooLarge : .overloaded))
             return false
         }
     }
 
     private func end(isComplete: Bool = true) {
         log(isComplete: isComplete)
-        leave()
-        stage = .over
-        connection.answered(stream)
+        detach()
+        stage = .finished
+        connection.replyFinished(stream)
     }
 
-    func give(
-        _ resident: Resident, from source: HeldEntry.Source,
-        _ terms: HeldEntry.Terms = HeldEntry.Terms()
+    func sendEntry(
+        _ memoryEntry: MemoryEntry, from source: PeerEntry.Source,
+        _ terms: PeerEntry.Terms = PeerEntry.Terms()
     ) {
-        guard resident.status == 200 || !resident.isImage else {
-            return answer(absence(resident.status))
+        guard memoryEntry.status == 200 || !memoryEntry.isImage else {
+            return send(absenceReply(memoryEntry.status))
         }
         switch source {
-        case .memory: result.part = .hit
-        case .disk: result.part = .disk
+        case .memory: logSummary.part = .hit
+        case .disk: logSummary.part = .disk
         default: break
         }
-        let head = RenderedHead(resident)
-        var entry = HeldEntry(
-            resident.facts, size: resident.facts.size, head, tags: resident.tags,
-            from: source, stamp: resident.stamp, selection: selection,
-            key: question.key.isEmpty ? resident.key : [])
+        let head = RenderedHead(memoryEntry)
+        var entry = PeerEntry(
+            memoryEntry.metadata, size: memoryEntry.metadata.size, head, tags: memoryEntry.tags,
+            from: source, version: memoryEntry.version, selection: selection,
+            key: query.key.isEmpty ? memoryEntry.key : [])
         entry.terms = terms
-        if question.key.isEmpty {
-            entry.policy = hall.settings.sharedPlan(ofKey: entry.key)?.digest ?? 0
+        if query.key.isEmpty {
+            entry.policyDigest = context.settings.sharedPolicy(ofKey: entry.key)?.digest ?? 0
         }
-        if !question.entityTag.isEmpty, question.entityTag == head.text(head.entityTag) {
-            return answer(.notModified(entry))
+        if !query.entityTag.isEmpty, query.entityTag == head.slice(head.entityTag) {
+            return send(.notModified(entry))
         }
-        guard hold(entry) else { return }
+        guard sendEntryHead(entry) else { return }
         timer?.cancel()
-        stage = .giving(resident, offset: 0)
-        guard resident.facts.size > 0 else { return finishGiving() }
-        connection.link.bodyBecameReady(Int(resident.facts.size), on: stream)
+        stage = .sendingEntry(memoryEntry, offset: 0)
+        guard memoryEntry.metadata.size > 0 else { return finishEntry() }
+        connection.link.addBodyBytes(Int(memoryEntry.metadata.size), on: stream)
     }
 
-    private func finishGiving() {
-        connection.link.bodyBecameWhole(on: stream)
+    private func finishEntry() {
+        connection.link.completeBody(on: stream)
         end()
     }
 
     /// The next `count` bytes of the body, which are being sent.
-    func takeBody(_ count: Int, into frames: inout [ByteBuffer]) {
-        result.bodyBytes += UInt64(count)
+    func writeBody(_ count: Int, into frames: inout [ByteBuffer]) {
+        logSummary.bodyBytes += UInt64(count)
         switch stage {
-        case .giving(let resident, let offset):
-            resident.body.appendSlices(from: offset, count: count, to: &frames)
-            stage = .giving(resident, offset: offset + UInt64(count))
-            if offset + UInt64(count) == resident.facts.size { finishGiving() }
-        case .following(let run, let reader, let lent):
+        case .sendingEntry(let memoryEntry, let offset):
+            memoryEntry.body.appendSlices(from: offset, count: count, to: &frames)
+            stage = .sendingEntry(memoryEntry, offset: offset + UInt64(count))
+            if offset + UInt64(count) == memoryEntry.metadata.size { finishEntry() }
+        case .streamingFetch(let run, let reader, let lent):
             var left = count
             while left > 0, let slice = slices.first {
                 if slice.readableBytes > left, let part = slices[0].readSlice(length: left) {
@@ -370,20 +385,20 @@ final class PeerAnswering: FillReader {
             }
             guard slices.isEmpty else { return }
             run.advance(reader, by: lent)
-            stage = .following(run, reader, lentBytes: 0)
+            stage = .streamingFetch(run, reader, lentBytes: 0)
             proceed(run, reader)
-        case .beginning, .waiting, .over: preconditionFailure("no body to send")
+        case .starting, .awaitingHead, .finished: preconditionFailure("no body to send")
         }
     }
 
-    private func leave() {
+    private func detach() {
         timer?.cancel()
         switch stage {
-        case .waiting(let run, let reader), .following(let run, let reader, _):
-            hall.node.waiterLeft()
+        case .awaitingHead(let run, let reader), .streamingFetch(let run, let reader, _):
+            context.node.waiterLeft()
             run.leave(reader)
-            stage = .beginning
-        case .beginning, .giving, .over: break
+            stage = .starting
+        case .starting, .sendingEntry, .finished: break
         }
         slices.removeAll()
     }

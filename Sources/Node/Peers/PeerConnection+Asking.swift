@@ -9,7 +9,7 @@ import Wire
 /// What other loops want of a connection.
 extension PeerConnection {
     /// Sends gossip behind what was sent before.
-    func say(_ gossip: Gossip) {
+    func send(_ gossip: Gossip) {
         onLoop { connection in
             // Who reads so slowly that it is refused is found silent by its pings.
             try? connection.link.send(gossip)
@@ -22,22 +22,22 @@ extension PeerConnection {
     ///
     /// On the loop too it waits for its turn, so that nothing that is said there overtakes what was
     /// said elsewhere; a question that does carries what was not sent yet.
-    func say(_ said: SaidMessage, pushed: UInt64) {
+    func send(_ said: EncodedInvalidationMessage, pushed: UInt64) {
         loop?.execute { [self] in
-            do throws(SendRefusal) {
+            do throws(SendError) {
                 try link.send(said)
-                pushedNumber = max(pushedNumber, pushed)
+                pushedRecordNumber = max(pushedRecordNumber, pushed)
             } catch {
                 // On the next connection all is told anew.
             }
-            flushSoon()
+            scheduleFlush()
         }
     }
 
     /// Sends touches behind what was sent before.
-    func say(_ touches: [AgedTouch]) {
+    func send(_ touches: [AgedTouch]) {
         onLoop { connection in
-            do throws(SendRefusal) {
+            do throws(SendError) {
                 try connection.link.send(touches: touches)
                 connection.hub.counters.add(.touchesSent, touches.count)
             } catch {
@@ -49,21 +49,21 @@ extension PeerConnection {
 
     /// Offers entries behind what was sent before; `refused` is told if there is no room for that
     /// now, or no connection.
-    func say(_ offers: [PeerOffer], refused: @escaping @Sendable () -> Void) {
-        guard loop != nil else { return refused() }
+    func send(_ offers: [PeerOffer], onRefusal: @escaping @Sendable () -> Void) {
+        guard loop != nil else { return onRefusal() }
         onLoop { connection in
-            do throws(SendRefusal) {
+            do throws(SendError) {
                 try connection.link.send(offers: offers)
-                connection.hub.counters.add(.offersMade, offers.count)
+                connection.hub.counters.add(.offersSent, offers.count)
             } catch {
-                refused()
+                onRefusal()
             }
             connection.flush()
         }
     }
 
     /// Answers offers behind what was sent before.
-    func say(_ verdicts: [OfferVerdict]) {
+    func send(_ verdicts: [OfferOutcome]) {
         onLoop { connection in
             // Who does not hear of it makes the offer again.
             for start in stride(from: 0, to: verdicts.count, by: PeerProtocol.offersMax) {
@@ -75,7 +75,7 @@ extension PeerConnection {
     }
 
     /// Ends the connection with a reason.
-    func end(_ goodbye: Goodbye) {
+    func close(_ goodbye: Goodbye) {
         onLoop { connection in
             connection.link.close(goodbye)
             connection.flush()
@@ -83,88 +83,92 @@ extension PeerConnection {
     }
 
     /// Puts a question; its answer is told to it.
-    func ask(_ ask: PeerAsk) {
+    func send(_ ask: PeerRequest) {
         onLoop { connection in
-            guard let desk = connection.hall?.desk else { return ask.tell(.lost) }
-            do throws(SendRefusal) {
-                guard let stream = try connection.put(ask.question, to: ask.node, desk) else {
-                    return ask.tell(.lost)
+            guard let purges = connection.loopContext?.purges else { return ask.deliver(.failed) }
+            do throws(SendError) {
+                guard let stream = try connection.sendQuery(ask.query, to: ask.node, purges) else {
+                    return ask.deliver(.failed)
                 }
                 ask.stream = stream
-                ask.askedAt = SystemClock.now()
-                connection.asks[stream] = ask
-                if connection.link.isWearingOut { connection.hub.wearsOut(connection.id) }
+                ask.sentAt = SystemClock.now()
+                connection.requests[stream] = ask
+                if connection.link.isNearlyExhausted {
+                    connection.hub.connectionNearlyExhausted(connection.id)
+                }
             } catch {
-                if error == .wornOut {
+                if error == .streamIDsExhausted {
                     // None has taken its place; without it one is dialled as after a break.
                     let text = "it has no numbers left"
                     connection.link.close(Goodbye(.superseded, text))
-                    connection.flushSoon()
+                    connection.scheduleFlush()
                 }
-                return ask.tell(error == .notOpen ? .lost : .refused)
+                return ask.deliver(error == .notOpen ? .failed : .notSent)
             }
-            connection.flushSoon()
+            connection.scheduleFlush()
         }
     }
 
     /// Sends a question with what the peer has to know first; nil if nothing may be asked here,
     /// because this node speaks with it on another connection by now.
     ///
-    /// - Throws: `SendRefusal`; the peer has not heard of the question, and is told the rest again.
-    private func put(
-        _ question: PeerQuestion, to peer: NodeID, _ desk: InvalidationDesk
-    ) throws(SendRefusal) -> UInt32? {
-        let count = desk.appliedCount
-        if count == toldCount { return try link.ask(question) }
-        guard let untold = desk.untold(to: peer, pushed: pushedNumber, on: self) else { return nil }
+    /// - Throws: `SendError`; the peer has not heard of the question, and is told the rest again.
+    private func sendQuery(
+        _ question: PeerQuery, to peer: NodeID, _ purges: PurgeCoordinator
+    ) throws(SendError) -> UInt32? {
+        let count = purges.appliedCount
+        if count == sentInvalidationCount { return try link.sendQuery(question) }
+        guard
+            let untold = purges.unsentInvalidations(to: peer, pushed: pushedRecordNumber, on: self)
+        else { return nil }
         var question = question
-        if let ahead = untold.ahead {
+        if let ahead = untold.precedingMessage {
             try link.send(ahead)
         } else {
-            question.knowledge = untold.positions
+            question.positions = untold.positions
         }
         question.invalidations = untold.records.map(\.bytes)
-        let stream = try link.ask(question)
-        desk.told(untold, to: peer)
-        toldCount = count
+        let stream = try link.sendQuery(question)
+        purges.invalidationsSent(untold, to: peer)
+        sentInvalidationCount = count
         return stream
     }
 
     /// Nothing more of the answer is wanted.
-    func cancel(_ ask: PeerAsk) {
+    func cancel(_ ask: PeerRequest) {
         onLoop { connection in
             guard let stream = ask.stream else { return }
-            connection.noteSilence(after: ask)
+            connection.markUnresponsive(after: ask)
             ask.stream = nil
-            ask.arriving = nil
-            connection.asks[stream] = nil
+            ask.receivedEntry = nil
+            connection.requests[stream] = nil
             connection.link.cancel(stream)
-            connection.flushSoon()
+            connection.scheduleFlush()
         }
     }
 
     /// Whoever gives `ask` up has perhaps waited for nothing.
-    private func noteSilence(after ask: PeerAsk) {
-        let hasWaited = SystemClock.now() - ask.askedAt >= OwnerSearch.silence
-        guard hasWaited, heardAt < ask.askedAt else { return }
-        isSilent.store(true, ordering: .relaxed)
+    private func markUnresponsive(after ask: PeerRequest) {
+        let hasWaited = SystemClock.now() - ask.sentAt >= OwnerSearch.probeDelay
+        guard hasWaited, lastReadAt < ask.sentAt else { return }
+        isUnresponsive.store(true, ordering: .relaxed)
     }
 
     /// So many bytes of the answer are out of the way.
-    func take(_ bytesCount: Int, of ask: PeerAsk) {
+    func bytesConsumed(_ bytesCount: Int, of ask: PeerRequest) {
         onLoop { connection in
             guard let stream = ask.stream else { return }
-            connection.link.taken(bytesCount, on: stream)
-            connection.flushSoon()
+            connection.link.bytesConsumed(bytesCount, on: stream)
+            connection.scheduleFlush()
         }
     }
 
     /// The peer is suspected: nobody waits for it any more who has nothing of it.
-    func suspect() {
+    func peerSuspected() {
         onLoop { connection in
-            for stream in connection.asks.keys.sorted() {
-                guard let ask = connection.asks[stream], !ask.hasHead else { continue }
-                connection.end(ask, .lost)
+            for stream in connection.requests.keys.sorted() {
+                guard let ask = connection.requests[stream], !ask.hasEntryHead else { continue }
+                connection.complete(ask, .failed)
                 connection.link.cancel(stream)
             }
             connection.flush()
@@ -172,7 +176,7 @@ extension PeerConnection {
     }
 
     /// Nothing more is said on a stream of the peer's.
-    func answered(_ stream: UInt32) {
-        answerings[stream] = nil
+    func replyFinished(_ stream: UInt32) {
+        handlers[stream] = nil
     }
 }

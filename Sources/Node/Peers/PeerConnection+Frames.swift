@@ -8,7 +8,7 @@ import Wire
 /// What comes, frame by frame.
 extension PeerConnection {
     /// Takes in plaintext, frame by frame.
-    func take(_ plaintext: ByteBuffer) {
+    func receive(_ plaintext: ByteBuffer) {
         if input.readableBytes == 0 {
             input = plaintext
         } else {
@@ -16,37 +16,39 @@ extension PeerConnection {
             input.writeBuffer(&plaintext)
         }
         do throws(PeerFault) {
-            while try takeFrame() {}
+            while try readFrame() {}
         } catch {
-            fault(error)
+            handleFault(error)
         }
         input.discardReadBytes()
     }
 
     /// Takes one frame, or a part of a body; false if more has to come first.
-    func takeFrame() throws(PeerFault) -> Bool {
+    func readFrame() throws(PeerFault) -> Bool {
         if let (arrival, left) = data, left > 0 {
             let count = min(left, input.readableBytes)
             guard count > 0, let piece = input.readSlice(length: count) else { return false }
             data = (arrival, left - count)
-            if case .deliver(let stream, _) = arrival, let ask = asks[stream] {
-                if ask.arriving?.body.append(piece) == nil { ask.tell(.data(piece)) }
+            if case .deliver(let stream, _) = arrival, let ask = requests[stream] {
+                if ask.receivedEntry?.body.append(piece) == nil {
+                    ask.deliver(.dataReceived(piece))
+                }
             }
             return true
         }
-        let headBytes = PeerFrameHead.bytesCount
+        let headBytes = PeerFrameHeader.bytesCount
         guard input.readableBytes >= headBytes else { return false }
-        let head: PeerFrameHead
+        let head: PeerFrameHeader
         let bytes = input
         do throws(PeerFault) {
-            head = try PeerFrameHead(bytes.readableBytesUInt8Span)
+            head = try PeerFrameHeader(bytes.readableBytesUInt8Span)
         } catch {
-            link.headFailed(error)
+            link.headerInvalid(error)
             throw error
         }
         if head.kind == .data {
             input.moveReaderIndex(forwardBy: headBytes)
-            data = (try link.dataArrived(head), head.payloadBytes)
+            data = (try link.dataReceived(head), head.payloadBytes)
             return true
         }
         let start = input.readerIndex + headBytes
@@ -54,93 +56,93 @@ extension PeerConnection {
             return false
         }
         input.moveReaderIndex(to: start + head.payloadBytes)
-        let event = try link.frameArrived(
+        let event = try link.frameReceived(
             head, payload: payload.readableBytesUInt8Span, now: SystemClock.now())
         handle(event)
         return phase == .opening || phase == .open
     }
 
-    func fault(_ fault: PeerFault) {
-        if fault == .ownProcess {
-            phase = .ending
-            hub.metItself(id, dialled: dialled)
+    func handleFault(_ fault: PeerFault) {
+        if fault == .selfConnection {
+            phase = .closing
+            hub.selfConnectionDetected(id, dialled: dialled)
         } else {
-            report(fault.description)
+            reportFailure(fault.description)
         }
         flush()
     }
 
     func handle(_ event: PeerEvent) {
         switch event {
-        case .met(let hello, _):
+        case .helloReceived(let hello, _):
             deadline?.cancel()
             phase = .open
-            told.withLock { $0 = hello.member.id }
-            hub.opened(self, hello)
-        case .gossiped(let gossip): hub.heard(gossip, on: id)
-        case .left(let goodbye):
+            peerID.withLock { $0 = hello.member.id }
+            hub.connectionOpened(self, hello)
+        case .gossipReceived(let gossip): hub.gossipReceived(gossip, on: id)
+        case .goodbyeReceived(let goodbye):
             self.goodbye = goodbye
             if phase == .opening { fail("it says: \(goodbye.text)") }
             close()
-        case .asked(let stream, let question): asked(question, on: stream)
-        case .cancelled(let stream): answerings.removeValue(forKey: stream)?.cancelled()
-        case .answered(let stream, let answer):
-            guard let ask = asks[stream] else { return }
-            if case .held(let entry) = answer { return held(entry, by: ask) }
-            guard answer.isFinal else { return ask.tell(.answered(answer)) }
-            end(ask, .answered(answer))
-        case .ended(let stream, let whole):
-            guard let ask = asks[stream] else { return }
-            let isArriving = ask.arriving != nil
-            ask.arriving?.end = whole
-            end(ask, isArriving ? nil : .ended(whole))
-        case .broken(let stream, _), .lost(let stream, _):
-            if let ask = asks[stream] { end(ask, .lost) }
-        case .heard(let message):
-            if let peer { hall?.desk.handleSoon(.message(message, from: peer)) }
-        case .touched(let touches): hall?.node.collect(fromPeer: touches)
-        case .offered(let offers): hub.offered(offers, on: self)
-        case .offersAnswered(let verdicts): hub.answered(verdicts, on: self)
-        case .nothing: break
+        case .queryReceived(let stream, let question): queryReceived(question, on: stream)
+        case .queryCancelled(let stream): handlers.removeValue(forKey: stream)?.cancelled()
+        case .replyReceived(let stream, let response):
+            guard let ask = requests[stream] else { return }
+            if case .held(let entry) = response { return entryReceived(entry, by: ask) }
+            guard response.isFinal else { return ask.deliver(.replyReceived(response)) }
+            complete(ask, .replyReceived(response))
+        case .bodyEnded(let stream, let whole):
+            guard let ask = requests[stream] else { return }
+            let isArriving = ask.receivedEntry != nil
+            ask.receivedEntry?.end = whole
+            complete(ask, isArriving ? nil : .bodyEnded(whole))
+        case .streamReset(let stream, _), .connectionLost(let stream, _):
+            if let ask = requests[stream] { complete(ask, .failed) }
+        case .invalidationReceived(let message):
+            if let peer { loopContext?.purges.enqueue(.messageReceived(message, from: peer)) }
+        case .touchesReceived(let touches): loopContext?.node.recordPeerTouches(fromPeer: touches)
+        case .offersReceived(let offers): hub.offersReceived(offers, on: self)
+        case .offerOutcomesReceived(let verdicts): hub.offerOutcomesReceived(verdicts, on: self)
+        case .ignored: break
         }
     }
 
-    var hall: Hall? { context.flatMap { hub.hall(of: $0.eventLoop) } }
+    var loopContext: EventLoopContext? { context.flatMap { hub.context(of: $0.eventLoop) } }
 
-    func asked(_ question: PeerQuestion, on stream: UInt32) {
-        guard let hall else {
-            return link.breakOff(stream, .overloaded)
+    func queryReceived(_ question: PeerQuery, on stream: UInt32) {
+        guard let loopContext else {
+            return link.reset(stream, .overloaded)
         }
-        let answering = PeerAnswering(question, on: stream, of: self, in: hall)
-        answerings[stream] = answering
-        guard let peer else { return answering.begin() }
-        hall.desk.took(question, from: peer)
-        if hall.desk.isBehind(peer) {
-            answering.beginLate(behind: peer)
+        let answering = PeerRequestHandler(question, on: stream, of: self, in: loopContext)
+        handlers[stream] = answering
+        guard let peer else { return answering.start() }
+        loopContext.purges.queryReceived(question, from: peer)
+        if loopContext.purges.isBehind(peer) {
+            answering.startWhenCaughtUp(behind: peer)
         } else {
-            answering.begin()
+            answering.start()
         }
     }
 
     /// Waits for what else of the answer comes in this turn: a body that comes in one piece is
     /// told of with its head and its end, and costs the fetch one step.
-    private func held(_ entry: HeldEntry, by ask: PeerAsk) {
-        ask.hasHead = true
-        ask.arriving = GivenAnswer(entry: entry)
-        arriving.append(ask)
+    private func entryReceived(_ entry: PeerEntry, by ask: PeerRequest) {
+        ask.hasEntryHead = true
+        ask.receivedEntry = ReceivedEntry(entry: entry)
+        receivingRequests.append(ask)
     }
 
     /// Tells of the answers that have begun in this turn and have not ended.
-    func tellArrived() {
-        for ask in arriving { ask.tellArrived() }
-        arriving.removeAll(keepingCapacity: true)
+    func deliverReceivedEntries() {
+        for ask in receivingRequests { ask.deliverReceivedEntry() }
+        receivingRequests.removeAll(keepingCapacity: true)
     }
 
     /// The last that is told of a question, behind what came before.
-    func end(_ ask: PeerAsk, _ event: PeerAsk.Event?) {
-        if let stream = ask.stream { asks[stream] = nil }
+    func complete(_ ask: PeerRequest, _ event: PeerRequest.Event?) {
+        if let stream = ask.stream { requests[stream] = nil }
         ask.stream = nil
-        ask.tellArrived()
-        if let event { ask.tell(event) }
+        ask.deliverReceivedEntry()
+        if let event { ask.deliver(event) }
     }
 }

@@ -8,11 +8,11 @@ import Wire
 extension PeerConnection {
     /// Flushes when all that is ready in this turn of the loop has been looked at: what many
     /// clients ask goes out as one.
-    func flushSoon() {
-        guard !isFlushDue, let context else { return }
-        isFlushDue = true
+    func scheduleFlush() {
+        guard !isFlushScheduled, let context else { return }
+        isFlushScheduled = true
         context.eventLoop.assumeIsolated().execute { [self] in
-            isFlushDue = false
+            isFlushScheduled = false
             flush()
         }
     }
@@ -25,22 +25,22 @@ extension PeerConnection {
         isFlushing = true
         defer { isFlushing = false }
         var isLast = false
-        while context.channel.isWritable || link.state == .leaving {
+        while context.channel.isWritable || link.state == .closing {
             var (count, framesCount) = (0, 0)
             framing: while count < Self.bufferedBytesMax {
-                switch link.next() {
+                switch link.nextOutput() {
                 case .control(let frame):
-                    gathered.append(frame)
+                    pendingPlaintext.append(frame)
                     count += frame.count
                 case .data(let head):
-                    gathered.append(head.bytes)
+                    pendingPlaintext.append(head.bytes)
                     // Nobody has announced it: the frame cannot be made.
-                    guard let answering = answerings[head.stream] else { return close() }
-                    answering.takeBody(head.payloadBytes, into: &pieces)
-                    for piece in pieces { gathered.append(piece) }
+                    guard let answering = handlers[head.stream] else { return close() }
+                    answering.writeBody(head.payloadBytes, into: &pieces)
+                    for piece in pieces { pendingPlaintext.append(piece) }
                     pieces.removeAll(keepingCapacity: true)
-                    count += PeerFrameHead.bytesCount + head.payloadBytes
-                case .nothing: break framing
+                    count += PeerFrameHeader.bytesCount + head.payloadBytes
+                case .idle: break framing
                 case .close:
                     isLast = true
                     break framing
@@ -50,21 +50,21 @@ extension PeerConnection {
             guard count > 0 else { break }
             hub.counters.add(.peerFramesSent, framesCount)
             hub.counters.add(.peerSentBytes, count)
-            gathered.write(to: session, now: SystemClock.now())
+            pendingPlaintext.write(to: session, now: SystemClock.now())
             sendOutput()
         }
-        if isLast { finish() }
+        if isLast { closeOutput() }
     }
 
     /// All is said: waits a little for the peer to close, so that it has the time to read it.
-    func finish() {
+    func closeOutput() {
         guard phase != .closed, let context else { return }
-        if phase == .open || phase == .opening { phase = .ending }
+        if phase == .open || phase == .opening { phase = .closing }
         session.close()
         sendOutput()
         context.close(mode: .output, promise: nil)
         deadline?.cancel()
-        let time = TimeAmount.nanoseconds(Self.endingTime.nanoseconds)
+        let time = TimeAmount.nanoseconds(Self.closeTimeout.nanoseconds)
         deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
             self.context?.close(promise: nil)
         }

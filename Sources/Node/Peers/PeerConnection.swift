@@ -20,7 +20,7 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         case opening
         case open
         /// Nothing is read any more; what was said last is on its way.
-        case ending
+        case closing
         case closed
     }
 
@@ -30,15 +30,15 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     /// How it is called in the log.
     let remote: String
     let hub: PeerHub
-    let place: PeerPlace
+    let permit: PeerConnectionPermit
     let session: TLSSession
     var link: PeerLink
     /// Questions of this node, by stream.
-    var asks: [UInt32: PeerAsk] = [:]
+    var requests: [UInt32: PeerRequest] = [:]
     /// Those of them whose answers have begun in this turn of the loop.
-    var arriving: [PeerAsk] = []
+    var receivingRequests: [PeerRequest] = []
     /// Questions of the peer, by stream.
-    var answerings: [UInt32: PeerAnswering] = [:]
+    var handlers: [UInt32: PeerRequestHandler] = [:]
     var isReading = false
     var phase = Phase.opening
     var context: ChannelHandlerContext?
@@ -46,48 +46,49 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Plaintext of a frame that is not whole.
     var input = ByteBuffer()
     /// The DATA frame whose payload is arriving, and how much of it is to come.
-    var data: (arrival: DataArrival, left: Int)?
+    var data: (arrival: DataDisposition, left: Int)?
     /// Who the peer is; nil before it says so.
-    var peer: NodeID? { told.withLock { $0 } }
-    let told = Mutex<NodeID?>(nil)
+    var peer: NodeID? { peerID.withLock { $0 } }
+    let peerID = Mutex<NodeID?>(nil)
     /// What the peer said last.
     var goodbye: Goodbye?
     var isFlushing = false
     /// Frames on their way into the session.
-    var gathered = GatheredBytes()
+    var pendingPlaintext = PlaintextBuffer()
     /// Room for the pieces of a body.
     var pieces: [ByteBuffer] = []
     let writer = SocketWriter()
     /// It is to be flushed when this turn of the loop is over.
-    var isFlushDue = false
+    var isFlushScheduled = false
     /// When something came last.
-    var heardAt = Instant.zero
+    var lastReadAt = Instant.zero
     /// A question was given up on which nothing had come, and nothing has come since.
     ///
     /// Until something does, there is no use in asking. Read from any loop.
-    let isSilent = Atomic<Bool>(false)
+    let isUnresponsive = Atomic<Bool>(false)
     /// Of the invalidations that this node has applied so many were told on this connection, at
     /// least; nil if none was.
-    var toldCount: UInt64?
+    var sentInvalidationCount: UInt64?
     /// This node's own records up to this number went over it.
-    var pushedNumber: UInt64 = 0
+    var pushedRecordNumber: UInt64 = 0
     /// There was a connection, be it for a moment.
-    var hasBegun = false
+    var wasActive = false
 
     /// From the dial, or from being accepted, to the peer's HELLO.
-    static let openingTime = Interval.seconds(5)
+    static let handshakeTimeout = Interval.seconds(5)
     /// How long a peer may take to read why a connection ends.
-    static let endingTime = Interval.seconds(1)
+    static let closeTimeout = Interval.seconds(1)
     /// Bytes that may wait in the socket's buffer before no more is framed.
     static let bufferedBytesMax = 256 << 10
 
     init(
-        _ id: PeerConnectionID, with hub: PeerHub, in place: PeerPlace, dialled: PeerAddress?,
+        _ id: PeerConnectionID, hub: PeerHub, permit place: PeerConnectionPermit,
+        dialled: PeerAddress?,
         remote: String
     ) {
         self.id = id
         self.hub = hub
-        self.place = place
+        self.permit = place
         self.dialled = dialled
         self.remote = remote
         session = TLSSession(peer: hub.secrets, dials: dialled != nil)
@@ -119,11 +120,11 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func begin(_ context: ChannelHandlerContext) {
-        hasBegun = true
-        let time = TimeAmount.nanoseconds(Self.openingTime.nanoseconds)
+        wasActive = true
+        let time = TimeAmount.nanoseconds(Self.handshakeTimeout.nanoseconds)
         deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
             guard phase == .opening else { return }
-            fail("it does not say who it is within \(Self.openingTime.seconds) s")
+            fail("it does not say who it is within \(Self.handshakeTimeout.seconds) s")
         }
         writer.open(context)
         session.start()
@@ -142,41 +143,43 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         phase = .closed
         self.context = nil
         for event in link.connectionEnded() { handle(event) }
-        for answering in answerings.values { answering.cancelled() }
-        answerings = [:]
+        for answering in handlers.values { answering.cancelled() }
+        handlers = [:]
         // Of a dial that was not answered whoever dialled is told.
-        guard hasBegun else { return }
+        guard wasActive else { return }
         if wasOpening {
-            hub.failed(remote, dialled: dialled, why: "the connection was closed")
+            hub.connectionFailed(remote, dialled: dialled, why: "the connection was closed")
         } else {
-            hub.closed(id, goodbye)
+            hub.connectionClosed(id, goodbye)
         }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard phase == .opening || phase == .open else { return }
         isReading = true
-        heardAt = SystemClock.now()
-        if isSilent.load(ordering: .relaxed) { isSilent.store(false, ordering: .relaxed) }
+        lastReadAt = SystemClock.now()
+        if isUnresponsive.load(ordering: .relaxed) {
+            isUnresponsive.store(false, ordering: .relaxed)
+        }
         session.receive(unwrapInboundIn(data))
         while true {
             switch session.next() {
             case .needsMore: return sendOutput()
             case .established: continue
-            case .data(let plaintext): take(plaintext)
+            case .data(let plaintext): receive(plaintext)
             case .closed:
                 sendOutput()
                 return close()
             case .failed(let failure):
                 sendOutput()
-                return fail(failure.sentence)
+                return fail(failure.message)
             }
             guard phase == .opening || phase == .open else { return }
         }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        tellArrived()
+        deliverReceivedEntries()
         isReading = false
         flush()
         context.fireChannelReadComplete()
@@ -195,16 +198,16 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Nothing came of the connection, or the peer broke it.
     func fail(_ why: String) {
-        if phase == .opening || phase == .open { report(why) }
+        if phase == .opening || phase == .open { reportFailure(why) }
         close()
     }
 
     /// Tells the hub that the peer broke the connection, or that nothing came of it.
-    func report(_ why: String) {
-        guard phase == .opening else { return hub.faulted(remote, why: why) }
+    func reportFailure(_ why: String) {
+        guard phase == .opening else { return hub.protocolFaultOccurred(remote, why: why) }
         // Told here, so that it is not told again when the channel is gone.
-        phase = .ending
-        hub.failed(remote, dialled: dialled, why: why)
+        phase = .closing
+        hub.connectionFailed(remote, dialled: dialled, why: why)
     }
 
     func close() {

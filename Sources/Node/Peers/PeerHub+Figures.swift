@@ -4,8 +4,8 @@ import Telemetry
 /// What is counted of what members say to each other.
 extension PeerHub {
     /// Something else is believed of a member.
-    func count(_ record: MemberRecord, _ before: MemberRecord?) {
-        guard record.member.id != own else {
+    func countStateChange(_ record: MemberRecord, _ before: MemberRecord?) {
+        guard record.member.id != ownID else {
             // Whoever changes its part says so unasked.
             if record.state == before?.state, record.member == before?.member {
                 counters.add(.refutations)
@@ -29,7 +29,7 @@ extension Metric {
         case .ack: .gossipAcksSent
         case .pingRequest: .gossipPingRequestsSent
         case .nack: .gossipNacksSent
-        case .news: .gossipNewsSent
+        case .updates: .gossipUpdatesSent
         case .table: .gossipTablesSent
         }
     }
@@ -40,7 +40,7 @@ extension Metric {
         case .ack: .gossipAcksReceived
         case .pingRequest: .gossipPingRequestsReceived
         case .nack: .gossipNacksReceived
-        case .news: .gossipNewsReceived
+        case .updates: .gossipUpdatesReceived
         case .table: .gossipTablesReceived
         }
     }

@@ -6,11 +6,11 @@ import Telemetry
 extension PeerHub {
     /// Sends `touches`, of this node's second `second`, to the owners of their entries, as far as
     /// they are other nodes.
-    func passOn(_ touches: [Touch], second: UInt32) {
-        let (view, ring) = (view, rings.ring)
+    func sendTouches(_ touches: [Touch], second: UInt32) {
+        let (view, ring) = (view, ringUpdater.ring)
         var batches: [NodeID: [AgedTouch]] = [:]
         for touch in touches {
-            for owner in ring.owners(of: touch.digest).prefix(replicas) where owner != own {
+            for owner in ring.owners(of: touch.digest).prefix(replicas) where owner != ownID {
                 batches[owner, default: []].append(AgedTouch(touch, now: second))
             }
         }
@@ -19,7 +19,7 @@ extension PeerHub {
                 counters.add(.touchesLost, batch.count)
                 continue
             }
-            connection.say(batch)
+            connection.send(batch)
         }
     }
 }

@@ -22,49 +22,49 @@ final class PeerHub: @unchecked Sendable {
     let counters: NodeCounters
     let logger: Logger
     private(set) var membership: Membership
-    private var dice: Dice
+    private var dice: SplitMix64
     private var connections: [PeerConnectionID: PeerConnection] = [:]
     private(set) var seeds: [PeerAddress]
     private var timer: Scheduled<Void>?
-    var lookup: Scheduled<Void>?
+    var resolveTask: Scheduled<Void>?
     private(set) var isStopped = false
     /// Succeeds when everybody reachable knows that this node goes.
-    private var left: EventLoopPromise<Void>?
-    var complaints = PeerComplaints()
-    var joinWatch: JoinWatch
+    private var leavePromise: EventLoopPromise<Void>?
+    var warningLimiter = PeerWarningLimiter()
+    var joinWatch: ClusterDiscovery
     /// The rule that the desk was told last; nil once this node has found its cluster.
-    var toldRule: Formation.Rule? = .never
+    var announcedRule: ClusterFormation.Rule? = .never
     /// It serves, and owns.
     var hasJoined = false
     /// Succeeds when it does, or will not.
-    let joined: EventLoopPromise<Void>
-    let searching = Mutex<[String]?>(nil)
-    let rings: RingKeeper
+    let joinPromise: EventLoopPromise<Void>
+    let missingSeedsState = Mutex<[String]?>(nil)
+    let ringUpdater: RingUpdater
     private let sharedSecrets: Mutex<TLSPeerContext>
     private let published: Mutex<MemberView>
     private let connectionCount = Atomic<UInt64>(0)
     /// This node's id.
-    let own: NodeID
+    let ownID: NodeID
     /// For connections that this node dials.
-    let dialPlaces = PeerPlaces(count: Ring.membersMax)
+    let dialLimiter = PeerConnectionLimiter(count: Ring.membersMax)
     /// For those that others dial: strangers among them take none of the node's own.
-    private let acceptedPlaces = PeerPlaces(count: Ring.membersMax)
+    private let acceptLimiter = PeerConnectionLimiter(count: Ring.membersMax)
     /// Gone at the end of the node.
     weak let node: NodeCore?
     /// Nodes that keep an image.
     let replicas: Int
-    let handOver: HandOver
-    let receiver: OfferReceiver
+    let handoffSender: HandoffSender
+    let handoffReceiver: HandoffReceiver
     let offeredKeys = OfferedKeys()
     /// Called when this node must not serve, because another process has its id.
-    let refuse: @Sendable () -> Void
+    let stopServing: @Sendable () -> Void
 
     /// How often the names of seeds are looked up, for ever.
-    static let lookupInterval = Interval.seconds(10)
+    static let resolveInterval = Interval.seconds(10)
     /// The same while this node looks for its cluster.
-    static let joiningLookupInterval = Interval.seconds(1)
+    static let joiningResolveInterval = Interval.seconds(1)
     /// What names stood for when they were looked up last.
-    var lastAddresses: [PeerAddress: [PeerAddress]] = [:]
+    var resolvedSeeds: [PeerAddress: [PeerAddress]] = [:]
 
     /// A member that knows of nobody yet, and owns nothing before it has found its cluster.
     init(
@@ -79,36 +79,37 @@ final class PeerHub: @unchecked Sendable {
         self.resolver = resolver
         counters = node.counters
         logger = node.logger
-        self.refuse = refuse
-        own = member.id
+        self.stopServing = refuse
+        ownID = member.id
         seeds = configuration.seeds
         sharedSecrets = Mutex(secrets)
         var random = SystemRandomNumberGenerator()
-        dice = Dice(seed: random.next())
+        dice = SplitMix64(seed: random.next())
         let now = SystemClock.now()
         var joining = member
         joining.role.remove(.isCaughtUp)
         membership = Membership(joining, incarnation, now: now)
-        joinWatch = JoinWatch(configuration.search, now: now)
-        joined = loop.makePromise()
+        joinWatch = ClusterDiscovery(configuration.joinSettings, now: now)
+        joinPromise = loop.makePromise()
         published = Mutex(MemberView(membership, [:]))
-        rings = RingKeeper(membership.own, weightMax: configuration.weightMax)
+        ringUpdater = RingUpdater(membership.own, weightMax: configuration.weightMax)
         replicas = configuration.replicas
-        handOver = HandOver(
-            of: node, own: own, replicas: replicas, ring: rings.ring, keys: offeredKeys, on: loop)
-        receiver = OfferReceiver(
-            of: node, own: own, replicas: replicas, rings: rings, on: loop)
-        rings.tell { [loop, handOver, receiver] ring in
+        handoffSender = HandoffSender(
+            of: node, own: ownID, replicas: replicas, ring: ringUpdater.ring, keys: offeredKeys,
+            on: loop)
+        handoffReceiver = HandoffReceiver(
+            of: node, own: ownID, replicas: replicas, rings: ringUpdater, on: loop)
+        ringUpdater.setListener { [loop, handoffSender, handoffReceiver] ring in
             loop.execute {
-                handOver.ringChanged(ring)
-                receiver.goOn()
+                handoffSender.ringChanged(ring)
+                handoffReceiver.advance()
             }
         }
     }
 
     deinit {
         // Once it is stopped the loop may have ended.
-        if !isStopped { joined.succeed() }
+        if !isStopped { joinPromise.succeed() }
     }
 
     // MARK: Read from any loop
@@ -121,9 +122,9 @@ final class PeerHub: @unchecked Sendable {
 
     /// Which places that it was told of do not answer, while this node looks for its cluster; nil
     /// once it has found one.
-    var missing: [String]? { searching.withLock { $0 } }
+    var missingSeeds: [String]? { missingSeedsState.withLock { $0 } }
 
-    func hall(of loop: any EventLoop) -> Hall? { node?.hall(of: loop) }
+    func context(of loop: any EventLoop) -> EventLoopContext? { node?.context(of: loop) }
 
     /// The connection with a member; nil if there is none.
     func connection(to id: NodeID) -> PeerConnection? {
@@ -132,104 +133,104 @@ final class PeerHub: @unchecked Sendable {
 
     /// True if this node is among those that keep the entry on disk.
     func owns(_ name: EntryName) -> Bool {
-        rings.ring.owners(of: name.digest).prefix(replicas).contains(own)
+        ringUpdater.ring.owners(of: name.digest).prefix(replicas).contains(ownID)
     }
 
     /// A name for a connection that begins now.
-    func nextConnection() -> PeerConnectionID {
+    func nextConnectionID() -> PeerConnectionID {
         PeerConnectionID(connectionCount.add(1, ordering: .relaxed).newValue)
     }
 
     /// A place for one more connection that somebody else dials; nil if as many are open as are
     /// allowed.
-    func takePlace() -> PeerPlace? { acceptedPlaces.take() }
+    func acquirePermit() -> PeerConnectionPermit? { acceptLimiter.acquire() }
 
     // MARK: Told from any loop
 
     /// Begins to look for others.
     func start() {
         loop.execute { [self] in
-            noteWeight(of: membership.own.member)
-            handOver.start()
-            lookUpSeeds()
-            beginJoining()
+            warnIfWeightCapped(of: membership.own.member)
+            handoffSender.start()
+            resolveSeeds()
+            startJoining()
             schedule()
         }
     }
 
     /// Takes over other secrets and seeds; connections that are open stay.
-    func adopt(_ configuration: ClusterConfiguration) {
+    func reconfigure(_ configuration: ClusterConfiguration) {
         if let secrets = configuration.secrets { sharedSecrets.withLock { $0 = secrets } }
         loop.execute { [self] in
             seeds = configuration.seeds
-            lookUpSeeds()
+            resolveSeeds()
         }
     }
 
     /// `connection` is with the node that says `hello`.
-    func opened(_ connection: PeerConnection, _ hello: Hello) {
+    func connectionOpened(_ connection: PeerConnection, _ hello: Hello) {
         let id = connection.id
         loop.execute { [self] in
-            guard !isStopped else { return connection.end(Goodbye(.leaving)) }
+            guard !isStopped else { return connection.close(Goodbye(.leaving)) }
             counters.add(.peerHandshakes)
             connections[id] = connection
-            complaints.mended(connection.remote)
-            step(
+            warningLimiter.clear(connection.remote)
+            handle(
                 .connectionOpened(
                     id, dialled: connection.dialled, hello.member, hello.incarnation))
         }
     }
 
     /// The other end of a connection is this process.
-    func metItself(_ id: PeerConnectionID, dialled: PeerAddress?) {
+    func selfConnectionDetected(_ id: PeerConnectionID, dialled: PeerAddress?) {
         loop.execute { [self] in
             let own = membership.own
-            step(.connectionOpened(id, dialled: dialled, own.member, own.incarnation))
+            handle(.connectionOpened(id, dialled: dialled, own.member, own.incarnation))
         }
     }
 
-    func heard(_ gossip: Gossip, on id: PeerConnectionID) {
+    func gossipReceived(_ gossip: Gossip, on id: PeerConnectionID) {
         loop.execute { [self] in
             guard connections[id] != nil else { return }
             counters.add(.received(gossip.message))
-            step(.received(gossip.message, on: id))
+            handle(.messageReceived(gossip.message, on: id))
         }
     }
 
     /// A connection has few numbers left for questions.
-    func wearsOut(_ id: PeerConnectionID) {
+    func connectionNearlyExhausted(_ id: PeerConnectionID) {
         loop.execute { [self] in
             guard connections[id] != nil else { return }
-            step(.connectionWearsOut(id))
+            handle(.connectionNearlyExhausted(id))
         }
     }
 
     /// An opened connection is gone; `goodbye` is what the peer said last.
-    func closed(_ id: PeerConnectionID, _ goodbye: Goodbye?) {
+    func connectionClosed(_ id: PeerConnectionID, _ goodbye: Goodbye?) {
         loop.execute { [self] in
-            receiver.closed(id)
+            handoffReceiver.connectionClosed(id)
             guard connections.removeValue(forKey: id) != nil else { return }
-            step(.connectionClosed(id, goodbye.flatMap { CloseReason($0.code) }))
+            handle(.connectionClosed(id, goodbye.flatMap { CloseReason($0.code) }))
         }
     }
 
     /// Nothing came of a connection; `dialled` is where it was to lead if it was dialled here.
-    func failed(_ remote: String, dialled: PeerAddress?, why: String) {
+    func connectionFailed(_ remote: String, dialled: PeerAddress?, why: String) {
         loop.execute { [self] in
             counters.add(.peerHandshakesFailed)
-            complain(of: remote, why)
+            logConnectionFailure(of: remote, why)
             if let dialled {
-                joinWatch.failed(dialled, why: why)
-                step(.dialFailed(dialled))
+                joinWatch.addressFailed(dialled, reason: why)
+                handle(.dialFailed(dialled))
             }
         }
     }
 
     /// A connection that was open is broken off for a fault of the peer's.
-    func faulted(_ remote: String, why: String) {
+    func protocolFaultOccurred(_ remote: String, why: String) {
         loop.execute { [self] in
             counters.add(.peerFaults)
-            complain(of: remote, why)
+            logConnectionFailure(of: remote, why)
         }
     }
 
@@ -238,12 +239,12 @@ final class PeerHub: @unchecked Sendable {
     func leave() -> EventLoopFuture<Void> {
         loop.flatSubmit { [self] in
             let promise = loop.makePromise(of: Void.self)
-            guard left == nil, !isStopped, membership.phase == .serving else {
+            guard leavePromise == nil, !isStopped, membership.phase == .serving else {
                 promise.succeed()
                 return promise.futureResult
             }
-            left = promise
-            step(.leaveRequested)
+            leavePromise = promise
+            handle(.leaveRequested)
             return promise.futureResult
         }
     }
@@ -253,14 +254,14 @@ final class PeerHub: @unchecked Sendable {
         loop.submit { [self] in
             isStopped = true
             timer?.cancel()
-            lookup?.cancel()
-            rings.stop()
-            for id in connections.keys.sorted() { connections[id]?.end(Goodbye(.leaving)) }
+            resolveTask?.cancel()
+            ringUpdater.stop()
+            for id in connections.keys.sorted() { connections[id]?.close(Goodbye(.leaving)) }
             connections = [:]
-            handOver.stop()
-            receiver.stop()
-            left.take()?.succeed()
-            joined.succeed()
+            handoffSender.stop()
+            handoffReceiver.stop()
+            leavePromise.take()?.succeed()
+            joinPromise.succeed()
         }
     }
 }
@@ -269,15 +270,15 @@ final class PeerHub: @unchecked Sendable {
 
 extension PeerHub {
     /// Takes in an event and runs what comes out.
-    func step(_ event: MembershipEvent) {
+    func handle(_ event: MembershipEvent) {
         guard !isStopped else { return }
-        if toldRule != nil { joinWatch.follow(event) }
+        if announcedRule != nil { joinWatch.observe(event) }
         var effects: [MembershipEffect] = []
         membership.handle(event, now: SystemClock.now(), using: &dice, effects: &effects)
         for effect in effects { run(effect) }
         publish(effects)
         schedule()
-        goOnJoining()
+        advanceJoin()
     }
 
     private func schedule() {
@@ -285,7 +286,7 @@ extension PeerHub {
         guard !isStopped, membership.nextTick != .distantFuture else { return }
         let wait = max(.zero, membership.nextTick - SystemClock.now())
         timer = loop.scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in
-            self?.step(.ticked)
+            self?.handle(.ticked)
         }
     }
 
@@ -293,18 +294,18 @@ extension PeerHub {
         switch effect {
         case .dial(let address): dial(address)
         case .close(let id, let reason):
-            connections.removeValue(forKey: id)?.end(Goodbye(reason))
+            connections.removeValue(forKey: id)?.close(Goodbye(reason))
         case .send(let message, let id):
             guard let connection = connections[id] else { return }
             counters.add(.sent(message))
-            connection.say(Gossip(message))
+            connection.send(Gossip(message))
         case .useConnection, .dropConnection: break
-        case .changed(let record, let before):
-            count(record, before)
+        case .memberChanged(let record, let before):
+            countStateChange(record, before)
             log(record, before)
-            noteWeight(of: record.member)
+            warnIfWeightCapped(of: record.member)
             guard record.state == .suspected else { return }
-            membership.connection(to: record.member.id).flatMap { connections[$0] }?.suspect()
+            membership.connection(to: record.member.id).flatMap { connections[$0] }?.peerSuspected()
         case .forget(let record):
             logger.debug("member forgotten", metadata: ["member": "\(record.member.id)"])
         case .refuseMember(let member):
@@ -321,23 +322,23 @@ extension PeerHub {
                     "left without an answer of some members",
                     metadata: ["members": .array(untold.map { .string("\($0)") })])
             }
-            left.take()?.succeed()
+            leavePromise.take()?.succeed()
         }
     }
 
     private func publish(_ effects: [MembershipEffect]) {
         let isChanged = effects.contains { effect in
             switch effect {
-            case .changed, .forget, .useConnection, .dropConnection: true
+            case .memberChanged, .forget, .useConnection, .dropConnection: true
             default: false
             }
         }
         guard isChanged else { return }
         let view = MemberView(membership, connections)
         published.withLock { $0 = view }
-        node?.desk.follow(view)
-        handOver.follow(view.connections)
-        rings.follow(view.records)
+        node?.purges.membershipChanged(view)
+        handoffSender.updateConnections(view.connections)
+        ringUpdater.update(view.records)
     }
 
     private func log(_ record: MemberRecord, _ before: MemberRecord?) {
@@ -357,10 +358,11 @@ extension PeerHub {
     }
 
     /// Says once of a member that it counts for less than it declares.
-    private func noteWeight(of member: Member) {
-        let most = rings.weightMax
+    private func warnIfWeightCapped(of member: Member) {
+        let most = ringUpdater.weightMax
         guard member.weight > most,
-            complaints.isNews("\(member.id)", "weight \(member.weight)", now: SystemClock.now())
+            warningLimiter.shouldLog(
+                "\(member.id)", "weight \(member.weight)", now: SystemClock.now())
         else { return }
         logger.warning(
             "a member's weight is cut",
@@ -370,8 +372,8 @@ extension PeerHub {
             ])
     }
 
-    func complain(of remote: String, _ why: String) {
-        guard complaints.isNews(remote, why, now: SystemClock.now()) else { return }
+    func logConnectionFailure(of remote: String, _ why: String) {
+        guard warningLimiter.shouldLog(remote, why, now: SystemClock.now()) else { return }
         logger.warning(
             "no connection with a peer", metadata: ["peer": "\(remote)", "why": "\(why)"])
     }

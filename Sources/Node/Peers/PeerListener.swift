@@ -8,17 +8,17 @@ import Telemetry
 /// The socket that peers connect to.
 final class PeerListener: Sendable {
     private let channel: any Channel
-    private let hub: HubBox
+    private let hub: HubReference
 
     /// Known only after the port is.
-    private final class HubBox: Sendable {
+    private final class HubReference: Sendable {
         let hub = Mutex<PeerHub?>(nil)
     }
 
     /// More than a cluster's members at once.
     private static let backlog: Int32 = 512
 
-    private init(_ channel: any Channel, _ hub: HubBox) {
+    private init(_ channel: any Channel, _ hub: HubReference) {
         self.channel = channel
         self.hub = hub
     }
@@ -29,38 +29,38 @@ final class PeerListener: Sendable {
     static func open(
         _ address: ListenAddress, on group: MultiThreadedEventLoopGroup
     ) async throws -> PeerListener {
-        let box = HubBox()
+        let box = HubReference()
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.autoRead, value: false)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try admit(channel, box) }
+                channel.eventLoop.makeCompletedFuture { try accept(channel, box) }
             }
         let socket = try SocketAddress(ipAddress: "\(address.address)", port: Int(address.port))
         do {
             return PeerListener(try await bootstrap.bind(to: socket).get(), box)
         } catch let error as IOError {
-            throw ListenError(address: address, reason: ErrorWords.of(error))
+            throw ListenError(address: address, reason: ErrorDescription.text(error))
         }
     }
 
-    private static func admit(_ channel: any Channel, _ box: HubBox) throws {
-        guard let hub = box.hub.withLock({ $0 }), let place = hub.takePlace() else {
+    private static func accept(_ channel: any Channel, _ box: HubReference) throws {
+        guard let hub = box.hub.withLock({ $0 }), let place = hub.acquirePermit() else {
             throw ChannelError.operationUnsupported
         }
         let remote = channel.remoteAddress?.ipAddress ?? "-"
         try channel.pipeline.syncOperations.addHandler(
             PeerConnection(
-                hub.nextConnection(), with: hub, in: place, dialled: nil, remote: remote))
+                hub.nextConnectionID(), hub: hub, permit: place, dialled: nil, remote: remote))
     }
 
     /// The port that was really opened.
     var port: UInt16 { UInt16(channel.localAddress?.port ?? 0) }
 
     /// Lets peers in, to `hub`.
-    func admit(to hub: PeerHub) async throws {
+    func startAccepting(to hub: PeerHub) async throws {
         self.hub.hub.withLock { $0 = hub }
         try await channel.setOption(.autoRead, value: true).get()
     }

@@ -2,36 +2,36 @@ import Synchronization
 
 /// How many connections with peers of one kind may be open, those included that have not said who
 /// they are.
-final class PeerPlaces: Sendable {
-    private let left: Atomic<Int>
+final class PeerConnectionLimiter: Sendable {
+    private let remaining: Atomic<Int>
 
     init(count: Int) {
-        left = Atomic(count)
+        remaining = Atomic(count)
     }
 
     /// A place that is free again when nobody holds it; nil if there is none.
-    func take() -> PeerPlace? {
-        guard left.subtract(1, ordering: .relaxed).newValue >= 0 else {
-            giveBack()
+    func acquire() -> PeerConnectionPermit? {
+        guard remaining.subtract(1, ordering: .relaxed).newValue >= 0 else {
+            release()
             return nil
         }
-        return PeerPlace(self)
+        return PeerConnectionPermit(self)
     }
 
-    fileprivate func giveBack() {
-        left.add(1, ordering: .relaxed)
+    fileprivate func release() {
+        remaining.add(1, ordering: .relaxed)
     }
 }
 
 /// Room for one connection with a peer.
-final class PeerPlace: Sendable {
-    private let places: PeerPlaces
+final class PeerConnectionPermit: Sendable {
+    private let limiter: PeerConnectionLimiter
 
-    fileprivate init(_ places: PeerPlaces) {
-        self.places = places
+    fileprivate init(_ places: PeerConnectionLimiter) {
+        self.limiter = places
     }
 
     deinit {
-        places.giveBack()
+        limiter.release()
     }
 }

@@ -4,7 +4,7 @@ import NIOPosix
 import Synchronization
 
 /// Keeps the ring of the members that own something, computed on a thread of its own.
-final class RingKeeper: Sendable {
+final class RingUpdater: Sendable {
     private let state: Mutex<State>
     /// What any member's weight counts for at most.
     let weightMax: UInt16
@@ -12,12 +12,12 @@ final class RingKeeper: Sendable {
     private struct State {
         var ring: Ring
         /// For whom a ring is to be computed; nil if there is nothing to do.
-        var wanted: [RingMember]?
+        var pendingMembers: [RingMember]?
         /// For whom one is being computed; nil if none is.
-        var computing: [RingMember]?
+        var computingMembers: [RingMember]?
         var listener: (@Sendable (Ring) -> Void)?
         /// To be called when nothing is to be computed any more.
-        var waiting: [@Sendable () -> Void] = []
+        var waiters: [@Sendable () -> Void] = []
     }
 
     /// That of one node.
@@ -32,7 +32,7 @@ final class RingKeeper: Sendable {
 
     /// Has `listener` be told of each ring that comes to hold, on any thread; it must not ask for
     /// the ring.
-    func tell(_ listener: @escaping @Sendable (Ring) -> Void) {
+    func setListener(_ listener: @escaping @Sendable (Ring) -> Void) {
         state.withLock { $0.listener = listener }
     }
 
@@ -40,7 +40,7 @@ final class RingKeeper: Sendable {
     func stop() {
         let waiting = state.withLock { state in
             state.listener = nil
-            return state.waiting.takeAll()
+            return state.waiters.takeAll()
         }
         for body in waiting { body() }
     }
@@ -48,22 +48,22 @@ final class RingKeeper: Sendable {
     /// Calls `body`, on any thread, once the ring is that of the members last told of.
     func whenSettled(_ body: @escaping @Sendable () -> Void) {
         let isSettled = state.withLock { state in
-            let isSettled = state.wanted == nil && state.computing == nil
-            if !isSettled { state.waiting.append(body) }
+            let isSettled = state.pendingMembers == nil && state.computingMembers == nil
+            if !isSettled { state.waiters.append(body) }
             return isSettled
         }
         if isSettled { body() }
     }
 
     /// The members have become these; the ring follows as soon as it is computed.
-    func follow(_ records: [MemberRecord]) {
+    func update(_ records: [MemberRecord]) {
         let members = RingMember.owners(among: records, weightMax: weightMax)
         let begins = state.withLock { state in
-            let known = state.wanted ?? state.computing ?? state.ring.members
+            let known = state.pendingMembers ?? state.computingMembers ?? state.ring.members
             guard members != known else { return false }
-            state.wanted = members
-            guard state.computing == nil else { return false }
-            state.computing = members
+            state.pendingMembers = members
+            guard state.computingMembers == nil else { return false }
+            state.computingMembers = members
             return true
         }
         guard begins else { return }
@@ -77,11 +77,11 @@ final class RingKeeper: Sendable {
     private func compute() {
         while true {
             let task = state.withLock { state -> (from: Ring, to: [RingMember])? in
-                state.computing = state.wanted.take()
-                guard let wanted = state.computing else { return nil }
+                state.computingMembers = state.pendingMembers.take()
+                guard let wanted = state.computingMembers else { return nil }
                 return (state.ring, wanted)
             }
-            guard let task else { return settled() }
+            guard let task else { return computationFinished() }
             let ring = task.from.changed(to: task.to)
             // Whoever has stopped it is sure that nothing more is told, and may end its loops.
             state.withLock { state in
@@ -91,11 +91,11 @@ final class RingKeeper: Sendable {
         }
     }
 
-    private func settled() {
+    private func computationFinished() {
         let waiting = state.withLock { state in
             // Somebody may have begun anew meanwhile, and will tell them.
-            guard state.computing == nil else { return [] as [@Sendable () -> Void] }
-            return state.waiting.takeAll()
+            guard state.computingMembers == nil else { return [] as [@Sendable () -> Void] }
+            return state.waiters.takeAll()
         }
         for body in waiting { body() }
     }

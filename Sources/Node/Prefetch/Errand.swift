@@ -11,162 +11,163 @@ import Wire
 /// coalescing and limits are theirs; of the answer only what it says is kept.
 ///
 /// Confined to the loop of its hall, which holds it until it is over.
-final class Errand: Outlet, ClientConnection, @unchecked Sendable {
+final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendable {
     /// What came of it.
-    struct Report {
+    struct Response {
         /// Nil if there was no whole answer.
         var status: UInt16?
-        var part = CachePart.none
+        var cachePart = CacheResult.none
         var bodyBytes: UInt64 = 0
         /// The beginning of the body, as far as it is wanted.
         var body: [UInt8] = []
         /// There was more.
-        var isBodyCut = false
+        var isBodyTruncated = false
         /// The answer's head, as HTTP/1.1 writes it.
         var head: [UInt8] = []
     }
 
-    private let hall: Hall
-    private let door: Door
+    private let context: EventLoopContext
+    private let handler: RequestHandler
     private let bodyBytesMax: Int
-    private var report = Report()
-    private var told: ((Report) -> Void)?
+    private var response = Response()
+    private var completion: ((Response) -> Void)?
 
-    let side = Door.Side.errand
-    var client: Client? { door.client }
+    let plane = RequestHandler.Plane.internalRequest
+    var client: Client? { handler.client }
     var idleSince: Instant? { nil }
-    var place = 0
+    var index = 0
     let queuedBytes = 0
 
     /// Keeps so many bytes of the answer's body.
-    init(on hall: Hall, bodyBytesMax: Int) {
-        self.hall = hall
+    init(on context: EventLoopContext, bodyBytesMax: Int) {
+        self.context = context
         self.bodyBytesMax = bodyBytesMax
-        door = Door(on: hall, side: .errand, carriage: .http1)
+        handler = RequestHandler(on: context, plane: .internalRequest, protocolVersion: .http1)
     }
 
     /// Asks, on the loop; `told` is called once, not before this returns.
-    func begin(_ question: ErrandQuestion, _ told: @escaping (Report) -> Void) {
-        self.told = told
-        hall.opened(self)
-        door.outlet = self
-        door.client = Client(isSecure: question.isSecure)
+    func begin(_ question: InternalRequestHead, _ told: @escaping (Response) -> Void) {
+        self.completion = told
+        context.connectionOpened(self)
+        handler.writer = self
+        handler.client = Client(isSecure: question.isSecure)
         let head = question.head.span
-        switch door.parser.parse(head, from: 0) {
+        switch handler.parser.parse(head, from: 0) {
         case .head(let end) where end == head.count:
-            door.read(head, 0..<end)
-            hall.heads.begin()
-            door.answer(head, now: SystemClock.now())
-        case .head, .incomplete, .refused: over(isWhole: false)
+            handler.read(head, 0..<end)
+            context.headBuffers.begin()
+            handler.respond(head, now: SystemClock.now())
+        case .head, .incomplete, .refused: finish(isComplete: false)
         }
     }
 
     /// The door is in the midst of its answer: the end waits until it is through.
-    private func over(isWhole: Bool) {
-        if !isWhole { report.status = nil }
-        report.part = door.part
-        hall.loop.execute { [self] in
-            guard let told = told.take() else { return }
-            hall.closed(self)
-            door.gone()
-            told(report)
+    private func finish(isComplete: Bool) {
+        if !isComplete { response.status = nil }
+        response.cachePart = handler.cacheResult
+        context.loop.execute { [self] in
+            guard let told = completion.take() else { return }
+            context.connectionClosed(self)
+            handler.connectionClosed()
+            told(response)
         }
     }
 
     // MARK: Outlet
 
     func send(head: ByteBuffer) {
-        report.head = Array(head.readableBytesView)
-        report.status = door.answeredStatus
+        response.head = Array(head.readableBytesView)
+        response.status = handler.responseStatus
     }
 
     func send(interim: ByteBuffer) {}
 
     func send(body: ByteBuffer) {
-        report.bodyBytes += UInt64(body.readableBytes)
-        let room = bodyBytesMax - report.body.count
-        report.body += body.readableBytesView.prefix(room)
-        if body.readableBytes > room { report.isBodyCut = true }
+        response.bodyBytes += UInt64(body.readableBytes)
+        let room = bodyBytesMax - response.body.count
+        response.body += body.readableBytesView.prefix(room)
+        if body.readableBytes > room { response.isBodyTruncated = true }
     }
 
     func beginChunk(bytes: UInt64) {}
     func endChunk() {}
     func endChunks(trailers: [UInt8]) {}
-    func answerEnded() { over(isWhole: true) }
+    func responseEnded() { finish(isComplete: true) }
     func flush() {}
-    func lend(_ resident: Resident) {}
-    func bodyWanted() {}
-    func bodyGoesOn() {}
-    func goOn() {}
-    func breakOff() { over(isWhole: false) }
+    func retain(_ entry: MemoryEntry) {}
+    func beginRequestBody() {}
+    func resumeRequestBody() {}
+    func resumeRequests() {}
+    func abort() { finish(isComplete: false) }
 
     // MARK: ClientConnection
 
-    func ticked(_ now: Instant) { door.ticked(now) }
+    func ticked(_ now: Instant) { handler.ticked(now) }
     func drain() {}
-    func adopt(after old: NodeSettings) {}
-    func close() { over(isWhole: false) }
+    func settingsChanged(from old: NodeSettings) {}
+    func close() { finish(isComplete: false) }
 }
 
-extension Errand.Report {
+extension InternalRequest.Response {
     /// What this is for a prefetch.
-    var ending: PrefetchEnding {
+    var prefetchOutcome: PrefetchOutcome {
         guard let status else {
             return .failed(
-                why: "the answer was broken off, or the URL cannot be asked for",
-                hasAnswered: false)
+                reason: "the answer was broken off, or the URL cannot be asked for",
+                hostResponded: false)
         }
         switch status {
         case 200..<300:
-            if notes.contains("detail=stored") {
+            if cacheStatusParameters.contains("detail=stored") {
                 return .failed(
-                    why: "its origin failed, and what is stored is no longer fresh",
-                    hasAnswered: false)
+                    reason: "its origin failed, and what is stored is no longer fresh",
+                    hostResponded: false)
             }
-            switch part {
-            case .hit, .disk, .stale: return .held(bodyBytes: bodyBytes)
+            switch cachePart {
+            case .hit, .disk, .stale: return .cached(bodyBytes: bodyBytes)
             case .none, .miss, .peer, .revalidated, .collapsed, .passed:
-                guard isKept else {
-                    return .failed(why: "it answered \(status), and the answer is not to be stored")
+                guard isStored else {
+                    return .failed(
+                        reason: "it answered \(status), and the answer is not to be stored")
                 }
                 return .fetched(bodyBytes: bodyBytes)
             }
         case 503:
             let seconds = field("retry-after").flatMap { Int64($0) }
-            return .busy(
-                why: words(status), retryAfter: seconds.map(Interval.seconds),
-                isOfHost: !isOfNode)
-        case 502 where isOriginWide, 504 where isOriginWide:
-            return .busy(why: words(status), retryAfter: nil)
-        default: return .failed(why: words(status), hasAnswered: status < 500)
+            return .deferred(
+                reason: failureText(status), retryAfter: seconds.map(Interval.seconds),
+                isHostFault: !isNodeLimit)
+        case 502 where affectsWholeOrigin, 504 where affectsWholeOrigin:
+            return .deferred(reason: failureText(status), retryAfter: nil)
+        default: return .failed(reason: failureText(status), hostResponded: status < 500)
         }
     }
 
     /// What an answer that refuses says of itself.
-    private var problem: ProblemReport {
-        (try? JSONDecoder().decode(ProblemReport.self, from: Data(body)))
-            ?? ProblemReport(ofText: body)
+    private var problem: ReceivedProblem {
+        (try? JSONDecoder().decode(ReceivedProblem.self, from: Data(body)))
+            ?? ReceivedProblem(ofText: body)
     }
 
     /// A limit of the node's own was reached.
-    private var isOfNode: Bool {
-        problem.name.map(PrefetchEnding.namesOfNode.contains) ?? false
+    private var isNodeLimit: Bool {
+        problem.name.map(PrefetchOutcome.nodeProblemNames.contains) ?? false
     }
 
-    private var isOriginWide: Bool {
+    private var affectsWholeOrigin: Bool {
         problem.name.map(OriginFailure.originWideNames.contains) ?? false
     }
 
     /// Somebody stores it: this node, or the one that gave it.
-    private var isKept: Bool {
-        let notes = notes
+    private var isStored: Bool {
+        let notes = cacheStatusParameters
         guard !notes.isEmpty else { return false }
         return !notes.contains { $0.hasPrefix("fwd=") } || notes.contains("stored")
             || notes.contains("detail=peer")
     }
 
     /// The parameters of Cache-Status; what stands in quotes parts none.
-    private var notes: [String] {
+    private var cacheStatusParameters: [String] {
         var notes = [""]
         var isQuoted = false
         var isEscaped = false
@@ -194,8 +195,8 @@ extension Errand.Report {
         return nil
     }
 
-    private func words(_ status: UInt16) -> String {
-        let sentence = problem.sentence
+    private func failureText(_ status: UInt16) -> String {
+        let sentence = problem.message
         return sentence.isEmpty ? "it answered \(status)" : "it answered \(status): \(sentence)"
     }
 }

@@ -3,24 +3,24 @@ import HTTPRules
 
 /// What the node asks itself for a URL, as a client would: of a site for what is on its host, of
 /// the API for images for everything else.
-struct ErrandQuestion: Hashable {
+struct InternalRequestHead: Hashable {
     /// The request's head, up to and with the empty line.
     let head: [UInt8]
     let isSecure: Bool
     /// A site answers.
-    let isOfSite: Bool
+    let isForSite: Bool
 
     /// Nil for what is no absolute URL; `accept` is a field's value.
     init?(_ url: String, accept: String, sites: SiteTable) {
         let bytes = Array(url.utf8)
         guard let parts = AbsoluteURL(bytes), !parts.host.isEmpty else { return nil }
         let host = bytes[parts.host]
-        guard host.allSatisfy(Self.isOfHost) else { return nil }
-        var target = Self.escaped(bytes[parts.target], Self.isOfTarget)
+        guard host.allSatisfy(Self.isHostByte) else { return nil }
+        var target = Self.escaped(bytes[parts.target], Self.isTargetByte)
         if target.first != UInt8(ascii: "/") { target.insert(UInt8(ascii: "/"), at: 0) }
         isSecure = parts.isSecure
-        isOfSite = sites.find(bytes.span, at: parts.host, isSecure: isSecure) != nil
-        var isForClients = isOfSite
+        isForSite = sites.find(bytes.span, at: parts.host, isSecure: isSecure) != nil
+        var isForClients = isForSite
         if case .image = ImageTarget.parse(target.span, at: 0..<target.count) {
             isForClients = true
         }
@@ -56,10 +56,10 @@ struct ErrandQuestion: Hashable {
     }
 
     /// What may stand in a request's target; what the rest of it means is for who reads it.
-    private static func isOfTarget(_ byte: UInt8) -> Bool { 0x21...0x7E ~= byte }
+    private static func isTargetByte(_ byte: UInt8) -> Bool { 0x21...0x7E ~= byte }
 
     /// What a name, an address and a port are written with.
-    private static func isOfHost(_ byte: UInt8) -> Bool {
+    private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"): true
         case UInt8(ascii: "~"): false

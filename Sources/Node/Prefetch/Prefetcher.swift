@@ -9,7 +9,7 @@ import Synchronization
 /// Carries out prefetches, on all loops in turn.
 final class Prefetcher: Sendable {
     private struct State {
-        var list = PrefetchList()
+        var list = PrefetchJobTable()
         var nextLoop = 0
     }
 
@@ -29,12 +29,13 @@ final class Prefetcher: Sendable {
 
     func begin(
         _ request: PrefetchRequest, on node: NodeCore
-    ) throws(PrefetchList.Refusal) -> PrefetchDocument {
+    ) throws(PrefetchJobTable.StartError) -> PrefetchDocument {
         let digits = String(UInt64.random(in: .min ... .max), radix: 16)
         let name = String(repeating: "0", count: 16 - digits.count) + digits
         let begun = state.withLock { state in
-            Result<PrefetchDocument, PrefetchList.Refusal> { () throws(PrefetchList.Refusal) in
-                try state.list.begin(request, name: name, at: SystemClock.now())
+            Result<PrefetchDocument, PrefetchJobTable.StartError> {
+                () throws(PrefetchJobTable.StartError) in
+                try state.list.start(request, name: name, at: SystemClock.now())
             }
         }
         let document = try begun.get()
@@ -42,7 +43,7 @@ final class Prefetcher: Sendable {
             "prefetch begins",
             metadata: ["prefetch": "\(name)", "urls": "\(document.urlsTotal)"])
         isBusy.store(true, ordering: .relaxed)
-        goOn(node)
+        runDueItems(node)
         return document
     }
 
@@ -63,92 +64,100 @@ final class Prefetcher: Sendable {
     /// Goes on with what had to wait; called again and again.
     func ticked(_ node: NodeCore) {
         guard isBusy.load(ordering: .relaxed) else { return }
-        goOn(node)
+        runDueItems(node)
     }
 
     // MARK: Steps
 
-    private func goOn(_ node: NodeCore) {
-        let halls = node.halls
-        guard !halls.isEmpty else { return }
+    private func runDueItems(_ node: NodeCore) {
+        let contexts = node.contexts
+        guard !contexts.isEmpty else { return }
         let steps = state.withLock { state in
-            let steps = state.list.take(at: SystemClock.now())
-            if state.list.isIdle { isBusy.store(false, ordering: .relaxed) }
+            let steps = state.list.dequeue(at: SystemClock.now())
+            if state.list.areAllFinished { isBusy.store(false, ordering: .relaxed) }
             return steps.map { step in
-                state.nextLoop = (state.nextLoop + 1) % halls.count
+                state.nextLoop = (state.nextLoop + 1) % contexts.count
                 return (step, state.nextLoop)
             }
         }
         for (step, loop) in steps {
-            let hall = halls[loop]
-            hall.loop.execute { self.carryOut(step, on: hall) }
+            let context = contexts[loop]
+            context.loop.execute { self.run(step, on: context) }
         }
     }
 
-    private func carryOut(_ step: PrefetchList.Step, on hall: Hall) {
-        let ended = { (ending: PrefetchEnding) in self.ended(step, ending, on: hall.node) }
+    private func run(_ step: PrefetchJobTable.ScheduledItem, on context: EventLoopContext) {
+        let ended = { (ending: PrefetchOutcome) in self.itemFinished(step, ending, on: context.node)
+        }
         switch step.task {
         case .url(let url):
-            ask(url, accept: step.accept, bodyBytesMax: 2_048, on: hall) { ended($0.ending) }
-        case .sitemap(let url): read(url, on: hall, ended)
+            send(url, accept: step.accept, bodyBytesMax: 2_048, on: context) {
+                ended($0.prefetchOutcome)
+            }
+        case .sitemap(let url): readSitemap(url, on: context, ended)
         }
     }
 
-    private func read(
-        _ url: String, on hall: Hall, _ ended: @escaping (PrefetchEnding) -> Void
+    private func readSitemap(
+        _ url: String, on context: EventLoopContext, _ ended: @escaping (PrefetchOutcome) -> Void
     ) {
-        let question = ErrandQuestion(url, accept: "*/*", sites: hall.settings.sites)
-        guard question?.isOfSite != true else {
-            return ask(url, accept: "*/*", bodyBytesMax: Sitemap.bytesMax, on: hall) { report in
-                guard report.status == 200 else { return ended(report.ending) }
-                guard !report.isBodyCut else { return ended(.failed(why: Sitemap.tooLarge)) }
-                self.parse(report.body, on: hall, ended)
+        let question = InternalRequestHead(url, accept: "*/*", sites: context.settings.sites)
+        guard question?.isForSite != true else {
+            return send(url, accept: "*/*", bodyBytesMax: Sitemap.bytesMax, on: context) { report in
+                guard report.status == 200 else { return ended(report.prefetchOutcome) }
+                guard !report.isBodyTruncated else {
+                    return ended(.failed(reason: Sitemap.tooLarge))
+                }
+                self.parse(report.body, on: context, ended)
             }
         }
         var key: [UInt8] = []
         let bytes = Array(url.utf8)
         let made = CacheKey.normalise(
             url: bytes.span, at: 0..<bytes.count, into: &key,
-            bytesMax: hall.settings.urlBytesMax)
+            bytesMax: context.settings.urlBytesMax)
         if case .refused(let refusal) = made {
-            return ended(.failed(why: refusal.sentence))
+            return ended(.failed(reason: refusal.message))
         }
-        SitemapFetch().begin(key, on: hall) { result in
+        SitemapFetch().begin(key, on: context) { result in
             switch result {
-            case .success(let bytes): self.parse(bytes, on: hall, ended)
-            case .failure(let failure): ended(failure.ending)
+            case .success(let bytes): self.parse(bytes, on: context, ended)
+            case .failure(let failure): ended(failure.outcome)
             }
         }
     }
 
     /// Reads a sitemap where that may take its time; tells of it on the loop.
     private func parse(
-        _ bytes: [UInt8], on hall: Hall, _ ended: @escaping (PrefetchEnding) -> Void
+        _ bytes: [UInt8], on context: EventLoopContext, _ ended: @escaping (PrefetchOutcome) -> Void
     ) {
-        let read = NIOThreadPool.singleton.runIfActive(eventLoop: hall.loop) {
-            PrefetchEnding(sitemap: bytes)
+        let read = NIOThreadPool.singleton.runIfActive(eventLoop: context.loop) {
+            PrefetchOutcome(sitemap: bytes)
         }
         // Called on the loop alone.
         nonisolated(unsafe) let ended = ended
         read.whenComplete { result in
-            let stopping = PrefetchEnding.failed(why: "the node is stopping", hasAnswered: false)
+            let stopping = PrefetchOutcome.failed(
+                reason: "the node is stopping", hostResponded: false)
             unsafe ended((try? result.get()) ?? stopping)
         }
     }
 
-    private func ask(
-        _ url: String, accept: String, bodyBytesMax: Int, on hall: Hall,
-        _ told: @escaping (Errand.Report) -> Void
+    private func send(
+        _ url: String, accept: String, bodyBytesMax: Int, on context: EventLoopContext,
+        _ told: @escaping (InternalRequest.Response) -> Void
     ) {
-        guard let question = ErrandQuestion(url, accept: accept, sites: hall.settings.sites)
-        else { return told(Errand.Report()) }
-        Errand(on: hall, bodyBytesMax: bodyBytesMax).begin(question, told)
+        guard let question = InternalRequestHead(url, accept: accept, sites: context.settings.sites)
+        else { return told(InternalRequest.Response()) }
+        InternalRequest(on: context, bodyBytesMax: bodyBytesMax).begin(question, told)
     }
 
-    private func ended(_ step: PrefetchList.Step, _ ending: PrefetchEnding, on node: NodeCore) {
-        let document = state.withLock { $0.list.ended(step, ending, at: SystemClock.now()) }
+    private func itemFinished(
+        _ step: PrefetchJobTable.ScheduledItem, _ ending: PrefetchOutcome, on node: NodeCore
+    ) {
+        let document = state.withLock { $0.list.itemFinished(step, ending, at: SystemClock.now()) }
         if let document { Self.log(document, to: node.logger) }
-        goOn(node)
+        runDueItems(node)
     }
 
     private static func log(_ document: PrefetchDocument, to logger: Logger) {
@@ -156,9 +165,9 @@ final class Prefetcher: Sendable {
             "prefetch ends",
             metadata: [
                 "prefetch": "\(document.prefetch)", "state": "\(document.state)",
-                "urls": "\(document.urlsTotal)", "held": "\(document.urlsHeld)",
+                "urls": "\(document.urlsTotal)", "held": "\(document.urlsCached)",
                 "fetched": "\(document.urlsFetched)", "failed": "\(document.urlsFailed)",
-                "milliseconds": "\(document.runningMilliseconds)",
+                "milliseconds": "\(document.elapsedMilliseconds)",
             ])
     }
 }

@@ -2,7 +2,7 @@ import HTTPRules
 
 extension Freshness.Source {
     /// As a decision names it.
-    var word: String {
+    var decisionName: String {
         switch self {
         case .sMaxAge: "s-maxage"
         case .maxAge: "max-age"
@@ -15,9 +15,9 @@ extension Freshness.Source {
     }
 }
 
-extension AnswerControl.Source {
+extension EffectiveCacheControl.Source {
     /// The name of the field.
-    var word: String {
+    var decisionName: String {
         switch self {
         case .nuthatch: "nuthatch-cache-control"
         case .cdn: "cdn-cache-control"
@@ -27,9 +27,9 @@ extension AnswerControl.Source {
     }
 }
 
-extension NotStored {
+extension NotStoredReason {
     /// As a decision names it.
-    var word: String {
+    var decisionName: String {
         switch self {
         case .method: "method"
         case .status(let status): "status-\(status)"
@@ -40,9 +40,9 @@ extension NotStored {
         case .authorization: "authorization"
         case .setCookie: "set-cookie"
         case .credentials: "credentials"
-        case .varyEverything: "vary-everything"
+        case .varyWildcard: "vary-everything"
         case .contentType: "content-type"
-        case .noFreshness: "no-freshness"
+        case .neverReusable: "no-freshness"
         }
     }
 }

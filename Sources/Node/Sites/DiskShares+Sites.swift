@@ -2,16 +2,16 @@ import Ground
 import HTTPRules
 import Tiers
 
-extension DiskShares {
+extension DiskShareLimits {
     /// What sites and images may take of the disk.
     init(_ settings: NodeSettings) {
         self.init()
-        limitImages(percent: settings.images.others.settings.diskShare)
+        setImageLimit(percent: settings.images.defaultPolicy.settings.diskShare)
         for site in settings.sites.sites {
-            if site.pattern == .everything {
-                limitOthers(percent: site.settings.diskShare)
+            if site.pattern == .catchAll {
+                setDefaultLimit(percent: site.settings.diskShare)
             } else {
-                name(Array(site.name.utf8), percent: site.settings.diskShare)
+                setHostLimit(Array(site.name.utf8), percent: site.settings.diskShare)
             }
         }
     }

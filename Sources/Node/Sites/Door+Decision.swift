@@ -5,18 +5,18 @@ import Store
 import Wire
 
 /// How an answer came about, told to who knows the operator's token.
-extension Door {
+extension RequestHandler {
     /// The field of a request that holds the token, and of an answer that tells.
     private static let decisionName = "nuthatch-decision"
 
     /// Nothing of the last request's site is left.
-    func forgetSite() {
+    func resetSite() {
         siteCounters = nil
-        tellsDecision = false
+        includesDecision = false
     }
 
     /// True if the request that the parser holds has the token.
-    func asksForDecision(_ bytes: Span<UInt8>) -> Bool {
+    func hasDecisionToken(_ bytes: Span<UInt8>) -> Bool {
         guard let token = settings.decisionToken else { return false }
         for index in 0..<parser.fields.count {
             let line = parser.fields[index]
@@ -27,31 +27,31 @@ extension Door {
     }
 
     /// The lines of a request that are for others than this node.
-    func withoutToken(_ pending: PendingRequest) -> [FieldLine] {
+    func withoutToken(_ pending: BufferedRequest) -> [FieldLine] {
         guard settings.decisionToken != nil else { return pending.lines }
         let bytes = pending.head.span
         return pending.lines.filter { !isDecision($0, in: bytes) }
     }
 
     private func isDecision(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
-        line.id == .other && bytes.holdsIgnoringCase(Self.decisionName, at: line.name.range)
+        line.id == .other && bytes.matchesIgnoringCase(Self.decisionName, at: line.name.range)
     }
 
     /// Puts what memory has for `query` into the answer's lines.
-    func tellDecision(of query: SiteRequest, _ finding: SiteFinding, now: Instant) {
-        set(Decision(of: query, finding, in: hall.store, now: now))
+    func setDecision(of query: SiteRequest, _ finding: SiteLookupResult, now: Instant) {
+        set(DecisionTrace(of: query, finding, in: context.store, now: now))
     }
 
     /// Adds what was decided of an answer of the origin's.
-    func tellDecision(of query: SiteRequest, _ examination: Examination, isKept: Bool) {
-        if tellsDecision { set(Decision(of: query, examination, isKept: isKept)) }
+    func setDecision(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
+        if includesDecision { set(DecisionTrace(of: query, examination, isKept: isKept)) }
     }
 
-    private func set(_ decision: Decision) {
+    private func set(_ decision: DecisionTrace) {
         // What was decided later says more.
-        extraLines = Array("Nuthatch-Decision: ".utf8)
-        decision.append(to: &extraLines)
-        extraLines += Array("\r\n".utf8)
+        extraFieldLines = Array("Nuthatch-Decision: ".utf8)
+        decision.append(to: &extraFieldLines)
+        extraFieldLines += Array("\r\n".utf8)
     }
 }
 
@@ -66,70 +66,71 @@ extension [UInt8] {
     }
 }
 
-extension Decision {
+extension DecisionTrace {
     /// What memory has for `query`.
     fileprivate init(
-        of query: SiteRequest, _ finding: SiteFinding, in store: MemoryStore, now: Instant
+        of query: SiteRequest, _ finding: SiteLookupResult, in store: MemoryStore, now: Instant
     ) {
         self.init()
         key = query.key
         switch finding {
-        case .answer(let resident, let reuse):
-            describe(resident, now: now)
-            if resident.headStart != query.key.count {
-                variantKey = Array(resident.key.dropFirst(query.key.count))
+        case .found(let entry, let reuse):
+            describe(entry, now: now)
+            if entry.headStart != query.key.count {
+                variantKey = Array(entry.key.dropFirst(query.key.count))
                 variantNames = query.expected(in: store)
             }
-            (verdict, reason) = reuse.words
-        case .passes: (verdict, reason) = ("pass", "answers-not-stored")
-        case .absent(let expected):
+            (outcome, reason) = reuse.decisionNames
+        case .hitForMiss: (outcome, reason) = ("pass", "answers-not-stored")
+        case .miss(let expected):
             variantNames = expected
-            (verdict, reason) = ("fetch", expected.isEmpty ? "miss" : "vary-miss")
+            (outcome, reason) = ("fetch", expected.isEmpty ? "miss" : "vary-miss")
         }
     }
 
     /// What was decided of an answer of the origin's.
-    fileprivate init(of query: SiteRequest, _ examination: Examination, isKept: Bool) {
+    fileprivate init(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
         self.init()
         key = query.key
-        verdict = "fetch"
+        outcome = "fetch"
         lifetimeSeconds = examination.freshness.lifetime.seconds
-        lifetimeSource = examination.freshness.source.word
-        controlField = examination.controlSource.word
+        lifetimeSource = examination.freshness.source.decisionName
+        controlField = examination.controlSource.decisionName
         staleWhileRevalidateSeconds = Int64(examination.staleWhileRevalidateSeconds)
         staleIfErrorSeconds = Int64(examination.staleIfErrorSeconds)
         isStored = isKept
-        storingReason = examination.notStored?.word ?? (isKept ? "allowed" : "no-room")
+        storageReason =
+            examination.notStoredReason?.decisionName ?? (isKept ? "allowed" : "no-room")
     }
 
     /// What is known of a stored answer.
-    fileprivate mutating func describe(_ resident: Resident, now: Instant) {
-        let facts = resident.facts
-        ageSeconds = (now - facts.bornAt).seconds
-        lifetimeSeconds = (facts.freshUntil - facts.bornAt).seconds
+    fileprivate mutating func describe(_ entry: MemoryEntry, now: Instant) {
+        let facts = entry.metadata
+        ageSeconds = (now - facts.generatedAt).seconds
+        lifetimeSeconds = (facts.freshUntil - facts.generatedAt).seconds
         staleWhileRevalidateSeconds = Int64(facts.staleWhileRevalidateSeconds)
         staleIfErrorSeconds = Int64(facts.staleIfErrorSeconds)
-        tags = resident.tags
+        tags = entry.tags
         isStored = true
-        if facts.flags.contains(.noCache) { marks.append("no-cache") }
-        if facts.flags.contains(.mustRevalidate) { marks.append("must-revalidate") }
-        if facts.flags.contains(.immutable) { marks.append("immutable") }
-        if facts.flags.contains(.sharesAuthorized) { marks.append("shares-authorized") }
+        if facts.flags.contains(.noCache) { flags.append("no-cache") }
+        if facts.flags.contains(.mustRevalidate) { flags.append("must-revalidate") }
+        if facts.flags.contains(.immutable) { flags.append("immutable") }
+        if facts.flags.contains(.allowsAuthorization) { flags.append("shares-authorized") }
     }
 }
 
 extension Reuse {
     /// What was decided, and why if that does not say it.
-    fileprivate var words: (String, String?) {
+    fileprivate var decisionNames: (String, String?) {
         switch self {
         case .fresh: ("hit", nil)
         case .stale(.maxStale): ("hit-stale", "max-stale")
         case .stale(.whileRevalidate): ("hit-stale", "stale-while-revalidate")
-        case .validate(.stale): ("validate", "stale")
-        case .validate(.noCache): ("validate", "no-cache")
-        case .validate(.requestNoCache): ("validate", "request-no-cache")
-        case .validate(.requestMaxAge): ("validate", "request-max-age")
-        case .validate(.requestMinFresh): ("validate", "request-min-fresh")
+        case .mustValidate(.stale): ("validate", "stale")
+        case .mustValidate(.noCache): ("validate", "no-cache")
+        case .mustValidate(.requestNoCache): ("validate", "request-no-cache")
+        case .mustValidate(.requestMaxAge): ("validate", "request-max-age")
+        case .mustValidate(.requestMinFresh): ("validate", "request-min-fresh")
         case .unusable: ("pass", "authorization")
         }
     }

@@ -6,9 +6,9 @@ import Telemetry
 package struct ImageSettings: Hashable, Sendable {
     package var settings = SiteSettings.images
     /// In the order of ``SiteOption``.
-    var lines: [SiteBlock.Line] = []
+    var shownOptions: [SiteBlock.Line] = []
     /// The operator has said how long they stand in for an origin that fails.
-    var isGraceGiven = false
+    var hasExplicitGrace = false
 }
 
 /// What a file says of images that are asked for by their URLs, with the keys of a site.
@@ -23,7 +23,7 @@ package struct ImageBlock: Hashable, Sendable {
         package var settings: ImageSettings
 
         /// It, in words of a fault.
-        var whose: String { "images from \(pattern)" }
+        var subject: String { "images from \(pattern)" }
     }
 
     /// What stands before origins with settings of their own.
@@ -46,19 +46,19 @@ package struct ImageBlock: Hashable, Sendable {
 
     /// Reads what `file` says; nil, and at least one fault, if anything is wrong.
     init?(
-        _ texts: [SiteText.Option], origins: [SiteText], in file: String,
+        _ texts: [RawSiteBlock.Option], origins: [RawSiteBlock], in file: String,
         _ faults: inout [SiteFault]
     ) {
         let before = faults.count
         let all =
-            Self.read(texts, of: nil, in: file, among: Self.options, ImageSettings(), &faults)
+            Self.parse(texts, origin: nil, in: file, among: Self.options, ImageSettings(), &faults)
             ?? ImageSettings()
         self.all = all
         for text in origins {
             let name = text.pattern.text
             let source = SettingSource.file(name: file, line: text.pattern.line)
-            let read = Self.read(
-                text.options, of: name, in: file, among: Self.originOptions, all, &faults)
+            let read = Self.parse(
+                text.options, origin: name, in: file, among: Self.originOptions, all, &faults)
             guard let pattern = OriginPattern(name) else {
                 faults.append(
                     SiteFault(
@@ -70,7 +70,7 @@ package struct ImageBlock: Hashable, Sendable {
                 faults.append(
                     SiteFault(
                         site: nil, imageOrigin: name, source: source, text: name,
-                        problem: .repeated))
+                        problem: .duplicate))
             }
             if let read { self.origins.append(Origin(pattern: pattern, settings: read)) }
         }
@@ -79,12 +79,12 @@ package struct ImageBlock: Hashable, Sendable {
 
     /// What settings come to where others are as in `defaults`; of `origin`, or of all if it is
     /// nil.
-    private static func read(
-        _ texts: [SiteText.Option], of origin: String?, in file: String,
+    private static func parse(
+        _ texts: [RawSiteBlock.Option], origin: String?, in file: String,
         among options: [SiteOption], _ defaults: ImageSettings, _ faults: inout [SiteFault]
     ) -> ImageSettings? {
         var found: [SiteFault] = []
-        let read = SiteBlock.read(
+        let read = SiteBlock.parse(
             texts, of: nil, in: file, among: options, from: defaults.settings, &found)
         // An answer that is none of these says nothing of whether there is an image.
         let wrong = read?.settings.negativeTTLs.first {
@@ -95,9 +95,9 @@ package struct ImageBlock: Hashable, Sendable {
             found.append(
                 SiteFault(
                     site: nil, source: .file(name: file, line: line), text: "\(wrong.status)",
-                    problem: .value(.negativeTTL, .imageStatus)))
+                    problem: .value(.negativeTTL, .unusableStatus)))
         }
-        let codes = read?.settings.setRequestFields.contains {
+        let codes = read?.settings.overriddenRequestFields.contains {
             String(decoding: $0.name, as: UTF8.self).lowercased() == "accept-encoding"
         }
         if codes == true {
@@ -105,21 +105,22 @@ package struct ImageBlock: Hashable, Sendable {
             found.append(
                 SiteFault(
                     site: nil, source: .file(name: file, line: line), text: "Accept-Encoding",
-                    problem: .value(.setRequestFields, .imageCoding)))
+                    problem: .value(.setRequestFields, .unsafeContentCoding)))
         }
-        faults += found.map { $0.ofImages(from: origin) }
+        faults += found.map { $0.forImages(from: origin) }
         guard let read, found.isEmpty else { return nil }
         return ImageSettings(
-            settings: read.settings, lines: read.lines,
-            isGraceGiven: defaults.isGraceGiven || read.lines.contains { $0.option == .grace })
+            settings: read.settings, shownOptions: read.lines,
+            hasExplicitGrace: defaults.hasExplicitGrace
+                || read.lines.contains { $0.option == .grace })
     }
 
     /// All that was said but secrets: keys and values in flow style.
-    var shown: [(name: String, yaml: String)] {
-        var shown = all.lines.map { ($0.option.rawValue, $0.yaml) }
+    var shownOptions: [(name: String, yaml: String)] {
+        var shown = all.shownOptions.map { ($0.option.rawValue, $0.yaml) }
         if !origins.isEmpty {
             let blocks = origins.map { origin in
-                let lines = origin.settings.lines.map { "\($0.option.rawValue): \($0.yaml)" }
+                let lines = origin.settings.shownOptions.map { "\($0.option.rawValue): \($0.yaml)" }
                 return Configuration.yaml("\(origin.pattern)")
                     + ": {\(lines.joined(separator: ", "))}"
             }
@@ -130,7 +131,7 @@ package struct ImageBlock: Hashable, Sendable {
 
     /// The same in one line; empty if that is nothing.
     var text: String {
-        let shown = shown
+        let shown = shownOptions
         return shown.isEmpty
             ? ""
             : (["images"] + shown.map { "\($0.name): \($0.yaml)" }).joined(separator: ", ")
@@ -139,7 +140,7 @@ package struct ImageBlock: Hashable, Sendable {
     /// Fills in the values of fields that stand in files of their own.
     mutating func readFieldFiles() throws(ConfigurationError) {
         for index in origins.indices {
-            try origins[index].settings.settings.readFieldFiles(of: origins[index].whose)
+            try origins[index].settings.settings.readFieldFiles(of: origins[index].subject)
         }
     }
 }

@@ -9,7 +9,7 @@ import Tiers
 import Wire
 
 /// Under which the answers to one URL of a site stand, or the index of its variants.
-struct SiteBase {
+struct PrimaryKey {
     let key: [UInt8]
     let hash: UInt64
     /// The site's part of the memory; nil if it may take all of it.
@@ -17,9 +17,9 @@ struct SiteBase {
 }
 
 /// Where an answer is to stand that another node has offered.
-struct OfferedPlace {
-    let base: SiteBase
-    let place: EntryPlace
+struct OfferedLocation {
+    let primaryKey: PrimaryKey
+    let entryKey: EntryKey
     /// The index that says so, and what selects it there.
     var variant: (index: VariantIndex, names: FieldNames)?
 }
@@ -27,45 +27,51 @@ struct OfferedPlace {
 /// What sites keep under their keys.
 extension NodeCore {
     /// Where an answer to `query` stands.
-    enum SitePlace {
+    enum StorageLocation {
         /// Under the key that was asked for.
-        case key
+        case primary
         /// Under that of a variant; the index says which fields select it.
-        case variant(EntryPlace, VariantIndex)
+        case variant(EntryKey, VariantIndex)
         /// It cannot be stored: what selects it is too long to be part of a key.
-        case none
+        case unstorable
     }
 
     /// Where an answer stands that is selected by the fields `names`.
     ///
     /// `claims`: an index is put there at once, so that two answers that come at one time are of
     /// one generation.
-    func place(
-        _ query: SiteRequest, selectedBy names: FieldNames, claims: Bool = false
-    ) -> SitePlace {
+    func location(
+        _ query: SiteRequest, selectedBy names: FieldNames, claimsIndex: Bool = false
+    ) -> StorageLocation {
         indexing.withLock { _ in
-            let place = unlockedPlace(query, selectedBy: names)
-            if claims, case .variant(_, let index) = place { claim(index, of: query.base) }
+            let place = locationUnlocked(query, selectedBy: names)
+            if claimsIndex, case .variant(_, let index) = place {
+                claimIndex(index, of: query.primaryKey)
+            }
             return place
         }
     }
 
-    private func unlockedPlace(_ query: SiteRequest, selectedBy names: FieldNames) -> SitePlace {
+    private func locationUnlocked(_ query: SiteRequest, selectedBy names: FieldNames)
+        -> StorageLocation
+    {
         let current = store.find(query.key, hash: query.hash)
         let known = current.flatMap { VariantIndex(of: $0) }
-        if names.isEmpty, known == nil { return .key }
+        if names.isEmpty, known == nil { return .primary }
         var generator = SystemRandomNumberGenerator()
         let index = (known ?? VariantIndex(generation: generator.next())).adding(names)
-        guard let place = query.place(of: names, index.generation, in: store) else { return .none }
+        guard let place = query.entryKey(of: names, index.generation, in: store) else {
+            return .unstorable
+        }
         return .variant(place, index)
     }
 
     /// Puts an index where there is none.
-    private func claim(_ index: VariantIndex, of base: SiteBase) {
+    private func claimIndex(_ index: VariantIndex, of base: PrimaryKey) {
         let current = store.find(base.key, hash: base.hash)
         guard current.flatMap({ VariantIndex(of: $0) }) == nil,
-            let entry = entry(
-                of: index, of: base, places: [], stamp: marks.stamp, now: SystemClock.now())
+            let entry = makeIndexEntry(
+                of: index, of: base, places: [], version: marks.version, now: SystemClock.now())
         else { return }
         store.insert(entry)
     }
@@ -74,16 +80,17 @@ extension NodeCore {
     /// node's own index, which is put there if there is none.
     ///
     /// - Returns: nil if the disk may have an index that memory has not.
-    func place(ofKey key: [UInt8], share: MemoryShare?) -> OfferedPlace? {
+    func location(ofKey key: [UInt8], share: MemoryShare?) -> OfferedLocation? {
         let parts = VariantKey.Parts(key)
         let baseKey = parts?.base ?? key
-        let base = SiteBase(key: baseKey, hash: store.hash(of: baseKey), share: share)
+        let base = PrimaryKey(key: baseKey, hash: store.hash(of: baseKey), share: share)
         return indexing.withLock { _ in
             let known = store.find(base.key, hash: base.hash).flatMap { VariantIndex(of: $0) }
             guard parts != nil || known != nil else {
-                return OfferedPlace(base: base, place: EntryPlace(key: key, hash: base.hash))
+                return OfferedLocation(
+                    primaryKey: base, entryKey: EntryKey(key: key, hash: base.hash))
             }
-            let isOnDisk = disk?.view?.holds(EntryName(ofKey: baseKey).digest) ?? false
+            let isOnDisk = disk?.view?.contains(EntryName(ofKey: baseKey).digest) ?? false
             guard known != nil || !isOnDisk else { return nil }
             let names = parts?.names ?? FieldNames()
             var generator = SystemRandomNumberGenerator()
@@ -95,15 +102,15 @@ extension NodeCore {
             } else {
                 VariantKey.append(index.generation, to: &place)
             }
-            claim(index, of: base)
-            return OfferedPlace(
-                base: base, place: EntryPlace(key: place, hash: store.hash(of: place)),
+            claimIndex(index, of: base)
+            return OfferedLocation(
+                primaryKey: base, entryKey: EntryKey(key: place, hash: store.hash(of: place)),
                 variant: (index, names))
         }
     }
 
     /// Puts an index into memory that is on disk, or waits to be, unless there is one by now.
-    func restore(_ index: Resident, for query: SiteRequest) {
+    func restoreIndex(_ index: MemoryEntry, for query: SiteRequest) {
         indexing.withLock { _ in
             guard store.find(query.key, hash: query.hash) == nil else { return }
             store.insert(index)
@@ -117,18 +124,18 @@ extension NodeCore {
     /// can ask the origin about them (RFC 9111 §4.3.1), and that they can be limited together.
     ///
     /// `inMemoryAlone`: so is what stands at `place`, and nothing needs it on disk.
-    func keep(
-        _ index: VariantIndex, _ names: FieldNames, at place: EntryPlace,
-        of base: SiteBase, stamp: Stamp, now: Instant, inMemoryAlone: Bool = false
+    func insert(
+        _ index: VariantIndex, _ names: FieldNames, at place: EntryKey,
+        of base: PrimaryKey, version: InvalidationVersion, now: Instant, inMemoryAlone: Bool = false
     ) {
         indexing.withLock { _ in
-            unlockedKeep(index, names, at: place, of: base, stamp, now, inMemoryAlone)
+            insertUnlocked(index, names, at: place, of: base, version, now, inMemoryAlone)
         }
     }
 
-    private func unlockedKeep(
-        _ made: VariantIndex, _ names: FieldNames, at place: EntryPlace,
-        of base: SiteBase, _ stamp: Stamp, _ now: Instant, _ inMemoryAlone: Bool
+    private func insertUnlocked(
+        _ made: VariantIndex, _ names: FieldNames, at place: EntryKey,
+        of base: PrimaryKey, _ version: InvalidationVersion, _ now: Instant, _ inMemoryAlone: Bool
     ) {
         let current = store.find(base.key, hash: base.hash)
         var index = made
@@ -140,7 +147,7 @@ extension NodeCore {
         }
         let known = current.flatMap { VariantIndex(of: $0) == nil ? nil : $0.tags } ?? []
         var places = [place.key] + known.filter { $0 != place.key }
-        let surplus = surplus(of: places)
+        let surplus = surplusVariants(of: places)
         // One without places is claimed, and not on disk yet.
         let isOnDisk = !inMemoryAlone || !known.isEmpty && current?.name != nil
         if surplus.isEmpty, let current, VariantIndex(of: current) == index,
@@ -148,98 +155,100 @@ extension NodeCore {
         {
             return
         }
-        for number in surplus { forgetVariant(places.remove(at: number)) }
+        for number in surplus { removeVariant(places.remove(at: number)) }
         counters.add(.variantsDropped, surplus.count)
-        let entry = entry(
-            of: index, of: base, places: places, stamp: stamp, now: now, isOnDisk: isOnDisk)
-        if let entry { keep(entry) }
+        let entry = makeIndexEntry(
+            of: index, of: base, places: places, version: version, now: now, isOnDisk: isOnDisk)
+        if let entry { insert(entry) }
     }
 
     /// Which of the variants at `places`, the newest first, are too many.
-    private func surplus(of places: [[UInt8]]) -> [Int] {
+    private func surplusVariants(of places: [[UInt8]]) -> [Int] {
         let quota = VariantQuota(
             countMax: settings.variantsMax, bytesMax: store.account.limitBytes / 16)
-        let newest = places.first.flatMap { store.held($0)?.resident.indexedBytes }
-        let isDue = quota.isDue(
+        let newest = places.first.flatMap { store.peek($0)?.entry.indexedBytes }
+        let isDue = quota.needsCheck(
             count: places.count, keyBytes: places.reduce(0) { $0 + $1.count },
             newestBytes: newest ?? 0)
         guard isDue else { return [] }
-        return quota.surplus(
+        return quota.indexesToEvict(
             of: places.map {
-                guard let (held, frequency) = store.held($0) else {
-                    return VariantQuota.Item(keyBytes: $0.count, bytes: 0, frequency: 0)
+                guard let (held, frequency) = store.peek($0) else {
+                    return VariantQuota.VariantUsage(keyBytes: $0.count, bytes: 0, frequency: 0)
                 }
-                return VariantQuota.Item(
+                return VariantQuota.VariantUsage(
                     keyBytes: $0.count, bytes: held.indexedBytes, frequency: frequency)
             })
     }
 
-    private func forgetVariant(_ key: [UInt8]) {
-        if let held = store.held(key) { store.remove(held.resident) }
+    private func removeVariant(_ key: [UInt8]) {
+        if let held = store.peek(key) { store.remove(held.entry) }
         disk?.forget(EntryName(ofKey: key))
     }
 
-    private func entry(
-        of index: VariantIndex, of base: SiteBase, places: [[UInt8]], stamp: Stamp,
+    private func makeIndexEntry(
+        of index: VariantIndex, of base: PrimaryKey, places: [[UInt8]],
+        version: InvalidationVersion,
         now: Instant, isOnDisk: Bool = true
-    ) -> Resident? {
+    ) -> MemoryEntry? {
         var head: [UInt8] = []
         index.append(to: &head)
-        let facts = EntryFacts(
+        let facts = EntryMetadata(
             size: 0, bornAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
-        return note(head, facts, of: base, tags: places, stamp: stamp, isOnDisk: isOnDisk)
+        return makeMarkerEntry(
+            head, facts, of: base, tags: places, version: version, isOnDisk: isOnDisk)
     }
 
     /// How many variants of one key the origin is asked about at once.
-    private static let placesMax = 8
+    private static let validatedVariantsMax = 8
 
     /// The newest variants of the request's key that memory holds, whichever requests they answer.
-    func variants(of query: SiteRequest) -> [Resident] {
+    func variants(of query: SiteRequest) -> [MemoryEntry] {
         guard let current = store.find(query.key, hash: query.hash),
             VariantIndex(of: current) != nil
         else { return [] }
         // What was not asked for is not used.
-        return current.tags.prefix(Self.placesMax)
-            .compactMap { store.held($0)?.resident }
-            .filter { $0.facts.flags.isAnswer && $0.status == 200 }
+        return current.tags.prefix(Self.validatedVariantsMax)
+            .compactMap { store.peek($0)?.entry }
+            .filter { $0.metadata.flags.isResponse && $0.status == 200 }
     }
 
     /// Remembers for a while that answers to the request's key are not stored, so that requests do
     /// not wait for each other in vain; on this node only.
-    func notePasses(_ query: SiteRequest, now: Instant) {
+    func recordHitForMiss(_ query: SiteRequest, now: Instant) {
         let found = store.find(query.key, hash: query.hash)
         // Where there are variants, others may well be stored.
-        if let found, found.facts.flags.contains(.isVariantIndex) { return }
-        let facts = EntryFacts(
-            size: 0, bornAt: now, freshUntil: now + Self.passesFor, flags: .isHitForMiss,
+        if let found, found.metadata.flags.contains(.isVariantIndex) { return }
+        let facts = EntryMetadata(
+            size: 0, bornAt: now, freshUntil: now + Self.hitForMissTime, flags: .isHitForMiss,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
-        let entry = note(
-            [], facts, of: query.base, tags: [], stamp: marks.stamp, isOnDisk: false)
+        let entry = makeMarkerEntry(
+            [], facts, of: query.primaryKey, tags: [], version: marks.version, isOnDisk: false)
         guard let entry else { return }
         store.insert(entry)
     }
 
     /// For how long it is remembered that answers are not stored.
-    private static let passesFor = Interval.seconds(120)
+    private static let hitForMissTime = Interval.seconds(120)
 
     /// An entry without a body that is no answer; nil if memory has no room for it.
-    private func note(
-        _ head: [UInt8], _ facts: EntryFacts, of base: SiteBase, tags: [[UInt8]],
-        stamp: Stamp, isOnDisk: Bool
-    ) -> Resident? {
-        let overhead = Resident.overhead(
+    private func makeMarkerEntry(
+        _ head: [UInt8], _ facts: EntryMetadata, of base: PrimaryKey, tags: [[UInt8]],
+        version: InvalidationVersion, isOnDisk: Bool
+    ) -> MemoryEntry? {
+        let overhead = MemoryEntry.overhead(
             keyBytes: base.key.count, headBytes: head.count,
-            tagBytes: Resident.bytes(of: tags), bodyBytes: 0)
+            tagBytes: MemoryEntry.bytes(of: tags), bodyBytes: 0)
         guard store.reserve(overhead) else { return nil }
-        return Resident(
+        return MemoryEntry(
             key: base.key, hash: base.hash,
             name: isOnDisk && disk != nil ? EntryName(ofKey: base.key) : nil,
-            facts: facts, head: head,
+            metadata: facts, head: head,
             layout: HeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
-            tags: tags, stamp: stamp,
-            body: Body(chunks: [], size: 0, capacityBytes: 0, account: store.account),
+            tags: tags, version: version,
+            body: StoredBody(chunks: [], size: 0, capacityBytes: 0, account: store.account),
             account: store.account, share: base.share)
     }
 }

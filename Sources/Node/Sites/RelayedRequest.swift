@@ -16,7 +16,7 @@ struct RelayedRequest {
         static let hasAuthorization = Flags(rawValue: 1 << 1)
         static let hasCookie = Flags(rawValue: 1 << 2)
         /// RFC 9110 §10.1.4.
-        static let takesTrailers = Flags(rawValue: 1 << 3)
+        static let acceptsTrailers = Flags(rawValue: 1 << 3)
     }
 
     let policy: UInt64
@@ -28,7 +28,7 @@ struct RelayedRequest {
 
     private static let fixedBytes = 10
     /// What no policy forwards of a GET that is to be stored.
-    private static let refused: [FieldName] = [
+    private static let forbiddenFields: [FieldName] = [
         .connection, .contentLength, .expect, .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange,
         .ifUnmodifiedSince, .range, .te, .transferEncoding, .upgrade,
     ]
@@ -53,12 +53,12 @@ struct RelayedRequest {
         let client = IPAddress(bytes.span.extracting(Self.fixedBytes..<clientEnd))
         guard client != nil || bytes[9] == 0 else { return nil }
         let head = Array(bytes[clientEnd...])
-        let lines = RequestLines(written: head).lines
+        let lines = RequestFields(serialized: head).lines
         // Nothing of it ends the head, or says that a body follows.
         guard head.starts(with: "GET ".utf8), let last = lines.last,
             last.value.end + 2 == head.count,
             lines.count(where: { $0.id == .host }) == 1,
-            !lines.contains(where: { Self.refused.contains($0.id) })
+            !lines.contains(where: { Self.forbiddenFields.contains($0.id) })
         else { return nil }
         self.init(
             policy: Self.policy(of: bytes), Flags(rawValue: bytes[8]), client: client,
@@ -87,5 +87,5 @@ struct RelayedRequest {
     }
 
     /// Whose share of the node the fetch takes.
-    var holder: ShareHolder? { ShareHolder(clientAt: client) }
+    var quotaHolder: QuotaHolder? { QuotaHolder(clientAt: client) }
 }

@@ -4,7 +4,7 @@ import Telemetry
 
 extension SiteBlock {
     /// Reads what `file` says of one site; nil, and at least one fault, if anything is wrong.
-    init?(_ text: SiteText, in file: String, _ faults: inout [SiteFault]) {
+    init?(_ text: RawSiteBlock, in file: String, _ faults: inout [SiteFault]) {
         let site = text.pattern.text
         let line = text.pattern.line
         func fault(_ problem: SiteFault.Problem, _ text: String) -> SiteFault {
@@ -13,40 +13,41 @@ extension SiteBlock {
         }
         let pattern = SitePattern(site)
         if pattern == nil { faults.append(fault(.pattern, site)) }
-        let read = Self.read(
+        let read = Self.parse(
             text.options, of: site, in: file, among: SiteOption.allCases, from: SiteSettings(),
             &faults)
         if !text.options.contains(where: { $0.key.text == SiteOption.origin.rawValue }) {
-            faults.append(fault(.noOrigin, ""))
+            faults.append(fault(.missingOrigin, ""))
         }
         guard let read, let pattern, let origin = read.origin else { return nil }
         self.init(
-            pattern: pattern, origin: origin, settings: read.settings, lines: read.lines,
+            pattern: pattern, origin: origin, settings: read.settings, shownOptions: read.lines,
             source: .file(name: file, line: line))
     }
 
     /// What settings come to.
-    typealias Read = (origin: BaseURL?, settings: SiteSettings, lines: [Line])
+    typealias ParsedSettings = (origin: BaseURL?, settings: SiteSettings, lines: [Line])
 
     /// Reads settings that are `among` those which a site may have, or images have if it is nil,
     /// where others are as in `defaults`; nil, and at least one fault, if anything is wrong.
-    static func read(
-        _ texts: [SiteText.Option], of site: String?, in file: String, among options: [SiteOption],
+    static func parse(
+        _ texts: [RawSiteBlock.Option], of site: String?, in file: String,
+        among options: [SiteOption],
         from defaults: SiteSettings, _ faults: inout [SiteFault]
-    ) -> Read? {
+    ) -> ParsedSettings? {
         func fault(_ problem: SiteFault.Problem, _ text: String, _ line: Int?) -> SiteFault {
             SiteFault(
                 site: site, source: .file(name: file, line: line), text: text, problem: problem)
         }
         let before = faults.count
-        var read: Read = (nil, defaults, [])
+        var read: ParsedSettings = (nil, defaults, [])
         for (key, value) in texts {
             guard let option = SiteOption(rawValue: key.text), options.contains(option) else {
                 let nearest = SiteOption.nearest(to: key.text, among: options)
                 faults.append(fault(.unknownKey(nearest: nearest), key.text, key.line))
                 continue
             }
-            do throws(SiteRefusal) {
+            do throws(SiteOptionError) {
                 if option == .origin {
                     read.origin = try Self.origin(value)
                 } else {
@@ -67,12 +68,12 @@ extension SiteBlock {
         return read
     }
 
-    private static func origin(_ value: SiteText.Value) throws(SiteRefusal) -> BaseURL {
-        guard case .scalar(let text) = value else { throw value.ofOtherShape }
+    private static func origin(_ value: RawSiteBlock.Value) throws(SiteOptionError) -> BaseURL {
+        guard case .scalar(let text) = value else { throw value.wrongTypeError }
         do throws(BaseURL.Problem) {
             return try BaseURL(text.text)
         } catch {
-            throw text.refused()
+            throw text.error()
         }
     }
 }

@@ -14,12 +14,12 @@ struct SiteBlock: Hashable, Sendable {
     var origin: BaseURL
     var settings = SiteSettings()
     /// In the order of ``SiteOption``, the origin not among them.
-    var lines: [Line] = []
+    var shownOptions: [Line] = []
     var source: SettingSource
 
     /// The site and all that was said of it but secrets, in one line.
     var text: String {
-        (["\(pattern)=\(origin)"] + lines.map { "\($0.option.rawValue): \($0.yaml)" })
+        (["\(pattern)=\(origin)"] + shownOptions.map { "\($0.option.rawValue): \($0.yaml)" })
             .joined(separator: ", ")
     }
 
@@ -30,7 +30,7 @@ struct SiteBlock: Hashable, Sendable {
     }
 
     /// It, in words of a fault.
-    var whose: String { "site \(pattern) (from \(source.text(for: .site)))" }
+    var subject: String { "site \(pattern) (from \(source.text(for: .site)))" }
 
     var site: Site { Site(pattern, origin: origin, settings: settings) }
 }
@@ -41,10 +41,10 @@ extension SiteSettings {
     ///
     /// `whose` settings they are is said where one cannot be read.
     mutating func readFieldFiles(of whose: String) throws(ConfigurationError) {
-        for index in setRequestFields.indices {
-            guard let file = setRequestFields[index].file else { continue }
-            let name = String(decoding: setRequestFields[index].name, as: UTF8.self)
-            setRequestFields[index].value = try Self.fieldValue(in: file, of: name, whose)
+        for index in overriddenRequestFields.indices {
+            guard let file = overriddenRequestFields[index].file else { continue }
+            let name = String(decoding: overriddenRequestFields[index].name, as: UTF8.self)
+            overriddenRequestFields[index].value = try Self.fieldValue(in: file, of: name, whose)
         }
     }
 
@@ -72,7 +72,7 @@ extension SiteSettings {
 extension ConfigurationValues {
     mutating func readFieldFiles() throws(ConfigurationError) {
         for index in siteBlocks.indices {
-            try siteBlocks[index].settings.readFieldFiles(of: siteBlocks[index].whose)
+            try siteBlocks[index].settings.readFieldFiles(of: siteBlocks[index].subject)
         }
         try images.readFieldFiles()
     }
@@ -99,21 +99,21 @@ extension ConfigurationValues {
         var first: [SitePattern: SettingSource] = [:]
         for site in sites {
             if let other = first[site.pattern] {
-                faults.append(.siteTwice(site.pattern, from: site.source, and: other))
+                faults.append(.duplicateSite(site.pattern, from: site.source, and: other))
             }
             first[site.pattern] = site.source
-            if site.settings.isSigned, path(.signingKeyFile) == nil {
-                faults.append(.siteWithoutKeys(site.pattern, from: site.source))
+            if site.settings.requiresSignature, path(.signingKeyFile) == nil {
+                faults.append(.missingSigningKeys(site.pattern, from: site.source))
             }
             if !site.origin.isSecure, let option = site.trustOption {
-                faults.append(.siteTrustUnused(site.pattern, option, from: site.source))
+                faults.append(.unusedSiteTrust(site.pattern, option, from: site.source))
             }
-            faults += objectFault(site.settings, site.whose)
+            faults += objectFault(site.settings, site.subject)
         }
         faults += objectFault(images.all.settings, "images")
         for origin in images.origins
         where origin.settings.settings.objectBytesMax != images.all.settings.objectBytesMax {
-            faults += objectFault(origin.settings.settings, origin.whose)
+            faults += objectFault(origin.settings.settings, origin.subject)
         }
         return faults
     }
@@ -122,9 +122,9 @@ extension ConfigurationValues {
         let limit = UInt64(self.bytes(.objectLimit))
         guard let bytes = settings.objectBytesMax, bytes > limit else { return [] }
         return [
-            .siteAbove(
-                whose, .objectLimit, SizeText.render(bytes), limit: .objectLimit,
-                SizeText.render(limit))
+            .siteValueAboveLimit(
+                whose, .objectLimit, SizeText.format(bytes), limit: .objectLimit,
+                SizeText.format(limit))
         ]
     }
 }

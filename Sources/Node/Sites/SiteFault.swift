@@ -7,12 +7,12 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
         /// What stands before the settings is no host.
         case pattern
         /// It stands there twice.
-        case repeated
+        case duplicate
         /// A key that is no setting of a site; the nearest, if one is near.
         case unknownKey(nearest: SiteOption?)
-        case noOrigin
+        case missingOrigin
         /// The value of this setting is refused.
-        case value(SiteOption, SiteRefusal.Reason)
+        case value(SiteOption, SiteOptionError.Reason)
     }
 
     /// The site as it was written; nil for images.
@@ -36,16 +36,16 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
     }
 
     /// The same of the images of an origin; of all if that is nil.
-    func ofImages(from origin: String?) -> SiteFault {
+    func forImages(from origin: String?) -> SiteFault {
         var fault = self
         fault.imageOrigin = origin
         return fault
     }
 
-    private var whose: String {
-        if let site { return "site " + String(site.prefix(200)).onOneLine }
+    private var subject: String {
+        if let site { return "site " + String(site.prefix(200)).singleLine }
         return "images"
-            + (imageOrigin.map { " from " + String($0.prefix(200)).onOneLine } ?? "")
+            + (imageOrigin.map { " from " + String($0.prefix(200)).singleLine } ?? "")
     }
 
     /// One line, control bytes escaped.
@@ -56,7 +56,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
         case .pattern where site == nil:
             return "images: \(quoted) \(place) is no pattern of origins; allowed: HOST[:PORT], "
                 + "*.DOMAIN[:PORT] or *, e.g. *.example.com"
-        case .repeated: return "\(whose) \(place): \(quoted) is given twice"
+        case .duplicate: return "\(subject) \(place): \(quoted) is given twice"
         case .pattern:
             return "\(quoted) \(place) is no host of a site; allowed: *, HOST or HOST:PORT, "
                 + "e.g. www.example.com"
@@ -68,59 +68,59 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                     ? ImageBlock.options.map(\.rawValue) + [ImageBlock.originsKey]
                     : ImageBlock.originOptions.map(\.rawValue)
                 if text == SiteOption.setRequestFields.rawValue {
-                    return "\(whose): \(quoted) \(place) would go to whatever origin a client "
+                    return "\(subject): \(quoted) \(place) would go to whatever origin a client "
                         + "names; allowed: below \(ImageBlock.originsKey), for those it is for"
                 }
                 let allowed = options.joined(separator: ", ")
-                return "\(whose): \(quoted) \(place) is not a setting of images\(hint); "
+                return "\(subject): \(quoted) \(place) is not a setting of images\(hint); "
                     + "allowed: \(allowed)"
             }
-            return "\(whose): \(quoted) \(place) is not a setting of a site" + hint
-        case .noOrigin:
-            return "\(whose) \(place): no origin is given; "
-                + "allowed: \(SiteOption.origin.allowed), e.g. \(SiteOption.origin.example)"
+            return "\(subject): \(quoted) \(place) is not a setting of a site" + hint
+        case .missingOrigin:
+            return "\(subject) \(place): no origin is given; "
+                + "allowed: \(SiteOption.origin.allowedFormat), e.g. \(SiteOption.origin.example)"
         case .value(let option, let reason):
             let what =
                 switch reason {
                 case .malformed: "\(quoted) is refused"
-                case .shape: "a value of another shape is needed here"
-                case .repeated: "\(quoted) is given twice"
+                case .wrongType: "a value of another shape is needed here"
+                case .duplicate: "\(quoted) is given twice"
                 case .tooMany: "\(quoted) is one too many"
-                case .fieldValue: "the value of \(quoted) is refused"
-                case .original(let fault): "\(quoted) is refused \(fault)"
-                case .imageCoding:
+                case .invalidFieldValue: "the value of \(quoted) is refused"
+                case .invalidOriginalRule(let fault): "\(quoted) is refused \(fault)"
+                case .unsafeContentCoding:
                     "\(quoted) is refused: codings would reach clients that ask for none; allowed: "
                         + "what removes it, and asks for identity, is remove-request-fields"
-                case .imageStatus:
+                case .unusableStatus:
                     "\(quoted) is refused; allowed: 400…499 but 407, 408, 425 and 429"
                 }
-            let start = "\(whose): \(option.rawValue) \(place): \(what)"
+            let start = "\(subject): \(option.rawValue) \(place): \(what)"
             switch reason {
             // They say what is allowed where they are.
-            case .original, .imageStatus, .imageCoding: return start
-            default: return "\(start); allowed: \(option.allowed), e.g. \(option.example)"
+            case .invalidOriginalRule, .unusableStatus, .unsafeContentCoding: return start
+            default: return "\(start); allowed: \(option.allowedFormat), e.g. \(option.example)"
             }
         }
     }
 }
 
 /// Why a value of a site's setting was not taken, and where it stands.
-package struct SiteRefusal: Error, Hashable {
+package struct SiteOptionError: Error, Hashable {
     package enum Reason: Hashable, Sendable {
         case malformed
         /// A list where one value is needed, or a mapping where none is taken.
-        case shape
-        case repeated
+        case wrongType
+        case duplicate
         /// A list is longer than it may be.
         case tooMany
         /// The value of the field with this name, which may be a secret.
-        case fieldValue
+        case invalidFieldValue
         /// No rule of how originals are named.
-        case original(OriginalRuleFault)
+        case invalidOriginalRule(OriginalRuleFault)
         /// A coding for all who ask for an image, whatever they read.
-        case imageCoding
+        case unsafeContentCoding
         /// A status that says nothing of whether there is an image.
-        case imageStatus
+        case unusableStatus
     }
 
     let text: String

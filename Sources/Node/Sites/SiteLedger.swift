@@ -5,7 +5,7 @@ package import Telemetry
 ///
 /// Whoever counts holds the counters of its loop; this is asked when settings change and when
 /// somebody looks.
-package final class SiteLedger: Sendable {
+package final class SiteCounterTable: Sendable {
     private struct Content {
         /// In the order of the table of sites.
         var names: [String] = []
@@ -41,11 +41,11 @@ package final class SiteLedger: Sendable {
     }
 
     /// The sums over all loops, for each site in its order.
-    package func figures() -> [SiteFigures] {
+    package func snapshots() -> [SiteSnapshot] {
         content.withLock { content in
             content.names.map { name in
                 // The order does not matter to a sum.
-                SiteFigures(name: name, counters: Array((content.counters[name] ?? [:]).values))
+                SiteSnapshot(name: name, counters: Array((content.counters[name] ?? [:]).values))
             }
         }
     }

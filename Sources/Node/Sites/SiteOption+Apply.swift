@@ -5,32 +5,33 @@ import Wire
 
 extension SiteOption {
     /// Takes over what was said of this setting, which is not the origin.
-    func apply(_ value: SiteText.Value, to settings: inout SiteSettings) throws(SiteRefusal) {
+    func apply(_ value: RawSiteBlock.Value, to settings: inout SiteSettings) throws(SiteOptionError)
+    {
         switch self {
         case .origin: break
-        case .defaultTTL: settings.defaultTTL = try value.one(Self.interval)
-        case .ttlLimit: settings.ttlMax = try value.one(Self.interval)
+        case .defaultTTL: settings.defaultTTL = try value.scalar(Self.interval)
+        case .ttlLimit: settings.ttlMax = try value.scalar(Self.interval)
         case .negativeTTL: settings.negativeTTLs = try Self.statusTTLs(value)
-        case .types: settings.types = SiteTypes(try value.each(Self.mediaRange))
-        case .objectLimit: settings.objectBytesMax = try value.one(Self.bytes)
-        case .storesSetCookie: settings.storesSetCookie = try value.one(Self.isOn)
-        case .ignoreCredentials: settings.ignoresCredentials = try value.one(Self.isOn)
-        case .memoryShare: settings.memoryShare = try value.one(Self.percent)
-        case .diskShare: settings.diskShare = try value.one(Self.percent)
+        case .types: settings.types = SiteMediaTypes(try value.elements(Self.mediaRange))
+        case .objectLimit: settings.objectBytesMax = try value.scalar(Self.bytes)
+        case .storesSetCookie: settings.storesSetCookie = try value.scalar(Self.boolean)
+        case .ignoreCredentials: settings.ignoresCredentials = try value.scalar(Self.boolean)
+        case .memoryShare: settings.memoryShare = try value.scalar(Self.percent)
+        case .diskShare: settings.diskShare = try value.scalar(Self.percent)
         case .staleWhileRevalidate:
-            settings.staleWhileRevalidate = try value.one(Self.interval)
-        case .cluster: settings.isShared = try value.one(Self.isOn)
-        case .grace: settings.grace = try value.one(Self.interval)
-        case .honoursRequestControl: settings.honoursRequestControl = try value.one(Self.isOn)
-        case .keepTags: settings.keepsTags = try value.one(Self.isOn)
+            settings.staleWhileRevalidate = try value.scalar(Self.interval)
+        case .cluster: settings.usesPeers = try value.scalar(Self.boolean)
+        case .grace: settings.grace = try value.scalar(Self.interval)
+        case .honoursRequestControl: settings.honoursRequestControl = try value.scalar(Self.boolean)
+        case .keepTags: settings.exposesTags = try value.scalar(Self.boolean)
         case .originals: settings.originals = try Self.originals(value)
-        case .rewriteLocation: settings.rewritesLocation = try value.one(Self.isOn)
-        case .clientTTL: settings.clientTTL = try value.one(Self.interval)
-        case .tags: settings.tagFields = FieldNames(try value.each(Self.answerFieldName))
+        case .rewriteLocation: settings.rewritesLocation = try value.scalar(Self.boolean)
+        case .clientTTL: settings.clientTTL = try value.scalar(Self.interval)
+        case .tags: settings.tagFields = FieldNames(try value.elements(Self.answerFieldName))
         case .removeResponseFields:
-            settings.removedResponseFields = FieldNames(try value.each(Self.answerFieldName))
+            settings.removedResponseFields = FieldNames(try value.elements(Self.answerFieldName))
         case .setResponseFields:
-            settings.setResponseFields = try fields(value, Self.answerFieldName)
+            settings.overriddenResponseFields = try fields(value, Self.answerFieldName)
         case .host, .ignoreQuery, .methods, .upgrade, .forwardFields, .requestTrailers,
             .removeRequestFields, .setRequestFields, .reduce, .forwardedFor, .via, .signed,
             .originCA, .originPins:
@@ -39,30 +40,31 @@ extension SiteOption {
     }
 
     private func applyToRequests(
-        _ value: SiteText.Value, _ settings: inout SiteSettings
-    ) throws(SiteRefusal) {
+        _ value: RawSiteBlock.Value, _ settings: inout SiteSettings
+    ) throws(SiteOptionError) {
         switch self {
-        case .host: settings.sentHost = try value.one(Self.sentHost)
-        case .ignoreQuery: settings.ignoredQuery = try value.each(Self.parameter)
-        case .methods: settings.methods = try value.each(Self.token)
-        case .upgrade: settings.upgrades = try value.each(Self.protocolName)
+        case .host: settings.originHostRule = try value.scalar(Self.sentHost)
+        case .ignoreQuery: settings.ignoredQuery = try value.elements(Self.parameter)
+        case .methods: settings.methods = try value.elements(Self.token)
+        case .upgrade: settings.upgrades = try value.elements(Self.protocolName)
         case .forwardFields:
-            let names = try value.each(Self.fieldName)
+            let names = try value.elements(Self.fieldName)
             settings.forwardsOthers = names.contains("all")
             settings.forwardedFields = FieldNames(names.filter { $0 != "all" })
-        case .requestTrailers: settings.forwardsTrailers = try value.one(Self.isOn)
+        case .requestTrailers: settings.forwardsTrailers = try value.scalar(Self.boolean)
         case .removeRequestFields:
-            settings.removedRequestFields = FieldNames(try value.each(Self.requestFieldName))
+            settings.removedRequestFields = FieldNames(try value.elements(Self.requestFieldName))
         case .setRequestFields:
-            settings.setRequestFields = try fields(value, Self.requestFieldName)
+            settings.overriddenRequestFields = try fields(value, Self.requestFieldName)
         case .reduce:
-            settings.reductions = SiteSettings.Reductions(try value.each(Self.reduction))
+            settings.normalisations = SiteSettings.Normalisations(
+                try value.elements(Self.reduction))
         case .forwardedFor:
-            settings.forwardedFor = try value.one(SiteSettings.ForwardedFor.init(rawValue:))
-        case .via: settings.addsVia = try value.one(Self.isOn)
-        case .signed: settings.isSigned = try value.one(Self.isOn)
-        case .originCA: settings.originCAFile = try value.one { $0.isEmpty ? nil : $0 }
-        case .originPins: settings.originPins = try value.each { TLSPin($0)?.text }
+            settings.forwardedFor = try value.scalar(SiteSettings.ForwardedFor.init(rawValue:))
+        case .via: settings.addsVia = try value.scalar(Self.boolean)
+        case .signed: settings.requiresSignature = try value.scalar(Self.boolean)
+        case .originCA: settings.originCAFile = try value.scalar { $0.isEmpty ? nil : $0 }
+        case .originPins: settings.originPins = try value.elements { TLSPin($0)?.text }
         default: preconditionFailure("\(self) is no setting of requests")
         }
     }
@@ -83,7 +85,7 @@ extension SiteOption {
         return number
     }
 
-    private static func isOn(_ text: String) -> Bool? {
+    private static func boolean(_ text: String) -> Bool? {
         switch text {
         case "on", "true": true
         case "off", "false": false
@@ -91,12 +93,12 @@ extension SiteOption {
         }
     }
 
-    private static func sentHost(_ text: String) -> SiteSettings.SentHost? {
+    private static func sentHost(_ text: String) -> SiteSettings.OriginHostRule? {
         switch text {
         case "origin": return .origin
         case "client": return .client
         default:
-            guard let name = SitePattern(text), name != .everything else { return nil }
+            guard let name = SitePattern(text), name != .catchAll else { return nil }
             return .name("\(name)")
         }
     }
@@ -116,7 +118,7 @@ extension SiteOption {
 
     /// A field that may be taken from answers, or put into them.
     private static func answerFieldName(_ text: String) -> String? {
-        fieldName(text).flatMap { AnswerFieldRules.mayChange(Array($0.utf8)) ? $0 : nil }
+        fieldName(text).flatMap { ResponseFieldRules.mayChange(Array($0.utf8)) ? $0 : nil }
     }
 
     /// The same of requests.
@@ -124,7 +126,7 @@ extension SiteOption {
         fieldName(text).flatMap { RequestFieldRules.mayChange(Array($0.utf8)) ? $0 : nil }
     }
 
-    private static func reduction(_ text: String) -> SiteSettings.Reductions? {
+    private static func reduction(_ text: String) -> SiteSettings.Normalisations? {
         switch text {
         case "accept": .accept
         case "accept-encoding": .acceptEncoding
@@ -133,18 +135,18 @@ extension SiteOption {
     }
 
     private static func originals(
-        _ value: SiteText.Value
-    ) throws(SiteRefusal) -> [OriginalRule] {
+        _ value: RawSiteBlock.Value
+    ) throws(SiteOptionError) -> [OriginalRule] {
         var rules: [OriginalRule] = []
-        for text in try value.texts() {
-            guard rules.count < SiteOriginals.rulesMax else { throw text.refused(.tooMany) }
+        for text in try value.scalars() {
+            guard rules.count < SiteOriginals.rulesMax else { throw text.error(.tooMany) }
             let rule: OriginalRule
             do throws(OriginalRuleFault) {
                 rule = try OriginalRule(text.text)
             } catch {
-                throw text.refused(.original(error))
+                throw text.error(.invalidOriginalRule(error))
             }
-            guard !rules.contains(rule) else { throw text.refused(.repeated) }
+            guard !rules.contains(rule) else { throw text.error(.duplicate) }
             rules.append(rule)
         }
         return rules
@@ -169,17 +171,17 @@ extension SiteOption {
     }
 
     private static func statusTTLs(
-        _ value: SiteText.Value
-    ) throws(SiteRefusal) -> [SiteSettings.StatusTTL] {
+        _ value: RawSiteBlock.Value
+    ) throws(SiteOptionError) -> [SiteSettings.StatusTTL] {
         var found: [SiteSettings.StatusTTL] = []
-        for pair in try value.asPairs() {
+        for pair in try value.pairs() {
             let (name, text) = (pair.name, pair.value)
             guard name.text.utf8.count == 3, let status = UInt16(name.text),
                 (200...599).contains(status)
-            else { throw name.refused() }
-            guard let ttl = interval(text.text) else { throw text.refused() }
+            else { throw name.error() }
+            guard let ttl = interval(text.text) else { throw text.error() }
             guard !found.contains(where: { $0.status == status }) else {
-                throw name.refused(.repeated)
+                throw name.error(.duplicate)
             }
             found.append(SiteSettings.StatusTTL(status: status, ttl: ttl))
         }
@@ -187,23 +189,24 @@ extension SiteOption {
     }
 
     private func fields(
-        _ value: SiteText.Value, _ mayBe: (String) -> String?
-    ) throws(SiteRefusal) -> [SiteSettings.Field] {
-        guard case .pairs(let pairs) = value else { throw value.ofOtherShape }
+        _ value: RawSiteBlock.Value, _ mayBe: (String) -> String?
+    ) throws(SiteOptionError) -> [SiteSettings.Field] {
+        guard case .pairs(let pairs) = value else { throw value.wrongTypeError }
         var names: [String] = []
         var found: [SiteSettings.Field] = []
         for pair in pairs {
             let (name, text) = (pair.name, pair.value.text)
-            guard let lower = mayBe(name.text) else { throw name.refused() }
-            guard !names.contains(lower) else { throw name.refused(.repeated) }
+            guard let lower = mayBe(name.text) else { throw name.error() }
+            guard !names.contains(lower) else { throw name.error(.duplicate) }
             names.append(lower)
             var field = SiteSettings.Field(name: Array(name.text.utf8), value: [])
             if pair.isFile {
-                guard isSecret, !text.isEmpty else { throw value.ofOtherShape }
+                guard isSecret, !text.isEmpty else { throw value.wrongTypeError }
                 field.file = text
             } else {
-                guard Self.isFieldValue(text.utf8), !isSecret || text != SiteText.redacted else {
-                    throw name.refused(.fieldValue)
+                guard Self.isFieldValue(text.utf8), !isSecret || text != RawSiteBlock.redacted
+                else {
+                    throw name.error(.invalidFieldValue)
                 }
                 field.value = Array(text.utf8)
             }

@@ -39,7 +39,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case originPins = "origin-pins"
 
     /// What a value may be.
-    package var allowed: String {
+    package var allowedFormat: String {
         switch self {
         case .origin: "http://ORIGIN[:PORT][/PATH] or https://ORIGIN[:PORT][/PATH]"
         case .host: "origin, client, or HOST or HOST:PORT"

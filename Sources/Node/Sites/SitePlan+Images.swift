@@ -3,30 +3,31 @@ import HTTPRules
 import Origin
 
 /// What images are held to beside what holds for all sites.
-extension SitePlan {
+extension SitePolicy {
     /// What was found by way of a redirect is used no longer, and for no others, than that allows.
-    func limit(_ examination: inout Examination, by redirect: Redirect) {
-        guard let images else { return }
-        examination.limit(by: redirect, defaultTTL: images.defaultTTL)
+    func limit(_ examination: inout Cacheability, by redirect: Redirect) {
+        guard let imageRules else { return }
+        examination.limit(by: redirect, defaultTTL: imageRules.defaultTTL)
     }
 
     /// Why an answer is given to nobody; nil if it is.
-    func refusal(of head: AnswerHead, _ examination: Examination) -> Problem? {
-        guard let images else { return nil }
+    func problem(of head: ResponseHead, _ examination: Cacheability) -> Problem? {
+        guard let imageRules else { return nil }
         if head.status != 200 { return .originStatus(head.status) }
         if !examination.isTypeAccepted { return .notAnImage(head) }
-        return images.takesCoded || !ImageProbe.isVeiled(head) ? nil : .codedImage
+        return imageRules.acceptsContentCoding || !ImageProbe.isCodedRaster(head)
+            ? nil : .encodedImage
     }
 
     /// For how long, and of which requests, it is to be remembered that there is no image; nil for
     /// not at all.
     ///
     /// `examination` is that of the answer, judged as an image would be.
-    func absence(
-        _ head: AnswerHead, _ examination: Examination, _ receipt: Freshness.Receipt,
+    func negativeResponse(
+        _ head: ResponseHead, _ examination: Cacheability, _ receipt: Freshness.ResponseTiming,
         by redirects: [Redirect]
-    ) -> Examination? {
-        guard images != nil, examination.isShareable, !examination.flags.contains(.noCache),
+    ) -> Cacheability? {
+        guard imageRules != nil, examination.isCollapsible, !examination.flags.contains(.noCache),
             let negative = settings.negativeTTLs.first(where: { $0.status == head.status })
         else { return nil }
         var policy = FreshnessPolicy()
@@ -34,28 +35,29 @@ extension SitePlan {
         policy.negativeTTLs = [.init(status: negative.status, ttl: negative.ttl)]
         var absence = examination
         absence.freshness = Freshness(
-            head, control: AnswerControl(cacheControlOf: head), receipt: receipt, policy: policy)
+            head, control: EffectiveCacheControl(cacheControlOf: head), timing: receipt,
+            policy: policy)
         for redirect in redirects { limit(&absence, by: redirect) }
         return receipt.receivedAt < absence.freshness.freshUntil ? absence : nil
     }
 
     /// True if a refusal by the origin, of which only the status is known, ends what was stored
     /// `before`.
-    func isEnded(_ before: Acceptance.Before, byRefusal status: UInt16) -> Bool {
+    func isInvalidated(_ before: StorageDecision.StoredState, byRefusal status: UInt16) -> Bool {
         guard before != .nothing else { return false }
         return settings.negativeTTLs.contains { $0.status == status }
             || before == .stale && !StatusRules.isTransient(status)
     }
 
     /// The fields of requests that answers are selected by.
-    func vary(of head: AnswerHead) -> VaryNames {
-        images == nil
+    func varyNames(of head: ResponseHead) -> VaryNames {
+        imageRules == nil
             ? VaryNames(head) : VaryNames(image: head.lines, in: head.bytes.span)
     }
 
     /// What the origin is told of a request for an image that reduces to `negotiation`.
-    func told(_ negotiation: Negotiation) -> RequestLines {
-        reduced[Int(negotiation.rawValue & Negotiation.all.rawValue)].lines
+    func forwarded(_ negotiation: Negotiation) -> RequestFields {
+        reducedRequests[Int(negotiation.rawValue & Negotiation.all.rawValue)].lines
     }
 
     /// Asks the origin of the image with this key, with these `conditions`; nil if it is no key.
@@ -63,27 +65,30 @@ extension SitePlan {
     /// What the operator says is for the image's own origin, and for none that it redirects to.
     func request(
         for key: [UInt8], _ negotiation: Negotiation, _ conditions: [FieldSetting],
-        cause: RequestCause
+        cause: RequestCorrelation
     ) -> OriginFetchRequest? {
-        let causeLines = cause.lines(span: .newSpan()).filter { !requestRules.decides($0) }
+        let causeLines = cause.fieldLines(span: .randomSpanID()).filter {
+            !requestFieldRules.isConfigured($0)
+        }
         return OriginFetchRequest(
             key: key,
-            fields: reduced[Int(negotiation.rawValue & Negotiation.all.rawValue)].fields
-                + conditions + causeLines, ownFields: requestRules.lines,
-            namesItself: !requestRules.removed.contains("user-agent"))
+            fields: reducedRequests[Int(negotiation.rawValue & Negotiation.all.rawValue)].fields
+                + conditions + causeLines, originOnlyFields: requestFieldRules.lines,
+            sendsUserAgent: !requestFieldRules.removed.contains("user-agent"))
     }
 
     /// Everything that a request for an image can be reduced to, by its bits.
     static func reductions(
         by rules: RequestFieldRules
-    ) -> [(fields: [FieldSetting], lines: RequestLines)] {
+    ) -> [(fields: [FieldSetting], lines: RequestFields)] {
         // Of whom nothing is said an origin may think that it reads every coding (RFC 9110
         // §12.5.3), and one must reach nobody who did not ask for it.
         let isPlain = rules.removed.contains("accept-encoding")
         let plain = isPlain ? FieldSetting(name: "Accept-Encoding", value: "identity") : nil
         return (0...Negotiation.all.rawValue).map {
-            let fields = rules.reducedLines(Negotiation(rawValue: $0)) + (plain.map { [$0] } ?? [])
-            return (fields, RequestLines(fields))
+            let fields =
+                rules.normalisedLines(Negotiation(rawValue: $0)) + (plain.map { [$0] } ?? [])
+            return (fields, RequestFields(fields))
         }
     }
 }

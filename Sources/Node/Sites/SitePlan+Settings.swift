@@ -4,7 +4,7 @@ import Serving
 
 // What settings of a site come to, as the rules have it.
 
-extension StoringPolicy {
+extension StoragePolicy {
     init(_ settings: SiteSettings) {
         var freshness = FreshnessPolicy(defaultTTL: settings.defaultTTL)
         freshness.ttlMax = settings.ttlMax
@@ -34,7 +34,7 @@ extension RequestFieldRules {
     init(_ settings: SiteSettings, authority: [UInt8] = [], basePath: [UInt8] = []) {
         self.init(authority: authority, basePath: basePath)
         host =
-            switch settings.sentHost {
+            switch settings.originHostRule {
             case .origin: .origin
             case .client: .client
             case .name(let name): .fixed(Array(name.utf8))
@@ -45,28 +45,28 @@ extension RequestFieldRules {
             case .replace: .replaced
             case .off: .unchanged
             }
-        named = settings.forwardedFields
-        passesOthers = settings.forwardsOthers
-        passesTrailers = settings.forwardsTrailers
+        forwardedNames = settings.forwardedFields
+        forwardsOthers = settings.forwardsOthers
+        forwardsTrailers = settings.forwardsTrailers
         removed = settings.removedRequestFields
-        lines = settings.setRequestFields.compactMap {
+        lines = settings.overriddenRequestFields.compactMap {
             FieldSetting(name: $0.name, value: $0.value)
         }
         addsVia = settings.addsVia
-        reducesAccept = settings.reductions.contains(.accept)
-        reducesAcceptEncoding = settings.reductions.contains(.acceptEncoding)
+        normalisesAccept = settings.normalisations.contains(.accept)
+        normalisesAcceptEncoding = settings.normalisations.contains(.acceptEncoding)
     }
 }
 
-extension AnswerFieldRules {
+extension ResponseFieldRules {
     init(_ settings: SiteSettings) {
         self.init(
             removed: settings.removedResponseFields,
-            lines: settings.setResponseFields.compactMap {
+            lines: settings.overriddenResponseFields.compactMap {
                 FieldSetting(name: $0.name, value: $0.value)
             },
-            tagsStripped: settings.keepsTags ? FieldNames() : settings.tagFields,
-            clientControl: settings.clientTTL.map { Array("max-age=\($0.seconds)".utf8) },
+            tagsStripped: settings.exposesTags ? FieldNames() : settings.tagFields,
+            clientCacheControl: settings.clientTTL.map { Array("max-age=\($0.seconds)".utf8) },
             addsVia: settings.addsVia)
     }
 }

@@ -10,7 +10,7 @@ import Wire
 ///
 /// Images that are asked for by their URLs are a site that comes built in: each request names its
 /// origin.
-final class SitePlan: Sendable {
+final class SitePolicy: Sendable {
     /// The number of the site in its table; of none for images.
     let number: Int
     /// What the operator has named; nil for images.
@@ -21,18 +21,18 @@ final class SitePlan: Sendable {
     /// Nil if each request names it.
     let origin: OriginAuthority?
     /// What an answer has to be; nil for anything.
-    let images: ImageRules?
+    let imageRules: ImageRules?
     /// What an image's origin is told of each request; empty for a site.
-    let reduced: [(fields: [FieldSetting], lines: RequestLines)]
+    let reducedRequests: [(fields: [FieldSetting], lines: RequestFields)]
     /// Of all that says how requests are forwarded and answers stored: equal ones do the same.
     let digest: UInt64
-    let storing: StoringPolicy
-    let reuse: ReusePolicy
-    let requestRules: RequestFieldRules
+    let storagePolicy: StoragePolicy
+    let reusePolicy: ReusePolicy
+    let requestFieldRules: RequestFieldRules
     /// Of answers that are stored and that others may be given.
-    let answerRules: AnswerFieldRules
+    let responseFieldRules: ResponseFieldRules
     /// Of all others.
-    private let unsharedRules: AnswerFieldRules
+    private let unsharedFieldRules: ResponseFieldRules
     /// The largest body that is kept, in bytes.
     let objectBytesMax: UInt64
     /// Only what is signed is answered.
@@ -44,31 +44,31 @@ final class SitePlan: Sendable {
     /// What answers are made from; nil if nothing says it.
     let originals: SiteOriginals?
     /// How the origin refers to itself; nil if that is nothing to clients.
-    private let references: OriginReferences?
+    private let originReferences: OriginReferences?
     /// Nil if every parameter counts.
-    private let filter: QueryFilter?
+    private let queryFilter: QueryFilter?
 
     /// `objectBytesMax` is the node's own limit; `trust` is the site's own, if it has one.
     convenience init(
-        _ number: Int, _ site: Site, objectBytesMax: UInt64, trust: OriginTrust? = nil
+        _ number: Int, _ site: Site, objectBytesMax: UInt64, trust: OriginTrustStore? = nil
     ) {
         self.init(
             number, site, site.settings, images: nil,
             origin: OriginAuthority(
                 host: site.origin.host, port: site.origin.port, isSecure: site.origin.isSecure,
-                trust: trust),
-            StoringPolicy(site.settings), ReusePolicy(site.settings), RequestFieldRules(site),
+                trustStore: trust),
+            StoragePolicy(site.settings), ReusePolicy(site.settings), RequestFieldRules(site),
             objectBytesMax: objectBytesMax)
     }
 
     /// The site of images, or of those from some origins.
     convenience init(_ rules: ImageRules, _ given: ImageSettings, objectBytesMax: UInt64) {
-        var storing = StoringPolicy.image(
+        var storing = StoragePolicy.image(
             defaultTTL: given.settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
         storing.freshness.ttlMax = given.settings.ttlMax
         var reuse = ReusePolicy(given.settings)
         // What nobody has asked for gives nothing that may be purged.
-        if !given.isGraceGiven { reuse.fencedGrace = .zero }
+        if !given.hasExplicitGrace { reuse.fencedGrace = .zero }
         self.init(
             -1, nil, given.settings, images: rules, origin: nil, storing, reuse,
             RequestFieldRules(given.settings), objectBytesMax: objectBytesMax)
@@ -76,30 +76,33 @@ final class SitePlan: Sendable {
 
     private init(
         _ number: Int, _ site: Site?, _ settings: SiteSettings, images: ImageRules?,
-        origin: OriginAuthority?, _ storing: StoringPolicy, _ reuse: ReusePolicy,
+        origin: OriginAuthority?, _ storing: StoragePolicy, _ reuse: ReusePolicy,
         _ requestRules: RequestFieldRules, objectBytesMax: UInt64
     ) {
         self.number = number
         self.site = site
         name = site?.name ?? "images"
         self.settings = settings
-        self.images = images
+        self.imageRules = images
         self.origin = origin
         digest = Self.digest(of: site, settings)
-        self.storing = storing
-        self.reuse = reuse
-        self.requestRules = requestRules
-        reduced = images == nil ? [] : Self.reductions(by: requestRules)
-        answerRules = AnswerFieldRules(settings)
-        unsharedRules = answerRules.withoutClientControl
-        isSigned = settings.isSigned
+        self.storagePolicy = storing
+        self.reusePolicy = reuse
+        self.requestFieldRules = requestRules
+        reducedRequests = images == nil ? [] : Self.reductions(by: requestRules)
+        responseFieldRules = ResponseFieldRules(settings)
+        unsharedFieldRules = responseFieldRules.withoutClientCacheControl
+        isSigned = settings.requiresSignature
         staleWhileRevalidateSeconds = UInt32(clamping: settings.staleWhileRevalidate.seconds)
         tagFields = settings.tagFields.names.compactMap {
             TagField(String(decoding: $0, as: UTF8.self))
         }
         originals = site.flatMap(SiteOriginals.init)
-        references = site.flatMap { OriginReferences($0.origin, host: $0.settings.sentHost) }
-        filter = settings.ignoredQuery.isEmpty ? nil : QueryFilter(ignoring: settings.ignoredQuery)
+        originReferences = site.flatMap {
+            OriginReferences($0.origin, host: $0.settings.originHostRule)
+        }
+        queryFilter =
+            settings.ignoredQuery.isEmpty ? nil : QueryFilter(ignoring: settings.ignoredQuery)
         self.objectBytesMax = min(objectBytesMax, settings.objectBytesMax ?? .max)
     }
 
@@ -121,12 +124,12 @@ final class SitePlan: Sendable {
     ) -> Bool {
         key.removeAll(keepingCapacity: true)
         guard let site else { return false }
-        guard let filter else {
+        guard let queryFilter else {
             return SiteKey.append(
                 site, host: host, in: bytes, path: path, of: bytes, isSecure: isSecure, to: &key)
         }
         var target: [UInt8] = []
-        guard filter.filter(bytes, at: path, into: &target) else {
+        guard queryFilter.filter(bytes, at: path, into: &target) else {
             return SiteKey.append(
                 site, host: host, in: bytes, path: path, of: bytes, isSecure: isSecure, to: &key)
         }
@@ -136,7 +139,7 @@ final class SitePlan: Sendable {
     }
 
     /// The host that was asked for, as the origin is told: as it is in the key, whatever was sent.
-    func host(_ bytes: Span<UInt8>, at host: Range<Int>, isSecure: Bool) -> [UInt8] {
+    func forwardedHost(_ bytes: Span<UInt8>, at host: Range<Int>, isSecure: Bool) -> [UInt8] {
         guard isForEveryHost else { return Array(name.utf8) }
         var authority: [UInt8] = []
         SiteKey.append(authority: host, in: bytes, isSecure: isSecure, to: &authority)
@@ -144,10 +147,10 @@ final class SitePlan: Sendable {
     }
 
     /// It answers for hosts that no other site is named for.
-    var isForEveryHost: Bool { site?.pattern == .everything }
+    var isForEveryHost: Bool { site?.pattern == .catchAll }
 
     /// Appends what a signature is for; false if there is no key.
-    func appendSigned(
+    func appendSignedText(
         _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, to text: inout [UInt8]
     ) -> Bool {
         guard let site else { return false }
@@ -155,12 +158,12 @@ final class SitePlan: Sendable {
     }
 
     /// True if this is what `other` was before settings changed.
-    func isSuccessor(of other: SitePlan) -> Bool { site?.pattern == other.site?.pattern }
+    func isSuccessor(of other: SitePolicy) -> Bool { site?.pattern == other.site?.pattern }
 
     /// The target that the origin is asked for: path and query without what the site ignores.
-    func target(_ bytes: Span<UInt8>, path: Range<Int>) -> [UInt8] {
+    func forwardedTarget(_ bytes: Span<UInt8>, path: Range<Int>) -> [UInt8] {
         var target: [UInt8] = []
-        if filter?.filter(bytes, at: path, into: &target) != true { target = bytes.copy(path) }
+        if queryFilter?.filter(bytes, at: path, into: &target) != true { target = bytes.copy(path) }
         // What follows the authority of an absolute target may be empty or begin with the query.
         if target.first != UInt8(ascii: "/"), target != [UInt8(ascii: "*")] {
             target.insert(UInt8(ascii: "/"), at: 0)
@@ -169,66 +172,69 @@ final class SitePlan: Sendable {
     }
 
     /// The fields that the origin is told of, which is what its Vary speaks of.
-    func told(_ asked: ForwardedRequest, _ lines: RequestLines) -> RequestLines {
+    func forwarded(_ asked: ForwardedRequest, _ lines: RequestFields) -> RequestFields {
         let bytes = lines.bytes
-        let told = RequestForwarder.told(
-            asked, lines.lines, in: bytes.span, rules: requestRules)
-        return RequestLines(bytes: told.bytes, lines: told.lines)
+        let told = RequestForwarder.forwardedFields(
+            asked, lines.lines, in: bytes.span, rules: requestFieldRules)
+        return RequestFields(bytes: told.bytes, lines: told.lines)
     }
 
     // MARK: Answers
 
     /// What is to be known of an answer to `query`.
-    func examine(
-        _ head: AnswerHead, _ query: SiteRequest, _ receipt: Freshness.Receipt,
+    func evaluate(
+        _ head: ResponseHead, _ query: SiteRequest, _ receipt: Freshness.ResponseTiming,
         asGet: Bool = false
-    ) -> Examination {
-        var examination = AnswerRules.examine(
+    ) -> Cacheability {
+        var examination = CacheabilityRules.evaluate(
             head,
-            to: ExaminedRequest(
+            to: RequestCacheability(
                 method: asGet || query.isGet ? .get : query.isHead ? .head : .other,
                 hasAuthorization: query.hasAuthorization, hasCookie: query.hasCookie,
-                isNoStore: query.control.isNoStore),
-            receipt: receipt, policy: storing)
-        if examination.notStored == nil, let types = settings.types, !types.accept(head) {
-            examination.notStored = .contentType
+                isNoStore: query.cacheControl.isNoStore),
+            timing: receipt, policy: storagePolicy)
+        if examination.notStoredReason == nil, let types = settings.types, !types.accepts(head) {
+            examination.notStoredReason = .contentType
         }
         return examination
     }
 
-    private func rules(of examination: Examination) -> AnswerFieldRules {
-        examination.isShareable ? answerRules : unsharedRules
+    private func rules(of examination: Cacheability) -> ResponseFieldRules {
+        examination.isCollapsible ? responseFieldRules : unsharedFieldRules
     }
 
     /// The head under which an answer is stored, or sent to those who wait for it.
     ///
     /// `size` is nil while it is not known; a 204 has none.
     func storedHead(
-        _ head: AnswerHead, size: UInt64?, _ examination: Examination, received: WallTime
+        _ head: ResponseHead, size: UInt64?, _ examination: Cacheability, received: WallTime
     ) -> StoredHead {
         render(head, size: size, rules(of: examination), examination.unstoredFields, received)
     }
 
     /// Of images Date is that of each answer.
     private func render(
-        _ head: AnswerHead, size: UInt64?, _ rules: AnswerFieldRules, _ dropped: FieldNames,
+        _ head: ResponseHead, size: UInt64?, _ rules: ResponseFieldRules, _ dropped: FieldNames,
         _ received: WallTime
     ) -> StoredHead {
         StoredHead(
-            shown(head), size: head.status == 204 ? nil : size, rules: rules, unstored: dropped,
-            received: images == nil ? received : nil)
+            clientView(head), size: head.status == 204 ? nil : size, rules: rules,
+            unstored: dropped,
+            received: imageRules == nil ? received : nil)
     }
 
     /// What is shown of the origin's head, before the operator's settings are applied.
-    private func shown(_ head: AnswerHead) -> AnswerHead { images == nil ? head : head.asImage }
+    private func clientView(_ head: ResponseHead) -> ResponseHead {
+        imageRules == nil ? head : head.imageResponse
+    }
 
     /// The head of an answer that is not stored, without the fields `dropped`, which says by whom
     /// it was passed on (RFC 9110 §7.6.3).
     func unstoredHead(
-        _ head: AnswerHead, size: UInt64?, without dropped: FieldNames, received: WallTime
+        _ head: ResponseHead, size: UInt64?, without dropped: FieldNames, received: WallTime
     ) -> StoredHead {
-        let stored = render(head, size: size, unsharedRules, dropped, received)
-        guard unsharedRules.addsVia else { return stored }
+        let stored = render(head, size: size, unsharedFieldRules, dropped, received)
+        guard unsharedFieldRules.addsVia else { return stored }
         var bytes = stored.bytes
         Via.append(version: StatusLine.version(head), to: &bytes)
         return StoredHead(
@@ -238,34 +244,34 @@ final class SitePlan: Sendable {
     }
 
     /// The facts of an answer that came with `head` and is stored with `stored`.
-    func facts(
-        _ examination: Examination, size: UInt64, _ stored: StoredHead, of head: AnswerHead
-    ) -> EntryFacts {
-        var facts = examination.facts(size: size, head: stored)
-        let shown = shown(head)
+    func metadata(
+        _ examination: Cacheability, size: UInt64, _ stored: StoredHead, of head: ResponseHead
+    ) -> EntryMetadata {
+        var facts = examination.metadata(size: size, head: stored)
+        let shown = clientView(head)
         facts.flags.formUnion(rules(of: examination).flags(for: shown))
         // What the origin says counts, also that there is no such window.
-        if AnswerControl(shown).control.staleWhileRevalidate == nil {
+        if EffectiveCacheControl(shown).control.staleWhileRevalidate == nil {
             facts.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
         }
-        if images == nil { facts.flags.insert(.isDated) }
+        if imageRules == nil { facts.flags.insert(.isDated) }
         return facts
     }
 
     /// An answer to `query` as it is told to clients, stored or not, in what it says of where it
     /// came from.
-    func told(_ head: AnswerHead, to query: SiteRequest) -> AnswerHead {
-        guard settings.rewritesLocation, let references else { return head }
-        return head.naming(references, isSecure: query.asked.isSecure)
+    func forwarded(_ head: ResponseHead, to query: SiteRequest) -> ResponseHead {
+        guard settings.rewritesLocation, let originReferences else { return head }
+        return head.rewritingReferences(originReferences, isSecure: query.forwardedRequest.isSecure)
     }
 
     /// The head with which an answer passes by the cache.
-    func passedHead(
-        _ head: AnswerHead, takesTrailers: Bool, received: WallTime
+    func passThroughHead(
+        _ head: ResponseHead, takesTrailers: Bool, received: WallTime
     ) -> StoredHead {
         var bytes: [UInt8] = []
-        AnswerForwarder.append(
-            head, rules: answerRules, passesTrailers: takesTrailers, received: received,
+        ResponseForwarder.append(
+            head, rules: responseFieldRules, forwardsTrailers: takesTrailers, receivedAt: received,
             to: &bytes)
         let start = (bytes.firstIndex(of: 0x0A) ?? -1) + 1
         return StoredHead(
@@ -277,18 +283,18 @@ final class SitePlan: Sendable {
     ///
     /// `places` is where it comes from, if its origin has sent it elsewhere.
     func tags(
-        of head: AnswerHead, key: [UInt8], _ originals: SiteOriginals?, places: [[UInt8]]
+        of head: ResponseHead, key: [UInt8], _ originals: SiteOriginals?, redirectedURLs: [[UInt8]]
     ) -> EntryTags {
         EntryTags(
-            key: key, answer: AnswerTags(head, fields: tagFields),
-            urls: images == nil ? urls(of: key, originals) : places)
+            key: key, cacheTags: CacheTags(head, fields: tagFields),
+            urls: imageRules == nil ? urls(of: key, originals) : redirectedURLs)
     }
 
     /// The tags of an answer whose tags are `held` when its origin has said that it still holds: it
     /// may have been kept when other originals were known.
-    func tags(held: [[UInt8]], key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
-        guard images == nil else { return held }
-        let said = held.filter { URLName.name(inTag: $0) == nil }
+    func tags(stored: [[UInt8]], key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
+        guard imageRules == nil else { return stored }
+        let said = stored.filter { URLName.name(inTag: $0) == nil }
         let names = EntryTags(key: key, urls: urls(of: key, originals)).tags
         return names + said.prefix(EntryTags.countMax - names.count)
     }
@@ -305,22 +311,23 @@ final class SitePlan: Sendable {
         let url = Array((site?.origin.description ?? "").utf8) + target
         var canonical: [UInt8] = []
         let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &canonical)
-        return result == .made ? [canonical] : []
+        return result == .normalised ? [canonical] : []
     }
 
     /// The keys of what `query` has changed, as far as `head`, its answer, tells (RFC 9111 §4.4).
-    func invalidated(by head: AnswerHead, _ query: SiteRequest) -> [[UInt8]] {
-        let method = query.asked.method
+    func invalidatedKeys(by head: ResponseHead, _ query: SiteRequest) -> [[UInt8]] {
+        let method = query.forwardedRequest.method
         guard
-            Invalidation.isDue(
-                MethodRules(method.span, at: 0..<method.count), status: head.status)
+            UnsafeMethodInvalidation.isRequired(
+                MethodProperties(method.span, at: 0..<method.count), status: head.status)
         else { return [] }
-        let host = query.asked.host
+        let host = query.forwardedRequest.host
         // An origin may speak of itself by its own name or by the one that clients know.
-        let targets = Invalidation.targets(
-            isSecure: query.asked.isSecure, authority: host, target: query.asked.target,
-            answer: references.map {
-                head.naming($0, isSecure: query.asked.isSecure)
+        let targets = UnsafeMethodInvalidation.expanded(
+            isSecure: query.forwardedRequest.isSecure, authority: host,
+            target: query.forwardedRequest.target,
+            response: originReferences.map {
+                head.rewritingReferences($0, isSecure: query.forwardedRequest.isSecure)
             } ?? head)
         // The origin is the same, whichever way it was asked.
         return targets.flatMap { target in

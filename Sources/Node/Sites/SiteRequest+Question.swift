@@ -6,66 +6,73 @@ import Wire
 
 /// What an origin is asked.
 extension SiteRequest {
-    enum Question {
+    enum OriginRequestResult {
         case request(OriginFetchRequest)
         /// It is not asked.
         case refused(Problem)
     }
 
     /// Asks for the answer, or whether one of the stored `entries` still holds.
-    func question(about entries: [Resident], for run: FillRun, through node: NodeCore) -> Question {
-        guard let origin = plan.origin else { return imageQuestion(about: entries, run) }
+    func originRequest(
+        validating entries: [MemoryEntry], for run: ActiveFetch, through node: NodeCore
+    ) -> OriginRequestResult {
+        guard let origin = policy.origin else { return imageOriginRequest(about: entries, run) }
         var validation = Validation()
-        for entry in entries { validation.add(entry.head, facts: entry.facts) }
+        for entry in entries { validation.add(entry.head, metadata: entry.metadata) }
         if let relayed {
             let head = RequestForwarder.forward(
-                told: relayed.head, rules: plan.requestRules, validation: validation,
-                passage: passage(through: node), causeLines: run.cause.lines(span: .newSpan()))
+                fields: relayed.head, rules: policy.requestFieldRules, validation: validation,
+                loopIdentifier: loopIdentifier(through: node),
+                correlationLines: run.correlation.fieldLines(span: .randomSpanID()))
             return .request(request(to: origin, head, run))
         }
-        let bytes = lines.bytes
+        let bytes = clientFields.bytes
         let outcome = RequestForwarder.forward(
-            asked, lines.lines, in: bytes.span, rules: plan.requestRules,
+            forwardedRequest, clientFields.lines, in: bytes.span, rules: policy.requestFieldRules,
             purpose: mode == .whole ? .store(validation) : .pass,
-            takesTrailers: mode != .whole && lines.takesTrailers, passage: passage(through: node),
-            causeLines: run.cause.lines(span: .newSpan()))
+            acceptsTrailers: mode != .whole && clientFields.acceptsTrailers,
+            loopIdentifier: loopIdentifier(through: node),
+            correlationLines: run.correlation.fieldLines(span: .randomSpanID()))
         switch outcome {
         case .send(let head): return .request(request(to: origin, head, run))
-        case .loop, .answerHere: return .refused(.loop)
-        case .outside: return .refused(.outsideSite)
+        case .loopDetected, .respondLocally: return .refused(.loopDetected)
+        case .outsideBasePath: return .refused(.pathOutsideSite)
         }
     }
 
     private func request(
-        to origin: OriginAuthority, _ head: [UInt8], _ run: FillRun
+        to origin: OriginAuthority, _ head: [UInt8], _ run: ActiveFetch
     ) -> OriginFetchRequest {
-        let name = asked.method
-        let isSafe = MethodRules(name.span, at: 0..<name.count).contains(.isSafe)
+        let name = forwardedRequest.method
+        let isSafe = MethodProperties(name.span, at: 0..<name.count).contains(.isSafe)
         var request = OriginFetchRequest(
             origin: origin, method: method, head: head, body: body, isSafeToRetry: isSafe)
         // What passes is bounded by its pieces, and by the time that nothing moves.
         request.bodyBytesMax = .max
         request.totalLimit = Self.totalLimit
-        request.holders = run.client.map { [$0] } ?? []
-        request.upgrade = asked.upgrade
-        if !request.upgrade.isEmpty { request.holders.append(.upgrades) }
-        if !body.isEmpty { request.holders.append(.uploads) }
+        request.quotaHolders = run.client.map { [$0] } ?? []
+        request.upgrade = forwardedRequest.upgrade
+        if !request.upgrade.isEmpty { request.quotaHolders.append(.upgrades) }
+        if !body.isEmpty { request.quotaHolders.append(.uploads) }
         return request
     }
 
     private static let totalLimit = Interval.seconds(86_400)
 
-    private func imageQuestion(about entries: [Resident], _ run: FillRun) -> Question {
+    private func imageOriginRequest(about entries: [MemoryEntry], _ run: ActiveFetch)
+        -> OriginRequestResult
+    {
         var validation = Validation()
         for entry in entries {
-            validation.add(entry.head, facts: entry.facts, needsStrongDate: true)
+            validation.add(entry.head, metadata: entry.metadata, needsStrongDate: true)
         }
-        let request = plan.request(for: key, negotiation, validation.lines, cause: run.cause)
+        let request = policy.request(
+            for: key, negotiation, validation.lines, cause: run.correlation)
         // What is stored is not believed so far that it could end the node.
         guard var request else {
-            return .refused(.origin(.malformed("no request can be made")))
+            return .refused(.originFailed(.malformed("no request can be made")))
         }
-        request.holders = run.client.map { [$0] } ?? []
+        request.quotaHolders = run.client.map { [$0] } ?? []
         return .request(request)
     }
 }

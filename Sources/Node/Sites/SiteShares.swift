@@ -4,7 +4,7 @@ import Synchronization
 
 /// The parts of memory that sites and images have of their own, the sites' by their names, through
 /// changes of settings.
-final class SiteShares: Sendable {
+final class SiteMemoryShares: Sendable {
     private struct State {
         var sites: [String: MemoryShare] = [:]
         var images: MemoryShare?
@@ -17,7 +17,7 @@ final class SiteShares: Sendable {
         func adopted(_ share: MemoryShare?, _ settings: SiteSettings) -> MemoryShare? {
             guard let percent = settings.memoryShare else { return nil }
             let share = share ?? MemoryShare(percent: percent)
-            share.adopt(percent: percent)
+            share.setPercent(percent)
             return share
         }
         state.withLock { state in
@@ -26,7 +26,7 @@ final class SiteShares: Sendable {
                 sites[site.name] = adopted(state.sites[site.name], site.settings)
             }
             state.sites = sites
-            state.images = adopted(state.images, settings.images.others.settings)
+            state.images = adopted(state.images, settings.images.defaultPolicy.settings)
         }
     }
 

@@ -1,11 +1,11 @@
 import Yams
 
 /// What a file says of one site, as texts.
-struct SiteText {
+struct RawSiteBlock {
     /// What one key was given.
     enum Value {
-        case scalar(ConfigurationFile.Text)
-        case list([ConfigurationFile.Text])
+        case scalar(ConfigurationFile.LocatedText)
+        case list([ConfigurationFile.LocatedText])
         /// A mapping of one level, in the order of the file.
         case pairs([Pair])
         /// Anything deeper.
@@ -14,35 +14,35 @@ struct SiteText {
 
     /// One name of a mapping with its value.
     struct Pair {
-        let name: ConfigurationFile.Text
-        let value: ConfigurationFile.Text
+        let name: ConfigurationFile.LocatedText
+        let value: ConfigurationFile.LocatedText
         /// It was written `{file: PATH}`: ``value`` is the path of a file that holds the value.
         var isFile = false
     }
 
     /// One key with what it was given.
-    typealias Option = (key: ConfigurationFile.Text, value: Value)
+    typealias Option = (key: ConfigurationFile.LocatedText, value: Value)
 
-    let pattern: ConfigurationFile.Text
+    let pattern: ConfigurationFile.LocatedText
     let options: [Option]
 }
 
-extension SiteText {
+extension RawSiteBlock {
     /// The sites under the key `sites`; nil if that is no mapping of words.
-    static func all(under node: Yams.Node) -> [SiteText]? {
+    static func sites(under node: Yams.Node) -> [RawSiteBlock]? {
         if let scalar = node.scalar, scalar.string.isEmpty, scalar.style == .plain { return [] }
         guard let mapping = node.mapping else { return nil }
-        var sites: [SiteText] = []
+        var sites: [RawSiteBlock] = []
         for (key, value) in mapping {
             guard let pattern = ConfigurationFile.text(key) else { return nil }
             if let text = ConfigurationFile.text(value) {
-                let origin = ConfigurationFile.Text(
+                let origin = ConfigurationFile.LocatedText(
                     text: SiteOption.origin.rawValue, line: pattern.line)
-                sites.append(SiteText(pattern: pattern, options: [(origin, .scalar(text))]))
+                sites.append(RawSiteBlock(pattern: pattern, options: [(origin, .scalar(text))]))
                 continue
             }
             guard let options = options(of: value) else { return nil }
-            sites.append(SiteText(pattern: pattern, options: options))
+            sites.append(RawSiteBlock(pattern: pattern, options: options))
         }
         return sites
     }
@@ -75,7 +75,7 @@ extension SiteText {
         return .pairs(pairs)
     }
 
-    private static func pair(_ name: ConfigurationFile.Text, _ value: Yams.Node) -> Pair? {
+    private static func pair(_ name: ConfigurationFile.LocatedText, _ value: Yams.Node) -> Pair? {
         if let text = ConfigurationFile.text(value) { return Pair(name: name, value: text) }
         guard let mapping = value.mapping, mapping.count == 1, let (key, path) = mapping.first,
             key.scalar?.string == fileKey, let text = ConfigurationFile.text(path)
@@ -89,7 +89,7 @@ extension SiteText {
     static let redacted = "(redacted)"
 }
 
-extension SiteText.Value {
+extension RawSiteBlock.Value {
     /// As it can be written again, on one line; of a mapping `isSecret` hides the values, but for
     /// the paths of files.
     func yaml(isSecret: Bool) -> String {
@@ -104,11 +104,11 @@ extension SiteText.Value {
     }
 }
 
-extension SiteText.Pair {
+extension RawSiteBlock.Pair {
     fileprivate func yaml(isSecret: Bool) -> String {
-        let text = isSecret && !isFile ? SiteText.redacted : value.text
+        let text = isSecret && !isFile ? RawSiteBlock.redacted : value.text
         let shown = Configuration.yaml(text)
         return Configuration.yaml(name.text) + ": "
-            + (isFile ? "{\(SiteText.fileKey): \(shown)}" : shown)
+            + (isFile ? "{\(RawSiteBlock.fileKey): \(shown)}" : shown)
     }
 }

@@ -13,9 +13,9 @@ package struct TLSMaterial: Sendable {
     package private(set) var admin: TLSServerContext?
 
     /// Whom to believe as an origin; nil for the issuers of this machine.
-    package private(set) var origins: OriginTrust?
+    package private(set) var origins: OriginTrustStore?
     /// The same for the origins of sites that have their own.
-    package private(set) var sites: [SitePattern: OriginTrust] = [:]
+    package private(set) var sites: [SitePattern: OriginTrustStore] = [:]
 
     /// No TLS.
     package init() {}
@@ -51,7 +51,7 @@ package struct TLSMaterial: Sendable {
             let pem = try Self.read(file, of: .originCA)
             // Alone, so that the fault is known to be in this one.
             do throws(TLSSetupError) {
-                _ = try OriginTrust(TLSClientSettings(trustsSystem: false, issuersPEM: pem))
+                _ = try OriginTrustStore(TLSClientSettings(trustsSystem: false, issuersPEM: pem))
             } catch {
                 throw .tls(.originCA, file: file, reason: Self.reason(error))
             }
@@ -62,7 +62,7 @@ package struct TLSMaterial: Sendable {
             minimumVersion: configuration.originMinimumVersion,
             protocols: configuration.offersHTTP2 ? [.http2, .http11] : [.http11])
         do throws(TLSSetupError) {
-            origins = try OriginTrust(settings)
+            origins = try OriginTrustStore(settings)
         } catch {
             throw .tls(
                 .originCA, file: configuration.originCAFiles.first ?? "",
@@ -78,7 +78,7 @@ package struct TLSMaterial: Sendable {
                 try Self.read(file, of: site)
             }
             do throws(TLSSetupError) {
-                sites[site.pattern] = try OriginTrust(settings)
+                sites[site.pattern] = try OriginTrustStore(settings)
             } catch {
                 throw .siteTLS(
                     site.pattern, .originCA, file: site.settings.originCAFile ?? "",
@@ -88,7 +88,7 @@ package struct TLSMaterial: Sendable {
     }
 
     private static func reason(_ error: TLSSetupError) -> String {
-        if case .issuers(let reason) = error { reason } else { error.sentence }
+        if case .issuers(let reason) = error { reason } else { error.message }
     }
 
     private static func read(
@@ -141,7 +141,7 @@ package struct TLSMaterial: Sendable {
             default:
                 throw .tls(
                     .tlsCertificate, file: configuration.certificateFiles.first ?? "",
-                    reason: error.sentence)
+                    reason: error.message)
             }
         }
     }

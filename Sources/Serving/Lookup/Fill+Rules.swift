@@ -3,97 +3,97 @@ import HTTPRules
 
 // MARK: - Events of the clock
 
-extension Fill {
+extension Fetch {
     /// `elapsed` has gone by since the last tick; `isContended` if others wait for the origin.
     package mutating func ticked(
         _ elapsed: Interval, isContended: Bool = false, effects: inout [LookupEffect]
     ) {
-        goOnUnread(elapsed, 0, &effects)
-        cutIdle(elapsed, isContended, &effects)
-        guard phase == .passing, isPaused, someoneHasTakenEverything else { return }
+        applyUnreadLimit(elapsed, 0, &effects)
+        abortStalledReaders(elapsed, isContended, &effects)
+        guard phase == .relaying, isPaused, hasCaughtUpReader else { return }
         var cuts = false
-        for index in readers.indices where readers[index].state == .following {
-            blame(index, elapsed)
-            if readers[index].heldUp >= patience {
-                readers[index].state = .cut
+        for index in readers.indices where readers[index].state == .reading {
+            addBlockingTime(index, elapsed)
+            if readers[index].blockingTime >= blockingTimeMax {
+                readers[index].state = .aborted
                 cuts = true
             }
         }
         guard cuts else { return }
         effects.append(.wakeReaders)
-        atFloor = 0
+        floorReaderCount = 0
         raiseFloor(&effects)
-        holdBackIfAhead(&effects)
+        updateBackpressure(&effects)
     }
 
     /// Readers that keep the origin waiting have to take something of what there is while others
     /// wait for it.
-    private mutating func cutIdle(
+    private mutating func abortStalledReaders(
         _ elapsed: Interval, _ isContended: Bool, _ effects: inout [LookupEffect]
     ) {
-        guard phase == .passing, isContended else { return contendedTime = .zero }
+        guard phase == .relaying, isContended else { return contendedTime = .zero }
         if contendedTime == .zero {
             for index in readers.indices {
                 readers[index].contendedPosition = readers[index].position
             }
         }
         contendedTime = contendedTime + elapsed
-        guard contendedTime >= contendedPatience else { return }
+        guard contendedTime >= contendedStallTimeMax else { return }
         contendedTime = .zero
         var cuts = false
-        for index in readers.indices where readers[index].state == .following {
+        for index in readers.indices where readers[index].state == .reading {
             let taken = readers[index].position - readers[index].contendedPosition
             guard taken < Self.contendedBytesMin, readers[index].position < receivedBytes else {
                 continue
             }
-            readers[index].state = .cut
+            readers[index].state = .aborted
             cuts = true
         }
         guard cuts else { return }
         effects.append(.wakeReaders)
-        atFloor = 0
-        abandonIfUnwanted(&effects)
+        floorReaderCount = 0
+        abortWithoutReaders(&effects)
         raiseFloor(&effects)
-        holdBackIfAhead(&effects)
+        updateBackpressure(&effects)
     }
 
     /// The slowest holds the others up, and whoever has not moved will be the slowest soon.
-    mutating func blame(_ index: Int, _ elapsed: Interval) {
+    mutating func addBlockingTime(_ index: Int, _ elapsed: Interval) {
         let position = readers[index].position
-        let isSlow = position == heldFrom || position == readers[index].lastPosition
+        let isSlow = position == retainedOffset || position == readers[index].lastPosition
         readers[index].lastPosition = position
         guard isSlow, position < receivedBytes else { return }
-        readers[index].heldUp = readers[index].heldUp + elapsed
+        readers[index].blockingTime = readers[index].blockingTime + elapsed
     }
 
-    private var someoneHasTakenEverything: Bool {
-        readers.contains { $0.state == .following && $0.position == receivedBytes }
+    private var hasCaughtUpReader: Bool {
+        readers.contains { $0.state == .reading && $0.position == receivedBytes }
     }
 }
 
 // MARK: - Rules
 
-extension Fill {
-    func agrees(_ other: RequestLines?, on names: FieldNames) -> Bool {
+extension Fetch {
+    func matches(_ other: RequestFields?, on names: FieldNames) -> Bool {
         guard let request, !names.isEmpty else { return true }
-        return other.map { $0.agrees(with: request, on: names) } ?? false
+        return other.map { $0.matches(with: request, on: names) } ?? false
     }
 
-    func mayServe(_ reader: Reader) -> Bool {
-        guard let answer else { return true }
-        if answer.standing == .void { return false }
+    func canServe(_ reader: Reader) -> Bool {
+        guard let disposition else { return true }
+        if disposition.validity == .unusable { return false }
         return reader.isFirst
-            || (answer.isShared && answer.standing == .current
-                && agrees(reader.request, on: answer.nominated))
+            || (disposition.isShared && disposition.validity == .valid
+                && matches(reader.request, on: disposition.nominated))
     }
 
     /// A fetch whose bytes are not kept is for its readers alone.
-    mutating func abandonIfUnwanted(_ effects: inout [LookupEffect]) {
-        guard phase == .passing, !readers.contains(where: { $0.state == .following }) else {
+    mutating func abortWithoutReaders(_ effects: inout [LookupEffect]) {
+        guard phase == .relaying, !readers.contains(where: { $0.state == .reading }) else {
             return
         }
         phase = .failed
-        effects.append(.breakOff)
+        effects.append(.abort)
         effects.append(.wakeReaders)
     }
 
@@ -103,7 +103,7 @@ extension Fill {
     }
 
     /// What was said of that holds no more: somebody answers for the rest.
-    package mutating func unlimitUnread() {
+    package mutating func removeUnreadLimit() {
         unreadMax = nil
     }
 
@@ -111,46 +111,46 @@ extension Fill {
     package var isUnreadLimited: Bool { unreadMax != nil }
 
     /// Without readers it goes on for a little: they may come back, and its end may be near.
-    mutating func goOnUnread(
+    mutating func applyUnreadLimit(
         _ elapsed: Interval, _ bytes: UInt64, _ effects: inout [LookupEffect]
     ) {
-        guard let unreadMax, readerCount == 0, readersEver > 0,
-            phase == .asking || phase == .storing
+        guard let unreadMax, readerCount == 0, totalReaderCount > 0,
+            phase == .awaitingHead || phase == .storing
         else { return }
         unread = (unread.time + elapsed, unread.bytes + bytes)
         guard unread.time >= unreadMax.time || unread.bytes > unreadMax.bytes else { return }
         phase = .failed
-        effects.append(.breakOff)
+        effects.append(.abort)
     }
 
     mutating func countFloor() {
-        atFloor = readers.count { $0.state == .following && $0.position == heldFrom }
+        floorReaderCount = readers.count { $0.state == .reading && $0.position == retainedOffset }
     }
 
     mutating func raiseFloor(_ effects: inout [LookupEffect]) {
-        guard atFloor <= 0 else { return }
+        guard floorReaderCount <= 0 else { return }
         var lowest = UInt64.max
-        for reader in readers where reader.state == .following {
+        for reader in readers where reader.state == .reading {
             lowest = min(lowest, reader.position)
         }
         guard lowest != .max else { return }
-        if lowest > heldFrom {
-            heldFrom = lowest
-            effects.append(.dropHead)
+        if lowest > retainedOffset {
+            retainedOffset = lowest
+            effects.append(.releasePrefix)
         }
         countFloor()
     }
 
     /// Stops the origin when a window is full, starts it again when there is space.
-    mutating func holdBackIfAhead(_ effects: inout [LookupEffect]) {
-        guard phase == .passing else { return }
-        let isAhead = receivedBytes - heldFrom >= windowBytes
+    mutating func updateBackpressure(_ effects: inout [LookupEffect]) {
+        guard phase == .relaying else { return }
+        let isAhead = receivedBytes - retainedOffset >= windowBytes
         if isAhead && !isPaused {
             isPaused = true
-            effects.append(.pace)
+            effects.append(.updateFlow)
         } else if !isAhead && isPaused {
             isPaused = false
-            effects.append(.pace)
+            effects.append(.updateFlow)
         }
     }
 }

@@ -18,22 +18,22 @@ package struct Lookup: Sendable {
     /// Where the answer is looked for, or comes from.
     package enum Step: Hashable, Sendable {
         /// Nobody was asked.
-        case begun
+        case notStarted
         /// The node's own disk.
         case disk
         /// Peers: the owners of the key, and those whom an owner asks.
-        case owner
+        case peers
         /// The rest of what a peer has not given to its end, from other peers or from the origin.
         case resumption(attempt: Int)
         case origin
         /// Nobody is asked any more. Last.
-        case over
+        case finished
     }
 
     /// What the request that causes a fetch wants of it.
-    package struct Wish: Hashable, Sendable {
+    package struct Options: Hashable, Sendable {
         /// Nobody else may wait for it.
-        package var isAlone = false
+        package var isExclusive = false
         /// A peer wants to know whether the answer is here: nobody else is asked.
         package var isProbe = false
         /// It brings the rest of what another fetch has begun.
@@ -49,101 +49,101 @@ package struct Lookup: Sendable {
     /// The nodes that may have the answer to one key.
     package struct Peers: Hashable, Sendable {
         /// This node.
-        package var me: NodeID
+        package var localNode: NodeID
         /// Those that prefer the key, in that order.
         package var preference: [OwnerSearch.Candidate]
         /// Nodes that own nothing any more and hand over what they hold.
-        package var leaving: [NodeID]
+        package var drainingNodes: [NodeID]
 
         package init(me: NodeID, preference: [OwnerSearch.Candidate], leaving: [NodeID]) {
-            self.me = me
+            self.localNode = me
             self.preference = preference
-            self.leaving = leaving
+            self.drainingNodes = leaving
         }
     }
 
     /// How many nodes an owner asks before it asks the origin.
-    package static let lookback = 3
+    package static let ownerProbesMax = 3
     /// How often the rest of a body is looked for: with the help of peers, and without.
     package static let resumptionsMax = 2
 
-    package private(set) var step = Step.begun
+    package private(set) var step = Step.notStarted
     /// How far the answer has come, and who waits for it.
-    package var fill: Fill
-    package let wish: Wish
+    package var fetch: Fetch
+    package let options: Options
     /// A peer waits for it, so that it may wait for no peer that might wait for this one.
     package private(set) var isOwner: Bool
     private var search: OwnerSearch?
 
-    package init(_ wish: Wish, _ fill: Fill) {
-        self.wish = wish
-        self.fill = fill
+    package init(_ wish: Options, _ fetch: Fetch) {
+        self.options = wish
+        self.fetch = fetch
         isOwner = wish.isForPeer
     }
 
     /// When ``deadlineReached(_:effects:)`` is to be told; nil if not at all.
-    package var deadline: Instant? { search?.nextTick }
+    package var deadline: Instant? { search?.deadline }
 
     /// This node acts as the owner, and waits for what others say who may have the answer.
-    package var isLookingBack: Bool { search?.isProbing ?? false }
+    package var isProbingOwners: Bool { search?.isProbing ?? false }
 
     /// The origin was asked, and the answer is not whole.
-    package var isAskingOrigin: Bool { step == .origin && !fill.isOver }
+    package var isFetchingFromOrigin: Bool { step == .origin && !fetch.isFinished }
 }
 
 // MARK: - Where the answer is looked for
 
 extension Lookup {
     /// Its request has come; `asksDisk` if the disk may have the answer.
-    package mutating func began(asksDisk: Bool, effects: inout [LookupEffect]) {
-        guard step == .begun else { return }
-        guard asksDisk else { return lookBeyond(&effects) }
+    package mutating func started(readsDisk: Bool, effects: inout [LookupEffect]) {
+        guard step == .notStarted else { return }
+        guard readsDisk else { return continueBeyondDisk(&effects) }
         step = .disk
         effects.append(.readDisk)
     }
 
     /// The disk has nothing that may be given without asking.
-    package mutating func absent(effects: inout [LookupEffect]) {
+    package mutating func diskMissed(effects: inout [LookupEffect]) {
         guard step == .disk else { return }
-        lookBeyond(&effects)
+        continueBeyondDisk(&effects)
     }
 
-    private mutating func lookBeyond(_ effects: inout [LookupEffect]) {
-        guard wish.isProbe else { return effects.append(.lookBeyond) }
-        step = .over
-        effects.append(.refuse)
+    private mutating func continueBeyondDisk(_ effects: inout [LookupEffect]) {
+        guard options.isProbe else { return effects.append(.resolvePeers) }
+        step = .finished
+        effects.append(.reportMiss)
     }
 
     /// These peers may have the answer; nil if the origin is asked from here.
     ///
     /// `startsNothing`: nobody is to fetch the whole for the part that is wanted; peers are asked
     /// whether they have it.
-    package mutating func wentBeyond(
-        _ peers: Peers?, startsNothing: Bool = false, _ now: Instant,
+    package mutating func peersResolved(
+        _ peers: Peers?, onlyProbes: Bool = false, _ now: Instant,
         effects: inout [LookupEffect]
     ) {
-        guard step == .begun || step == .disk else { return }
-        guard let peers, !wish.skipsPeers,
-            peers.preference.contains(where: { $0.node != peers.me })
-        else { return askOrigin(&effects) }
-        step = .owner
-        let actsAsOwner = isOwner || startsNothing
+        guard step == .notStarted || step == .disk else { return }
+        guard let peers, !options.skipsPeers,
+            peers.preference.contains(where: { $0.node != peers.localNode })
+        else { return fetchFromOrigin(&effects) }
+        step = .peers
+        let actsAsOwner = isOwner || onlyProbes
         search = OwnerSearch(
-            me: peers.me, preference: peers.preference, lookback: Self.lookback,
-            leaving: Array(peers.leaving.prefix(Self.lookback)))
-        follow(&effects) {
+            me: peers.localNode, preference: peers.preference, lookback: Self.ownerProbesMax,
+            leaving: Array(peers.drainingNodes.prefix(Self.ownerProbesMax)))
+        advanceSearch(&effects) {
             if actsAsOwner {
-                $0.beganAsOwner(now, effects: &$1)
+                $0.startedAsOwner(now, effects: &$1)
             } else {
-                $0.began(now, effects: &$1)
+                $0.started(now, effects: &$1)
             }
         }
     }
 
-    private mutating func askOrigin(_ effects: inout [LookupEffect]) {
+    private mutating func fetchFromOrigin(_ effects: inout [LookupEffect]) {
         step = .origin
         search = nil
-        effects.append(.askOrigin)
+        effects.append(.fetchFromOrigin)
     }
 
     // MARK: Owners
@@ -153,44 +153,44 @@ extension Lookup {
         _ node: NodeID, _ reply: OwnerSearch.Reply, _ now: Instant,
         effects: inout [LookupEffect]
     ) {
-        follow(&effects) { $0.replied(node, reply, now, effects: &$1) }
+        advanceSearch(&effects) { $0.replied(node, reply, now, effects: &$1) }
     }
 
     /// The connection to a peer is gone that was asked, or it is suspected.
     package mutating func lost(_ node: NodeID, _ now: Instant, effects: inout [LookupEffect]) {
-        follow(&effects) { $0.lost(node, now, effects: &$1) }
+        advanceSearch(&effects) { $0.lost(node, now, effects: &$1) }
     }
 
     /// A peer waits for the answer from now on.
-    package mutating func waitedForByPeer(_ now: Instant, effects: inout [LookupEffect]) {
+    package mutating func peerJoined(_ now: Instant, effects: inout [LookupEffect]) {
         isOwner = true
-        follow(&effects) { $0.becameOwner(now, effects: &$1) }
+        advanceSearch(&effects) { $0.becameOwner(now, effects: &$1) }
     }
 
     package mutating func deadlineReached(_ now: Instant, effects: inout [LookupEffect]) {
-        follow(&effects) { $0.ticked(now, effects: &$1) }
+        advanceSearch(&effects) { $0.ticked(now, effects: &$1) }
     }
 
     /// What a peer has answered is no answer to this request.
-    package mutating func unfit(effects: inout [LookupEffect]) {
-        guard step == .owner else { return }
-        askOrigin(&effects)
+    package mutating func peerResponseRejected(effects: inout [LookupEffect]) {
+        guard step == .peers else { return }
+        fetchFromOrigin(&effects)
     }
 
-    private mutating func follow(
+    private mutating func advanceSearch(
         _ effects: inout [LookupEffect],
         _ event: (inout OwnerSearch, inout [OwnerSearch.Effect]) -> Void
     ) {
         guard var search else { return }
         var wanted: [OwnerSearch.Effect] = []
         event(&search, &wanted)
-        self.search = search.hasEnded ? nil : search
+        self.search = search.isFinished ? nil : search
         for effect in wanted {
             switch effect {
-            case .ask(let node, let question): effects.append(.ask(node, question))
-            case .cancel(let node): effects.append(.cancel(node))
-            case .take(let node): effects.append(.take(node))
-            case .fetch: askOrigin(&effects)
+            case .sendQuery(let node, let question): effects.append(.sendPeerQuery(node, question))
+            case .cancelQuery(let node): effects.append(.cancelPeerQuery(node))
+            case .acceptResponse(let node): effects.append(.acceptPeerResponse(node))
+            case .fetchFromOrigin: fetchFromOrigin(&effects)
             }
         }
     }
@@ -200,13 +200,13 @@ extension Lookup {
     /// What was on its way will not come from where it came; `canBeResumed` if another could go on
     /// with the same answer.
     package mutating func lost(canBeResumed: Bool = false, effects: inout [LookupEffect]) {
-        guard !fill.isOver else { return }
+        guard !fetch.isFinished else { return }
         switch step {
-        case .owner where canBeResumed && !wish.isResumption: resume(1, &effects)
+        case .peers where canBeResumed && !options.isResumption: resume(1, &effects)
         case .resumption(let attempt) where canBeResumed && attempt < Self.resumptionsMax:
             resume(attempt + 1, &effects)
         default:
-            fill.lost(effects: &effects)
+            fetch.lost(effects: &effects)
         }
     }
 
@@ -217,13 +217,13 @@ extension Lookup {
 
     /// Nobody wants the rest of the answer: whoever has joined since it was given up begins anew.
     package mutating func cancelled(effects: inout [LookupEffect]) {
-        follow(&effects) { $0.cancelled(effects: &$1) }
-        fill.lost(effects: &effects)
+        advanceSearch(&effects) { $0.cancelled(effects: &$1) }
+        fetch.lost(effects: &effects)
     }
 
     /// Nobody is asked any more.
     package mutating func ended() {
-        step = .over
+        step = .finished
         search = nil
     }
 }
@@ -234,30 +234,30 @@ extension Lookup {
     /// A request that might be served from this fetch.
     package struct Candidate: Sendable {
         /// What the origin is asked with; nil if no answer depends on it.
-        package var lines: RequestLines?
+        package var requestFields: RequestFields?
         /// It says itself what may be given to it (RFC 9111 §5.2.1).
-        package var hasControl = false
+        package var hasCacheControl = false
         /// It is given nothing whose request began before it came.
-        package var wantsValidation = false
+        package var requiresValidation = false
 
         package init(
-            _ lines: RequestLines?, hasControl: Bool = false, wantsValidation: Bool = false
+            _ lines: RequestFields?, hasControl: Bool = false, wantsValidation: Bool = false
         ) {
-            self.lines = lines
-            self.hasControl = hasControl
-            self.wantsValidation = wantsValidation
+            self.requestFields = lines
+            self.hasCacheControl = hasControl
+            self.requiresValidation = wantsValidation
         }
     }
 
     /// Lets a request wait for this fetch, the first of which causes it; nil if it cannot be
     /// served from it.
-    package mutating func join(_ candidate: Candidate) -> Fill.ReaderID? {
-        let isFirst = fill.readersEver == 0
-        guard isFirst || !wish.isAlone, fill.accepts(candidate.lines)
+    package mutating func join(_ candidate: Candidate) -> Fetch.ReaderID? {
+        let isFirst = fetch.totalReaderCount == 0
+        guard isFirst || !options.isExclusive, fetch.accepts(candidate.requestFields)
         else { return nil }
         // What the disk has was judged for the one who caused the fetch.
-        if step == .disk, candidate.hasControl, !isFirst { return nil }
-        if fill.phase != .asking, candidate.wantsValidation { return nil }
-        return fill.joined(candidate.lines)
+        if step == .disk, candidate.hasCacheControl, !isFirst { return nil }
+        if fetch.phase != .awaitingHead, candidate.requiresValidation { return nil }
+        return fetch.readerJoined(candidate.requestFields)
     }
 }

@@ -4,41 +4,41 @@ import Ground
 
 extension OwnerSearch {
     /// The get goes to the first from `start` on that can be reached, if none is this node.
-    mutating func askNext(from start: Int, _ now: Instant, _ effects: inout [Effect]) {
+    mutating func queryNextOwner(from start: Int, _ now: Instant, _ effects: inout [Effect]) {
         var index = start
-        while index < preference.count, passedOver <= Self.passedOverMax {
+        while index < preference.count, skippedOwnerCount <= Self.skippedOwnersMax {
             let candidate = preference[index]
-            if candidate.node == me { break }
+            if candidate.node == localNode { break }
             if candidate.isReachable {
-                effects.append(.ask(candidate.node, .get))
-                state = .asking(owner: index, heardAt: now, probed: nil)
-                isNextProbed = false
+                effects.append(.sendQuery(candidate.node, .get))
+                state = .awaitingOwner(ownerIndex: index, lastReplyAt: now, probedIndex: nil)
+                isNextOwnerProbed = false
                 return
             }
-            passedOver += 1
+            skippedOwnerCount += 1
             index += 1
         }
-        own(now, &effects)
+        actAsOwner(now, &effects)
     }
 
     /// This node acts as the owner.
-    mutating func own(_ now: Instant, _ effects: inout [Effect]) {
-        let reachable = preference.filter { $0.isReachable && $0.node != me }
-        let asked = reachable.prefix(lookback).map(\.node) + leaving
-        effects += asked.map { .ask($0, .probe) }
-        lookBack(to: asked, until: now + Self.lookbackTime, nil, now, &effects)
+    mutating func actAsOwner(_ now: Instant, _ effects: inout [Effect]) {
+        let reachable = preference.filter { $0.isReachable && $0.node != localNode }
+        let asked = reachable.prefix(probesMax).map(\.node) + drainingNodes
+        effects += asked.map { .sendQuery($0, .probe) }
+        awaitProbes(to: asked, until: now + Self.probeTimeout, nil, now, &effects)
     }
 
-    mutating func lookBack(
+    mutating func awaitProbes(
         to asked: [NodeID], until: Instant, _ fetcher: NodeID?, _ now: Instant,
         _ effects: inout [Effect]
     ) {
         if !asked.isEmpty {
-            state = .lookingBack(to: asked, until: until, fetcher: fetcher)
+            state = .probing(nodes: asked, until: until, fetcher: fetcher)
         } else if let fetcher {
-            state = .awaiting(fetcher, heardAt: now)
+            state = .awaitingFetcher(fetcher, lastReplyAt: now)
         } else {
-            end(.fetch, &effects)
+            finish(.fetchFromOrigin, &effects)
         }
     }
 
@@ -48,12 +48,13 @@ extension OwnerSearch {
         let others = probed.map { [preference[$0].node] } ?? []
         switch reply {
         case .fetching:
-            state = .asking(owner: owner, heardAt: now, probed: probed)
-            if probed == nil { isNextProbed = false }
-        case .held, .originRefused: take(preference[owner].node, cancelling: others, &effects)
-        case .absent, .fetchYourself, .behind, .originFailed:
-            effects += others.map { .cancel($0) }
-            end(.fetch, &effects)
+            state = .awaitingOwner(ownerIndex: owner, lastReplyAt: now, probedIndex: probed)
+            if probed == nil { isNextOwnerProbed = false }
+        case .found, .originErrorResponse:
+            acceptResponse(preference[owner].node, cancelling: others, &effects)
+        case .notFound, .declined, .lagging, .originFailed:
+            effects += others.map { .cancelQuery($0) }
+            finish(.fetchFromOrigin, &effects)
         }
     }
 
@@ -62,39 +63,39 @@ extension OwnerSearch {
         _ effects: inout [Effect]
     ) {
         switch reply {
-        case .held:
-            take(preference[probed].node, cancelling: [preference[owner].node], &effects)
+        case .found:
+            acceptResponse(preference[probed].node, cancelling: [preference[owner].node], &effects)
         case .fetching: return
-        default: state = .asking(owner: owner, heardAt: heardAt, probed: nil)
+        default: state = .awaitingOwner(ownerIndex: owner, lastReplyAt: heardAt, probedIndex: nil)
         }
     }
 
-    mutating func passOver(
+    mutating func skipOwner(
         _ owner: Int, _ probed: Int?, _ now: Instant, _ effects: inout [Effect]
     ) {
-        effects.append(.cancel(preference[owner].node))
-        if let probed { effects.append(.cancel(preference[probed].node)) }
+        effects.append(.cancelQuery(preference[owner].node))
+        if let probed { effects.append(.cancelQuery(preference[probed].node)) }
         preference[owner].isReachable = false
-        passedOver += 1
-        askNext(from: owner + 1, now, &effects)
+        skippedOwnerCount += 1
+        queryNextOwner(from: owner + 1, now, &effects)
     }
 
     /// The next that can be reached.
-    func next(after owner: Int) -> Int? {
+    func nextOwner(after owner: Int) -> Int? {
         preference.indices.first {
-            $0 > owner && preference[$0].isReachable && preference[$0].node != me
+            $0 > owner && preference[$0].isReachable && preference[$0].node != localNode
         }
     }
 
-    mutating func take(
+    mutating func acceptResponse(
         _ node: NodeID, cancelling others: [NodeID], _ effects: inout [Effect]
     ) {
-        effects += others.map { .cancel($0) }
-        end(.take(node), &effects)
+        effects += others.map { .cancelQuery($0) }
+        finish(.acceptResponse(node), &effects)
     }
 
-    mutating func end(_ effect: Effect, _ effects: inout [Effect]) {
-        state = .ended
+    mutating func finish(_ effect: Effect, _ effects: inout [Effect]) {
+        state = .finished
         effects.append(effect)
     }
 }

@@ -26,7 +26,7 @@ package struct OwnerSearch: Sendable {
     }
 
     /// What a peer is asked.
-    package enum Question: Hashable, Sendable {
+    package enum QueryKind: Hashable, Sendable {
         /// Give it; fetch it if you have to.
         case get
         /// Give it if you have it, or are being given it.
@@ -36,68 +36,68 @@ package struct OwnerSearch: Sendable {
     /// What a peer says first of a key, or next.
     package enum Reply: Hashable, Sendable {
         /// It has the head of an answer, and the body follows.
-        case held
+        case found
         /// It waits for the origin, and says so again and again; never while it waits for a peer,
         /// or two nodes might wait for each other.
         case fetching
         /// To a probe: it has nothing.
-        case absent
+        case notFound
         /// Whoever asked is to ask the origin: what came may not be shared, or it has no room.
-        case fetchYourself
+        case declined
         /// It lacks invalidations that whoever asked has applied.
-        case behind
+        case lagging
         /// The origin could not be asked, or did not answer.
         case originFailed
         /// The origin's answer is an error for whoever asks.
-        case originRefused
+        case originErrorResponse
     }
 
     package enum Effect: Hashable, Sendable {
-        case ask(NodeID, Question)
+        case sendQuery(NodeID, QueryKind)
         /// What it still says is not wanted.
-        case cancel(NodeID)
+        case cancelQuery(NodeID)
         /// Its answer is the answer. Last.
-        case take(NodeID)
+        case acceptResponse(NodeID)
         /// The origin is to be asked. Last.
-        case fetch
+        case fetchFromOrigin
     }
 
     /// How long a first owner may say nothing before the next one is probed: more than two of its
     /// intervals.
-    package static let silence = Interval.milliseconds(600)
+    package static let probeDelay = Interval.milliseconds(600)
     /// How long it may say nothing before it is passed over, whatever is believed of it.
-    package static let silenceMax = Interval.seconds(3)
+    package static let ownerTimeout = Interval.seconds(3)
     /// How often whoever fetches says so.
-    package static let fetchingInterval = Interval.milliseconds(250)
+    package static let progressInterval = Interval.milliseconds(250)
     /// How long the probes of an owner are waited for: peers that are busy answer late, most of all
     /// while a node joins because they are, and what they hold is not to be fetched for that.
-    package static let lookbackTime = Interval.milliseconds(250)
+    package static let probeTimeout = Interval.milliseconds(250)
     /// Owners that are passed over, at most.
-    package static let passedOverMax = 2
+    package static let skippedOwnersMax = 2
 
     enum State: Hashable, Sendable {
-        case notBegun
+        case notStarted
         /// This node acts as the owner; its probes are out to those that have not answered, and
         /// `fetcher` waits for the origin.
-        case lookingBack(to: [NodeID], until: Instant, fetcher: NodeID?)
+        case probing(nodes: [NodeID], until: Instant, fetcher: NodeID?)
         /// This node acts as the owner, and another one had asked the origin before.
-        case awaiting(NodeID, heardAt: Instant)
+        case awaitingFetcher(NodeID, lastReplyAt: Instant)
         /// `owner` has the get, and was heard last at `heardAt`; `probed` has a probe that it has
         /// not answered.
-        case asking(owner: Int, heardAt: Instant, probed: Int?)
-        case ended
+        case awaitingOwner(ownerIndex: Int, lastReplyAt: Instant, probedIndex: Int?)
+        case finished
     }
 
-    let me: NodeID
+    let localNode: NodeID
     var preference: [Candidate]
-    let lookback: Int
+    let probesMax: Int
     /// Nodes that own nothing any more and hand over what they hold: an owner asks them, too.
-    let leaving: [NodeID]
-    var state = State.notBegun
+    let drainingNodes: [NodeID]
+    var state = State.notStarted
     /// Owners before this one were passed over.
-    var passedOver = 0
+    var skippedOwnerCount = 0
     /// The one that was probed for the silence of the one before it, and had nothing.
-    var isNextProbed = false
+    var isNextOwnerProbed = false
 
     /// A search for a key that `preference` prefer, in that order.
     ///
@@ -106,26 +106,26 @@ package struct OwnerSearch: Sendable {
     package init(
         me: NodeID, preference: [Candidate], lookback: Int, leaving: [NodeID] = []
     ) {
-        self.leaving = leaving
-        self.me = me
+        self.drainingNodes = leaving
+        self.localNode = me
         self.preference = preference
-        self.lookback = lookback
+        self.probesMax = lookback
     }
 
     /// True once a last effect was given.
-    package var hasEnded: Bool { state == .ended }
+    package var isFinished: Bool { state == .finished }
 
     /// This node acts as the owner, and waits for answers to its probes.
-    package var isProbing: Bool { if case .lookingBack = state { true } else { false } }
+    package var isProbing: Bool { if case .probing = state { true } else { false } }
 
     /// When ``ticked(_:effects:)`` is to be called; nil if not at all.
-    package var nextTick: Instant? {
+    package var deadline: Instant? {
         switch state {
-        case .notBegun, .ended: nil
-        case .lookingBack(_, let until, _): until
-        case .awaiting(_, let heardAt): heardAt + Self.silence
-        case .asking(_, let heardAt, let probed):
-            heardAt + (probed == nil && !isNextProbed ? Self.silence : Self.silenceMax)
+        case .notStarted, .finished: nil
+        case .probing(_, let until, _): until
+        case .awaitingFetcher(_, let heardAt): heardAt + Self.probeDelay
+        case .awaitingOwner(_, let heardAt, let probed):
+            heardAt + (probed == nil && !isNextOwnerProbed ? Self.probeDelay : Self.ownerTimeout)
         }
     }
 }
@@ -133,37 +133,37 @@ package struct OwnerSearch: Sendable {
 // MARK: - Events
 
 extension OwnerSearch {
-    package mutating func began(_ now: Instant, effects: inout [Effect]) {
-        guard state == .notBegun else { return }
-        askNext(from: 0, now, &effects)
+    package mutating func started(_ now: Instant, effects: inout [Effect]) {
+        guard state == .notStarted else { return }
+        queryNextOwner(from: 0, now, &effects)
     }
 
     package mutating func replied(
         _ node: NodeID, _ reply: Reply, _ now: Instant, effects: inout [Effect]
     ) {
         switch state {
-        case .notBegun, .ended: return
-        case .lookingBack(let asked, let until, var fetcher):
+        case .notStarted, .finished: return
+        case .probing(let asked, let until, var fetcher):
             guard asked.contains(node) || fetcher == node else { return }
             let others = asked.filter { $0 != node }
-            if reply == .held {
+            if reply == .found {
                 let rest = others + (fetcher.map { $0 == node ? [] : [$0] } ?? [])
-                return take(node, cancelling: rest, &effects)
+                return acceptResponse(node, cancelling: rest, &effects)
             }
             if reply == .fetching, fetcher != nil, fetcher != node {
-                effects.append(.cancel(node))
+                effects.append(.cancelQuery(node))
             } else {
                 fetcher = reply == .fetching ? node : fetcher == node ? nil : fetcher
             }
-            lookBack(to: others, until: until, fetcher, now, &effects)
-        case .awaiting(let fetcher, _):
+            awaitProbes(to: others, until: until, fetcher, now, &effects)
+        case .awaitingFetcher(let fetcher, _):
             guard node == fetcher else { return }
             switch reply {
-            case .held: take(node, cancelling: [], &effects)
-            case .fetching: state = .awaiting(node, heardAt: now)
-            default: end(.fetch, &effects)
+            case .found: acceptResponse(node, cancelling: [], &effects)
+            case .fetching: state = .awaitingFetcher(node, lastReplyAt: now)
+            default: finish(.fetchFromOrigin, &effects)
             }
-        case .asking(let owner, let heardAt, let probed):
+        case .awaitingOwner(let owner, let heardAt, let probed):
             if let probed, preference[probed].node == node {
                 probeReplied(reply, owner, heardAt, probed, &effects)
             } else if preference[owner].node == node {
@@ -178,23 +178,23 @@ extension OwnerSearch {
             preference[index].isReachable = false
         }
         switch state {
-        case .notBegun, .ended: return
-        case .lookingBack(let asked, let until, let fetcher):
+        case .notStarted, .finished: return
+        case .probing(let asked, let until, let fetcher):
             guard asked.contains(node) || fetcher == node else { return }
-            effects.append(.cancel(node))
-            lookBack(
+            effects.append(.cancelQuery(node))
+            awaitProbes(
                 to: asked.filter { $0 != node }, until: until, fetcher == node ? nil : fetcher,
                 now, &effects)
-        case .awaiting(let fetcher, _):
+        case .awaitingFetcher(let fetcher, _):
             guard node == fetcher else { return }
-            effects.append(.cancel(node))
-            end(.fetch, &effects)
-        case .asking(let owner, let heardAt, let probed):
+            effects.append(.cancelQuery(node))
+            finish(.fetchFromOrigin, &effects)
+        case .awaitingOwner(let owner, let heardAt, let probed):
             if preference[owner].node == node {
-                passOver(owner, probed, now, &effects)
+                skipOwner(owner, probed, now, &effects)
             } else if let probed, preference[probed].node == node {
-                effects.append(.cancel(node))
-                state = .asking(owner: owner, heardAt: heardAt, probed: nil)
+                effects.append(.cancelQuery(node))
+                state = .awaitingOwner(ownerIndex: owner, lastReplyAt: heardAt, probedIndex: nil)
             }
         }
     }
@@ -202,49 +202,51 @@ extension OwnerSearch {
     /// A peer asks this node for the same: it acts as the owner, and no longer waits for one that
     /// may be waiting for it.
     package mutating func becameOwner(_ now: Instant, effects: inout [Effect]) {
-        guard case .asking(let owner, _, let probed) = state else { return }
-        effects.append(.cancel(preference[owner].node))
-        if let probed { effects.append(.cancel(preference[probed].node)) }
-        own(now, &effects)
+        guard case .awaitingOwner(let owner, _, let probed) = state else { return }
+        effects.append(.cancelQuery(preference[owner].node))
+        if let probed { effects.append(.cancelQuery(preference[probed].node)) }
+        actAsOwner(now, &effects)
     }
 
     /// The same of a search that has not begun.
-    package mutating func beganAsOwner(_ now: Instant, effects: inout [Effect]) {
-        guard state == .notBegun else { return }
-        own(now, &effects)
+    package mutating func startedAsOwner(_ now: Instant, effects: inout [Effect]) {
+        guard state == .notStarted else { return }
+        actAsOwner(now, &effects)
     }
 
     package mutating func ticked(_ now: Instant, effects: inout [Effect]) {
-        guard let nextTick, now >= nextTick else { return }
+        guard let deadline, now >= deadline else { return }
         switch state {
-        case .notBegun, .ended: return
-        case .lookingBack(let asked, _, let fetcher):
-            effects += asked.map { .cancel($0) }
-            lookBack(to: [], until: now, fetcher, now, &effects)
-        case .awaiting(let fetcher, _):
-            effects.append(.cancel(fetcher))
-            end(.fetch, &effects)
-        case .asking(let owner, let heardAt, let probed):
-            guard now - heardAt < Self.silenceMax else {
-                return passOver(owner, probed, now, &effects)
+        case .notStarted, .finished: return
+        case .probing(let asked, _, let fetcher):
+            effects += asked.map { .cancelQuery($0) }
+            awaitProbes(to: [], until: now, fetcher, now, &effects)
+        case .awaitingFetcher(let fetcher, _):
+            effects.append(.cancelQuery(fetcher))
+            finish(.fetchFromOrigin, &effects)
+        case .awaitingOwner(let owner, let heardAt, let probed):
+            guard now - heardAt < Self.ownerTimeout else {
+                return skipOwner(owner, probed, now, &effects)
             }
-            isNextProbed = true
-            guard let next = next(after: owner) else { return }
-            effects.append(.ask(preference[next].node, .probe))
-            state = .asking(owner: owner, heardAt: heardAt, probed: next)
+            isNextOwnerProbed = true
+            guard let next = nextOwner(after: owner) else { return }
+            effects.append(.sendQuery(preference[next].node, .probe))
+            state = .awaitingOwner(ownerIndex: owner, lastReplyAt: heardAt, probedIndex: next)
         }
     }
 
     /// Nobody wants the answer any more.
     package mutating func cancelled(effects: inout [Effect]) {
         switch state {
-        case .notBegun, .ended: break
-        case .lookingBack(let asked, _, let fetcher):
-            effects += (asked + (fetcher.map { [$0] } ?? [])).map { .cancel($0) }
-        case .awaiting(let fetcher, _): effects.append(.cancel(fetcher))
-        case .asking(let owner, _, let probed):
-            effects += ([owner] + (probed.map { [$0] } ?? [])).map { .cancel(preference[$0].node) }
+        case .notStarted, .finished: break
+        case .probing(let asked, _, let fetcher):
+            effects += (asked + (fetcher.map { [$0] } ?? [])).map { .cancelQuery($0) }
+        case .awaitingFetcher(let fetcher, _): effects.append(.cancelQuery(fetcher))
+        case .awaitingOwner(let owner, _, let probed):
+            effects += ([owner] + (probed.map { [$0] } ?? [])).map {
+                .cancelQuery(preference[$0].node)
+            }
         }
-        state = .ended
+        state = .finished
     }
 }

@@ -1,14 +1,14 @@
-/// A state of the cluster, as numbers of ``CountTables``.
-struct CountState: Sendable {
+/// A state of the cluster, as numbers of ``VoterModelTables``.
+struct VoterModelState: Sendable {
     /// One stream of records, as far as it is synced at its writer; a crash begins a new one.
-    struct Stream: Sendable {
+    struct RecordStream: Sendable {
         let writer: Int
         var records: [UInt16] = []
         /// How many each node has read.
         var read: [UInt8]
     }
 
-    enum Purge: Hashable, Sendable {
+    enum PurgeState: Hashable, Sendable {
         case notIssued
         case issued
         /// One node is held against it: a contact of one is nothing to another.
@@ -16,23 +16,23 @@ struct CountState: Sendable {
     }
 
     var nodes: [UInt32]
-    var streams: [Stream]
+    var streams: [RecordStream]
     /// The sets that were decided, from the first that still matters to somebody.
     var decided: [UInt16]
     /// No ballot is begun on a set of this generation.
     let lastGeneration: Int
-    var purge = Purge.notIssued
+    var purge = PurgeState.notIssued
     var crashes = 0
     var ballots = 0
-    var orders = 0
-    var lateAnswers = 0
+    var operatorChanges = 0
+    var delayedResponses = 0
 
     /// Nodes that follow `first`, of this generation.
     init(nodes: [UInt32], first: UInt16, lastGeneration: Int) {
         self.nodes = nodes
         self.lastGeneration = lastGeneration
         let read = [UInt8](repeating: 0, count: nodes.count)
-        streams = nodes.indices.map { Stream(writer: $0, read: read) }
+        streams = nodes.indices.map { RecordStream(writer: $0, read: read) }
         decided = [first]
     }
 
@@ -70,7 +70,7 @@ struct CountState: Sendable {
         case .issued: digest.take(1)
         case .durable(let watched): digest.take(2 + watched)
         }
-        digest.take(crashes << 24 | ballots << 16 | orders << 8 | lateAnswers)
+        digest.take(crashes << 24 | ballots << 16 | operatorChanges << 8 | delayedResponses)
         digest.take(lastGeneration)
         return digest
     }

@@ -5,7 +5,7 @@ import Ground
 ///
 /// A node that is in the same state and meets the same event does the same again, so the code is
 /// asked once for each pair, and a state of the whole cluster is a few numbers.
-struct CountTables: Sendable {
+struct VoterModelTables: Sendable {
     static let nodesMax = 4
 
     /// A set with its members as a mask.
@@ -44,7 +44,7 @@ struct CountTables: Sendable {
     }
 
     /// What becomes of a node by an event.
-    struct Outcome: Sendable {
+    struct Transition: Sendable {
         let node: UInt32
         /// The record that was synced by it.
         let record: UInt16?
@@ -52,16 +52,16 @@ struct CountTables: Sendable {
 
     private(set) var sets: [SetFacts] = []
     private(set) var records: [RecordFacts] = []
-    private(set) var recordValues: [CountRecord] = []
+    private(set) var recordValues: [ConsensusRecord] = []
     private(set) var nodes: [NodeFacts] = []
-    private(set) var nodeValues: [CountNode] = []
-    private(set) var answers: [FenceAnswer] = []
-    private var setNumbers: [CountedSet: UInt16] = [:]
-    private var ballotNumbers: [CountBallot: UInt16] = [:]
-    private var recordNumbers: [CountRecord: UInt16] = [:]
-    private var nodeNumbers: [CountNode.Key: UInt32] = [:]
-    private var answerNumbers: [FenceAnswer: UInt16] = [:]
-    private var outcomes: [UInt64: Outcome] = [:]
+    private(set) var nodeValues: [VoterModelNode] = []
+    private(set) var responses: [FenceResponse] = []
+    private var setNumbers: [VoterSet: UInt16] = [:]
+    private var ballotNumbers: [Ballot: UInt16] = [:]
+    private var recordNumbers: [ConsensusRecord: UInt16] = [:]
+    private var nodeNumbers: [VoterModelNode.Key: UInt32] = [:]
+    private var answerNumbers: [FenceResponse: UInt16] = [:]
+    private var outcomes: [UInt64: Transition] = [:]
 
     static func node(_ place: Int) -> NodeID { NodeID(low: UInt64(place) + 1, high: 0) }
 
@@ -75,7 +75,7 @@ struct CountTables: Sendable {
 
     // MARK: Numbers
 
-    mutating func number(of set: CountedSet) -> UInt16 {
+    mutating func number(of set: VoterSet) -> UInt16 {
         if let number = setNumbers[set] { return number }
         let number = UInt16(sets.count)
         sets.append(
@@ -84,10 +84,10 @@ struct CountTables: Sendable {
         return number
     }
 
-    mutating func number(of record: CountRecord) -> UInt16 {
+    mutating func number(of record: ConsensusRecord) -> UInt16 {
         if let number = recordNumbers[record] { return number }
         var next: UInt16?
-        if case .vote(let change, _) = record.body, let set = record.base.changed(by: change) {
+        if case .vote(let change, _) = record.body, let set = record.base.applying(by: change) {
             next = self.number(of: set)
         }
         let base = self.number(of: record.base)
@@ -99,45 +99,45 @@ struct CountTables: Sendable {
             RecordFacts(
                 base: base, generation: Int(record.base.generation),
                 member: Self.place(record.member), ballot: ballot,
-                owner: Self.place(record.ballot.owner),
-                without: Self.mask(record.ballot.without), next: next))
+                owner: Self.place(record.ballot.proposer),
+                without: Self.mask(record.ballot.excluded), next: next))
         recordNumbers[record] = number
         return number
     }
 
-    mutating func number(of node: CountNode) -> UInt32 {
+    mutating func number(of node: VoterModelNode) -> UInt32 {
         let key = node.key
         if let number = nodeNumbers[key] { return number }
-        guard let standing = node.counted.standing else {
+        guard let standing = node.consensus.configuration else {
             preconditionFailure("a node that follows nothing: \(node)")
         }
         var oldestWaiting = Int.max
-        for case .record(let record) in node.waiting {
+        for case .record(let record) in node.pendingWrites {
             oldestWaiting = min(oldestWaiting, Int(record.base.generation))
         }
         let set = self.number(of: standing.set)
         let previous = standing.previous.map { self.number(of: $0) }
-        let answer = self.number(of: node.answer)
+        let response = self.number(of: node.response)
         let number = UInt32(nodes.count)
         nodeValues.append(node)
         nodes.append(
             NodeFacts(
                 set: set, previous: previous, generation: Int(standing.set.generation),
-                answer: answer, isWaiting: !node.waiting.isEmpty,
+                answer: response, isWaiting: !node.pendingWrites.isEmpty,
                 oldestWaiting: oldestWaiting, hasApplied: node.hasApplied,
                 hasSynced: node.hasSynced, hasLateAnswer: node.hasLateAnswer,
-                hasRepeatedVote: node.counted.hasRepeatedVote,
-                isContradicted: node.counted.contradiction != nil,
-                breaksPromise: node.breaksPromise))
+                hasRepeatedVote: node.consensus.hasRepeatedVote,
+                isContradicted: node.consensus.conflict != nil,
+                breaksPromise: node.violatesFence))
         nodeNumbers[key] = number
         return number
     }
 
-    private mutating func number(of answer: FenceAnswer) -> UInt16 {
-        if let number = answerNumbers[answer] { return number }
-        let number = UInt16(answers.count)
-        answers.append(answer)
-        answerNumbers[answer] = number
+    private mutating func number(of response: FenceResponse) -> UInt16 {
+        if let number = answerNumbers[response] { return number }
+        let number = UInt16(responses.count)
+        responses.append(response)
+        answerNumbers[response] = number
         return number
     }
 
@@ -148,52 +148,52 @@ struct CountTables: Sendable {
     enum Event {
         static let purged: UInt32 = 1 << 24
         static let synced: UInt32 = 2 << 24
-        static let lateHeard: UInt32 = 3 << 24
-        static let watched: UInt32 = 4 << 24
-        static let passedOver: UInt32 = 5 << 24
+        static let delayedReceived: UInt32 = 3 << 24
+        static let observed: UInt32 = 4 << 24
+        static let notObserved: UInt32 = 5 << 24
         static let read: UInt32 = 6 << 24
-        static let answered: UInt32 = 7 << 24
-        static let answeredLate: UInt32 = 8 << 24
-        static let counts: UInt32 = 9 << 24
-        static let forgets: UInt32 = 10 << 24
-        static let ordered: UInt32 = 11 << 24
-        static let repeatsVote: UInt32 = 12 << 24
+        static let responded: UInt32 = 7 << 24
+        static let respondedLate: UInt32 = 8 << 24
+        static let addBegun: UInt32 = 9 << 24
+        static let removeBegun: UInt32 = 10 << 24
+        static let removalOrdered: UInt32 = 11 << 24
+        static let voteRepeated: UInt32 = 12 << 24
 
         static func with(_ kind: UInt32, _ place: Int, _ number: UInt16 = 0) -> UInt32 {
             kind | UInt32(place) << 16 | UInt32(number)
         }
     }
 
-    mutating func outcome(of event: UInt32, at node: UInt32) -> Outcome {
+    mutating func outcome(of event: UInt32, at node: UInt32) -> Transition {
         let pair = UInt64(node) << 32 | UInt64(event)
         if let outcome = outcomes[pair] { return outcome }
         var changed = nodeValues[Int(node)]
         let item = changed.handle(self.event(event))
         var record: UInt16?
         if case .record(let value) = item { record = number(of: value) }
-        let outcome = Outcome(node: number(of: changed), record: record)
+        let outcome = Transition(node: number(of: changed), record: record)
         outcomes[pair] = outcome
         return outcome
     }
 
-    private func event(_ code: UInt32) -> CountNode.Event {
+    private func event(_ code: UInt32) -> VoterModelNode.Event {
         let (place, number) = (Int(code >> 16 & 0xFF), Int(code & 0xFFFF))
         let node = Self.node(place)
         return switch code & 0xFF << 24 {
         case Event.purged: .purged
         case Event.synced: .synced
-        case Event.lateHeard: .lateHeard
-        case Event.watched: .watched
-        case Event.passedOver: .passedOver
+        case Event.delayedReceived: .delayedResponseReceived
+        case Event.observed: .observed
+        case Event.notObserved: .notObserved
         case Event.read: .read(recordValues[number])
-        case Event.answered: .answered(answers[number], by: node)
-        case Event.answeredLate: .answeredLate(answers[number], by: node)
-        case Event.counts: .began(.count(node))
-        case Event.repeatsVote: .repeatsVote
-        case Event.forgets: .began(.forget([node]))
+        case Event.responded: .responseReceived(responses[number], by: node)
+        case Event.respondedLate: .delayedResponseSent(responses[number], by: node)
+        case Event.addBegun: .proposalStarted(.add(node))
+        case Event.voteRepeated: .voteRepeated
+        case Event.removeBegun: .proposalStarted(.remove([node]))
         default:
-            .ordered(
-                .forget(Self.nodes(UInt8(place))), without: Self.nodes(UInt8(place)))
+            .removalOrdered(
+                .remove(Self.nodes(UInt8(place))), without: Self.nodes(UInt8(place)))
         }
     }
 }

@@ -2,14 +2,14 @@ import Cluster
 import Ground
 
 /// What can happen, and how a trace tells it.
-extension CountWorld {
+extension VoterModel {
     /// Every step that a state allows; one that changes nothing may be among them.
-    func moves(in state: CountState) -> [CountMove] {
+    func moves(in state: VoterModelState) -> [VoterModelAction] {
         guard !isOver(state) else { return [] }
-        var moves: [CountMove] = []
-        let isOnDisk = state.nodes.indices.contains { facts($0, state).hasSynced }
+        var moves: [VoterModelAction] = []
+        let isOnDisk = state.nodes.indices.contains { nodeFacts($0, state).hasSynced }
         for place in state.nodes.indices {
-            let (node, index) = (facts(place, state), UInt8(place))
+            let (node, index) = (nodeFacts(place, state), UInt8(place))
             if node.isWaiting { moves.append(.sync(index)) }
             if bounds.hasPurge, !node.hasApplied {
                 if state.purge == .notIssued {
@@ -23,13 +23,13 @@ extension CountWorld {
                 moves.append(.read(index, stream: UInt8(number)))
             }
             for other in state.nodes.indices where other != place {
-                moves.append(.ask(index, UInt8(other)))
-                if state.lateAnswers < bounds.lateAnswers, !node.hasLateAnswer {
-                    moves.append(.askLate(index, UInt8(other)))
+                moves.append(.request(index, UInt8(other)))
+                if state.delayedResponses < bounds.delayedResponses, !node.hasLateAnswer {
+                    moves.append(.requestDelayed(index, UInt8(other)))
                 }
             }
-            if node.hasLateAnswer { moves.append(.hearLate(index)) }
-            if bounds.hasRepeats, let previous = node.previous, !node.hasRepeatedVote,
+            if node.hasLateAnswer { moves.append(.receiveDelayed(index)) }
+            if bounds.hasRepeatedVotes, let previous = node.previous, !node.hasRepeatedVote,
                 tables.sets[Int(previous)].mask & 1 << index != 0
             {
                 moves.append(.repeatVote(index))
@@ -44,99 +44,100 @@ extension CountWorld {
     }
 
     private func ballots(
-        of place: Int, _ node: CountTables.NodeFacts, in state: CountState
-    ) -> [CountMove] {
+        of place: Int, _ node: VoterModelTables.NodeFacts, in state: VoterModelState
+    ) -> [VoterModelAction] {
         let (index, set) = (UInt8(place), tables.sets[Int(node.set)].mask)
         guard node.generation < state.lastGeneration, set & 1 << index != 0 else { return [] }
-        var moves: [CountMove] = []
-        if place < bounds.owners, state.ballots < bounds.ballots, node.previous == nil {
+        var moves: [VoterModelAction] = []
+        if place < bounds.proposers, state.ballots < bounds.ballots, node.previous == nil {
             for other in UInt8(0)..<UInt8(bounds.nodes) {
                 moves.append(
-                    set & 1 << other == 0 ? .count(index, other) : .forget(index, other))
+                    set & 1 << other == 0 ? .add(index, other) : .remove(index, other))
             }
         }
-        if state.orders < bounds.orders {
+        if state.operatorChanges < bounds.operatorChanges {
             let others = set & ~(1 << index)
             for gone in UInt8(1)..<16
             where gone & others == gone && gone.nonzeroBitCount > 1 {
-                moves.append(.order(index, without: gone))
+                moves.append(.removeByOperator(index, without: gone))
             }
         }
         return moves
     }
 
     /// Nothing that follows can break a law that a search without the purge does not look at.
-    private func isOver(_ state: CountState) -> Bool {
+    private func isOver(_ state: VoterModelState) -> Bool {
         switch state.purge {
         case .notIssued: false
-        case .issued: !state.nodes.indices.contains { facts($0, state).hasApplied }
+        case .issued: !state.nodes.indices.contains { nodeFacts($0, state).hasApplied }
         case .durable(let watched):
-            facts(watched, state).hasSynced
-                || facts(watched, state).hasApplied && state.crashes == bounds.crashes
+            nodeFacts(watched, state).hasSynced
+                || nodeFacts(watched, state).hasApplied && state.crashes == bounds.crashes
         }
     }
 
     // MARK: Traces
 
     /// A step in words, as a trace has it.
-    func description(of move: CountMove, in state: CountState) -> String {
-        func name(_ place: UInt8) -> String { CountLetter.node(Int(place)) }
+    func description(of move: VoterModelAction, in state: VoterModelState) -> String {
+        func name(_ place: UInt8) -> String { VoterModelNodeName.node(Int(place)) }
         switch move {
         case .purge(let node): return "\(name(node)) issues the purge"
         case .readPurge(let node): return "\(name(node)) reads the purge"
         case .sync(let node):
-            guard let item = tables.nodeValues[Int(state.nodes[Int(node)])].waiting.first else {
+            guard let item = tables.nodeValues[Int(state.nodes[Int(node)])].pendingWrites.first
+            else {
                 return "\(name(node)) syncs nothing"
             }
             return "\(name(node)) has synced \(description(of: item))"
         case .read(let node, let stream):
             let records = state.streams[Int(stream)].records
             let record = records[Int(state.streams[Int(stream)].read[Int(node)])]
-            let item = CountNode.Item.record(tables.recordValues[Int(record)])
-            let writer = CountLetter.node(state.streams[Int(stream)].writer)
+            let item = VoterModelNode.WrittenItem.record(tables.recordValues[Int(record)])
+            let writer = VoterModelNodeName.node(state.streams[Int(stream)].writer)
             return "\(name(node)) reads \(description(of: item)) of \(writer)"
-        case .ask(let node, let member): return "\(name(node)) asks \(name(member))"
-        case .askLate(let node, let member):
+        case .request(let node, let member): return "\(name(node)) asks \(name(member))"
+        case .requestDelayed(let node, let member):
             return "\(name(node)) asks \(name(member)), whose answer is late"
-        case .hearLate(let node): return "\(name(node)) has the late answer"
-        case .count(let node, let other):
+        case .receiveDelayed(let node): return "\(name(node)) has the late answer"
+        case .add(let node, let other):
             return "\(name(node)) begins a ballot: count \(name(other))"
-        case .forget(let node, let other):
+        case .remove(let node, let other):
             return "\(name(node)) begins a ballot: forget \(name(other))"
         case .repeatVote(let node): return "\(name(node)) votes again"
-        case .order(let node, let gone):
-            return "\(name(node)) is ordered to forget \(CountLetter.nodes(gone))"
+        case .removeByOperator(let node, let gone):
+            return "\(name(node)) is ordered to forget \(VoterModelNodeName.nodes(gone))"
         case .crash(let node, let forgets):
             return "\(name(node)) crashes" + (forgets ? " and forgets what it has read" : "")
         }
     }
 
-    private func description(of item: CountNode.Item) -> String {
+    private func description(of item: VoterModelNode.WrittenItem) -> String {
         guard case .record(let record) = item else { return "the purge" }
         let owner =
             record.ballot.isRepeated
-            ? "again" : CountLetter.node(CountTables.place(record.ballot.owner))
+            ? "again" : VoterModelNodeName.node(VoterModelTables.place(record.ballot.proposer))
         let ballot = "\(record.ballot.round)\(owner) on \(description(of: record.base))"
         switch record.body {
         case .joined: return "a join"
         case .promise: return "a promise to \(ballot)"
         case .vote(let change, let holds):
-            let next = record.base.changed(by: change).map { description(of: $0) }
+            let next = record.base.applying(by: change).map { description(of: $0) }
             let named = holds.isEmpty ? "" : ", naming the purge"
             return "a vote in \(ballot) for \(next ?? "nothing")\(named)"
         }
     }
 
-    private func description(of set: CountedSet) -> String {
-        CountLetter.nodes(CountTables.mask(set.members))
+    private func description(of set: VoterSet) -> String {
+        VoterModelNodeName.nodes(VoterModelTables.mask(set.members))
     }
 
     /// Who follows what, at the end of a trace.
-    func description(of state: CountState) -> String {
+    func description(of state: VoterModelState) -> String {
         state.nodes.indices.map { place in
-            let node = facts(place, state)
-            let set = CountLetter.nodes(tables.sets[Int(node.set)].mask)
-            return "\(CountLetter.node(place)): \(set)"
+            let node = nodeFacts(place, state)
+            let set = VoterModelNodeName.nodes(tables.sets[Int(node.set)].mask)
+            return "\(VoterModelNodeName.node(place)): \(set)"
                 + (node.previous == nil ? "" : " unsettled") + (node.hasApplied ? " P" : "")
         }.joined(separator: ", ")
     }

@@ -7,33 +7,33 @@ import Ground
 /// same to a reader. A crash and the next start are one step: a node that is down does nothing, and
 /// to do nothing is open to every node. So links that lose and split, and pauses, need no steps of
 /// their own.
-struct CountWorld: Sendable {
-    typealias Event = CountTables.Event
+struct VoterModel: Sendable {
+    typealias Event = VoterModelTables.Event
 
-    let bounds: CountBounds
-    let flaw: CountFlaw?
-    private(set) var tables = CountTables()
+    let bounds: VoterModelBounds
+    let flaw: VoterModelMutation?
+    private(set) var tables = VoterModelTables()
 
-    init(_ bounds: CountBounds, flaw: CountFlaw?) {
+    init(_ bounds: VoterModelBounds, flaw: VoterModelMutation?) {
         self.bounds = bounds
         self.flaw = flaw
     }
 
     /// All nodes follow one settled set, of each size once; nodes outside it have caught up.
-    mutating func starts() -> [CountState] {
+    mutating func starts() -> [VoterModelState] {
         bounds.firstSets.compactMap { size in
-            let members = (0..<size).map(CountTables.node)
+            let members = (0..<size).map(VoterModelTables.node)
             guard
-                let first = CountedSet(
+                let first = VoterSet(
                     opener: members[0], generation: UInt64(size), members: members)
             else { return nil }
             let nodes = (0..<bounds.nodes).map { place in
                 tables.number(
-                    of: CountNode(
-                        own: CountTables.node(place), following: first,
+                    of: VoterModelNode(
+                        own: VoterModelTables.node(place), following: first,
                         isCandidate: bounds.hasPurge, flaw: flaw))
             }
-            return CountState(
+            return VoterModelState(
                 nodes: nodes, first: tables.number(of: first),
                 lastGeneration: size + bounds.changes)
         }
@@ -44,11 +44,11 @@ struct CountWorld: Sendable {
     /// Plays a step; `next` gets the states that may follow, none if nothing changes.
     ///
     /// - Returns: the law that is broken.
-    mutating func play(
-        _ move: CountMove, from state: CountState, into next: inout [CountState]
-    ) -> CountLaw? {
+    mutating func apply(
+        _ move: VoterModelAction, from state: VoterModelState, into next: inout [VoterModelState]
+    ) -> VoterModelInvariant? {
         var state = state
-        let (place, event) = step(move, &state)
+        let (place, event) = event(move, &state)
         if case .crash(_, let forgets) = move {
             crash(place, forgets: forgets, &state)
         } else {
@@ -61,11 +61,11 @@ struct CountWorld: Sendable {
                 return nil
             }
         }
-        return finish(state, into: &next)
+        return successors(state, into: &next)
     }
 
     /// Spends what the step costs.
-    private func step(_ move: CountMove, _ state: inout CountState) -> (Int, UInt32) {
+    private func event(_ move: VoterModelAction, _ state: inout VoterModelState) -> (Int, UInt32) {
         switch move {
         case .purge(let node):
             state.purge = .issued
@@ -77,35 +77,35 @@ struct CountWorld: Sendable {
             let record = state.streams[stream].records[Int(state.streams[stream].read[place])]
             state.streams[stream].read[place] += 1
             return (place, Event.with(Event.read, 0, record))
-        case .ask(let node, let member):
-            let answer = facts(Int(member), state).answer
-            return (Int(node), Event.with(Event.answered, Int(member), answer))
-        case .askLate(let node, let member):
-            state.lateAnswers += 1
-            let answer = facts(Int(member), state).answer
-            return (Int(node), Event.with(Event.answeredLate, Int(member), answer))
-        case .hearLate(let node): return (Int(node), Event.lateHeard)
-        case .count(let node, let other):
+        case .request(let node, let member):
+            let response = nodeFacts(Int(member), state).answer
+            return (Int(node), Event.with(Event.responded, Int(member), response))
+        case .requestDelayed(let node, let member):
+            state.delayedResponses += 1
+            let response = nodeFacts(Int(member), state).answer
+            return (Int(node), Event.with(Event.respondedLate, Int(member), response))
+        case .receiveDelayed(let node): return (Int(node), Event.delayedReceived)
+        case .add(let node, let other):
             state.ballots += 1
-            return (Int(node), Event.with(Event.counts, Int(other)))
-        case .forget(let node, let other):
+            return (Int(node), Event.with(Event.addBegun, Int(other)))
+        case .remove(let node, let other):
             state.ballots += 1
-            return (Int(node), Event.with(Event.forgets, Int(other)))
-        case .repeatVote(let node): return (Int(node), Event.repeatsVote)
-        case .order(let node, let gone):
-            state.orders += 1
-            return (Int(node), Event.with(Event.ordered, Int(gone)))
+            return (Int(node), Event.with(Event.removeBegun, Int(other)))
+        case .repeatVote(let node): return (Int(node), Event.voteRepeated)
+        case .removeByOperator(let node, let gone):
+            state.operatorChanges += 1
+            return (Int(node), Event.with(Event.removalOrdered, Int(gone)))
         case .crash(let node, _):
             state.crashes += 1
             return (Int(node), 0)
         }
     }
 
-    func facts(_ place: Int, _ state: CountState) -> CountTables.NodeFacts {
+    func nodeFacts(_ place: Int, _ state: VoterModelState) -> VoterModelTables.NodeFacts {
         tables.nodes[Int(state.nodes[place])]
     }
 
-    private mutating func crash(_ place: Int, forgets: Bool, _ state: inout CountState) {
+    private mutating func crash(_ place: Int, forgets: Bool, _ state: inout VoterModelState) {
         var log: [UInt16] = []
         if flaw == .lostVote, let last = state.streams.lastIndex(where: { $0.writer == place }),
             let record = state.streams[last].records.last, isVote(record)
@@ -130,7 +130,7 @@ struct CountWorld: Sendable {
         state.nodes[place] = tables.number(
             of: tables.nodeValues[Int(state.nodes[place])].restarted(replaying: records))
         let read = [UInt8](repeating: 0, count: state.nodes.count)
-        state.streams.append(CountState.Stream(writer: place, read: read))
+        state.streams.append(VoterModelState.RecordStream(writer: place, read: read))
     }
 
     private func isVote(_ record: UInt16) -> Bool { tables.records[Int(record)].next != nil }
@@ -138,19 +138,19 @@ struct CountWorld: Sendable {
     // MARK: What is true of all disks
 
     private func synced(
-        _ record: UInt16, by place: Int, _ state: inout CountState
-    ) -> CountLaw? {
+        _ record: UInt16, by place: Int, _ state: inout VoterModelState
+    ) -> VoterModelInvariant? {
         guard let stream = state.streams.lastIndex(where: { $0.writer == place }) else {
             return nil
         }
         state.streams[stream].records.append(record)
-        return isVote(record) ? decide(tables.records[Int(record)], &state) : nil
+        return isVote(record) ? tallyVotes(tables.records[Int(record)], &state) : nil
     }
 
     /// A vote is on disk: the set that it is for is decided if a majority has voted for it.
-    private func decide(
-        _ vote: CountTables.RecordFacts, _ state: inout CountState
-    ) -> CountLaw? {
+    private func tallyVotes(
+        _ vote: VoterModelTables.RecordFacts, _ state: inout VoterModelState
+    ) -> VoterModelInvariant? {
         guard let next = vote.next else { return nil }
         var voters: UInt8 = 0
         for record in state.streams.lazy.flatMap(\.records) {
@@ -170,50 +170,50 @@ struct CountWorld: Sendable {
         return nil
     }
 
-    private func isDurable(_ state: CountState) -> Bool {
+    private func isDurable(_ state: VoterModelState) -> Bool {
         guard let newest = state.decided.last else { return false }
         let mask = tables.sets[Int(newest)].mask
         let holders = state.nodes.indices.count {
-            mask & 1 << $0 != 0 && facts($0, state).hasSynced
+            mask & 1 << $0 != 0 && nodeFacts($0, state).hasSynced
         }
         return holders * 2 > mask.nonzeroBitCount
     }
 
     /// Hands on what has become of a state, or says which law it breaks.
-    private mutating func finish(
-        _ state: CountState, into next: inout [CountState]
-    ) -> CountLaw? {
+    private mutating func successors(
+        _ state: VoterModelState, into next: inout [VoterModelState]
+    ) -> VoterModelInvariant? {
         var states = [state]
         if state.purge == .issued, isDurable(state) {
-            states = state.nodes.indices.filter { !facts($0, state).hasSynced }.map { place in
-                watch(place, in: state)
+            states = state.nodes.indices.filter { !nodeFacts($0, state).hasSynced }.map { place in
+                observe(place, in: state)
             }
         }
         for var state in states {
             for place in state.nodes.indices {
-                if let law = brokenLaw(facts(place, state), state) { return law }
+                if let law = violatedInvariant(nodeFacts(place, state), state) { return law }
             }
-            skip(&state)
-            trim(&state)
+            skipIrrelevantRecords(&state)
+            removeOldRecords(&state)
             next.append(state)
         }
         return nil
     }
 
-    private mutating func watch(_ watched: Int, in state: CountState) -> CountState {
+    private mutating func observe(_ watched: Int, in state: VoterModelState) -> VoterModelState {
         var state = state
         state.purge = .durable(watched: watched)
         for place in state.nodes.indices {
-            let event = place == watched ? Event.watched : Event.passedOver
+            let event = place == watched ? Event.observed : Event.notObserved
             state.nodes[place] = tables.outcome(of: event, at: state.nodes[place]).node
         }
         return state
     }
 
-    private func brokenLaw(
-        _ node: CountTables.NodeFacts, _ state: CountState
-    ) -> CountLaw? {
-        if node.breaksPromise { return .promise }
+    private func violatedInvariant(
+        _ node: VoterModelTables.NodeFacts, _ state: VoterModelState
+    ) -> VoterModelInvariant? {
+        if node.breaksPromise { return .fence }
         let place = node.generation - tables.sets[Int(state.decided[0])].generation
         guard !node.isContradicted, state.decided.indices.contains(place),
             state.decided[place] == node.set
@@ -224,14 +224,14 @@ struct CountWorld: Sendable {
     // MARK: What is nothing to anybody
 
     /// Records that change nothing for their reader are read at once.
-    private func skip(_ state: inout CountState) {
+    private func skipIrrelevantRecords(_ state: inout VoterModelState) {
         for stream in state.streams.indices {
             let records = state.streams[stream].records
             for place in state.nodes.indices where place != state.streams[stream].writer {
                 var read = Int(state.streams[stream].read[place])
                 guard read < records.count else { continue }
-                let (node, old) = (facts(place, state), read)
-                while read < records.count, !isNews(records[read], to: node, at: place) {
+                let (node, old) = (nodeFacts(place, state), read)
+                while read < records.count, !isRelevant(records[read], to: node, at: place) {
                     read += 1
                 }
                 if read != old { state.streams[stream].read[place] = UInt8(read) }
@@ -241,8 +241,8 @@ struct CountWorld: Sendable {
 
     /// True for votes on the set or on the one before while that matters, for calls for promises,
     /// for promises to this node, and for whatever says that the set is settled or old.
-    private func isNews(
-        _ record: UInt16, to node: CountTables.NodeFacts, at place: Int
+    private func isRelevant(
+        _ record: UInt16, to node: VoterModelTables.NodeFacts, at place: Int
     ) -> Bool {
         let record = tables.records[Int(record)]
         if record.generation > node.generation { return true }
@@ -253,11 +253,11 @@ struct CountWorld: Sendable {
     }
 
     /// When no crash is left, records on sets that everybody has left behind say nothing more.
-    private func trim(_ state: inout CountState) {
+    private func removeOldRecords(_ state: inout VoterModelState) {
         guard state.crashes == bounds.crashes else { return }
         var oldest = Int.max
         for place in state.nodes.indices {
-            let node = facts(place, state)
+            let node = nodeFacts(place, state)
             oldest = min(oldest, node.generation - (node.previous == nil ? 0 : 1))
             oldest = min(oldest, node.oldestWaiting)
         }

@@ -5,15 +5,15 @@ package enum InvalidationMutation: String, CaseIterable, Hashable, Sendable {
     /// A process that starts again goes by the id of the one before.
     case numberReused = "number reused after a crash"
     /// A fenced node forgets whom it does not reach.
-    case forgettingWhileFenced = "forgetting while fenced"
+    case removalWhileFenced = "forgetting while fenced"
     /// A node takes itself for current when one counted member has answered.
     case catchUpFromOneMember = "catch-up from one member"
     /// A contact counts from the moment at which the answer is read.
-    case contactTimedFromAnswer = "contact timed from the answer"
+    case contactTimedFromResponse = "contact timed from the answer"
     /// A record that is written anew when its segment is reclaimed gets the stamp of that moment.
-    case restampOnReinsertion = "re-stamp on re-insertion"
+    case newVersionOnReinsertion = "re-stamp on re-insertion"
     /// Entries are stamped with an epoch that is not on disk, so that the next start has the same.
-    case stampBeforeBootEpoch = "stamp before boot epoch"
+    case versionBeforeBootEpoch = "stamp before boot epoch"
     /// A mark is dropped when its record is confirmed.
     case markDroppedAtConfirmation = "mark dropped at confirmation"
     /// A receipt looks at the counted members alone.
@@ -21,7 +21,7 @@ package enum InvalidationMutation: String, CaseIterable, Hashable, Sendable {
     /// A validation freshens as of the moment at which it came.
     case lateValidationFreshens = "a 304 begun before a purge freshens"
     /// An answer opens the fence though what it names is not applied yet.
-    case answerTrustedUnapplied = "an answer trusted before it is applied"
+    case responseTrustedBeforeApplied = "an answer trusted before it is applied"
     /// Whether the fence is open is a flag that a timer sets.
     case fenceAsTimer = "fence as a timer"
     /// A purge of a kind that is not known does nothing.
@@ -29,39 +29,39 @@ package enum InvalidationMutation: String, CaseIterable, Hashable, Sendable {
     /// A request that came after a purge is served by a fetch that began before it.
     case joiningOlderFetch = "joining a fetch begun before the purge"
     /// A node that starts opens a cluster of its own where nobody answers.
-    case openingBySilence = "a cluster opened by silence"
+    case bootstrapOnSilence = "a cluster opened by silence"
     /// A node that goes is forgotten while it answers clients.
-    case leavingBeforeClosing = "forgotten before its doors are closed"
+    case leaveBeforeRequestsFinish = "forgotten before its doors are closed"
     /// Who was replaced by another of its name stays counted.
-    case namesakesStay = "who was replaced stays counted"
+    case replacedVotersStay = "who was replaced stays counted"
     /// Whoever follows a recovered count goes on to trust what it holds.
-    case recoveryTrustsAll = "a recovered count with what was held before"
+    case recoveryTrustsStoredEntries = "a recovered count with what was held before"
     /// The operator has a node forget a majority, and what only that knew is forgotten with it.
-    case majorityForgotten = "a majority forgotten by order"
+    case majorityRemoved = "a majority forgotten by order"
     /// A directory that is an older copy is taken for the member's.
-    case copyTaken = "an older copy of a directory taken for the member's"
+    case restoredCopyAccepted = "an older copy of a directory taken for the member's"
     /// When records need not be kept any more, what they have invalidated goes with them.
-    case marksGoneWithRecords = "marks gone with their records"
+    case marksDroppedWithRecords = "marks gone with their records"
     /// A mark goes whose URL nobody holds, though it is being fetched.
-    case markGoneDuringFetch = "a mark gone while its URL is fetched"
+    case markDroppedDuringFetch = "a mark gone while its URL is fetched"
     /// A mark goes whose URL memory does not hold, though the disk does.
-    case markGoneBesideDisk = "a mark gone while the disk has its URL"
+    case markDroppedWhileOnDisk = "a mark gone while the disk has its URL"
 
     /// What of it the nodes' own rooms do wrong.
-    var flaws: Fence.Flaws {
+    var fenceMutations: Fence.Mutations {
         switch self {
-        case .contactTimedFromAnswer: .contactTimedFromAnswer
-        case .namesakesStay: .namesakesStay
-        case .recoveryTrustsAll: .recoveryTrustsAll
-        case .majorityForgotten: .majorityForgotten
-        case .answerTrustedUnapplied: .answerTrustedUnapplied
+        case .contactTimedFromResponse: .contactTimedFromResponse
+        case .replacedVotersStay: .replacedVotersStay
+        case .recoveryTrustsStoredEntries: .recoveryTrustsStoredEntries
+        case .majorityRemoved: .majorityRemoved
+        case .responseTrustedBeforeApplied: .responseTrustedBeforeApplied
         default: []
         }
     }
 }
 
 /// What a campaign has to come to before its silence says anything.
-package enum InvalidationClass: Int, CaseIterable, Hashable, Sendable {
+package enum InvalidationCoverageGoal: Int, CaseIterable, Hashable, Sendable {
     /// A purge of what is asked for, between question and answer, by the way the bytes come.
     case duringFetch, duringGet, duringProbe, duringOffer, duringDrain, duringHotCopy
     case duringRevalidation, duringPromotion, duringReinsertion, duringRecovery
@@ -74,13 +74,13 @@ package enum InvalidationClass: Int, CaseIterable, Hashable, Sendable {
     case restartOfOldDisk
     case reinsertionOfPurged
     /// A mark was let go of, for nothing could be held that it covers.
-    case markGone
+    case markDropped
     case longPartition
-    case rivalForgetting
-    case threeToSeven
-    case formedFromNothing
-    case leftInOrder, brokenOffAtLeave
+    case concurrentRemoval
+    case grownFromThreeToSeven
+    case clusterBootstrapped
+    case leftGracefully, responsesAbortedAtLeave
     case replaced, restoredCopy
     /// By the operator: whom only he knows to be gone, and a majority that is lost.
-    case forgottenByOrder, recovered
+    case removedByOperator, recovered
 }

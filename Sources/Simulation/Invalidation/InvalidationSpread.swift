@@ -5,7 +5,7 @@ import Ground
 ///
 /// What is lost is sent again and holds up what follows it on its connection: after 200 ms, and
 /// twice as long each further time.
-package struct InvalidationSpread: Sendable {
+package struct InvalidationPropagation: Sendable {
     enum Event: Sendable {
         case arrive(InvalidationMessage, from: Int, to: Int)
         case synced(Int)
@@ -13,52 +13,52 @@ package struct InvalidationSpread: Sendable {
     }
 
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
-    private var dice: Dice
+    private var dice: SplitMix64
     private let loss: Double
-    private var timeline = Timeline<Event>()
-    private(set) var exchanges: [InvalidationExchange] = []
+    private var eventQueue = EventQueue<Event>()
+    private(set) var replications: [InvalidationReplication] = []
     private let ids: [NodeID]
     private var places: [NodeID: Int] = [:]
     private var lastArrival: [Instant]
     private var plannedTicks: [Instant]
     /// Of a load that is being played.
-    var load: LoadRecord?
+    var load: LoadTracker?
 
     /// `loss`: of packets, 0 to 1.
     package init(seed: UInt64, nodes count: Int, loss: Double) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         self.loss = loss
         let ids = (0..<count).map { _ in NodeID(using: &dice) }.sorted()
         self.ids = ids
         for (place, id) in ids.enumerated() { places[id] = place }
         lastArrival = Array(repeating: .zero, count: count * count)
         plannedTicks = Array(repeating: .distantFuture, count: count)
-        let set = CountedSet(opener: ids[0], generation: UInt64(count), members: ids)
+        let set = VoterSet(opener: ids[0], generation: UInt64(count), members: ids)
         for id in ids {
-            var start = InvalidationExchange.Start(
+            var start = InvalidationReplication.InitialState(
                 node: id, process: ProcessID(using: &dice), firstRound: dice.next())
             if let set {
-                start.memory = CountedMembers.Memory(
-                    standing: CountStanding(set), joins: 1, records: [])
+                start.persistentState = VoterSetConsensus.PersistentState(
+                    standing: VoterConfiguration(set), joins: 1, records: [])
             }
-            exchanges.append(InvalidationExchange(start, now: now))
+            replications.append(InvalidationReplication(start, now: now))
         }
         self.dice = dice
         begin()
     }
 
     private mutating func begin() {
-        let members = zip(ids, exchanges).map { ExchangeMember($0, $1.process, .here) }
-        for index in exchanges.indices {
+        let members = zip(ids, replications).map { ReplicationMember($0, $1.process, .live) }
+        for index in replications.indices {
             run(index) { $0.started(now: $1, using: &$2, effects: &$3) }
-            tell(index, .membersChanged(members))
+            deliver(index, .membersChanged(members))
         }
         var connection: UInt64 = 0
-        for one in exchanges.indices {
+        for one in replications.indices {
             for other in 0..<one {
                 connection += 1
-                tell(one, .connected(ids[other], on: ConnectionID(connection)))
-                tell(other, .connected(ids[one], on: ConnectionID(connection)))
+                deliver(one, .connected(ids[other], on: ConnectionID(connection)))
+                deliver(other, .connected(ids[one], on: ConnectionID(connection)))
             }
         }
     }
@@ -68,46 +68,49 @@ package struct InvalidationSpread: Sendable {
     }
 
     mutating func step() -> Bool {
-        guard let (at, event) = timeline.takeNext() else { return false }
+        guard let (at, event) = eventQueue.popNext() else { return false }
         now = at
         switch event {
-        case .arrive(let message, let from, let to): tell(to, .message(message, from: ids[from]))
-        case .synced(let index): tell(index, .synced)
+        case .arrive(let message, let from, let to):
+            deliver(to, .messageReceived(message, from: ids[from]))
+        case .synced(let index): deliver(index, .synced)
         case .tick(let index):
             plannedTicks[index] = .distantFuture
-            tell(index, .ticked)
+            deliver(index, .ticked)
         }
         return true
     }
 
-    private mutating func tell(_ index: Int, _ event: ExchangeEvent) {
+    private mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
 
     mutating func run(
         _ index: Int,
-        _ event: (inout InvalidationExchange, Instant, inout Dice, inout [InvalidationEffect]) ->
+        _ event: (
+            inout InvalidationReplication, Instant, inout SplitMix64, inout [InvalidationEffect]
+        ) ->
             Void
     ) {
         var effects: [InvalidationEffect] = []
-        event(&exchanges[index], now, &dice, &effects)
+        event(&replications[index], now, &dice, &effects)
         for effect in effects {
             switch effect {
             case .write:
                 let delay = Int64.random(in: 500_000...5_000_000, using: &dice)
-                timeline.plan(.synced(index), at: now + Interval(nanoseconds: delay))
-            case .apply(let record, _): load?.applied(record.name, at: now)
-            case .settled(let number): load?.settled(upTo: number, by: index, at: now)
+                eventQueue.schedule(.synced(index), at: now + Interval(nanoseconds: delay))
+            case .apply(let record, _): load?.applied(record.id, at: now)
+            case .receiptsSettled(let number): load?.settled(upTo: number, by: index, at: now)
             case .send(let message, let ids):
-                load?.sends(message, to: ids.count, from: index)
+                load?.sent(message, to: ids.count, from: index)
                 for to in ids.compactMap({ places[$0] }) { send(message, from: index, to: to) }
             default: break
             }
         }
-        let next = max(exchanges[index].nextTick, now) + .milliseconds(1)
+        let next = max(replications[index].nextTick, now) + .milliseconds(1)
         guard next < plannedTicks[index] else { return }
         plannedTicks[index] = next
-        timeline.plan(.tick(index), at: next)
+        eventQueue.schedule(.tick(index), at: next)
     }
 
     private mutating func send(_ message: InvalidationMessage, from: Int, to: Int) {
@@ -120,6 +123,6 @@ package struct InvalidationSpread: Sendable {
         let way = from * ids.count + to
         let at = max(now + delay, lastArrival[way])
         lastArrival[way] = at
-        timeline.plan(.arrive(message, from: from, to: to), at: at)
+        eventQueue.schedule(.arrive(message, from: from, to: to), at: at)
     }
 }

@@ -2,15 +2,15 @@ import Cluster
 import Ground
 
 /// What an observer of every disk and of the origin knows, and holds each read against.
-struct InvalidationTruth: Sendable {
+struct InvalidationOracle: Sendable {
     struct PurgeFacts: Sendable {
         var isHard: Bool
         /// By key.
         var covers: [Bool]
         var issuedAt: Instant
-        var name: RecordName
+        var name: RecordID
         /// The line of sets in which it became durable; nil before.
-        var line: CountedLine?
+        var line: VoterSetLineage?
         var durableAt: Instant?
         /// A receipt that somebody gave said then that all have confirmed.
         var confirmedAt: Instant?
@@ -23,18 +23,18 @@ struct InvalidationTruth: Sendable {
     /// When each version of each key came to be at the origin.
     private(set) var versions: [[Instant]]
     private(set) var purges: [PurgeFacts] = []
-    private(set) var numbers: [RecordName: Int] = [:]
+    private(set) var purgeNumbers: [RecordID: Int] = [:]
     /// In the order in which they became so.
-    private(set) var durable: [Int] = []
+    private(set) var durablePurges: [Int] = []
     /// Of purges that are not durable yet.
     private var pending: [Int] = []
     /// The sets that were decided.
-    private(set) var line: [CountedSet] = []
-    private var votes: [CountRecord] = []
+    private(set) var decidedSets: [VoterSet] = []
+    private var votes: [ConsensusRecord] = []
 
-    init(keys: Int, fence: Interval, line: [CountedSet]) {
+    init(keys: Int, fence: Interval, line: [VoterSet]) {
         self.fence = fence
-        self.line = line
+        self.decidedSets = line
         versions = Array(repeating: [.zero], count: keys)
     }
 
@@ -42,98 +42,100 @@ struct InvalidationTruth: Sendable {
 
     func version(of key: Int) -> Int { versions[key].count - 1 }
 
-    mutating func edit(_ key: Int, at now: Instant) { versions[key].append(now) }
+    mutating func update(_ key: Int, at now: Instant) { versions[key].append(now) }
 
     // MARK: Purges
 
     mutating func issued(_ purge: PurgeFacts) {
-        numbers[purge.name] = purges.count
+        purgeNumbers[purge.name] = purges.count
         pending.append(purges.count)
         purges.append(purge)
     }
 
     /// A receipt says that all have confirmed; `known` are the runs of which it has to know.
-    mutating func confirmed(_ purge: Int, known: Set<ProcessID>, at now: Instant) {
+    mutating func recordConfirmed(_ purge: Int, known: Set<ProcessID>, at now: Instant) {
         guard purges[purge].confirmedAt == nil else { return }
         purges[purge].confirmedAt = now
         purges[purge].confirmers = known
     }
 
     /// A receipt promises a bound that is counted from then on.
-    mutating func reported(_ purge: Int, majorityAt: Instant) {
+    mutating func recordReportedMajority(_ purge: Int, majorityAt: Instant) {
         let durableAt = purges[purge].durableAt ?? majorityAt
         purges[purge].durableAt = min(durableAt, majorityAt)
     }
 
     /// `node` has synced the record, which it wrote itself if `isOwn`; from now on it names also
     /// `named`, none of which lies behind a gap.
-    mutating func synced(
-        _ record: InvalidationRecord, _ named: [RecordName], at node: NodeID, isOwn: Bool,
+    mutating func recordSynced(
+        _ record: InvalidationRecord, _ named: [RecordID], at node: NodeID, isOwn: Bool,
         now: Instant
     ) {
-        for number in named.compactMap({ numbers[$0] }) { purges[number].holders.insert(node) }
-        defer { weigh(now) }
-        guard isOwn, case .count(let count) = record.invalidation.action else { return }
-        if case .joined = count.body { joined(count.base) }
-        if case .vote = count.body, count.base == line.last { votes.append(count) }
-        decide()
+        for number in named.compactMap({ purgeNumbers[$0] }) { purges[number].holders.insert(node) }
+        defer { updateDurable(now) }
+        guard isOwn, case .consensus(let count) = record.invalidation.action else { return }
+        if case .joined = count.body { lineageOpened(count.base) }
+        if case .vote = count.body, count.base == decidedSets.last { votes.append(count) }
+        tallyVotes()
     }
 
     /// A cluster is opened, or the operator has the count begin anew.
-    private mutating func joined(_ set: CountedSet) {
-        guard line.last.map({ $0.line.recovery < set.line.recovery }) ?? true else { return }
-        line = [set]
+    private mutating func lineageOpened(_ set: VoterSet) {
+        guard decidedSets.last.map({ $0.lineage.recovery < set.lineage.recovery }) ?? true else {
+            return
+        }
+        decidedSets = [set]
         votes = []
     }
 
     /// `node` has synced that everything up to the position counts as had: it lacks nothing of it,
     /// for it asks the origin of everything that is older.
-    mutating func synced(
-        _ floor: StreamPosition, _ named: [RecordName], at node: NodeID, now: Instant
+    mutating func recordSynced(
+        _ floor: StreamPosition, _ named: [RecordID], at node: NodeID, now: Instant
     ) {
-        for number in named.compactMap({ numbers[$0] }) { purges[number].holders.insert(node) }
+        for number in named.compactMap({ purgeNumbers[$0] }) { purges[number].holders.insert(node) }
         for number in pending {
             let name = purges[number].name
             guard name.stream == floor.process, name.number <= floor.count else { continue }
             purges[number].holders.insert(node)
         }
-        weigh(now)
+        updateDurable(now)
     }
 
     /// It was counted, and is not any more.
-    func isForgotten(_ node: NodeID) -> Bool {
-        !(line.last?.contains(node) ?? false) && line.contains { $0.contains(node) }
+    func isFormerVoter(_ node: NodeID) -> Bool {
+        !(decidedSets.last?.contains(node) ?? false) && decidedSets.contains { $0.contains(node) }
     }
 
     /// It is one of the sets that were decided; or of another line, which may be that of a cluster
     /// whose nodes have all lost their directories.
-    func isDecided(_ set: CountedSet) -> Bool {
-        guard let first = line.first, set.line == first.line else { return true }
-        return line.contains(set) || set.generation < first.generation
+    func isDecided(_ set: VoterSet) -> Bool {
+        guard let first = decidedSets.first, set.lineage == first.lineage else { return true }
+        return decidedSets.contains(set) || set.generation < first.generation
     }
 
-    private mutating func decide() {
-        guard let set = line.last else { return }
+    private mutating func tallyVotes() {
+        guard let set = decidedSets.last else { return }
         let cast = votes.filter { $0.base == set }
         for ballot in Set(cast.map(\.ballot)).sorted() {
             let same = cast.filter { $0.ballot == ballot }
-            guard set.isMajority(same.map(\.member), without: ballot.without),
-                case .vote(let change, _)? = same.first?.body, let next = set.changed(by: change)
+            guard set.isMajority(same.map(\.member), excluding: ballot.excluded),
+                case .vote(let change, _)? = same.first?.body, let next = set.applying(by: change)
             else { continue }
-            line.append(next)
+            decidedSets.append(next)
             votes.removeAll { $0.base == set }
-            return decide()
+            return tallyVotes()
         }
     }
 
-    private mutating func weigh(_ now: Instant) {
-        guard let set = line.last else { return }
+    private mutating func updateDurable(_ now: Instant) {
+        guard let set = decidedSets.last else { return }
         pending.removeAll { number in
             guard set.isMajority(Array(purges[number].holders)) else { return false }
             purges[number].durableAt = min(purges[number].durableAt ?? now, now)
             purges[number].holders = []
-            purges[number].line = set.line
-            durable.append(number)
+            purges[number].line = set.lineage
+            durablePurges.append(number)
             return true
         }
     }
@@ -141,7 +143,7 @@ struct InvalidationTruth: Sendable {
     // MARK: Reads
 
     /// Who is held against which promise.
-    struct Reader {
+    struct ReadContext {
         var process: ProcessID
         var applied: Set<Int>
         /// It takes itself for current, or counts: what all confirmed, it did.
@@ -149,8 +151,8 @@ struct InvalidationTruth: Sendable {
     }
 
     /// The promise that a read breaks; nil if none.
-    func fault(
-        key: Int, version: Int, isFresh: Bool, by reader: Reader, at now: Instant
+    func violation(
+        key: Int, version: Int, isFresh: Bool, by reader: ReadContext, at now: Instant
     ) -> String? {
         guard version + 1 < versions[key].count else { return nil }
         let end = versions[key][version + 1]

@@ -3,7 +3,7 @@ import Ground
 
 /// The end of the story: when the faults are over, one healthy cluster, and edit, purge, refetch as
 /// users of a detail page expect them.
-extension InvalidationWorld {
+extension InvalidationSimulation {
     /// After the faults it may take so long until all count, are current and know the same.
     private static let recoveryMax = Interval.seconds(40)
 
@@ -11,79 +11,80 @@ extension InvalidationWorld {
     package mutating func run() {
         play(until: end)
         guard violation == nil else { return }
-        calmDown()
+        quiesce()
         guard violation == nil else { return }
         for key in 0..<3 { refetch(key, isHard: key != 1) }
-        if plan.losses == .ofNamed, nodes.count > 2 { replaceAll() }
+        if scenario.losses == .namedNodes, nodes.count > 2 { replaceAll() }
     }
 
     /// One after the other comes back with nothing but its name: nobody else is ever fenced.
     private mutating func replaceAll() {
         for index in nodes.indices where violation == nil {
-            lose(index)
+            loseDirectory(index)
             let limit = now + .seconds(5)
             repeat {
                 play(until: now + .milliseconds(5))
                 for other in nodes.indices where other != index && !isCurrent(other) {
                     fail("node \(other) is fenced while \(index) is replaced")
                 }
-                if now > limit { fail("who replaces \(index) is not counted: \(ailments)") }
+                if now > limit { fail("who replaces \(index) is not counted: \(healthProblems)") }
             } while violation == nil && !isHealthy
         }
     }
 
-    private mutating func calmDown() {
-        note("calm")
-        isCalm = true
-        isOriginDown = now
+    private mutating func quiesce() {
+        log("calm")
+        isQuiescent = true
+        originDownUntil = now
         for way in blocked.indices { blocked[way] = .zero }
         for index in nodes.indices {
             nodes[index].isDraining = false
             if !nodes[index].isUp { start(index) }
         }
         for one in nodes.indices {
-            for other in 0..<one where !line(one, other).isOpen {
-                timeline.plan(.reconnect(one, other), at: now)
+            for other in 0..<one where !link(one, other).isOpen {
+                eventQueue.schedule(.reconnect(one, other), at: now)
             }
         }
-        timeline.plan(.operate, at: now + .seconds(10))
+        eventQueue.schedule(.runOperator, at: now + .seconds(10))
         let limit = now + Self.recoveryMax
         // Whoever is about to leave has left by then, and what waited for a stopped process was
         // done.
         play(until: now + .seconds(7))
         while violation == nil, !isHealthy {
             for index in nodes.indices where !nodes[index].isUp { start(index) }
-            guard now < limit else { return fail("no healthy cluster: \(ailments)") }
+            guard now < limit else { return fail("no healthy cluster: \(healthProblems)") }
             play(until: now + .milliseconds(100))
         }
     }
 
-    var isHealthy: Bool { ailments.isEmpty }
+    var isHealthy: Bool { healthProblems.isEmpty }
 
-    private var ailments: [String] {
+    private var healthProblems: [String] {
         var found: [String] = []
-        let positions = nodes[0].exchange?.positions
+        let positions = nodes[0].replication?.syncedPositions
         for index in nodes.indices {
-            guard let exchange = nodes[index].exchange else {
+            guard let exchange = nodes[index].replication else {
                 found.append("\(index) is down")
                 continue
             }
-            if !isOpen(index) { found.append("\(index) serves nobody") }
+            if !acceptsClients(index) { found.append("\(index) serves nobody") }
             if !exchange.window.isCurrent(at: clock(index)) {
                 found.append("\(index) is fenced")
             }
-            if exchange.standing?.set.members.count != nodes.count {
-                found.append("\(index) counts \(exchange.standing?.set.members.count ?? 0)")
+            if exchange.voterConfiguration?.set.members.count != nodes.count {
+                found.append(
+                    "\(index) counts \(exchange.voterConfiguration?.set.members.count ?? 0)")
             }
             // Streams of dead processes are retired here sooner and there later.
-            let known = exchange.positions.filter { position in
+            let known = exchange.syncedPositions.filter { position in
                 positions?.contains { $0.process == position.process } ?? false
             }
             let agrees = known.allSatisfy { position in
                 positions?.contains(position) ?? false
             }
             if !agrees { found.append("\(index) knows other positions") }
-            let isLonely = nodes.indices.contains { $0 != index && !nodes[index].isSeen[$0] }
+            let isLonely = nodes.indices.contains { $0 != index && !nodes[index].visibleNodes[$0] }
             if isLonely { found.append("\(index) does not see all") }
         }
         return found
@@ -91,40 +92,43 @@ extension InvalidationWorld {
 
     /// Edit, purge, receipt; then everybody asks at once, and the origin is asked once.
     private mutating func refetch(_ key: Int, isHard: Bool) {
-        for index in nodes.indices { timeline.plan(.read(index, key: key), at: now) }
+        for index in nodes.indices { eventQueue.schedule(.read(index, key: key), at: now) }
         play(until: now + .seconds(1))
         // A client of before may still wait for a peer that was cut off, and would be counted.
         let end = now + .seconds(20)
-        while nodes.contains(where: { $0.fills.values.contains { $0.key == key } }) {
+        while nodes.contains(where: { $0.fetches.values.contains { $0.key == key } }) {
             guard now < end, violation == nil else { return fail("a read waits for ever") }
             play(until: now + .milliseconds(5))
         }
-        truth.edit(key, at: now)
+        oracle.update(key, at: now)
         let issuer = Int.random(in: nodes.indices, using: &dice)
         let purge = Purge(isHard ? .hard : .soft, [.url(keys[key].urlName)])
         let id = Array("calm \(key)".utf8)
         guard violation == nil,
             let number = issue(Invalidation(id: id, .purge(purge)), at: issuer)
         else { return fail("a purge was refused in calm") }
-        let name = truth.purges[number].name
+        let name = oracle.purges[number].name
         // For one fence after members were forgotten somebody may be current who is not known.
         let limit = now + Self.fence + .seconds(2)
-        while nodes[issuer].exchange?.receipt(of: name)?.isConfirmedByAll != true {
+        while nodes[issuer].replication?.receipt(of: name)?.isConfirmedByAll != true {
             guard now < limit, violation == nil else { return fail("no receipt in calm") }
             play(until: now + .milliseconds(5))
         }
         confirmed(number)
-        calmFetches[key] = 0
-        calmReads[key] = 0
+        quiescentFetches[key] = 0
+        quiescentReads[key] = 0
         let floors = floorsApplied
-        for index in nodes.indices { timeline.plan(.read(index, key: key), at: now) }
+        for index in nodes.indices { eventQueue.schedule(.read(index, key: key), at: now) }
         play(until: now + .seconds(1))
-        if calmReads[key] != nodes.count {
-            fail("\(calmReads[key]) reads were served, of \(nodes.count)")
+        if quiescentReads[key] != nodes.count {
+            fail("\(quiescentReads[key]) reads were served, of \(nodes.count)")
         }
         // Where a dead process has left gaps everything is validated once.
-        if calmFetches[key] != 1, floorsApplied == floors {
-            fail("\(calmFetches[key]) origin fetches after one \(purge.mode) purge of key \(key)")
+        if quiescentFetches[key] != 1, floorsApplied == floors {
+            fail(
+                "\(quiescentFetches[key]) origin fetches after one \(purge.mode) purge of "
+                    + "key \(key)"
+            )
         }
     }
 }

@@ -4,20 +4,20 @@ import Serving
 import Tiers
 
 /// What clients, operators and misfortune do.
-extension InvalidationWorld {
-    private var isMany: Bool { nodes.count > 20 }
+extension InvalidationSimulation {
+    private var isLargeCluster: Bool { nodes.count > 20 }
 
     /// A client asks here and there, edits and purges.
-    mutating func client() {
-        timeline.plan(.client, at: now + milliseconds(isMany ? 5...60 : 10...150))
-        guard !isCalm else { return }
+    mutating func stepClient() {
+        eventQueue.schedule(.client, at: now + milliseconds(isLargeCluster ? 5...60 : 10...150))
+        guard !isQuiescent else { return }
         let key = Int.random(in: keys.indices, using: &dice)
         switch Int.random(in: 0..<10, using: &dice) {
         case 0:
-            truth.edit(key, at: now)
-            timeline.plan(.purge(key: key), at: now + milliseconds(0...40))
+            oracle.update(key, at: now)
+            eventQueue.schedule(.purge(key: key), at: now + milliseconds(0...40))
             for _ in 0..<3 { read(key, within: 0...120) }
-        case 1: timeline.plan(.purge(key: key), at: now)
+        case 1: eventQueue.schedule(.purge(key: key), at: now)
         case 2...3:
             for _ in 0..<4 { read(key, within: 0...20) }
         default: read(key, within: 0...5)
@@ -26,7 +26,7 @@ extension InvalidationWorld {
 
     private mutating func read(_ key: Int, within range: ClosedRange<Int64>) {
         let index = Int.random(in: nodes.indices, using: &dice)
-        timeline.plan(.read(index, key: key), at: now + milliseconds(range))
+        eventQueue.schedule(.read(index, key: key), at: now + milliseconds(range))
     }
 
     /// The operator, or the origin, has the key purged at some node.
@@ -47,9 +47,9 @@ extension InvalidationWorld {
         }
         purgeNumber += 1
         let id = Array("p\(purgeNumber)".utf8)
-        let mode = throwsOne(in: 3) ? Purge.Mode.soft : .hard
+        let mode = chance(oneIn: 3) ? Purge.Mode.soft : .hard
         let purge = Invalidation(id: id, .purge(Purge(mode, [target])))
-        guard throwsOne(in: 20), var content = try? purge.content() else { return purge }
+        guard chance(oneIn: 20), var content = try? purge.content() else { return purge }
         // One of a later version.
         content[2] = 9
         return Invalidation(content: content.span)
@@ -59,58 +59,58 @@ extension InvalidationWorld {
     mutating func issue(_ invalidation: Invalidation, at index: Int) -> Int? {
         guard let purge = invalidation.purge else { return nil }
         var number: Int?
-        var issued: RecordName?
+        var issued: RecordID?
         run(index) { exchange, now, dice, effects in
             let issuance = try? exchange.issue(
                 invalidation, now: now, using: &dice, effects: &effects)
-            if case .new(let name) = issuance { issued = name }
+            if case .issued(let name) = issuance { issued = name }
         }
         guard let issued else { return nil }
-        guard truth.numbers[issued] == nil else {
+        guard oracle.purgeNumbers[issued] == nil else {
             fail("number \(issued.number) of \(issued.stream) was given twice")
             return nil
         }
         let marks = purge.marks(at: .last)
         let covers = keys.map { key in
             marks.contains {
-                $0.effect(on: key.url, tags: key.tags, stamp: .zero) != nil
+                $0.effect(on: key.url, tags: key.tags, version: .zero) != nil
             }
         }
-        number = truth.purges.count
-        truth.issued(
-            InvalidationTruth.PurgeFacts(
+        number = oracle.purges.count
+        oracle.issued(
+            InvalidationOracle.PurgeFacts(
                 isHard: purge.mode == .hard, covers: covers, issuedAt: now, name: issued))
         if let number {
-            watched.append(number)
-            appliedPurge(number, index)
-            note("purge \(number) at \(index): \(purge.mode) of \(covers.map { $0 ? 1 : 0 })")
+            watchedPurges.append(number)
+            recordApplied(number, index)
+            log("purge \(number) at \(index): \(purge.mode) of \(covers.map { $0 ? 1 : 0 })")
         }
         return number
     }
 
     /// Somebody, somewhere, looks at receipts.
-    mutating func lookAtReceipts() {
-        timeline.plan(.receipts, at: now + .milliseconds(50))
-        if watched.count > 60 { watched.removeFirst(watched.count - 60) }
-        guard let number = watched.randomElement(using: &dice) else { return }
-        for number in [number, watched[watched.count - 1]] {
-            let name = truth.purges[number].name
+    mutating func checkReceipts() {
+        eventQueue.schedule(.checkReceipts, at: now + .milliseconds(50))
+        if watchedPurges.count > 60 { watchedPurges.removeFirst(watchedPurges.count - 60) }
+        guard let number = watchedPurges.randomElement(using: &dice) else { return }
+        for number in [number, watchedPurges[watchedPurges.count - 1]] {
+            let name = oracle.purges[number].name
             let index = Int.random(in: nodes.indices, using: &dice)
-            guard let exchange = nodes[index].exchange, nodes[index].pausedUntil <= now,
+            guard let exchange = nodes[index].replication, nodes[index].pausedUntil <= now,
                 var receipt = exchange.receipt(of: name)
             else { continue }
-            if plan.mutation == .receiptWithoutJoiners {
-                let counted = exchange.standing?.set.members ?? []
-                receipt.lines.removeAll { !counted.contains($0.node) }
+            if scenario.mutation == .receiptWithoutJoiners {
+                let counted = exchange.voterConfiguration?.set.members ?? []
+                receipt.confirmations.removeAll { !counted.contains($0.node) }
             }
             // The bound that it promises is held against reads, whatever is durable in truth.
             if let majorityAt = receipt.majorityAt {
                 let reported = nodes[index].clock.instant(of: majorityAt)
-                truth.reported(number, majorityAt: reported)
+                oracle.recordReportedMajority(number, majorityAt: reported)
             }
             guard receipt.isConfirmedByAll else { continue }
             confirmed(number)
-            watched.removeAll { $0 == number }
+            watchedPurges.removeAll { $0 == number }
         }
     }
 
@@ -119,43 +119,43 @@ extension InvalidationWorld {
     /// It does not speak of a fenced node that was forgotten, nor of one that is known to nobody
     /// who counts, or to whoever knew it was away for so long that it is a member no longer.
     mutating func confirmed(_ purge: Int) {
-        let issuedAt = truth.purges[purge].issuedAt
+        let issuedAt = oracle.purges[purge].issuedAt
         let known = nodes.indices.filter { index in
-            guard !truth.isForgotten(nodes[index].id) else { return false }
-            return nodes[index].introductions.contains { introduction in
+            guard !oracle.isFormerVoter(nodes[index].id) else { return false }
+            return nodes[index].roundContacts.contains { introduction in
                 let other = nodes[introduction.by]
                 guard introduction.at < issuedAt, other.run == introduction.run,
-                    truth.line.last?.contains(other.id) ?? false
+                    oracle.decidedSets.last?.contains(other.id) ?? false
                 else { return false }
                 return other.unseenSince[index].map { now - $0 < Self.forgetAfter } ?? true
             }
         }
-        truth.confirmed(purge, known: Set(known.map { nodes[$0].process }), at: now)
+        oracle.recordConfirmed(purge, known: Set(known.map { nodes[$0].process }), at: now)
     }
 
     // MARK: Faults
 
-    mutating func fault() {
-        timeline.plan(.fault, at: now + milliseconds(200...2_500))
-        guard !isCalm else { return }
+    mutating func injectFault() {
+        eventQueue.schedule(.fault, at: now + milliseconds(200...2_500))
+        guard !isQuiescent else { return }
         let index = Int.random(in: nodes.indices, using: &dice)
         switch Int.random(in: 0..<24, using: &dice) {
         case 22...23: lag(index)
         case 0...4: crashAndRestart([index])
         case 5: crashAndRestart(nodes.indices.filter { _ in Bool.random(using: &dice) })
         case 6...8:
-            let pause = milliseconds(throwsOne(in: 3) ? 2_000...6_000 : 50...2_000)
+            let pause = milliseconds(chance(oneIn: 3) ? 2_000...6_000 : 50...2_000)
             // What waits for it was put in order by when it goes on.
             guard nodes[index].pausedUntil <= now else { return }
             nodes[index].pausedUntil = now + pause
-            note("pause \(index) for \(pause.milliseconds) ms")
+            log("pause \(index) for \(pause.milliseconds) ms")
         case 9...12: partition(for: milliseconds(200...4_000))
         case 13: partition(for: milliseconds(6_500...12_000))
-        case 14: isOriginDown = now + milliseconds(100...2_000)
+        case 14: originDownUntil = now + milliseconds(100...2_000)
         case 15: leave(index)
-        case 18 where plan.losses != .none: lose(index)
-        case 19 where plan.losses != .none: restore(index)
-        case 16...17: forgetRivals()
+        case 18 where scenario.losses != .none: loseDirectory(index)
+        case 19 where scenario.losses != .none: copyOrRestoreDirectory(index)
+        case 16...17: removeConcurrently()
         default:
             let other = Int.random(in: nodes.indices, using: &dice)
             if other != index { disconnect(index, other) }
@@ -166,29 +166,29 @@ extension InvalidationWorld {
     private mutating func lag(_ index: Int) {
         nodes[index].lag = milliseconds(500...4_000)
         nodes[index].laggingUntil = now + milliseconds(1_000...8_000)
-        note("node \(index) hears all \(nodes[index].lag.milliseconds) ms late")
+        log("node \(index) hears all \(nodes[index].lag.milliseconds) ms late")
     }
 
     private mutating func crashAndRestart(_ indices: [Int]) {
         for index in indices where nodes[index].isUp {
             crash(index)
-            let delay = throwsOne(in: 4) ? milliseconds(3_000...9_000) : milliseconds(20...3_000)
-            timeline.plan(.start(index), at: now + delay)
+            let delay = chance(oneIn: 4) ? milliseconds(3_000...9_000) : milliseconds(20...3_000)
+            eventQueue.schedule(.start(index), at: now + delay)
         }
     }
 
     /// Operators at several nodes forget whom they do not reach, each another one.
-    private mutating func forgetRivals() {
+    private mutating func removeConcurrently() {
         var begun: Set<NodeID> = []
         for index in nodes.indices where nodes[index].isUp && nodes[index].pausedUntil <= now {
-            guard let exchange = nodes[index].exchange,
+            guard let exchange = nodes[index].replication,
                 exchange.window.isCurrent(at: clock(index)),
-                let set = exchange.standing?.set
+                let set = exchange.voterConfiguration?.set
             else { continue }
-            let away = set.members.filter { !isReached($0, by: index) }
+            let away = set.members.filter { !isConnected($0, by: index) }
             guard let member = away.randomElement(using: &dice) else { continue }
             if forget([member], at: index) { begun.insert(member) }
         }
-        if begun.count > 1 { reach(.rivalForgetting) }
+        if begun.count > 1 { cover(.concurrentRemoval) }
     }
 }

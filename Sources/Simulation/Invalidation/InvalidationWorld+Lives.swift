@@ -3,84 +3,93 @@ import Ground
 import Tiers
 
 /// How nodes come, go, and are replaced: by the rules that nodes go by.
-extension InvalidationWorld {
+extension InvalidationSimulation {
     static func address(_ index: Int) -> PeerAddress { PeerAddress(host: "n\(index)", port: 1) }
 
     /// Clients are let in.
-    func isOpen(_ index: Int) -> Bool {
-        guard nodes[index].departure != nil else { return nodes[index].isServing }
-        return plan.mutation == .leavingBeforeClosing
+    func acceptsClients(_ index: Int) -> Bool {
+        guard nodes[index].shutdown != nil else { return nodes[index].isServing }
+        return scenario.mutation == .leaveBeforeRequestsFinish
     }
 
-    func isReached(_ member: NodeID, by index: Int) -> Bool {
+    func isConnected(_ member: NodeID, by index: Int) -> Bool {
         let other = self.index(of: member)
         guard nodes[other].id == member else { return false }
-        return other == index || line(index, other).isOpen
+        return other == index || link(index, other).isOpen
     }
 
     // MARK: Coming
 
     /// A node that starts looks for its cluster, and lets nobody in before.
     mutating func beginJoining(_ index: Int) {
-        var settings = JoinWatch.Settings(hasSeeds: true, expects: plan.expects)
+        var settings = ClusterDiscovery.Settings(
+            hasSeeds: true, expects: scenario.expectedNodeCount)
         settings.timeMax = .seconds(6)
         settings.membersTimeMax = .seconds(2)
-        nodes[index].watch = JoinWatch(settings, now: clock(index))
-        nodes[index].rule = nil
+        nodes[index].discovery = ClusterDiscovery(settings, now: clock(index))
+        nodes[index].formationRule = nil
         (nodes[index].isServing, nodes[index].hasTable) = (false, false)
         let run = nodes[index].run
-        let isStranger = !isCalm && nodes[index].storage.memory == nil && throwsOne(in: 8)
-        nodes[index].strangerUntil = isStranger ? now + milliseconds(500...4_000) : .zero
-        let delay = !isCalm && throwsOne(in: 4) ? milliseconds(200...3_000) : milliseconds(1...20)
-        timeline.plan(.lookedUp(index, run: run), at: now + delay)
-        timeline.plan(.look(index, run: run), at: now + .milliseconds(10))
+        let isStranger =
+            !isQuiescent && nodes[index].storage.persistentState == nil && chance(oneIn: 8)
+        nodes[index].wrongSecretUntil = isStranger ? now + milliseconds(500...4_000) : .zero
+        let delay =
+            !isQuiescent && chance(oneIn: 4) ? milliseconds(200...3_000) : milliseconds(1...20)
+        eventQueue.schedule(.seedsResolved(index, run: run), at: now + delay)
+        eventQueue.schedule(.checkDiscovery(index, run: run), at: now + .milliseconds(10))
     }
 
     /// The names of the seeds stand for all nodes of the beginning; for some only, for a while.
-    mutating func lookedUp(_ index: Int) {
-        let isWhole = isCalm || !throwsOne(in: 3)
-        let seeds = (0..<plan.nodes).map(Self.address)
-        nodes[index].watch?.lookedUp(isWhole ? seeds : [seeds[0]], isWhole: isWhole)
-        for other in 0..<plan.nodes where !nodes[other].isUp {
-            nodes[index].watch?.dialFailed(Self.address(other))
+    mutating func seedsResolved(_ index: Int) {
+        let isWhole = isQuiescent || !chance(oneIn: 3)
+        let seeds = (0..<scenario.nodes).map(Self.address)
+        nodes[index].discovery?.seedsResolved(isWhole ? seeds : [seeds[0]], isComplete: isWhole)
+        for other in 0..<scenario.nodes where !nodes[other].isUp {
+            nodes[index].discovery?.dialFailed(Self.address(other))
         }
         guard !isWhole else { return }
-        timeline.plan(
-            .lookedUp(index, run: nodes[index].run), at: now + milliseconds(200...1_500))
+        eventQueue.schedule(
+            .seedsResolved(index, run: nodes[index].run), at: now + milliseconds(200...1_500))
     }
 
-    mutating func look(_ index: Int) {
-        guard let watch = nodes[index].watch, let exchange = nodes[index].exchange else { return }
+    mutating func checkDiscovery(_ index: Int) {
+        guard let watch = nodes[index].discovery, let exchange = nodes[index].replication else {
+            return
+        }
         let others = joinView(index)
-        let isCounting = exchange.standing != nil
+        let isCounting = exchange.voterConfiguration != nil
         var rule = watch.rule(others)
-        let isSilent = clock(index) >= watch.startedAt + .seconds(1) && !others.hasTable
-        if plan.mutation == .openingBySilence, isSilent { rule = .unanimous }
-        if rule != nodes[index].rule {
-            nodes[index].rule = rule
-            tell(index, .mayForm(rule))
-            let isOpener = nodes[index].exchange?.standing?.set.opener == nodes[index].id
-            if !isCounting, isOpener { reach(.formedFromNothing) }
+        let isSilent = clock(index) >= watch.startedAt + .seconds(1) && !others.hasMemberTable
+        if scenario.mutation == .bootstrapOnSilence, isSilent { rule = .unanimous }
+        if rule != nodes[index].formationRule {
+            nodes[index].formationRule = rule
+            deliver(index, .formationRuleChanged(rule))
+            let isOpener =
+                nodes[index].replication?.voterConfiguration?.set.founder == nodes[index].id
+            if !isCounting, isOpener { cover(.clusterBootstrapped) }
         }
         if !nodes[index].isServing,
-            watch.isOver(others, isCounting: isCounting, now: clock(index))
+            watch.isComplete(others, hasVoterSet: isCounting, now: clock(index))
         {
             nodes[index].isServing = true
-            note("node \(index) serves")
+            log("node \(index) serves")
         }
-        guard !nodes[index].isServing || nodes[index].exchange?.standing == nil else { return }
-        timeline.plan(.look(index, run: nodes[index].run), at: now + .milliseconds(40))
+        guard !nodes[index].isServing || nodes[index].replication?.voterConfiguration == nil else {
+            return
+        }
+        eventQueue.schedule(
+            .checkDiscovery(index, run: nodes[index].run), at: now + .milliseconds(40))
     }
 
-    private func joinView(_ index: Int) -> JoinView {
+    private func joinView(_ index: Int) -> DiscoveryView {
         let others = nodes.indices.filter { $0 != index && nodes[$0].wasStarted }
         let members = others.map { other in
-            let isConnected = line(index, other).isOpen
-            return JoinView.Member(
+            let isConnected = link(index, other).isOpen
+            return DiscoveryView.Peer(
                 id: nodes[other].id, address: Self.address(other), isConnected: isConnected,
-                isLive: isConnected || nodes[index].isSeen[other])
+                isLive: isConnected || nodes[index].visibleNodes[other])
         }
-        return JoinView(
+        return DiscoveryView(
             own: nodes[index].id, address: Self.address(index), members: members,
             isContested: false, hasTable: members.contains(where: \.isConnected))
     }
@@ -88,102 +97,104 @@ extension InvalidationWorld {
     // MARK: Going
 
     mutating func leave(_ index: Int) {
-        guard nodes[index].isUp, nodes[index].departure == nil, nodes.filter(\.isUp).count > 2
+        guard nodes[index].isUp, nodes[index].shutdown == nil, nodes.filter(\.isUp).count > 2
         else { return }
-        note("leave \(index)")
+        log("leave \(index)")
         nodes[index].isDraining = true
         offerAll(index, .drain)
-        nodes[index].departure = (.closing, now)
-        if plan.mutation == .leavingBeforeClosing { tell(index, .leaveRequested) }
+        nodes[index].shutdown = (.finishingRequests, now)
+        if scenario.mutation == .leaveBeforeRequestsFinish { deliver(index, .leaveRequested) }
         let run = nodes[index].run
-        timeline.plan(.depart(index, run: run), at: now + milliseconds(0...1_500))
+        eventQueue.schedule(.advanceShutdown(index, run: run), at: now + milliseconds(0...1_500))
         // A container that goes may be gone, whatever it still has to say.
-        guard throwsOne(in: 2) else { return }
+        guard chance(oneIn: 2) else { return }
         let delay = milliseconds(300...1_500)
-        timeline.plan(.stop(index, run: run), at: now + delay)
-        timeline.plan(.start(index), at: now + delay + milliseconds(50...8_000))
+        eventQueue.schedule(.stop(index, run: run), at: now + delay)
+        eventQueue.schedule(.start(index), at: now + delay + milliseconds(50...8_000))
     }
 
     /// The time of a step is over, or what it is for is looked at again.
-    mutating func depart(_ index: Int) {
-        guard let (step, since) = nodes[index].departure else { return }
+    mutating func advanceShutdown(_ index: Int) {
+        guard let (step, since) = nodes[index].shutdown else { return }
         let isLate = step.timeMax.map { now - since >= $0 } ?? true
-        if step == .leaving, !isLate, nodes[index].exchange?.isLeaveOver == false {
+        if step == .leavingVoterSet, !isLate, nodes[index].replication?.isLeaveComplete == false {
             let run = nodes[index].run
-            return timeline.plan(.depart(index, run: run), at: now + .milliseconds(20))
+            return eventQueue.schedule(
+                .advanceShutdown(index, run: run), at: now + .milliseconds(20))
         }
-        let next = step.next(isQuiet: !isAnswering(index))
-        nodes[index].departure = (next, now)
+        let next = step.next(isIdle: !isAnswering(index))
+        nodes[index].shutdown = (next, now)
         switch next {
-        case .closing: break
-        case .breakingOff:
-            reach(.brokenOffAtLeave)
-            breakOff(index)
-        case .leaving: tell(index, .leaveRequested)
-        case .parting:
-            if nodes[index].exchange?.isCounted == false { reach(.leftInOrder) }
+        case .finishingRequests: break
+        case .abortingResponses:
+            cover(.responsesAbortedAtLeave)
+            abortResponses(index)
+        case .leavingVoterSet: deliver(index, .leaveRequested)
+        case .announcingLeave:
+            if nodes[index].replication?.isVoter == false { cover(.leftGracefully) }
             nodes[index].hasLeft = true
-            return part(index)
-        case .gone:
+            return announceLeave(index)
+        case .stopped:
             crash(index)
-            return timeline.plan(.start(index), at: now + milliseconds(50...8_000))
+            return eventQueue.schedule(.start(index), at: now + milliseconds(50...8_000))
         }
-        timeline.plan(.depart(index, run: nodes[index].run), at: now + .milliseconds(20))
+        eventQueue.schedule(
+            .advanceShutdown(index, run: nodes[index].run), at: now + .milliseconds(20))
     }
 
     /// All know by now that it goes; it waits for those that have not said so, and may hear nothing
     /// more of them.
-    private mutating func part(_ index: Int) {
-        let wait = throwsOne(in: 2) ? milliseconds(20...100) : milliseconds(100...2_000)
-        timeline.plan(.depart(index, run: nodes[index].run), at: now + wait)
-        guard throwsOne(in: 2) else { return }
+    private mutating func announceLeave(_ index: Int) {
+        let wait = chance(oneIn: 2) ? milliseconds(20...100) : milliseconds(100...2_000)
+        eventQueue.schedule(.advanceShutdown(index, run: nodes[index].run), at: now + wait)
+        guard chance(oneIn: 2) else { return }
         for other in nodes.indices where other != index { block(index, other, for: wait) }
     }
 
     private func isAnswering(_ index: Int) -> Bool {
-        nodes[index].fills.values.contains { fill in
-            fill.readers.contains { $0.waiter == .client }
+        nodes[index].fetches.values.contains { fetch in
+            fetch.readers.contains { $0.waiter == .client }
         }
     }
 
-    private mutating func breakOff(_ index: Int) {
-        for number in nodes[index].fills.keys {
-            nodes[index].fills[number]?.leave { $0 == .client }
+    private mutating func abortResponses(_ index: Int) {
+        for number in nodes[index].fetches.keys {
+            nodes[index].fetches[number]?.leave { $0 == .client }
         }
     }
 
     // MARK: Losing what was kept
 
     /// The process ends, and its directory is gone.
-    mutating func lose(_ index: Int) {
+    mutating func loseDirectory(_ index: Int) {
         crash(index)
-        reach(.replaced)
-        becomeAnother(index)
+        cover(.replaced)
+        assignNewID(index)
         nodes[index].storage = SimulatedStorage()
-        let delay = isCalm ? milliseconds(1...50) : milliseconds(20...2_000)
-        timeline.plan(.start(index), at: now + delay)
-        guard plan.losses == .ofUnnamed, throwsOne(in: 2) else { return }
-        timeline.plan(.operate, at: now + milliseconds(500...4_000))
+        let delay = isQuiescent ? milliseconds(1...50) : milliseconds(20...2_000)
+        eventQueue.schedule(.start(index), at: now + delay)
+        guard scenario.losses == .unnamedNodes, chance(oneIn: 2) else { return }
+        eventQueue.schedule(.runOperator, at: now + milliseconds(500...4_000))
     }
 
     /// From its next start on it is another member.
-    private mutating func becomeAnother(_ index: Int) {
-        let isNamed = plan.losses != .ofUnnamed
+    private mutating func assignNewID(_ index: Int) {
+        let isNamed = scenario.losses != .unnamedNodes
         let high = isNamed ? nodes[index].id.high : dice.next()
         nodes[index].id = NodeID(low: dice.next(), high: high)
         nodes[index].copy = nil
-        nodes[index].unseenCopy = nil
+        nodes[index].undetectedCopyEpoch = nil
         places[nodes[index].id] = index
-        for other in nodes.indices { nodes[other].isSeen[index] = false }
-        note("node \(index) is \(nodes[index].id) from now on")
+        for other in nodes.indices { nodes[other].visibleNodes[index] = false }
+        log("node \(index) is \(nodes[index].id) from now on")
     }
 
     /// The directory is copied, or put back as it was.
-    mutating func restore(_ index: Int) {
+    mutating func copyOrRestoreDirectory(_ index: Int) {
         guard nodes[index].isUp else { return }
         guard let copy = nodes[index].copy else {
             nodes[index].copy = nodes[index].storage
-            return note("the directory of \(index) is copied")
+            return log("the directory of \(index) is copied")
         }
         // Only who has seen the start since can tell that it is a copy; see <doc:Fence>.
         let isKnown = nodes.indices.allSatisfy { other in
@@ -193,20 +204,21 @@ extension InvalidationWorld {
         }
         guard isKnown else { return }
         crash(index)
-        reach(.restoredCopy)
+        cover(.restoredCopy)
         nodes[index].storage = copy
         nodes[index].copy = nil
-        nodes[index].unseenCopy = plan.mutation == .copyTaken ? nil : copy.epoch
-        note("the directory of \(index) is as it was in epoch \(copy.epoch)")
-        timeline.plan(.start(index), at: now + milliseconds(20...2_000))
+        nodes[index].undetectedCopyEpoch =
+            scenario.mutation == .restoredCopyAccepted ? nil : copy.epoch
+        log("the directory of \(index) is as it was in epoch \(copy.epoch)")
+        eventQueue.schedule(.start(index), at: now + milliseconds(20...2_000))
     }
 
     /// Before the next start of `index`, after which nobody could tell any more that a directory is
     /// an older copy: whoever put it back takes it away again.
-    mutating func takeAwayUnseenCopies(before index: Int) {
+    mutating func discardUndetectedCopies(before index: Int) {
         for other in nodes.indices {
-            guard let epoch = nodes[other].unseenCopy else { continue }
-            if other != index || nodes[other].storage.epoch > epoch { lose(other) }
+            guard let epoch = nodes[other].undetectedCopyEpoch else { continue }
+            if other != index || nodes[other].storage.epoch > epoch { loseDirectory(other) }
         }
     }
 
@@ -215,10 +227,10 @@ extension InvalidationWorld {
         let index = Int.random(in: nodes.indices, using: &dice)
         guard nodes[index].isUp else { return }
         nodes[index].copy = nodes[index].storage
-        note("the directory of \(index) is copied")
+        log("the directory of \(index) is copied")
         crash(index)
-        timeline.plan(.start(index), at: now + .milliseconds(100))
-        timeline.plan(.cutOff(from: index), at: now + .seconds(4))
+        eventQueue.schedule(.start(index), at: now + .milliseconds(100))
+        eventQueue.schedule(.cutOff(from: index), at: now + .seconds(4))
     }
 
     /// What is purged now less than half of the nodes do not hear of.
@@ -231,11 +243,11 @@ extension InvalidationWorld {
             }
         }
         purgeAll()
-        timeline.plan(.putBack(index), at: now + .seconds(3))
+        eventQueue.schedule(.putBack(index), at: now + .seconds(3))
     }
 
     /// The older copy starts where only those are who did not hear of the purges.
-    mutating func putBack(_ index: Int) {
+    mutating func restoreCopy(_ index: Int) {
         for other in nodes.indices where other != index {
             let isApart = blocked[index * nodes.count + other] > now
             if isApart {
@@ -245,7 +257,7 @@ extension InvalidationWorld {
                 block(index, other, for: .seconds(11))
             }
         }
-        restore(index)
+        copyOrRestoreDirectory(index)
     }
 
     private mutating func block(_ one: Int, _ other: Int, for interval: Interval) {
@@ -256,37 +268,37 @@ extension InvalidationWorld {
 
     private mutating func purgeAll() {
         for key in keys.indices {
-            truth.edit(key, at: now)
-            timeline.plan(.purge(key: key), at: now + .milliseconds(100))
-            timeline.plan(.purge(key: key), at: now + .milliseconds(200))
+            oracle.update(key, at: now)
+            eventQueue.schedule(.purge(key: key), at: now + .milliseconds(100))
+            eventQueue.schedule(.purge(key: key), at: now + .milliseconds(200))
         }
     }
 
     /// `other` knows that `index` was started more often than its directory does: that one gives it
     /// up.
-    mutating func hasForgottenMore(_ index: Int, _ other: Int) -> Bool {
+    mutating func detectsRestoredCopy(_ index: Int, _ other: Int) -> Bool {
         let known = nodes[other].epochs[nodes[index].id] ?? (0, nodes[index].process)
         let isNew = known.process != nodes[index].process
         let isOlder = isNew && known.epoch >= nodes[index].epoch && nodes[index].isJoining
-        guard isOlder, plan.mutation != .copyTaken else {
+        guard isOlder, scenario.mutation != .restoredCopyAccepted else {
             if known.epoch <= nodes[index].epoch {
                 nodes[other].epochs[nodes[index].id] = (nodes[index].epoch, nodes[index].process)
             }
             return false
         }
-        note("node \(index) is an older copy of itself, as \(other) knows")
+        log("node \(index) is an older copy of itself, as \(other) knows")
         crash(index)
-        becomeAnother(index)
+        assignNewID(index)
         // Everything that is kept is asked about once, and what was promised is another's.
         var storage = SimulatedStorage()
         storage.epoch = nodes[index].storage.epoch
         storage.entries = nodes[index].storage.entries
         storage.sequence = nodes[index].storage.sequence
-        let stamp = Stamp(epoch: storage.epoch, count: .max)
-        storage.marks = [Mark(.everything, isSoft: true, stamp: stamp)]
-        storage.validateBefore = stamp
+        let version = InvalidationVersion(epoch: storage.epoch, count: .max)
+        storage.marks = [InvalidationMark(.everything, isSoft: true, version: version)]
+        storage.validateBefore = version
         nodes[index].storage = storage
-        timeline.plan(.start(index), at: now + milliseconds(20...500))
+        eventQueue.schedule(.start(index), at: now + milliseconds(20...500))
         return true
     }
 
@@ -295,34 +307,36 @@ extension InvalidationWorld {
     /// All but one lose what they kept, after purges that this one has not heard of.
     mutating func loseMajority() {
         let left = Int.random(in: nodes.indices, using: &dice)
-        note("all but \(left) are lost")
+        log("all but \(left) are lost")
         for other in nodes.indices where other != left { block(left, other, for: .seconds(4)) }
         purgeAll()
         for other in nodes.indices where other != left && nodes[other].isUp {
-            timeline.plan(.lost(other, run: nodes[other].run), at: now + .seconds(3))
+            eventQueue.schedule(.directoryLost(other, run: nodes[other].run), at: now + .seconds(3))
         }
-        timeline.plan(.operate, at: now + .seconds(5))
+        eventQueue.schedule(.runOperator, at: now + .seconds(5))
     }
 
     /// The operator, who knows which nodes run, mends what they cannot.
-    mutating func operate() {
+    mutating func runOperator() {
         guard !isHealthy else { return }
-        if isCalm { timeline.plan(.operate, at: now + .seconds(4)) }
+        if isQuiescent { eventQueue.schedule(.runOperator, at: now + .seconds(4)) }
         let ids = Set(nodes.map(\.id))
         for index in nodes.indices where nodes[index].isUp {
-            let members = nodes[index].exchange?.standing?.set.members ?? []
+            let members = nodes[index].replication?.voterConfiguration?.set.members ?? []
             let gone = members.filter { !ids.contains($0) }
             guard !gone.isEmpty, forget(gone, at: index) else { continue }
-            note("the operator has \(index) forget \(gone)")
-            return reach(.forgottenByOrder)
+            log("the operator has \(index) forget \(gone)")
+            return cover(.removedByOperator)
         }
-        guard isCalm || plan.losses == .ofMajority else { return }
-        let candidates = nodes.indices.filter { nodes[$0].exchange?.standing != nil }
-        if isCalm, candidates.isEmpty, nodes[0].isUp { tell(0, .mayForm(.ordered)) }
+        guard isQuiescent || scenario.losses == .majority else { return }
+        let candidates = nodes.indices.filter { nodes[$0].replication?.voterConfiguration != nil }
+        if isQuiescent, candidates.isEmpty, nodes[0].isUp {
+            deliver(0, .formationRuleChanged(.operatorOrdered))
+        }
         guard let index = candidates.first(where: { hasLostMajority($0, ids) }) else { return }
-        note("the operator has the count begin anew with \(index)")
-        reach(.recovered)
-        tell(index, .recovers)
+        log("the operator has the count begin anew with \(index)")
+        cover(.recovered)
+        deliver(index, .recoveryRequested)
     }
 
     /// Has a node forget members; false if it refuses.
@@ -330,7 +344,7 @@ extension InvalidationWorld {
     mutating func forget(_ members: [NodeID], at index: Int) -> Bool {
         var isBegun = false
         run(index) { exchange, now, dice, effects in
-            do throws(FenceKeeper.ForgetRefusal) {
+            do throws(FenceCoordinator.ForgetRefusal) {
                 try exchange.forget(members, now: now, using: &dice, effects: &effects)
                 isBegun = true
             } catch {
@@ -341,6 +355,6 @@ extension InvalidationWorld {
     }
 
     private func hasLostMajority(_ index: Int, _ ids: Set<NodeID>) -> Bool {
-        nodes[index].exchange?.standing.map { !$0.set.isMajority(Array(ids)) } ?? false
+        nodes[index].replication?.voterConfiguration.map { !$0.set.isMajority(Array(ids)) } ?? false
     }
 }

@@ -4,81 +4,81 @@ import Serving
 import Tiers
 
 /// Starts and ends of processes, and what their exchanges want done.
-extension InvalidationWorld {
+extension InvalidationSimulation {
     mutating func start(_ index: Int) {
         guard !nodes[index].isUp else { return }
-        takeAwayUnseenCopies(before: index)
+        discardUndetectedCopies(before: index)
         var node = nodes[index]
         let disk = node.storage
-        let isReused = plan.mutation == .numberReused && node.run > 0
+        let isReused = scenario.mutation == .numberReused && node.run > 0
         let process = isReused ? node.process : ProcessID(using: &dice)
         node.process = process
         node.run += 1
         node.pausedUntil = .zero
         node.plannedTick = .distantFuture
         node.epoch = disk.epoch + 1
-        if plan.mutation != .stampBeforeBootEpoch { node.storage.epoch += 1 }
+        if scenario.mutation != .versionBeforeBootEpoch { node.storage.epoch += 1 }
         node.batch = []
         node.markList = disk.marks
         node.marks = MarkTable(disk.marks)
-        node.young = YoungMarks()
+        node.young = UnconfirmedMarks()
         node.validateBefore = disk.validateBefore
         node.memory = Array(repeating: nil, count: keys.count)
         node.index = node.memory
         node.isScanned = false
         node.reinserting = node.memory
-        node.fills.removeAll()
-        node.current = Array(repeating: nil, count: keys.count)
+        node.fetches.removeAll()
+        node.joinableFetches = Array(repeating: nil, count: keys.count)
         node.applied = disk.purges
-        node.validated = KnownPositions(disk.floors + disk.retired)
-        node.witness = ExchangeWitness()
-        node.isSeen = Array(repeating: false, count: nodes.count)
+        node.validated = PositionVector(disk.floors + disk.retired)
+        node.checker = ReplicationChecker()
+        node.visibleNodes = Array(repeating: false, count: nodes.count)
         node.unseenSince = Array(repeating: nil, count: nodes.count)
-        (node.isDraining, node.hasLeft, node.flag) = (false, false, false)
-        (node.departure, node.fencedSince) = (nil, nil)
+        (node.isDraining, node.hasLeft, node.isTimerFenceOpen) = (false, false, false)
+        (node.shutdown, node.fencedSince) = (nil, nil)
         node.epochs = [:]
-        node.introductions = []
+        node.roundContacts = []
         node.wasStarted = true
-        var start = InvalidationExchange.Start(
+        var start = InvalidationReplication.InitialState(
             node: node.id, process: process, firstRound: dice.next())
         start.settings = settings
-        start.kept = KeptLog(
+        start.persistedLog = PersistedLog(
             records: disk.records, floors: disk.floors, retired: disk.retired)
-        start.memory = disk.memory
-        start.mayOpen = disk.epoch == 0 && disk.memory == nil
-        node.exchange = InvalidationExchange(start, now: node.clock.reading(at: now))
+        start.persistentState = disk.persistentState
+        start.mayBootstrap = disk.epoch == 0 && disk.persistentState == nil
+        node.replication = InvalidationReplication(start, now: node.clock.reading(at: now))
         nodes[index] = node
-        note("start \(index) as \(process), epoch \(node.epoch)")
-        trace.note(4, process: index, at: now)
-        if disk.epoch > 0, isMajorityAway(without: index) { reach(.restartOfOldDisk) }
+        log("start \(index) as \(process), epoch \(node.epoch)")
+        trace.add(4, process: index, at: now)
+        if disk.epoch > 0, isMajorityAway(without: index) { cover(.restartOfOldDisk) }
         run(index) { $0.started(now: $1, using: &$2, effects: &$3) }
-        fail(nodes[index].witness.unsynced(in: nodes[index]), index)
+        fail(nodes[index].checker.unsyncedClaim(in: nodes[index]), index)
         for other in nodes.indices where other != index && nodes[other].isUp {
-            timeline.plan(.reconnect(index, other), at: now + milliseconds(0...60))
+            eventQueue.schedule(.reconnect(index, other), at: now + milliseconds(0...60))
         }
         beginJoining(index)
         let run = nodes[index].run
         let scan = milliseconds(2...80)
-        timeline.plan(.scanned(index, run: run), at: now + scan)
+        eventQueue.schedule(.scanned(index, run: run), at: now + scan)
         let pace = milliseconds(300...1_300)
-        timeline.plan(.housekeeping(index, run: run), at: now + pace)
+        eventQueue.schedule(.housekeeping(index, run: run), at: now + pace)
     }
 
-    private var settings: InvalidationExchange.Settings {
-        var settings = InvalidationExchange.Settings()
-        settings.fence.fence = Self.fence
-        settings.fence.forgetAfter = Self.forgetAfter
-        settings.fence.attemptPatience = .milliseconds(300)
-        settings.fence.proposalDelay = .milliseconds(plan.seed.isMultiple(of: 4) ? 1_500 : 20)
+    private var settings: InvalidationReplication.Settings {
+        var settings = InvalidationReplication.Settings()
+        settings.fence.duration = Self.fence
+        settings.fence.removeAfter = Self.forgetAfter
+        settings.fence.proposalTimeout = .milliseconds(300)
+        settings.fence.proposalDelay = .milliseconds(scenario.seed.isMultiple(of: 4) ? 1_500 : 20)
         settings.log.ageMin = .seconds(8)
         settings.log.recordsMin = 40
-        settings.log.delays.askPatience = .milliseconds(200)
-        settings.fence.flaws = plan.mutation?.flaws ?? []
+        settings.log.delays.repairTimeout = .milliseconds(200)
+        settings.fence.mutations = scenario.mutation?.fenceMutations ?? []
         return settings
     }
 
     private func isMajorityAway(without index: Int) -> Bool {
-        guard let set = truth.line.last else { return false }
+        guard let set = oracle.decidedSets.last else { return false }
         let away = nodes.indices.filter { $0 != index && !nodes[$0].isUp }.map { nodes[$0].id }
         return set.isMajority(away)
     }
@@ -86,10 +86,10 @@ extension InvalidationWorld {
     /// The process ends; of what was not synced any part is lost.
     mutating func crash(_ index: Int) {
         guard nodes[index].isUp else { return }
-        note("crash \(index), \(nodes[index].batch.count) unsynced")
-        trace.note(5, process: index, at: now)
+        log("crash \(index), \(nodes[index].batch.count) unsynced")
+        trace.add(5, process: index, at: now)
         let batch = nodes[index].batch
-        if batch.contains(where: { $0.isRecord }) { reach(.crashBetweenApplyAndSync) }
+        if batch.contains(where: { $0.isRecord }) { cover(.crashBetweenApplyAndSync) }
         for write in batch.prefix(Int.random(in: 0...batch.count, using: &dice)) {
             persist(write, index)
         }
@@ -99,31 +99,33 @@ extension InvalidationWorld {
             if isSynced || Bool.random(using: &dice) { kept.append(entry) }
         }
         nodes[index].storage.entries = kept
-        nodes[index].exchange = nil
+        nodes[index].replication = nil
         nodes[index].batch = []
         for other in nodes.indices where other != index { disconnect(index, other) }
     }
 
     // MARK: The exchange
 
-    mutating func tell(_ index: Int, _ event: ExchangeEvent) {
+    mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
 
     mutating func run(
         _ index: Int,
-        _ event: (inout InvalidationExchange, Instant, inout Dice, inout [InvalidationEffect]) ->
+        _ event: (
+            inout InvalidationReplication, Instant, inout SplitMix64, inout [InvalidationEffect]
+        ) ->
             Void
     ) {
-        guard var exchange = nodes[index].exchange else { return }
+        guard var exchange = nodes[index].replication else { return }
         // The only copy: nothing is copied when it changes.
-        nodes[index].exchange = nil
+        nodes[index].replication = nil
         var effects: [InvalidationEffect] = []
         event(&exchange, clock(index), &dice, &effects)
         let next = nodes[index].clock.instant(of: exchange.nextTick)
-        nodes[index].exchange = exchange
+        nodes[index].replication = exchange
         for effect in effects { perform(effect, index) }
-        fail(nodes[index].witness.fault(of: nodes[index], against: truth, now: now), index)
+        fail(nodes[index].checker.violation(of: nodes[index], against: oracle, now: now), index)
         planTick(index, max(next, now))
     }
 
@@ -131,54 +133,56 @@ extension InvalidationWorld {
         guard next < nodes[index].plannedTick else { return }
         nodes[index].plannedTick = next
         let late = Interval(nanoseconds: Int64.random(in: 1...1_000_000, using: &dice))
-        timeline.plan(.tick(index, run: nodes[index].run), at: next + late)
+        eventQueue.schedule(.tick(index, run: nodes[index].run), at: next + late)
     }
 
     mutating func tick(_ index: Int) {
         // It was planned before an earlier one was, which has brought all there was to do.
         guard nodes[index].plannedTick <= now else { return }
         nodes[index].plannedTick = .distantFuture
-        tell(index, .ticked)
-        let isCurrent = nodes[index].exchange?.window.isCurrent(at: clock(index)) ?? false
-        nodes[index].flag = isCurrent
-        forgetFenced(index, isCurrent)
+        deliver(index, .ticked)
+        let isCurrent = nodes[index].replication?.window.isCurrent(at: clock(index)) ?? false
+        nodes[index].isTimerFenceOpen = isCurrent
+        removeWhileFenced(index, isCurrent)
     }
 
     private mutating func perform(_ effect: InvalidationEffect, _ index: Int) {
         switch effect {
         case .apply(let record, let count): apply(record, count, index)
         case .applyLocally(let purge, let count):
-            mark(purge.marks(at: Stamp(epoch: nodes[index].epoch, count: count)), index)
+            mark(
+                purge.marks(at: InvalidationVersion(epoch: nodes[index].epoch, count: count)), index
+            )
         case .applyFloors(let floors, let count):
-            nodes[index].validated.take(floors)
-            let stamp = Stamp(epoch: nodes[index].epoch, count: count)
-            mark(Purge.everythingSoft.marks(at: stamp), index)
-            nodes[index].validateBefore = stamp
+            nodes[index].validated.merge(floors)
+            let version = InvalidationVersion(epoch: nodes[index].epoch, count: count)
+            mark(Purge.everythingSoft.marks(at: version), index)
+            nodes[index].validateBefore = version
             floorsApplied += 1
-            note("node \(index) applies floors at \(stamp)")
+            log("node \(index) applies floors at \(version)")
         case .write(let batch):
             if !nodes[index].batch.isEmpty { fail("two batches at once", index) }
             nodes[index].batch = batch
             planSync(index)
         case .send(let message, let ids):
             for id in ids {
-                send(.said(message), from: index, to: self.index(of: id))
+                send(.invalidation(message), from: index, to: self.index(of: id))
                 if case .push(let records) = message, let last = records.last {
-                    nodes[index].exchange?.pushed(upTo: last.name.number, to: id)
+                    nodes[index].replication?.recordPushed(upTo: last.id.number, to: id)
                 }
             }
-        case .contradiction(let found): fail("node \(index) finds \(found)")
-        case .window(let window): nodes[index].witness.window = window
-        case .issued, .settled: break
+        case .reportConflict(let found): fail("node \(index) finds \(found)")
+        case .publishWindow(let window): nodes[index].checker.window = window
+        case .ownRecordsSynced, .receiptsSettled: break
         }
     }
 
     // MARK: The log's disk
 
     private mutating func planSync(_ index: Int) {
-        let slow = !isCalm && throwsOne(in: 30)
+        let slow = !isQuiescent && chance(oneIn: 30)
         let delay = slow ? milliseconds(20...500) : milliseconds(1...4)
-        timeline.plan(.sync(index, run: nodes[index].run), at: now + delay)
+        eventQueue.schedule(.sync(index, run: nodes[index].run), at: now + delay)
     }
 
     mutating func synced(_ index: Int) {
@@ -186,9 +190,9 @@ extension InvalidationWorld {
         guard !batch.isEmpty else { return }
         for write in batch { persist(write, index) }
         nodes[index].batch = []
-        tell(index, .synced)
-        fail(nodes[index].witness.unsynced(in: nodes[index]), index)
-        guard plan.mutation == .markDroppedAtConfirmation else { return }
+        deliver(index, .synced)
+        fail(nodes[index].checker.unsyncedClaim(in: nodes[index]), index)
+        guard scenario.mutation == .markDroppedAtConfirmation else { return }
         nodes[index].storage.marks = []
         nodes[index].markList = []
         nodes[index].marks = MarkTable()
@@ -200,33 +204,35 @@ extension InvalidationWorld {
         switch write {
         case .record(let record, let count):
             let named = nodes[index].storage.add(record)
-            let stamp = Stamp(epoch: nodes[index].epoch, count: count)
-            nodes[index].storage.marks += marks(of: record, stamp)
-            if let purge = truth.numbers[record.name] { nodes[index].storage.purges.insert(purge) }
-            let isOwn = record.name.stream == nodes[index].process
-            truth.synced(record, named, at: nodes[index].id, isOwn: isOwn, now: now)
+            let version = InvalidationVersion(epoch: nodes[index].epoch, count: count)
+            nodes[index].storage.marks += marks(of: record, version)
+            if let purge = oracle.purgeNumbers[record.id] {
+                nodes[index].storage.purges.insert(purge)
+            }
+            let isOwn = record.id.stream == nodes[index].process
+            oracle.recordSynced(record, named, at: nodes[index].id, isOwn: isOwn, now: now)
         case .floor(let position, let count):
             nodes[index].storage.floors.append(position)
             let named = nodes[index].storage.names(behind: position)
-            truth.synced(position, named, at: nodes[index].id, now: now)
+            oracle.recordSynced(position, named, at: nodes[index].id, now: now)
             persist(.everythingSoft, count, index)
-        case .local(let purge, let count): persist(purge, count, index)
-        case .note(let note): persist(note, index)
+        case .localPurge(let purge, let count): persist(purge, count, index)
+        case .metadata(let note): persist(note, index)
         }
     }
 
     private mutating func persist(_ purge: Purge, _ count: UInt64, _ index: Int) {
-        let stamp = Stamp(epoch: nodes[index].epoch, count: count)
-        nodes[index].storage.marks += purge.marks(at: stamp)
+        let version = InvalidationVersion(epoch: nodes[index].epoch, count: count)
+        nodes[index].storage.marks += purge.marks(at: version)
         guard purge == .everythingSoft else { return }
-        nodes[index].storage.validateBefore = max(nodes[index].storage.validateBefore, stamp)
+        nodes[index].storage.validateBefore = max(nodes[index].storage.validateBefore, version)
     }
 
     /// Records go, and what they have invalidated stays.
-    private mutating func persist(_ note: LogNote, _ index: Int) {
-        let withMarks = plan.mutation == .marksGoneWithRecords
+    private mutating func persist(_ note: LogMetadataUpdate, _ index: Int) {
+        let withMarks = scenario.mutation == .marksDroppedWithRecords
         switch note {
-        case .memory(let memory): nodes[index].storage.memory = memory
+        case .consensusState(let memory): nodes[index].storage.persistentState = memory
         case .dropped(let position):
             nodes[index].storage.drop(position, withMarks: withMarks)
             nodes[index].storage.floors.append(position)
@@ -240,41 +246,43 @@ extension InvalidationWorld {
         }
     }
 
-    private func marks(of record: InvalidationRecord, _ stamp: Stamp) -> [Mark] {
+    private func marks(of record: InvalidationRecord, _ version: InvalidationVersion)
+        -> [InvalidationMark]
+    {
         let invalidation = record.invalidation
-        if case .foreign = invalidation.action, plan.mutation == .unknownPurgeSkipped {
+        if case .unrecognized = invalidation.action, scenario.mutation == .unknownPurgeSkipped {
             return []
         }
-        return invalidation.purge?.marks(at: stamp) ?? []
+        return invalidation.purge?.marks(at: version) ?? []
     }
 
     private mutating func apply(_ record: InvalidationRecord, _ count: UInt64, _ index: Int) {
-        let stamp = Stamp(epoch: nodes[index].epoch, count: count)
-        let marks = marks(of: record, stamp)
-        guard let purge = truth.numbers[record.name] else {
+        let version = InvalidationVersion(epoch: nodes[index].epoch, count: count)
+        let marks = marks(of: record, version)
+        guard let purge = oracle.purgeNumbers[record.id] else {
             // Its number is known when it has been issued; what is issued here comes next.
             return mark(marks, index)
         }
-        appliedPurge(purge, index)
+        recordApplied(purge, index)
         mark(marks, index)
     }
 
-    mutating func appliedPurge(_ purge: Int, _ index: Int) {
+    mutating func recordApplied(_ purge: Int, _ index: Int) {
         nodes[index].applied.insert(purge)
-        noteInFlight(truth.purges[purge].covers, index)
-        trace.note(6, process: index, at: now)
+        coverInFlight(oracle.purges[purge].covers, index)
+        trace.add(6, process: index, at: now)
     }
 
-    private mutating func mark(_ marks: [Mark], _ index: Int) {
+    private mutating func mark(_ marks: [InvalidationMark], _ index: Int) {
         for mark in marks {
             let slot = nodes[index].marks.apply(mark)
             nodes[index].markList.append(mark)
             if case .url(let name) = mark.target, let slot {
-                nodes[index].young.add(name, slot, mark.stamp)
+                nodes[index].young.insert(name, slot, mark.version)
             }
         }
         for key in keys.indices {
-            guard let entry = nodes[index].memory[key], effect(on: entry, index) == .dead else {
+            guard let entry = nodes[index].memory[key], effect(on: entry, index) == .purged else {
                 continue
             }
             nodes[index].memory[key] = nil
@@ -282,54 +290,54 @@ extension InvalidationWorld {
     }
 
     /// A purge has been applied: what of it is on its way here is counted.
-    private mutating func noteInFlight(_ covers: [Bool], _ index: Int) {
+    private mutating func coverInFlight(_ covers: [Bool], _ index: Int) {
         let node = nodes[index]
-        for fill in node.fills.values where covers[fill.key] {
-            if fill.origin != nil {
-                reach(fill.held == nil ? .duringFetch : .duringRevalidation)
+        for fetch in node.fetches.values where covers[fetch.key] {
+            if fetch.origin != nil {
+                cover(fetch.storedEntry == nil ? .duringFetch : .duringRevalidation)
             }
-            for question in fill.questions.values {
+            for question in fetch.requests.values {
                 switch question.path {
                 case .get:
-                    reach(.duringGet)
-                    if owners(of: fill.key, seenBy: index).first != index {
-                        reach(.duringHotCopy)
+                    cover(.duringGet)
+                    if owners(of: fetch.key, seenBy: index).first != index {
+                        cover(.duringHotCopy)
                     }
-                case .probe: reach(.duringProbe)
-                case .offer: reach(.duringOffer)
-                case .drain: reach(.duringDrain)
+                case .probe: cover(.duringProbe)
+                case .offer: cover(.duringOffer)
+                case .drain: cover(.duringDrain)
                 case .fetch, .revalidation: break
                 }
             }
         }
         for key in keys.indices where covers[key] {
-            if node.fills.values.contains(where: { $0.key == key && $0.lookup.step == .disk }) {
-                reach(.duringPromotion)
+            if node.fetches.values.contains(where: { $0.key == key && $0.lookup.step == .disk }) {
+                cover(.duringPromotion)
             }
-            if node.reinserting[key] != nil { reach(.duringReinsertion) }
+            if node.reinserting[key] != nil { cover(.duringReinsertion) }
             let isKept = node.storage.entries.contains { $0.key == key }
-            if !node.isScanned, isKept { reach(.duringRecovery) }
+            if !node.isScanned, isKept { cover(.duringRecovery) }
         }
     }
 
     // MARK: What is done wrong on purpose
 
     /// The survivors of a split forget the other side, which does the same.
-    private mutating func forgetFenced(_ index: Int, _ isCurrent: Bool) {
-        guard plan.mutation == .forgettingWhileFenced else { return }
+    private mutating func removeWhileFenced(_ index: Int, _ isCurrent: Bool) {
+        guard scenario.mutation == .removalWhileFenced else { return }
         let since = nodes[index].fencedSince
         nodes[index].fencedSince = isCurrent ? nil : since ?? now
         guard let since, !isCurrent, now - since > .seconds(3),
-            let members = nodes[index].exchange?.standing?.set.members
+            let members = nodes[index].replication?.voterConfiguration?.set.members
         else { return }
-        forget(members.filter { !isReached($0, by: index) }, at: index)
+        forget(members.filter { !isConnected($0, by: index) }, at: index)
     }
 }
 
 extension Purge {
     /// What it leaves where entries are kept, applied at `stamp`.
-    func marks(at stamp: Stamp) -> [Mark] {
-        targets.map { Mark($0, isSoft: mode == .soft, stamp: stamp) }
+    func marks(at version: InvalidationVersion) -> [InvalidationMark] {
+        targets.map { InvalidationMark($0, isSoft: mode == .soft, version: version) }
     }
 }
 

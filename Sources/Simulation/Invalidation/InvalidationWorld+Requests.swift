@@ -4,70 +4,72 @@ import Serving
 import Tiers
 
 /// Requests of clients and peers, and the fetches that they wait for.
-extension InvalidationWorld {
+extension InvalidationSimulation {
     /// What may be done with a held entry at this instant.
-    enum Use {
+    enum ReuseDecision {
         case fresh, stale, validate
     }
 
-    func effect(on entry: SimulatedEntry, _ index: Int) -> Mark.Effect? {
-        effect(on: entry.key, entry.stamp, index)
+    func effect(on entry: SimulatedEntry, _ index: Int) -> InvalidationMark.Effect? {
+        effect(on: entry.key, entry.invalidationVersion, index)
     }
 
     /// Of an answer to a request that began with `begun`.
-    private func effect(on key: Int, _ begun: Stamp, _ index: Int) -> Mark.Effect? {
+    private func effect(on key: Int, _ begun: InvalidationVersion, _ index: Int) -> InvalidationMark
+        .Effect?
+    {
         nodes[index].marks.effect(
-            on: keys[key].url, tags: keys[key].tags, stamp: begun)
+            on: keys[key].url, tags: keys[key].tags, version: begun)
     }
 
     /// The fence does not let it be given.
-    private func isExcluded(_ entry: SimulatedEntry, _ index: Int) -> Bool {
+    private func isFenced(_ entry: SimulatedEntry, _ index: Int) -> Bool {
         if case .revalidate = fencedUse(entry.validatedAt, index) { true } else { false }
     }
 
     /// Whether the fence lets the entry be judged, now.
-    func fencedUse(_ validatedAt: Instant, _ index: Int) -> FencedUse {
-        guard let exchange = nodes[index].exchange else { return .revalidate(staleUntil: nil) }
+    func fencedUse(_ validatedAt: Instant, _ index: Int) -> FenceDecision {
+        guard let exchange = nodes[index].replication else { return .revalidate(staleUntil: nil) }
         var window = exchange.window
-        if plan.mutation == .fenceAsTimer, nodes[index].flag {
+        if scenario.mutation == .fenceAsTimer, nodes[index].isTimerFenceOpen {
             window.currentUntil = .distantFuture
         }
-        if plan.mutation == .catchUpFromOneMember, isCaughtUpWithOne(index) {
+        if scenario.mutation == .catchUpFromOneMember, isCaughtUpWithOne(index) {
             window.currentUntil = .distantFuture
         }
-        return FencedUse.decide(
+        return FenceDecision.decide(
             now: clock(index), window: window, validatedAt: validatedAt, fence: Self.fence,
             staleIfError: nil)
     }
 
     private func isCaughtUpWithOne(_ index: Int) -> Bool {
-        let table = nodes[index].exchange?.table(at: clock(index)) ?? []
+        let table = nodes[index].replication?.memberStatuses(at: clock(index)) ?? []
         return table.contains { line in
-            line.id != nodes[index].id && line.isCounted
+            line.id != nodes[index].id && line.isVoter
                 && (line.contactAge.map { $0 < Self.fence } ?? false)
         }
     }
 
-    func isCurrent(_ index: Int) -> Bool { fencedUse(.zero - Self.fence, index) == .asAlways }
+    func isCurrent(_ index: Int) -> Bool { fencedUse(.zero - Self.fence, index) == .unrestricted }
 
-    private func use(of entry: SimulatedEntry, _ index: Int) -> Use? {
+    private func reuseDecision(of entry: SimulatedEntry, _ index: Int) -> ReuseDecision? {
         let effect = effect(on: entry, index)
-        guard effect != .dead else { return nil }
-        if isExcluded(entry, index) { return .validate }
+        guard effect != .purged else { return nil }
+        if isFenced(entry, index) { return .validate }
         let isFresh = clock(index) < entry.freshUntil
         if isFresh, effect == nil { return .fresh }
         // What may have been hard in records that are gone is granted nothing.
-        guard entry.stamp >= nodes[index].validateBefore else { return .validate }
+        guard entry.invalidationVersion >= nodes[index].validateBefore else { return .validate }
         let staleFrom = isFresh ? clock(index) : entry.freshUntil
         let until = staleFrom + keys[entry.key].staleWhileRevalidate
         return clock(index) < until ? .stale : .validate
     }
 
     /// A request has come: it is served, or it waits.
-    mutating func request(_ index: Int, _ key: Int, _ waiter: SimulatedFill.Waiter) {
+    mutating func request(_ index: Int, _ key: Int, _ waiter: SimulatedFetch.Waiter) {
         if let entry = nodes[index].memory[key] {
             checkStamp(entry, index)
-            switch use(of: entry, index) {
+            switch reuseDecision(of: entry, index) {
             case nil: nodes[index].memory[key] = nil
             case .fresh: return serve(entry, isFresh: true, index, waiter)
             case .stale where waiter == .client:
@@ -81,25 +83,27 @@ extension InvalidationWorld {
     }
 
     private mutating func join(
-        _ index: Int, _ key: Int, held: SimulatedEntry?, _ waiter: SimulatedFill.Waiter
+        _ index: Int, _ key: Int, held: SimulatedEntry?, _ waiter: SimulatedFetch.Waiter
     ) {
         guard let number = joinable(index, key),
-            nodes[index].fills[number]?.join(waiter) == true
+            nodes[index].fetches[number]?.join(waiter) == true
         else { return fetch(index, key, held: held, for: waiter) }
         guard waiter != .client else { return }
-        tell(index, number) { $0.waitedForByPeer($1, effects: &$2) }
-        if let fill = nodes[index].fills[number], fill.lookup.isAskingOrigin {
-            sayFetching(fill, index)
+        deliver(index, number) { $0.peerJoined($1, effects: &$2) }
+        if let fetch = nodes[index].fetches[number], fetch.lookup.isFetchingFromOrigin {
+            sendFetching(fetch, index)
         }
     }
 
     private func joinable(_ index: Int, _ key: Int) -> UInt64? {
-        guard let number = nodes[index].current[key], let fill = nodes[index].fills[number] else {
+        guard let number = nodes[index].joinableFetches[key],
+            let fetch = nodes[index].fetches[number]
+        else {
             return nil
         }
         let mayJoin =
-            plan.mutation == .joiningOlderFetch
-            || effect(on: key, fill.begun, index) == nil
+            scenario.mutation == .joiningOlderFetch
+            || effect(on: key, fetch.version, index) == nil
         return mayJoin ? number : nil
     }
 
@@ -107,52 +111,53 @@ extension InvalidationWorld {
 
     /// A request of `waiter` causes a fetch, or nobody's does.
     mutating func fetch(
-        _ index: Int, _ key: Int, held: SimulatedEntry?, for waiter: SimulatedFill.Waiter?,
-        from source: (node: Int, path: EntryPath)? = nil
+        _ index: Int, _ key: Int, held: SimulatedEntry?, for waiter: SimulatedFetch.Waiter?,
+        from source: (node: Int, path: TransferKind)? = nil
     ) {
-        fillNumber += 1
-        let number = fillNumber
-        var fill = SimulatedFill(key: key, begun: nodes[index].stamp, waiter)
-        fill.held = held
-        nodes[index].fills[number] = fill
+        fetchNumber += 1
+        let number = fetchNumber
+        var fetch = SimulatedFetch(key: key, begun: nodes[index].invalidationVersion, waiter)
+        fetch.storedEntry = held
+        nodes[index].fetches[number] = fetch
         if let source { return ask(index, number, source.node, .probe, source.path) }
-        nodes[index].current[key] = number
+        nodes[index].joinableFetches[key] = number
         let asksDisk = held == nil && nodes[index].index[key] != nil
-        tell(index, number) { lookup, _, effects in
-            lookup.began(asksDisk: asksDisk, effects: &effects)
+        deliver(index, number) { lookup, _, effects in
+            lookup.started(readsDisk: asksDisk, effects: &effects)
         }
     }
 
     /// Tells the lookup of a fill, and does what it wants.
-    mutating func tell(
+    mutating func deliver(
         _ index: Int, _ number: UInt64,
         _ event: (inout Lookup, Instant, inout [LookupEffect]) -> Void
     ) {
-        guard var fill = nodes[index].fills[number] else { return }
+        guard var fetch = nodes[index].fetches[number] else { return }
         var effects: [LookupEffect] = []
-        event(&fill.lookup, now, &effects)
-        nodes[index].fills[number] = fill
-        if let next = fill.lookup.deadline {
-            timeline.plan(.lookup(index, run: nodes[index].run, fill: number), at: max(next, now))
+        event(&fetch.lookup, now, &effects)
+        nodes[index].fetches[number] = fetch
+        if let next = fetch.lookup.deadline {
+            eventQueue.schedule(
+                .lookupDeadline(index, run: nodes[index].run, fetch: number), at: max(next, now))
         }
         for effect in effects {
             switch effect {
             case .readDisk:
-                timeline.plan(
-                    .promoted(index, run: nodes[index].run, fill: number),
+                eventQueue.schedule(
+                    .promoted(index, run: nodes[index].run, fetch: number),
                     at: now + milliseconds(1...12))
-            case .lookBeyond:
-                let peers = isCurrent(index) ? peers(for: fill.key, at: index) : nil
-                tell(index, number) { $0.wentBeyond(peers, $1, effects: &$2) }
-            case .ask(let node, let question):
+            case .resolvePeers:
+                let peers = isCurrent(index) ? peers(for: fetch.key, at: index) : nil
+                deliver(index, number) { $0.peersResolved(peers, $1, effects: &$2) }
+            case .sendPeerQuery(let node, let question):
                 ask(
                     index, number, self.index(of: node), question,
                     question == .get ? .get : .probe)
-            case .cancel(let node):
+            case .cancelPeerQuery(let node):
                 let other = self.index(of: node)
-                nodes[index].fills[number]?.questions[other] = nil
-            case .take(let node): take(from: node, index, number)
-            case .askOrigin: askOrigin(index, number)
+                nodes[index].fetches[number]?.requests[other] = nil
+            case .acceptPeerResponse(let node): acceptResponse(from: node, index, number)
+            case .fetchFromOrigin: askOrigin(index, number)
             default: break
             }
         }
@@ -164,163 +169,166 @@ extension InvalidationWorld {
     }
 
     mutating func deadlineReached(_ index: Int, _ number: UInt64) {
-        tell(index, number) { $0.deadlineReached($1, effects: &$2) }
+        deliver(index, number) { $0.deadlineReached($1, effects: &$2) }
     }
 
     /// Says to the peers that wait that the origin is asked for them.
-    mutating func sayFetching(_ fill: SimulatedFill, _ index: Int) {
-        for peer in fill.peers {
-            send(.reply(peer.ask, .said(.fetching)), from: index, to: peer.node)
+    mutating func sendFetching(_ fetch: SimulatedFetch, _ index: Int) {
+        for peer in fetch.peers {
+            send(.response(peer.ask, .status(.fetching)), from: index, to: peer.node)
         }
     }
 
     /// A question carries what its connection was not told, and its answer is of its stamp.
     private mutating func ask(
-        _ index: Int, _ number: UInt64, _ other: Int, _ question: OwnerSearch.Question,
-        _ path: EntryPath
+        _ index: Int, _ number: UInt64, _ other: Int, _ question: OwnerSearch.QueryKind,
+        _ path: TransferKind
     ) {
-        guard let key = nodes[index].fills[number]?.key else { return }
-        askNumber += 1
-        var untold: Untold?
+        guard let key = nodes[index].fetches[number]?.key else { return }
+        requestNumber += 1
+        var untold: UnsentInvalidations?
         let id = nodes[other].id
         run(index) { exchange, _, _, _ in
-            untold = exchange.untold(to: id)
-            if let untold { exchange.told(untold, to: id) }
+            untold = exchange.unsentInvalidations(to: id)
+            if let untold { exchange.invalidationsSent(untold, to: id) }
         }
-        let asked = SimulatedFill.Question(
-            ask: askNumber, path: path, stamp: nodes[index].stamp, sentAt: clock(index))
-        nodes[index].fills[number]?.questions[other] = asked
+        let asked = SimulatedFetch.OutstandingRequest(
+            number: requestNumber, path: path, version: nodes[index].invalidationVersion,
+            sentAt: clock(index))
+        nodes[index].fetches[number]?.requests[other] = asked
         guard let untold else { return }
-        send(.ask(askNumber, question, key: key, untold), from: index, to: other)
+        send(.request(requestNumber, question, key: key, untold), from: index, to: other)
     }
 
     private mutating func askOrigin(_ index: Int, _ number: UInt64) {
-        guard let fill = nodes[index].fills[number], fill.origin == nil else { return }
+        guard let fetch = nodes[index].fetches[number], fetch.origin == nil else { return }
         // Validators of what was invalidated hard in the meantime are gone.
-        var held = fill.held
-        if let entry = held, effect(on: entry, index) == .dead { held = nil }
-        nodes[index].fills[number]?.held = held
-        let asked = SimulatedFill.Question(
-            ask: 0, path: held == nil ? .fetch : .revalidation, stamp: nodes[index].stamp,
+        var held = fetch.storedEntry
+        if let entry = held, effect(on: entry, index) == .purged { held = nil }
+        nodes[index].fetches[number]?.storedEntry = held
+        let asked = SimulatedFetch.OutstandingRequest(
+            number: 0, path: held == nil ? .fetch : .revalidation,
+            version: nodes[index].invalidationVersion,
             sentAt: clock(index))
-        nodes[index].fills[number]?.origin = asked
-        sayFetching(fill, index)
+        nodes[index].fetches[number]?.origin = asked
+        sendFetching(fetch, index)
         let run = nodes[index].run
-        if isCalm { note("node \(index) asks the origin for key \(fill.key)") }
-        timeline.plan(
-            .originAsked(index, run: run, fill: number, etag: held?.version),
+        if isQuiescent { log("node \(index) asks the origin for key \(fetch.key)") }
+        eventQueue.schedule(
+            .originRequested(index, run: run, fetch: number, etag: held?.contentVersion),
             at: now + milliseconds(2...30))
     }
 
-    mutating func originAsked(_ index: Int, _ run: Int, _ number: UInt64, _ etag: Int?) {
+    mutating func originRequested(_ index: Int, _ run: Int, _ number: UInt64, _ etag: Int?) {
         guard nodes[index].isUp, nodes[index].run == run,
-            let key = nodes[index].fills[number]?.key
+            let key = nodes[index].fetches[number]?.key
         else { return }
         originFetches += 1
-        if isCalm { calmFetches[key] += 1 }
-        let slow = !isCalm && throwsOne(in: 10)
-        timeline.plan(
-            .originAnswered(index, run: run, fill: number, originReply(key, etag)),
+        if isQuiescent { quiescentFetches[key] += 1 }
+        let slow = !isQuiescent && chance(oneIn: 10)
+        eventQueue.schedule(
+            .originResponded(index, run: run, fetch: number, originReply(key, etag)),
             at: now + (slow ? milliseconds(100...900) : milliseconds(2...60)))
     }
 
     private mutating func originReply(_ key: Int, _ etag: Int?) -> OriginReply {
-        guard isOriginDown <= now else { return .failed }
-        let version = truth.version(of: key)
-        let isShareable = isCalm || !throwsOne(in: 20)
+        guard originDownUntil <= now else { return .failed }
+        let version = oracle.version(of: key)
+        let isShareable = isQuiescent || !chance(oneIn: 20)
         return .version(version, isValid: version == etag, isShareable: isShareable)
     }
 
-    mutating func originAnswered(_ index: Int, _ number: UInt64, _ reply: OriginReply) {
-        guard let fill = nodes[index].fills[number], let request = fill.origin else { return }
+    mutating func originResponded(_ index: Int, _ number: UInt64, _ reply: OriginReply) {
+        guard let fetch = nodes[index].fetches[number], let request = fetch.origin else { return }
         guard case .version(let version, let isValid, let isShareable) = reply else {
-            return originFailed(fill, index, number)
+            return originFailed(fetch, index, number)
         }
         var entry = SimulatedEntry(
-            key: fill.key, version: version, stamp: request.stamp,
-            freshUntil: request.sentAt + keys[fill.key].maxAge, validatedAt: request.sentAt)
-        if isValid, fill.held != nil, plan.mutation == .lateValidationFreshens {
-            entry.stamp = nodes[index].stamp
+            key: fetch.key, contentVersion: version, invalidationVersion: request.version,
+            freshUntil: request.sentAt + keys[fetch.key].maxAge, validatedAt: request.sentAt)
+        if isValid, fetch.storedEntry != nil, scenario.mutation == .lateValidationFreshens {
+            entry.invalidationVersion = nodes[index].invalidationVersion
         }
-        take(entry, isShareable: isShareable, index, number)
+        acceptResponse(entry, isShareable: isShareable, index, number)
     }
 
     /// What is held may stand in for the origin, where it is granted and no purge forbids it; peers
     /// are told, and look for themselves.
     private mutating func originFailed(
-        _ fill: SimulatedFill, _ index: Int, _ number: UInt64
+        _ fetch: SimulatedFetch, _ index: Int, _ number: UInt64
     ) {
         end(index, number)
-        for peer in fill.peers {
-            send(.reply(peer.ask, .said(.originFailed)), from: index, to: peer.node)
+        for peer in fetch.peers {
+            send(.response(peer.ask, .status(.originFailed)), from: index, to: peer.node)
         }
-        guard keys[fill.key].isStaleIfError, let held = nodes[index].memory[fill.key] else {
+        guard keys[fetch.key].isStaleIfError, let held = nodes[index].memory[fetch.key] else {
             return
         }
-        for reader in fill.readers where reader.waiter == .client {
-            guard let use = use(of: held, index), !isExcluded(held, index),
-                use == .fresh || held.stamp >= nodes[index].validateBefore
+        for reader in fetch.readers where reader.waiter == .client {
+            guard let use = reuseDecision(of: held, index), !isFenced(held, index),
+                use == .fresh || held.invalidationVersion >= nodes[index].validateBefore
             else { return }
-            reach(.staleIfError)
+            cover(.staleIfError)
             serve(held, isFresh: use == .fresh, index, reader.waiter)
         }
     }
 
     /// The disk has an answer: it is given, or the origin is asked about it.
-    mutating func found(_ entry: SimulatedEntry, _ index: Int, _ number: UInt64) {
+    mutating func storedEntryFound(_ entry: SimulatedEntry, _ index: Int, _ number: UInt64) {
         checkStamp(entry, index)
-        switch use(of: entry, index) {
-        case .fresh: return give(entry, isFresh: true, index, number)
-        case .stale where nodes[index].fills[number]?.readers.first?.waiter == .client:
-            give(entry, isFresh: false, index, number)
+        switch reuseDecision(of: entry, index) {
+        case .fresh: return deliverResponse(entry, isFresh: true, index, number)
+        case .stale where nodes[index].fetches[number]?.readers.first?.waiter == .client:
+            deliverResponse(entry, isFresh: false, index, number)
             if joinable(index, entry.key) == nil {
                 fetch(index, entry.key, held: entry, for: nil)
             }
-        case nil: tell(index, number) { lookup, _, effects in lookup.absent(effects: &effects) }
+        case nil:
+            deliver(index, number) { lookup, _, effects in lookup.diskMissed(effects: &effects) }
         case .stale, .validate:
-            nodes[index].fills[number]?.held = entry
-            tell(index, number) { lookup, _, effects in lookup.absent(effects: &effects) }
+            nodes[index].fetches[number]?.storedEntry = entry
+            deliver(index, number) { lookup, _, effects in lookup.diskMissed(effects: &effects) }
         }
     }
 
     /// What a peer would give is the answer.
-    mutating func take(from node: NodeID, _ index: Int, _ number: UInt64) {
-        let question = nodes[index].fills[number]?.questions[self.index(of: node)]
+    mutating func acceptResponse(from node: NodeID, _ index: Int, _ number: UInt64) {
+        let question = nodes[index].fetches[number]?.requests[self.index(of: node)]
         guard let entry = question?.held else { return }
-        take(entry, index, number)
+        acceptResponse(entry, index, number)
     }
 
     /// An answer has come: it is kept, and given to those who wait, or they begin anew.
-    private mutating func take(
+    private mutating func acceptResponse(
         _ entry: SimulatedEntry, isShareable: Bool = true, _ index: Int, _ number: UInt64
     ) {
         if !isShareable {
-            reach(.unshareable)
-        } else if effect(on: entry, index) != .dead {
+            cover(.unshareable)
+        } else if effect(on: entry, index) != .purged {
             store(entry, index)
         }
-        give(entry, isShareable: isShareable, isFresh: true, index, number)
+        deliverResponse(entry, isShareable: isShareable, isFresh: true, index, number)
     }
 
     /// Who waits is given the answer, as far as the lookup lets them have it.
-    private mutating func give(
+    private mutating func deliverResponse(
         _ entry: SimulatedEntry, isShareable: Bool = true, isFresh: Bool, _ index: Int,
         _ number: UInt64
     ) {
-        guard var fill = nodes[index].fills[number] else { return }
+        guard var fetch = nodes[index].fetches[number] else { return }
         end(index, number)
-        var standing = Fill.Standing(
-            of: effect(on: entry, index), isExcluded: isExcluded(entry, index),
+        var standing = Fetch.Validity(
+            of: effect(on: entry, index), isExcluded: isFenced(entry, index),
             isShared: isShareable)
-        if plan.mutation == .joiningOlderFetch { standing = .current }
+        if scenario.mutation == .joiningOlderFetch { standing = .valid }
         var effects: [LookupEffect] = []
-        fill.lookup.fill.confirmed(
+        fetch.lookup.fetch.storedResponseUsed(
             isShared: isShareable, standing: standing, effects: &effects)
-        for reader in fill.readers {
-            switch fill.lookup.fill.next(for: reader.id, limit: 0) {
+        for reader in fetch.readers {
+            switch fetch.lookup.fetch.nextStep(for: reader.id, limit: 0) {
             case .finish where isShareable:
-                serve(entry, isFresh: isFresh && standing == .current, index, reader.waiter)
-            case .finish: refuse(reader.waiter, index)
+                serve(entry, isFresh: isFresh && standing == .valid, index, reader.waiter)
+            case .finish: sendFetchYourself(reader.waiter, index)
             default: request(index, entry.key, reader.waiter)
             }
         }
@@ -328,55 +336,56 @@ extension InvalidationWorld {
 
     /// What may not be shared is the origin's word to the one client who caused the fetch, and no
     /// stored answer that a purge is about.
-    private mutating func refuse(_ waiter: SimulatedFill.Waiter, _ index: Int) {
+    private mutating func sendFetchYourself(_ waiter: SimulatedFetch.Waiter, _ index: Int) {
         guard case .peer(let other, let ask) = waiter else { return }
-        send(.reply(ask, .said(.fetchYourself)), from: index, to: other)
+        send(.response(ask, .status(.declined)), from: index, to: other)
     }
 
     /// The fetch is over, or nobody may have it any more.
     mutating func end(_ index: Int, _ number: UInt64) {
-        guard let key = nodes[index].fills[number]?.key else { return }
-        nodes[index].fills[number] = nil
-        if nodes[index].current[key] == number { nodes[index].current[key] = nil }
+        guard let key = nodes[index].fetches[number]?.key else { return }
+        nodes[index].fetches[number] = nil
+        if nodes[index].joinableFetches[key] == number { nodes[index].joinableFetches[key] = nil }
     }
 
     // MARK: Serving
 
     /// The instant at which it is decided that a request is served.
     private mutating func serve(
-        _ entry: SimulatedEntry, isFresh: Bool, _ index: Int, _ waiter: SimulatedFill.Waiter
+        _ entry: SimulatedEntry, isFresh: Bool, _ index: Int, _ waiter: SimulatedFetch.Waiter
     ) {
         guard case .peer(let other, let ask) = waiter else {
             return check(entry, isFresh: isFresh, index)
         }
-        let reply = Reply.held(
-            version: entry.version, freshFor: entry.freshUntil - clock(index),
+        let reply = EntryReply.held(
+            version: entry.contentVersion, freshFor: entry.freshUntil - clock(index),
             validationAge: clock(index) - entry.validatedAt)
-        send(.reply(ask, reply), from: index, to: other)
+        send(.response(ask, reply), from: index, to: other)
     }
 
     private mutating func check(_ entry: SimulatedEntry, isFresh: Bool, _ index: Int) {
         reads += 1
-        if isCalm { calmReads[entry.key] += 1 }
-        trace.note(UInt64(entry.key) << 32 | UInt64(entry.version))
+        if isQuiescent { quiescentReads[entry.key] += 1 }
+        trace.add(UInt64(entry.key) << 32 | UInt64(entry.contentVersion))
         let node = nodes[index]
-        let isCurrent = node.exchange?.window.isCurrent(at: clock(index)) ?? false
-        let isCounted = truth.line.last?.contains(node.id) ?? false
-        let reader = InvalidationTruth.Reader(
+        let isCurrent = node.replication?.window.isCurrent(at: clock(index)) ?? false
+        let isCounted = oracle.decidedSets.last?.contains(node.id) ?? false
+        let reader = InvalidationOracle.ReadContext(
             process: node.process, applied: node.applied, isBound: isCurrent || isCounted)
-        let fault = truth.fault(
-            key: entry.key, version: entry.version, isFresh: isFresh, by: reader, at: now)
+        let fault = oracle.violation(
+            key: entry.key, version: entry.contentVersion, isFresh: isFresh, by: reader, at: now)
         guard let fault else { return }
-        let current = truth.version(of: entry.key)
+        let current = oracle.version(of: entry.key)
+        let version = entry.invalidationVersion
         fail(
-            "node \(index) served key \(entry.key) version \(entry.version) of \(current), "
-                + "stamp \(entry.stamp.epoch).\(entry.stamp.count), current \(isCurrent), "
+            "node \(index) served key \(entry.key) version \(entry.contentVersion) of \(current), "
+                + "version \(version.epoch).\(version.count), current \(isCurrent), "
                 + "counted \(isCounted): \(fault)")
     }
 
     /// Whatever is applied next must cover what is held.
     func isPurgeable(_ entry: SimulatedEntry, _ index: Int) -> Bool {
-        entry.stamp <= nodes[index].stamp
+        entry.invalidationVersion <= nodes[index].invalidationVersion
     }
 
     private mutating func checkStamp(_ entry: SimulatedEntry, _ index: Int) {

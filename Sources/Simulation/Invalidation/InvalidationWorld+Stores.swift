@@ -4,14 +4,18 @@ import Serving
 import Tiers
 
 /// Memory, disk, and what peers say of what they hold.
-extension InvalidationWorld {
+extension InvalidationSimulation {
     /// Keeps an answer with its stamp: in memory here, and on disk if this node is one of two
     /// owners.
     mutating func store(_ entry: SimulatedEntry, _ index: Int) {
-        if let held = nodes[index].memory[entry.key], held.stamp > entry.stamp { return }
+        if let held = nodes[index].memory[entry.key],
+            held.invalidationVersion > entry.invalidationVersion
+        {
+            return
+        }
         nodes[index].memory[entry.key] = entry
         let owners = owners(of: entry.key, seenBy: index).prefix(2)
-        guard owners.contains(index) || throwsOne(in: 3) else { return }
+        guard owners.contains(index) || chance(oneIn: 3) else { return }
         append(entry, index)
     }
 
@@ -38,35 +42,37 @@ extension InvalidationWorld {
 
     /// Read from disk: it keeps its stamp.
     mutating func promoted(_ index: Int, _ number: UInt64) {
-        guard let fill = nodes[index].fills[number] else { return }
-        let entry = nodes[index].index[fill.key]
-        guard let entry, effect(on: entry, index) != .dead else {
-            nodes[index].index[fill.key] = nil
-            return tell(index, number) { lookup, _, effects in lookup.absent(effects: &effects) }
+        guard let fetch = nodes[index].fetches[number] else { return }
+        let entry = nodes[index].index[fetch.key]
+        guard let entry, effect(on: entry, index) != .purged else {
+            nodes[index].index[fetch.key] = nil
+            return deliver(index, number) { lookup, _, effects in
+                lookup.diskMissed(effects: &effects)
+            }
         }
-        nodes[index].memory[fill.key] = nodes[index].memory[fill.key] ?? entry
-        found(nodes[index].memory[fill.key] ?? entry, index, number)
+        nodes[index].memory[fetch.key] = nodes[index].memory[fetch.key] ?? entry
+        storedEntryFound(nodes[index].memory[fetch.key] ?? entry, index, number)
     }
 
     // MARK: Reclaiming
 
-    mutating func keepHouse(_ index: Int) {
+    mutating func runHousekeeping(_ index: Int) {
         let run = nodes[index].run
-        timeline.plan(.housekeeping(index, run: run), at: now + milliseconds(200...1_500))
+        eventQueue.schedule(.housekeeping(index, run: run), at: now + milliseconds(200...1_500))
         let key = Int.random(in: keys.indices, using: &dice)
-        if throwsOne(in: 3) { nodes[index].memory[key] = nil }
-        reviewMarks(index)
-        dropMarks(index)
+        if chance(oneIn: 3) { nodes[index].memory[key] = nil }
+        dropUnusedMarks(index)
+        dropOldMarks(index)
         if nodes[index].offersDue > now { offerAll(index, .offer) }
         if nodes[index].isDraining { offerAll(index, .drain) }
-        for fill in nodes[index].fills.values where fill.lookup.isAskingOrigin {
-            sayFetching(fill, index)
+        for fetch in nodes[index].fetches.values where fetch.lookup.isFetchingFromOrigin {
+            sendFetching(fetch, index)
         }
         guard nodes[index].isScanned, let entry = nodes[index].index[key],
-            nodes[index].reinserting[key] == nil, effect(on: entry, index) != .dead
+            nodes[index].reinserting[key] == nil, effect(on: entry, index) != .purged
         else { return }
         nodes[index].reinserting[key] = entry
-        timeline.plan(.reinserted(index, run: run, key: key), at: now + milliseconds(5...60))
+        eventQueue.schedule(.reinserted(index, run: run, key: key), at: now + milliseconds(5...60))
     }
 
     /// Its segment is reclaimed: what is in use is written anew, with the stamp that it has.
@@ -74,8 +80,10 @@ extension InvalidationWorld {
         guard var entry = nodes[index].reinserting[key] else { return }
         nodes[index].reinserting[key] = nil
         guard nodes[index].index[key] == entry else { return }
-        if effect(on: entry, index) == .dead { reach(.reinsertionOfPurged) }
-        if plan.mutation == .restampOnReinsertion { entry.stamp = nodes[index].stamp }
+        if effect(on: entry, index) == .purged { cover(.reinsertionOfPurged) }
+        if scenario.mutation == .newVersionOnReinsertion {
+            entry.invalidationVersion = nodes[index].invalidationVersion
+        }
         append(entry, index)
         let newest = nodes[index].storage.sequence
         // What is older than what is synced goes with its segment.
@@ -93,138 +101,146 @@ extension InvalidationWorld {
     }
 
     /// Marks of URLs go when nothing is held, or on its way, that they might cover.
-    private mutating func reviewMarks(_ index: Int) {
+    private mutating func dropUnusedMarks(_ index: Int) {
         let node = nodes[index]
         guard node.isScanned else { return }
-        let isHasty = plan.mutation == .markGoneDuringFetch
-        let due = nodes[index].young.take(upTo: isHasty ? node.stamp : leastOnItsWay(node))
+        let isHasty = scenario.mutation == .markDroppedDuringFetch
+        let due = nodes[index].young.remove(
+            upTo: isHasty ? node.invalidationVersion : oldestInFlight(node))
         var held = (node.memory + node.reinserting).compactMap(\.self)
-        if plan.mutation != .markGoneBesideDisk { held += node.storage.entries }
+        if scenario.mutation != .markDroppedWhileOnDisk { held += node.storage.entries }
         let names = Set(held.map { URLName.fingerprint(keys[$0.key].urlName[...]) })
-        for young in due where !names.contains(young.name) {
-            nodes[index].marks.forget(young.slot, upTo: young.stamp)
-            reach(.markGone)
+        for young in due where !names.contains(young.fingerprint) {
+            nodes[index].marks.forget(young.slot, upTo: young.version)
+            cover(.markDropped)
         }
     }
 
     /// What no request that is under way, and no entry that is being moved, is stamped before.
-    private func leastOnItsWay(_ node: SimulatedCacheNode) -> Stamp {
-        var least = node.stamp
-        for entry in node.reinserting.compactMap(\.self) { least = min(least, entry.stamp) }
-        for fill in node.fills.values {
-            least = min(least, fill.begun)
-            if let held = fill.held { least = min(least, held.stamp) }
+    private func oldestInFlight(_ node: SimulatedCacheNode) -> InvalidationVersion {
+        var least = node.invalidationVersion
+        for entry in node.reinserting.compactMap(\.self) {
+            least = min(least, entry.invalidationVersion)
+        }
+        for fetch in node.fetches.values {
+            least = min(least, fetch.version)
+            if let held = fetch.storedEntry { least = min(least, held.invalidationVersion) }
         }
         return least
     }
 
     /// Marks go when nothing that is held, or on its way, is older.
-    private mutating func dropMarks(_ index: Int) {
+    private mutating func dropOldMarks(_ index: Int) {
         let node = nodes[index]
         guard node.isScanned, node.markList.count > 40 else { return }
-        var least = leastOnItsWay(node)
-        for entry in node.memory.compactMap(\.self) { least = min(least, entry.stamp) }
-        for entry in node.storage.entries { least = min(least, entry.stamp) }
-        nodes[index].markList.removeAll { $0.stamp <= least }
-        nodes[index].storage.marks.removeAll { $0.stamp <= least }
+        var least = oldestInFlight(node)
+        for entry in node.memory.compactMap(\.self) {
+            least = min(least, entry.invalidationVersion)
+        }
+        for entry in node.storage.entries { least = min(least, entry.invalidationVersion) }
+        nodes[index].markList.removeAll { $0.version <= least }
+        nodes[index].storage.marks.removeAll { $0.version <= least }
         nodes[index].marks.fold(upTo: least)
     }
 
     // MARK: Peers
 
-    mutating func arrive(_ message: Message, from: Int, to: Int) {
+    mutating func arrive(_ message: SimulatedMessage, from: Int, to: Int) {
         switch message {
-        case .said(let message):
-            if case .round = message { introduced(from, by: to) }
-            tell(to, .message(message, from: nodes[from].id))
-        case .ask(let ask, let question, let key, let untold):
-            tell(
+        case .invalidation(let message):
+            if case .roundRequest = message { recordRoundContact(from, by: to) }
+            deliver(to, .messageReceived(message, from: nodes[from].id))
+        case .request(let ask, let question, let key, let untold):
+            deliver(
                 to,
-                .question(
-                    knowledge: untold.positions, records: untold.records, from: nodes[from].id))
-            answer(ask, question, key, from: from, at: to)
-        case .reply(let ask, let reply): replied(ask, reply, from: from, at: to)
-        case .offer(let key, let path): offered(key, path, from: from, at: to)
+                .requestInvalidationsReceived(
+                    appliedPositions: untold.positions, records: untold.records,
+                    from: nodes[from].id))
+            respond(ask, question, key, from: from, at: to)
+        case .response(let ask, let reply): responseReceived(ask, reply, from: from, at: to)
+        case .offer(let key, let path): offerReceived(key, path, from: from, at: to)
         }
     }
 
-    private mutating func introduced(_ index: Int, by other: Int) {
+    private mutating func recordRoundContact(_ index: Int, by other: Int) {
         let run = nodes[other].run
-        guard truth.line.last?.contains(nodes[other].id) ?? false,
-            !nodes[index].introductions.contains(where: { $0.by == other && $0.run == run })
+        guard oracle.decidedSets.last?.contains(nodes[other].id) ?? false,
+            !nodes[index].roundContacts.contains(where: { $0.by == other && $0.run == run })
         else { return }
-        nodes[index].introductions.append((now, other, run))
-        let isCounted = truth.line.last?.contains(nodes[index].id) ?? false
-        if !isCounted, !watched.isEmpty { reach(.joinerDuringReceipt) }
+        nodes[index].roundContacts.append((now, other, run))
+        let isCounted = oracle.decidedSets.last?.contains(nodes[index].id) ?? false
+        if !isCounted, !watchedPurges.isEmpty { cover(.joinerDuringReceipt) }
     }
 
-    private mutating func answer(
-        _ ask: UInt64, _ question: OwnerSearch.Question, _ key: Int, from: Int, at index: Int
+    private mutating func respond(
+        _ ask: UInt64, _ question: OwnerSearch.QueryKind, _ key: Int, from: Int, at index: Int
     ) {
-        guard let exchange = nodes[index].exchange else { return }
+        guard let exchange = nodes[index].replication else { return }
         guard !exchange.isBehind(nodes[from].id) else {
-            return send(.reply(ask, .said(.behind)), from: index, to: from)
+            return send(.response(ask, .status(.lagging)), from: index, to: from)
         }
         let isHeld = nodes[index].memory[key] != nil || nodes[index].index[key] != nil
         if question == .probe, !isHeld {
-            return send(.reply(ask, .said(.absent)), from: index, to: from)
+            return send(.response(ask, .status(.notFound)), from: index, to: from)
         }
         guard question == .get, isCurrent(index) else {
-            return answerFromStore(ask, question, key, from: from, at: index)
+            return respondFromStore(ask, question, key, from: from, at: index)
         }
         request(index, key, .peer(from, ask: ask))
     }
 
     /// Starts nothing: what is not fresh here is not given.
-    private mutating func answerFromStore(
-        _ ask: UInt64, _ question: OwnerSearch.Question, _ key: Int, from: Int, at index: Int
+    private mutating func respondFromStore(
+        _ ask: UInt64, _ question: OwnerSearch.QueryKind, _ key: Int, from: Int, at index: Int
     ) {
         if let entry = nodes[index].memory[key] ?? nodes[index].index[key],
             effect(on: entry, index) == nil, clock(index) < entry.freshUntil
         {
             let use = fencedUse(entry.validatedAt, index)
-            if use == .asAlways || use == .asAlwaysUntil(entry.validatedAt + Self.fence) {
-                let held = Reply.held(
-                    version: entry.version, freshFor: entry.freshUntil - clock(index),
+            if use == .unrestricted || use == .unrestrictedUntil(entry.validatedAt + Self.fence) {
+                let held = EntryReply.held(
+                    version: entry.contentVersion, freshFor: entry.freshUntil - clock(index),
                     validationAge: clock(index) - entry.validatedAt)
-                return send(.reply(ask, held), from: index, to: from)
+                return send(.response(ask, held), from: index, to: from)
             }
         }
-        let nothing: OwnerSearch.Reply = question == .probe ? .absent : .fetchYourself
-        send(.reply(ask, .said(nothing)), from: index, to: from)
+        let nothing: OwnerSearch.Reply = question == .probe ? .notFound : .declined
+        send(.response(ask, .status(nothing)), from: index, to: from)
     }
 
-    private mutating func replied(_ ask: UInt64, _ reply: Reply, from: Int, at index: Int) {
-        let fills = nodes[index].fills
-        for (number, fill) in zip(fills.keys, fills.values) {
-            guard let question = fill.questions[from], question.ask == ask else { continue }
+    private mutating func responseReceived(
+        _ ask: UInt64, _ reply: EntryReply, from: Int, at index: Int
+    ) {
+        let fetches = nodes[index].fetches
+        for (number, fetch) in zip(fetches.keys, fetches.values) {
+            guard let question = fetch.requests[from], question.number == ask else { continue }
             let node = nodes[from].id
             switch reply {
             case .held(let version, let freshFor, let age):
                 let validatedAt = question.sentAt - age
                 let entry = SimulatedEntry(
-                    key: fill.key, version: version, stamp: question.stamp,
+                    key: fetch.key, contentVersion: version, invalidationVersion: question.version,
                     freshUntil: question.sentAt + freshFor, validatedAt: validatedAt)
-                nodes[index].fills[number]?.questions[from]?.held = entry
-                heard(.held, from: node, of: fill, index, number)
-            case .said(let said):
-                if said != .fetching { nodes[index].fills[number]?.questions[from] = nil }
-                heard(said, from: node, of: fill, index, number)
+                nodes[index].fetches[number]?.requests[from]?.held = entry
+                peerResponseReceived(.found, from: node, of: fetch, index, number)
+            case .status(let said):
+                if said != .fetching { nodes[index].fetches[number]?.requests[from] = nil }
+                peerResponseReceived(said, from: node, of: fetch, index, number)
             }
             return
         }
     }
 
     /// What was offered is asked for at the one who offers it, and at nobody else.
-    private mutating func heard(
-        _ reply: OwnerSearch.Reply, from node: NodeID, of fill: SimulatedFill, _ index: Int,
+    private mutating func peerResponseReceived(
+        _ reply: OwnerSearch.Reply, from node: NodeID, of fetch: SimulatedFetch, _ index: Int,
         _ number: UInt64
     ) {
-        guard fill.lookup.step == .begun else {
-            return tell(index, number) { $0.replied(node, reply, $1, effects: &$2) }
+        guard fetch.lookup.step == .notStarted else {
+            return deliver(index, number) { $0.replied(node, reply, $1, effects: &$2) }
         }
-        if reply == .held {
-            take(from: node, index, number)
+        if reply == .found {
+            acceptResponse(from: node, index, number)
         } else if reply != .fetching {
             end(index, number)
         }
@@ -233,17 +249,17 @@ extension InvalidationWorld {
     /// The connection is gone: whoever was asked on it does not answer, and need not be answered.
     mutating func lost(_ index: Int, _ other: Int) {
         let id = nodes[other].id
-        let fills = nodes[index].fills
-        for (number, fill) in zip(fills.keys, fills.values) {
-            nodes[index].fills[number]?.leave {
+        let fetches = nodes[index].fetches
+        for (number, fetch) in zip(fetches.keys, fetches.values) {
+            nodes[index].fetches[number]?.leave {
                 if case .peer(other, _) = $0 { true } else { false }
             }
-            guard fill.questions[other] != nil else { continue }
-            nodes[index].fills[number]?.questions[other] = nil
-            if fill.lookup.step == .begun {
+            guard fetch.requests[other] != nil else { continue }
+            nodes[index].fetches[number]?.requests[other] = nil
+            if fetch.lookup.step == .notStarted {
                 end(index, number)
             } else {
-                tell(index, number) { $0.lost(id, $1, effects: &$2) }
+                deliver(index, number) { $0.lost(id, $1, effects: &$2) }
             }
         }
     }
@@ -251,7 +267,7 @@ extension InvalidationWorld {
     // MARK: Offers
 
     /// Holders offer what they hold to owners that may lack it.
-    mutating func offerAll(_ index: Int, _ path: EntryPath) {
+    mutating func offerAll(_ index: Int, _ path: TransferKind) {
         for key in keys.indices {
             guard let entry = nodes[index].memory[key] ?? nodes[index].index[key],
                 effect(on: entry, index) == nil
@@ -263,9 +279,10 @@ extension InvalidationWorld {
     }
 
     /// All bytes enter a node because it asked for them.
-    private mutating func offered(_ key: Int, _ path: EntryPath, from: Int, at index: Int) {
+    private mutating func offerReceived(_ key: Int, _ path: TransferKind, from: Int, at index: Int)
+    {
         guard nodes[index].memory[key] == nil, nodes[index].index[key] == nil,
-            nodes[index].current[key] == nil, isCurrent(index)
+            nodes[index].joinableFetches[key] == nil, isCurrent(index)
         else { return }
         fetch(index, key, held: nil, for: nil, from: (from, path))
     }

@@ -5,22 +5,22 @@ import Tiers
 
 /// Whole nodes of the pure rooms, an origin with versions, clients and operators, under one seed;
 /// every read is held against what the design promises.
-package struct InvalidationWorld: Sendable {
+package struct InvalidationSimulation: Sendable {
     /// How a world is made.
-    package struct Plan: Hashable, Sendable {
+    package struct Scenario: Hashable, Sendable {
         package var seed: UInt64
         /// Nodes at the beginning, and those that come all at once later.
         package var nodes: Int
         package var joiners = 0
         /// The first nodes are counted already; else they look for each other.
-        package var isFormed = true
+        package var isBootstrapped = true
         /// How many they expect to be, if they look for each other by number.
-        package var expects: Int?
+        package var expectedNodeCount: Int?
         /// Nodes lose their directories, and come back under their names or without.
-        package var losses = Losses.none
+        package var losses = DirectoryLosses.none
         package var mutation: InvalidationMutation?
         /// How long there is trouble; calm follows.
-        package var trouble = Interval.seconds(30)
+        package var faultDuration = Interval.seconds(30)
 
         package init(seed: UInt64, nodes: Int) {
             self.seed = seed
@@ -28,24 +28,24 @@ package struct InvalidationWorld: Sendable {
         }
     }
 
-    package enum Losses: Hashable, Sendable {
-        case none, ofNamed, ofUnnamed
+    package enum DirectoryLosses: Hashable, Sendable {
+        case none, namedNodes, unnamedNodes
         /// All but one at once, and nobody but the operator can say what holds.
-        case ofMajority
+        case majority
         /// One directory is replaced by an older copy, where few know better.
-        case ofCopied
+        case restoredCopy
     }
 
-    enum Message: Sendable {
-        case said(InvalidationMessage)
-        case ask(UInt64, OwnerSearch.Question, key: Int, Untold)
-        case reply(UInt64, Reply)
-        case offer(key: Int, EntryPath)
+    enum SimulatedMessage: Sendable {
+        case invalidation(InvalidationMessage)
+        case request(UInt64, OwnerSearch.QueryKind, key: Int, UnsentInvalidations)
+        case response(UInt64, EntryReply)
+        case offer(key: Int, TransferKind)
     }
 
-    enum Reply: Sendable {
+    enum EntryReply: Sendable {
         case held(version: Int, freshFor: Interval, validationAge: Interval)
-        case said(OwnerSearch.Reply)
+        case status(OwnerSearch.Reply)
     }
 
     enum OriginReply: Sendable {
@@ -55,13 +55,13 @@ package struct InvalidationWorld: Sendable {
     }
 
     enum Event: Sendable {
-        case arrive(from: Int, to: Int, line: UInt64, Message)
+        case arrive(from: Int, to: Int, line: UInt64, SimulatedMessage)
         case tick(Int, run: Int)
         case sync(Int, run: Int)
-        case originAsked(Int, run: Int, fill: UInt64, etag: Int?)
-        case originAnswered(Int, run: Int, fill: UInt64, OriginReply)
-        case lookup(Int, run: Int, fill: UInt64)
-        case promoted(Int, run: Int, fill: UInt64)
+        case originRequested(Int, run: Int, fetch: UInt64, etag: Int?)
+        case originResponded(Int, run: Int, fetch: UInt64, OriginReply)
+        case lookupDeadline(Int, run: Int, fetch: UInt64)
+        case promoted(Int, run: Int, fetch: UInt64)
         case reinserted(Int, run: Int, key: Int)
         case scanned(Int, run: Int)
         case housekeeping(Int, run: Int)
@@ -71,24 +71,24 @@ package struct InvalidationWorld: Sendable {
         case fault
         case isolate
         case reconnect(Int, Int)
-        case breakLine(Int, Int, line: UInt64)
+        case breakLink(Int, Int, line: UInt64)
         case start(Int)
         case stop(Int, run: Int)
-        case lookedUp(Int, run: Int)
-        case look(Int, run: Int)
-        case depart(Int, run: Int)
+        case seedsResolved(Int, run: Int)
+        case checkDiscovery(Int, run: Int)
+        case advanceShutdown(Int, run: Int)
         case loseMajority
-        case lost(Int, run: Int)
+        case directoryLost(Int, run: Int)
         case copyAndCutOff
         case cutOff(from: Int)
         case putBack(Int)
-        case operate
-        case introduce
-        case receipts
+        case runOperator
+        case updateMembership
+        case checkReceipts
     }
 
     /// Both directions between two nodes.
-    struct Line: Sendable {
+    struct Link: Sendable {
         var number: UInt64 = 0
         var isOpen = false
         var brokenAt = Instant.zero
@@ -97,86 +97,86 @@ package struct InvalidationWorld: Sendable {
     static let fence = Interval.seconds(2)
     static let forgetAfter = Interval.seconds(6)
 
-    let plan: Plan
+    let scenario: Scenario
     var now = Instant(nanoseconds: 100_000_000_000)
     let end: Instant
-    var dice: Dice
-    var timeline = Timeline<Event>()
+    var dice: SplitMix64
+    var eventQueue = EventQueue<Event>()
     var nodes: [SimulatedCacheNode] = []
     /// Where in ``nodes`` each stands, or stood.
     var places: [NodeID: Int]
     let keys: [SimulatedKey]
     /// By key the nodes in order of preference, whoever is there.
     let preference: [[Int]]
-    var truth: InvalidationTruth
+    var oracle: InvalidationOracle
     /// At lower * count + higher.
-    var lines: [Line]
+    var links: [Link]
     /// At from * count + to.
     var blocked: [Instant]
     var lastArrival: [Instant]
-    var lineNumber: UInt64 = 0
-    var askNumber: UInt64 = 0
-    var fillNumber: UInt64 = 0
+    var linkNumber: UInt64 = 0
+    var requestNumber: UInt64 = 0
+    var fetchNumber: UInt64 = 0
     var purgeNumber: UInt64 = 0
-    var isOriginDown = Instant.zero
+    var originDownUntil = Instant.zero
     /// The rest is calm: no faults, and every promise of a healthy cluster is due.
-    var isCalm = false
+    var isQuiescent = false
     var trace = TraceDigest()
     var history: [String] = []
     /// Purges whose receipts somebody waits for.
-    var watched: [Int] = []
+    var watchedPurges: [Int] = []
 
     package internal(set) var violation: String?
     /// How often each class was reached.
     package internal(set) var reached = Array(
-        repeating: 0, count: InvalidationClass.allCases.count)
+        repeating: 0, count: InvalidationCoverageGoal.allCases.count)
     package internal(set) var reads = 0
     package internal(set) var originFetches = 0
     /// How often a node made everything stale because records can no longer be had.
     var floorsApplied = 0
     /// Requests to the origin by key, in calm.
-    var calmFetches: [Int]
+    var quiescentFetches: [Int]
     /// Reads that were served by key, in calm; some of other keys have waited since the faults.
-    var calmReads: [Int]
+    var quiescentReads: [Int]
 
     package var digest: UInt64 { trace.value }
     package var eventCount: UInt64 { trace.events }
     /// The last things that happened.
-    package var story: [String] { history }
+    package var recentHistory: [String] { history }
 
-    package init(_ plan: Plan, keys: SimulatedSite) {
-        self.plan = plan
-        dice = Dice(seed: plan.seed)
+    package init(_ plan: Scenario, keys: SimulatedSite) {
+        self.scenario = plan
+        dice = SplitMix64(seed: plan.seed)
         self.keys = keys.keys
         preference = keys.preference
         let count = plan.nodes + plan.joiners
         precondition(count <= keys.nodes.count, "a site for \(keys.nodes.count) nodes")
         places = Dictionary(
             uniqueKeysWithValues: zip(keys.nodes.prefix(count), 0..<count))
-        lines = Array(repeating: Line(), count: count * count)
+        links = Array(repeating: Link(), count: count * count)
         blocked = Array(repeating: .zero, count: count * count)
         lastArrival = blocked
-        calmFetches = Array(repeating: 0, count: self.keys.count)
-        calmReads = calmFetches
-        end = now + plan.trouble
+        quiescentFetches = Array(repeating: 0, count: self.keys.count)
+        quiescentReads = quiescentFetches
+        end = now + plan.faultDuration
         let counted = Array(keys.nodes.prefix(plan.nodes)).sorted()
-        var line: [CountedSet] = []
-        if plan.isFormed,
-            let set = CountedSet(
+        var line: [VoterSet] = []
+        if plan.isBootstrapped,
+            let set = VoterSet(
                 opener: counted[0], generation: UInt64(max(2, plan.nodes)), members: counted)
         {
             line = [set]
         }
         let bound = Self.fence + SimulatedClock.error(in: Self.fence)
-        truth = InvalidationTruth(keys: self.keys.count, fence: bound, line: line)
+        oracle = InvalidationOracle(keys: self.keys.count, fence: bound, line: line)
         for index in 0..<count {
             let clock = SimulatedClock(from: now, using: &dice)
             var node = SimulatedCacheNode(id: keys.nodes[index], clock: clock)
-            node.isSeen = Array(repeating: false, count: count)
+            node.visibleNodes = Array(repeating: false, count: count)
             node.unseenSince = Array(repeating: nil, count: count)
             if index < plan.nodes, let set = line.first {
-                node.storage.memory = CountedMembers.Memory(
-                    standing: CountStanding(set), joins: 1, records: [])
+                node.storage.persistentState = VoterSetConsensus.PersistentState(
+                    standing: VoterConfiguration(set), joins: 1, records: [])
             }
             nodes.append(node)
         }
@@ -185,25 +185,25 @@ package struct InvalidationWorld: Sendable {
 
     private mutating func begin() {
         let many = nodes.count > 20
-        for index in nodes.indices where index < plan.nodes {
-            let delay = plan.isFormed ? Int64(index) : Int64(index) * 150
-            timeline.plan(.start(index), at: now + .milliseconds(delay))
+        for index in nodes.indices where index < scenario.nodes {
+            let delay = scenario.isBootstrapped ? Int64(index) : Int64(index) * 150
+            eventQueue.schedule(.start(index), at: now + .milliseconds(delay))
         }
-        timeline.plan(.client, at: now + .milliseconds(many ? 1_500 : 700))
-        timeline.plan(.fault, at: now + .milliseconds(1_500))
-        timeline.plan(.introduce, at: now + .milliseconds(20))
-        timeline.plan(.receipts, at: now + .milliseconds(500))
-        let third = now + .milliseconds(plan.trouble.milliseconds / 3)
-        if plan.losses == .ofMajority { timeline.plan(.loseMajority, at: third) }
-        if plan.losses == .ofCopied { timeline.plan(.copyAndCutOff, at: third) }
-        guard plan.joiners > 0 else { return }
-        let at = now + .milliseconds(plan.trouble.milliseconds / 3)
-        if plan.joiners >= 4 { reach(.threeToSeven) }
+        eventQueue.schedule(.client, at: now + .milliseconds(many ? 1_500 : 700))
+        eventQueue.schedule(.fault, at: now + .milliseconds(1_500))
+        eventQueue.schedule(.updateMembership, at: now + .milliseconds(20))
+        eventQueue.schedule(.checkReceipts, at: now + .milliseconds(500))
+        let third = now + .milliseconds(scenario.faultDuration.milliseconds / 3)
+        if scenario.losses == .majority { eventQueue.schedule(.loseMajority, at: third) }
+        if scenario.losses == .restoredCopy { eventQueue.schedule(.copyAndCutOff, at: third) }
+        guard scenario.joiners > 0 else { return }
+        let at = now + .milliseconds(scenario.faultDuration.milliseconds / 3)
+        if scenario.joiners >= 4 { cover(.grownFromThreeToSeven) }
         for delay in [600, 1_500, 3_000] as [Int64] {
-            timeline.plan(.isolate, at: at + .milliseconds(delay))
+            eventQueue.schedule(.isolate, at: at + .milliseconds(delay))
         }
-        for index in plan.nodes..<nodes.count {
-            timeline.plan(.start(index), at: at + .milliseconds(Int64(index % 3)))
+        for index in scenario.nodes..<nodes.count {
+            eventQueue.schedule(.start(index), at: at + .milliseconds(Int64(index % 3)))
         }
     }
 
@@ -218,22 +218,22 @@ package struct InvalidationWorld: Sendable {
         return Interval(nanoseconds: Int64.random(in: first...last, using: &dice) * 1_000)
     }
 
-    mutating func throwsOne(in sides: Int) -> Bool { Int.random(in: 0..<sides, using: &dice) == 0 }
+    mutating func chance(oneIn sides: Int) -> Bool { Int.random(in: 0..<sides, using: &dice) == 0 }
 
     /// Plays until `instant`, or until a promise is broken.
     mutating func play(until instant: Instant) {
-        while violation == nil, let next = timeline.next, next <= instant {
-            guard let (at, event) = timeline.takeNext() else { return }
+        while violation == nil, let next = eventQueue.next, next <= instant {
+            guard let (at, event) = eventQueue.popNext() else { return }
             now = at
-            happen(event)
+            handle(event)
         }
         now = max(now, instant)
     }
 
     /// What is meant for a process that stands still waits until it goes on.
-    private mutating func waits(_ event: Event, for index: Int) -> Bool {
+    private mutating func deferIfPaused(_ event: Event, for index: Int) -> Bool {
         guard nodes[index].pausedUntil > now else { return false }
-        timeline.plan(event, at: nodes[index].pausedUntil)
+        eventQueue.schedule(event, at: nodes[index].pausedUntil)
         return true
     }
 
@@ -241,70 +241,72 @@ package struct InvalidationWorld: Sendable {
         switch event {
         case .arrive(_, let to, _, _): (to, nil)
         case .tick(let index, let run), .sync(let index, let run),
-            .originAnswered(let index, let run, _, _), .lookup(let index, let run, _),
+            .originResponded(let index, let run, _, _), .lookupDeadline(let index, let run, _),
             .promoted(let index, let run, _), .reinserted(let index, let run, _),
             .scanned(let index, let run), .housekeeping(let index, let run),
-            .stop(let index, let run), .lookedUp(let index, let run), .look(let index, let run),
-            .depart(let index, let run), .lost(let index, let run):
+            .stop(let index, let run), .seedsResolved(let index, let run),
+            .checkDiscovery(let index, let run),
+            .advanceShutdown(let index, let run), .directoryLost(let index, let run):
             (index, run)
         case .read(let index, _): (index, nil)
-        case .originAsked, .client, .purge, .fault, .isolate, .reconnect, .breakLine, .start,
-            .introduce, .receipts, .loseMajority, .copyAndCutOff, .cutOff, .putBack, .operate:
+        case .originRequested, .client, .purge, .fault, .isolate, .reconnect, .breakLink, .start,
+            .updateMembership, .checkReceipts, .loseMajority, .copyAndCutOff, .cutOff, .putBack,
+            .runOperator:
             nil
         }
     }
 
-    private mutating func happen(_ event: Event) {
+    private mutating func handle(_ event: Event) {
         if let (index, run) = owner(of: event) {
             guard nodes[index].isUp, run ?? nodes[index].run == nodes[index].run else { return }
-            if waits(event, for: index) { return }
+            if deferIfPaused(event, for: index) { return }
         }
         switch event {
         case .arrive(let from, let to, let line, let message):
-            guard self.line(from, to).isOpen, self.line(from, to).number == line else { return }
-            trace.note(1, process: to, at: now)
+            guard self.link(from, to).isOpen, self.link(from, to).number == line else { return }
+            trace.add(1, process: to, at: now)
             arrive(message, from: from, to: to)
         case .tick(let index, _): tick(index)
         case .sync(let index, _): synced(index)
-        case .originAsked(let index, let run, let fill, let etag):
-            originAsked(index, run, fill, etag)
-        case .originAnswered(let index, _, let fill, let reply):
-            trace.note(2, process: index, at: now)
-            originAnswered(index, fill, reply)
-        case .lookup(let index, _, let fill): deadlineReached(index, fill)
-        case .promoted(let index, _, let fill): promoted(index, fill)
+        case .originRequested(let index, let run, let fetch, let etag):
+            originRequested(index, run, fetch, etag)
+        case .originResponded(let index, _, let fetch, let reply):
+            trace.add(2, process: index, at: now)
+            originResponded(index, fetch, reply)
+        case .lookupDeadline(let index, _, let fetch): deadlineReached(index, fetch)
+        case .promoted(let index, _, let fetch): promoted(index, fetch)
         case .reinserted(let index, _, let key): reinserted(index, key)
         case .scanned(let index, _): scanned(index)
-        case .housekeeping(let index, _): keepHouse(index)
+        case .housekeeping(let index, _): runHousekeeping(index)
         case .read(let index, let key):
-            trace.note(3, process: index, at: now)
-            if isOpen(index) { request(index, key, .client) }
-        case .client: client()
+            trace.add(3, process: index, at: now)
+            if acceptsClients(index) { request(index, key, .client) }
+        case .client: stepClient()
         case .purge(let key): purge(key)
-        case .fault: fault()
+        case .fault: injectFault()
         case .isolate: isolate()
         case .reconnect(let one, let other): connect(one, other)
-        case .breakLine(let one, let other, let number):
-            if line(one, other).number == number { disconnect(one, other) }
+        case .breakLink(let one, let other, let number):
+            if link(one, other).number == number { disconnect(one, other) }
         case .start(let index): start(index)
         case .stop(let index, _): crash(index)
-        case .lookedUp(let index, _): lookedUp(index)
-        case .look(let index, _): look(index)
-        case .depart(let index, _): depart(index)
+        case .seedsResolved(let index, _): seedsResolved(index)
+        case .checkDiscovery(let index, _): checkDiscovery(index)
+        case .advanceShutdown(let index, _): advanceShutdown(index)
         case .loseMajority: loseMajority()
-        case .lost(let index, _): lose(index)
+        case .directoryLost(let index, _): loseDirectory(index)
         case .copyAndCutOff: copyAndCutOff()
         case .cutOff(let index): cutOff(from: index)
-        case .putBack(let index): putBack(index)
-        case .operate: operate()
-        case .introduce: introduceAll()
-        case .receipts: lookAtReceipts()
+        case .putBack(let index): restoreCopy(index)
+        case .runOperator: runOperator()
+        case .updateMembership: updateMembership()
+        case .checkReceipts: checkReceipts()
         }
     }
 
     // MARK: Telling what happened
 
-    mutating func note(_ line: String) {
+    mutating func log(_ line: String) {
         if history.count > 400 { history.removeFirst(200) }
         history.append("\(now.nanoseconds / 1_000) us: \(line)")
     }
@@ -312,12 +314,12 @@ package struct InvalidationWorld: Sendable {
     mutating func fail(_ law: String) {
         guard violation == nil else { return }
         violation = "\(law), at \(now.nanoseconds / 1_000) us"
-        note("VIOLATION \(law)")
+        log("VIOLATION \(law)")
     }
 
     mutating func fail(_ law: String?, _ index: Int) {
         if let law { fail("node \(index): \(law)") }
     }
 
-    mutating func reach(_ what: InvalidationClass) { reached[what.rawValue] += 1 }
+    mutating func cover(_ what: InvalidationCoverageGoal) { reached[what.rawValue] += 1 }
 }

@@ -22,8 +22,8 @@ struct SimulatedKey: Sendable {
 /// A stored answer whose body is a version number.
 struct SimulatedEntry: Hashable, Sendable {
     var key: Int
-    var version: Int
-    var stamp: Stamp
+    var contentVersion: Int
+    var invalidationVersion: InvalidationVersion
     /// On the clock of its node.
     var freshUntil: Instant
     var validatedAt: Instant
@@ -33,21 +33,21 @@ struct SimulatedEntry: Hashable, Sendable {
 }
 
 /// By which way bytes come.
-enum EntryPath: Sendable {
+enum TransferKind: Sendable {
     case fetch, get, probe, offer, drain, revalidation
 }
 
 /// A fetch at one node, from the origin or from a peer.
-struct SimulatedFill: Sendable {
+struct SimulatedFetch: Sendable {
     enum Waiter: Hashable, Sendable {
         case client
         case peer(Int, ask: UInt64)
     }
 
-    struct Question: Sendable {
-        var ask: UInt64
-        var path: EntryPath
-        var stamp: Stamp
+    struct OutstandingRequest: Sendable {
+        var number: UInt64
+        var path: TransferKind
+        var version: InvalidationVersion
         /// On the clock of the asker.
         var sentAt: Instant
         /// What the peer would give.
@@ -56,32 +56,32 @@ struct SimulatedFill: Sendable {
 
     /// Who waits, and under which name.
     struct Reader: Sendable {
-        let id: Fill.ReaderID
+        let id: Fetch.ReaderID
         let waiter: Waiter
     }
 
     let key: Int
     /// Of its first request.
-    let begun: Stamp
+    let version: InvalidationVersion
     /// What nodes run, without bytes.
     var lookup: Lookup
     /// By node.
-    var questions = SortedTable<Int, Question>()
+    var requests = SortedTable<Int, OutstandingRequest>()
     /// The request to the origin that is out.
-    var origin: Question?
+    var origin: OutstandingRequest?
     /// What the origin is asked to validate.
-    var held: SimulatedEntry?
+    var storedEntry: SimulatedEntry?
     var readers: [Reader] = []
 
     /// Caused by the request of `waiter`, or by nobody's.
-    init(key: Int, begun: Stamp, _ waiter: Waiter?) {
+    init(key: Int, begun: InvalidationVersion, _ waiter: Waiter?) {
         self.key = key
-        self.begun = begun
-        var wish = Lookup.Wish()
+        self.version = begun
+        var wish = Lookup.Options()
         wish.isForPeer = waiter.map { $0 != .client } ?? false
         lookup = Lookup(
             wish,
-            Fill(windowBytes: 1, keptBytesMax: .max, patience: .seconds(10)))
+            Fetch(windowBytes: 1, keptBytesMax: .max, patience: .seconds(10)))
         guard let id = lookup.join(Lookup.Candidate(nil)) else { return }
         if let waiter {
             readers = [Reader(id: id, waiter: waiter)]
@@ -103,9 +103,9 @@ struct SimulatedFill: Sendable {
         readers.removeAll { isGone($0.waiter) }
     }
 
-    private mutating func leave(_ id: Fill.ReaderID) {
+    private mutating func leave(_ id: Fetch.ReaderID) {
         var effects: [LookupEffect] = []
-        lookup.fill.left(id, effects: &effects)
+        lookup.fetch.readerLeft(id, effects: &effects)
     }
 
     /// The peers that wait, and what they asked.
@@ -122,34 +122,34 @@ struct SimulatedStorage: Sendable {
     var records: [InvalidationRecord] = []
     var floors: [StreamPosition] = []
     var retired: [StreamPosition] = []
-    var memory: CountedMembers.Memory?
-    var marks: [Mark] = []
+    var persistentState: VoterSetConsensus.PersistentState?
+    var marks: [InvalidationMark] = []
     /// Everything stamped before it is to be validated, whatever else is granted.
-    var validateBefore = Stamp.zero
+    var validateBefore = InvalidationVersion.zero
     /// Of stored answers, those that are superseded and not reclaimed included.
     var entries: [SimulatedEntry] = []
     var sequence: UInt64 = 0
     /// Purges whose marks are here.
     var purges: Set<Int> = []
     /// All that were ever here.
-    var synced: Set<RecordName> = []
+    var synced: Set<RecordID> = []
 
     /// Takes a record in; gives the names that are named to others from now on: none behind a gap.
-    mutating func add(_ record: InvalidationRecord) -> [RecordName] {
+    mutating func add(_ record: InvalidationRecord) -> [RecordID] {
         records.append(record)
-        synced.insert(record.name)
-        let stream = record.name.stream
-        let kept = KnownPositions(floors + retired).count(of: stream)
-        var name = RecordName(stream: stream, number: min(kept, record.name.number) + 1)
-        while name.number < record.name.number, synced.contains(name) { name.number += 1 }
-        guard name.number >= record.name.number else { return [] }
+        synced.insert(record.id)
+        let stream = record.id.stream
+        let kept = PositionVector(floors + retired).count(of: stream)
+        var name = RecordID(stream: stream, number: min(kept, record.id.number) + 1)
+        while name.number < record.id.number, synced.contains(name) { name.number += 1 }
+        guard name.number >= record.id.number else { return [] }
         return names(behind: StreamPosition(process: stream, count: name.number - 1))
     }
 
     /// Records that are held behind the position, without a gap.
-    func names(behind position: StreamPosition) -> [RecordName] {
-        var named: [RecordName] = []
-        var name = RecordName(stream: position.process, number: position.count + 1)
+    func names(behind position: StreamPosition) -> [RecordID] {
+        var named: [RecordID] = []
+        var name = RecordID(stream: position.process, number: position.count + 1)
         while synced.contains(name) {
             named.append(name)
             name.number += 1
@@ -160,10 +160,10 @@ struct SimulatedStorage: Sendable {
     /// Records up to there go; with what they have invalidated only by mistake.
     mutating func drop(_ position: StreamPosition, withMarks: Bool) {
         let gone = records.filter {
-            $0.name.stream == position.process && $0.name.number <= position.count
+            $0.id.stream == position.process && $0.id.number <= position.count
         }
-        let names = Set(gone.map(\.name))
-        records.removeAll { names.contains($0.name) }
+        let names = Set(gone.map(\.id))
+        records.removeAll { names.contains($0.id) }
         guard withMarks else { return }
         for targets in gone.compactMap(\.invalidation.purge?.targets) {
             marks.removeAll { targets.contains($0.target) }
@@ -177,7 +177,7 @@ struct SimulatedCacheNode: Sendable {
     var id: NodeID
     let clock: SimulatedClock
     var storage = SimulatedStorage()
-    var exchange: InvalidationExchange?
+    var replication: InvalidationReplication?
     var process = ProcessID(high: 0, low: 0)
     /// Counts runs: what was meant for an earlier one is lost.
     var run = 0
@@ -190,10 +190,10 @@ struct SimulatedCacheNode: Sendable {
     var batch: [LogWrite] = []
     var marks = MarkTable()
     /// Those of this run that may turn out to cover nothing.
-    var young = YoungMarks()
+    var young = UnconfirmedMarks()
     /// All, also those that were let go of: what a start goes by.
-    var markList: [Mark] = []
-    var validateBefore = Stamp.zero
+    var markList: [InvalidationMark] = []
+    var validateBefore = InvalidationVersion.zero
     /// By key.
     var memory: [SimulatedEntry?] = []
     /// The newest on disk, by key; empty until the disk is scanned.
@@ -201,51 +201,53 @@ struct SimulatedCacheNode: Sendable {
     var isScanned = false
     /// Being written anew there, by key.
     var reinserting: [SimulatedEntry?] = []
-    var fills = SortedTable<UInt64, SimulatedFill>()
+    var fetches = SortedTable<UInt64, SimulatedFetch>()
     /// The fill that a request for the key may join.
-    var current: [UInt64?] = []
+    var joinableFetches: [UInt64?] = []
     /// Purges that were applied, by this run or with marks on disk.
     var applied: Set<Int> = []
     /// All that is held was made soft for what lies up to there.
-    var validated = KnownPositions()
-    var witness = ExchangeWitness()
+    var validated = PositionVector()
+    var checker = ReplicationChecker()
     /// It has met somebody since it started.
     var hasTable = false
     /// It can still be told that its directory is an older copy.
     var isJoining: Bool { !isServing || !hasTable }
     /// Whom it sees, and since when not any more.
-    var isSeen: [Bool] = []
+    var visibleNodes: [Bool] = []
     var unseenSince: [Instant?] = []
     var isDraining = false
     /// What it looks for since it started.
-    var watch: JoinWatch?
+    var discovery: ClusterDiscovery?
     /// Under what it was told last that it may open a cluster.
-    var rule: Formation.Rule?
+    var formationRule: ClusterFormation.Rule?
     /// Its doors are open.
     var isServing = false
     /// It goes: the step it is at, and since when.
-    var departure: (step: Departure, since: Instant)?
+    var shutdown: (step: ShutdownStep, since: Instant)?
     /// It said that it goes, and has not started since.
     var hasLeft = false
     /// It has another secret than the others until then.
-    var strangerUntil = Instant.zero
+    var wrongSecretUntil = Instant.zero
     /// Its directory as it was some time ago.
     var copy: SimulatedStorage?
     /// The epoch of a copy that its directory is, while nobody has told it so.
-    var unseenCopy: UInt64?
+    var undetectedCopyEpoch: UInt64?
     /// As what, and in which start, others were seen last.
     var epochs: [NodeID: (epoch: UInt64, process: ProcessID)] = [:]
     /// Owners have changed: holders offer until then.
     var offersDue = Instant.zero
     /// What a timer would say of the fence.
-    var flag = false
+    var isTimerFenceOpen = false
     var fencedSince: Instant?
     /// Who answered its rounds first: when, which node, in which run of that.
-    var introductions: [(at: Instant, by: Int, run: Int)] = []
+    var roundContacts: [(at: Instant, by: Int, run: Int)] = []
     var wasStarted = false
 
-    var isUp: Bool { exchange != nil }
+    var isUp: Bool { replication != nil }
 
     /// The stamp of a request that begins now.
-    var stamp: Stamp { Stamp(epoch: epoch, count: exchange?.appliedCount ?? 0) }
+    var invalidationVersion: InvalidationVersion {
+        InvalidationVersion(epoch: epoch, count: replication?.appliedCount ?? 0)
+    }
 }

@@ -11,7 +11,7 @@ struct SimulatedClock: Sendable {
     /// Of a clock whose quartz nobody holds against another, in millionths.
     private static let driftMax: Int64 = 500
 
-    init(from beginning: Instant, using dice: inout Dice) {
+    init(from beginning: Instant, using dice: inout SplitMix64) {
         self.beginning = beginning
         offset = .milliseconds(Int64.random(in: 0...50_000, using: &dice))
         drift = Int64.random(in: -Self.driftMax...Self.driftMax, using: &dice)

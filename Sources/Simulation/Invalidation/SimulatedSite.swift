@@ -11,7 +11,7 @@ package struct SimulatedSite: Sendable {
     let preference: [[Int]]
 
     package init(nodes count: Int) {
-        var dice = Dice(seed: UInt64(count))
+        var dice = SplitMix64(seed: UInt64(count))
         let nodes = (0..<count).map { _ in NodeID(using: &dice) }
         let keys = (0..<6).map { Self.key($0, using: &dice) }
         let ring = Ring(members: nodes.map { RingMember($0) })
@@ -22,7 +22,7 @@ package struct SimulatedSite: Sendable {
         }
     }
 
-    private static func key(_ number: Int, using dice: inout Dice) -> SimulatedKey {
+    private static func key(_ number: Int, using dice: inout SplitMix64) -> SimulatedKey {
         let host = Array("h\(number % 2).example".utf8)
         let path = Array((number < 3 ? "/a" : "/b").utf8)
         let url = Array("http://".utf8) + host + path + Array("/\(number)".utf8)

@@ -1,7 +1,7 @@
 import Ground
 
 /// One line for each cluster; times in milliseconds, the middle one and the most.
-extension MembershipFigures {
+extension MembershipStatistics {
     private static let columns: [(title: String, width: Int)] = [
         ("nodes", 6), ("loss %", 7), ("cold start", 11), ("killed", 13), ("power lost", 14),
         ("crash known", 14), ("join known", 12), ("leave known", 12), ("false/node-h", 13),

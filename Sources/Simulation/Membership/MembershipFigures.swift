@@ -1,7 +1,7 @@
 package import Ground
 
 /// How fast and how dear membership is in a cluster of some size on a network of some quality.
-package struct MembershipFigures: Sendable {
+package struct MembershipStatistics: Sendable {
     package let nodes: Int
     /// Of packets that have to be sent again, 0 to 1.
     package let loss: Double
@@ -32,10 +32,10 @@ package struct MembershipFigures: Sendable {
     package init(nodes: Int, loss: Double, rounds: Int, seed: UInt64) throws {
         self.nodes = nodes
         self.loss = loss
-        var conditions = MembershipWorld.Conditions()
+        var conditions = MembershipSimulation.Conditions()
         conditions.loss = loss
-        var world = MembershipWorld(seed: seed, conditions: conditions)
-        var starts = Dice(seed: seed)
+        var world = MembershipSimulation(seed: seed, conditions: conditions)
+        var starts = SplitMix64(seed: seed)
         for host in 0..<nodes {
             precondition(world.addHost() == host)
             if host < 3 { world.seedHosts.append(host) }
@@ -45,7 +45,7 @@ package struct MembershipFigures: Sendable {
         }
         coldStart = try Self.wait(
             &world, "a cold start", pace: .milliseconds(100),
-            until: { $0.isAgreed && $0.loosePair == nil })
+            until: { $0.isAgreed && $0.disconnectedPair == nil })
         try world.run(for: .seconds(240))
         restRate = try rate(&world) { try $0.run(for: .seconds(120)) }
         churnRate = try rate(&world) { world in
@@ -57,7 +57,7 @@ package struct MembershipFigures: Sendable {
     }
 
     private func rate(
-        _ world: inout MembershipWorld, _ life: (inout MembershipWorld) throws -> Void
+        _ world: inout MembershipSimulation, _ life: (inout MembershipSimulation) throws -> Void
     ) throws -> Double {
         let (start, before) = (world.now, world.bytesSent)
         try life(&world)
@@ -66,7 +66,7 @@ package struct MembershipFigures: Sendable {
     }
 
     private mutating func churn(
-        _ world: inout MembershipWorld, _ round: Int, _ dice: inout Dice
+        _ world: inout MembershipSimulation, _ round: Int, _ dice: inout SplitMix64
     ) throws {
         let epoch = UInt64(2 * round + 2)
         let isPowerLoss = round % 2 == 1
@@ -75,7 +75,7 @@ package struct MembershipFigures: Sendable {
         if isPowerLoss { world.powerOff(victim) } else { world.kill(victim) }
         let crash = try Self.wait(&world, "a crash") { $0.isKnownGone(victim) }
         crashes.append(crash)
-        if let first = world.burials.first(where: { $0.of == victim }) {
+        if let first = world.deathReports.first(where: { $0.of == victim }) {
             if isPowerLoss {
                 powerDetections.append(first.at - start)
             } else {
@@ -91,7 +91,7 @@ package struct MembershipFigures: Sendable {
     }
 
     private mutating func join(
-        _ world: inout MembershipWorld, asAfter gone: Int, epoch: UInt64
+        _ world: inout MembershipSimulation, asAfter gone: Int, epoch: UInt64
     ) throws {
         let (host, id) = (world.processes[gone].host, world.processes[gone].id)
         let joiner = try world.start(host: host, id: id, epoch: epoch)
@@ -100,7 +100,8 @@ package struct MembershipFigures: Sendable {
     }
 
     /// Not one of the seeds, so that a join always finds some.
-    private static func pick(_ world: MembershipWorld, _ dice: inout Dice) throws -> Int {
+    private static func pick(_ world: MembershipSimulation, _ dice: inout SplitMix64) throws -> Int
+    {
         let candidates = world.running.filter {
             !world.seedHosts.contains(world.processes[$0].host)
         }
@@ -111,8 +112,8 @@ package struct MembershipFigures: Sendable {
     }
 
     private static func wait(
-        _ world: inout MembershipWorld, _ what: String, pace: Interval = .milliseconds(10),
-        until isReached: (MembershipWorld) -> Bool
+        _ world: inout MembershipSimulation, _ what: String, pace: Interval = .milliseconds(10),
+        until isReached: (MembershipSimulation) -> Bool
     ) throws -> Interval {
         guard let time = try world.run(until: isReached, pace: pace, limit: limit) else {
             throw world.violation("\(what) did not become known: \(world.disagreement ?? "")")

@@ -3,9 +3,9 @@ package import Ground
 
 /// A story of faults that one seed makes up, and its good end: when the faults are over, one
 /// cluster again without help.
-package struct MembershipPlay: Sendable {
+package struct MembershipScenario: Sendable {
     /// What a run came to.
-    package struct Report: Sendable {
+    package struct ScenarioReport: Sendable {
         /// Of every event; equal for every run of the seed.
         package var digest: UInt64 = 0
         package var events: UInt64 = 0
@@ -14,14 +14,14 @@ package struct MembershipPlay: Sendable {
         /// Live members that were believed dead though nothing was wrong with them.
         package var falsePositives = 0
         /// How often each act was played.
-        package var acts: [Act: Int] = [:]
+        package var steps: [ScenarioStep: Int] = [:]
         package var refused = 0
     }
 
     /// What can happen to a cluster.
-    package enum Act: Int, Hashable, Sendable, CaseIterable {
-        case join, kill, powerOff, restart, restartOfOldCopy, pause, resume, leave
-        case split, oneWay, heal, reset, twin, roleChange, resolver
+    package enum ScenarioStep: Int, Hashable, Sendable, CaseIterable {
+        case join, kill, powerOff, restart, restartFromCopy, pause, resume, leave
+        case split, oneWay, heal, reset, duplicate, roleChange, toggleResolver
     }
 
     /// After the faults it may take so long to one cluster: the longest wait for a dead member's
@@ -29,50 +29,50 @@ package struct MembershipPlay: Sendable {
     package static let recoveryMax = Interval.seconds(120)
     private static let hostsMax = 14
 
-    package private(set) var world: MembershipWorld
-    private var dice: Dice
-    private var report = Report()
+    package private(set) var world: MembershipSimulation
+    private var dice: SplitMix64
+    private var report = ScenarioReport()
     /// Ids whose process has gone, and the epoch of its last start.
     private var epochs: [NodeID: UInt64] = [:]
     private var paused: [Int] = []
 
     package init(seed: UInt64) {
-        dice = Dice(seed: seed ^ 0x9E37_79B9)
-        var conditions = MembershipWorld.Conditions()
+        dice = SplitMix64(seed: seed ^ 0x9E37_79B9)
+        var conditions = MembershipSimulation.Conditions()
         conditions.loss = [0, 0, 0.01, 0.05][Int.random(in: 0..<4, using: &dice)]
         conditions.delay = .milliseconds(Int64.random(in: 1...30, using: &dice))
         conditions.jitter = .milliseconds(Int64.random(in: 0...60, using: &dice))
-        world = MembershipWorld(seed: seed, conditions: conditions)
+        world = MembershipSimulation(seed: seed, conditions: conditions)
     }
 
     /// Plays it to the end.
     ///
     /// - Throws: ``Violation`` as soon as a law does not hold.
-    package mutating func run() throws -> Report {
+    package mutating func run() throws -> ScenarioReport {
         for _ in 0..<Int.random(in: 2...7, using: &dice) { try join() }
         for _ in 0..<Int.random(in: 8...24, using: &dice) {
             try world.run(for: .milliseconds(Int64.random(in: 50...15_000, using: &dice)))
-            try act()
+            try performStep()
         }
-        try endWell()
+        try recover()
         report.digest = world.digest
         report.events = world.eventCount
         report.falsePositives = world.falsePositives
-        report.refused = world.processes.count { $0.state == .refused }
+        report.refused = world.processes.count { $0.state == .refusedToServe }
         return report
     }
 
-    private mutating func act() throws {
-        guard let act = Act.allCases.randomElement(using: &dice) else { return }
+    private mutating func performStep() throws {
+        guard let act = ScenarioStep.allCases.randomElement(using: &dice) else { return }
         let running = world.running
         guard let subject = running.randomElement(using: &dice) else { return try join() }
-        report.acts[act, default: 0] += 1
+        report.steps[act, default: 0] += 1
         switch act {
         case .join: try join()
         case .kill: world.kill(subject)
         case .powerOff: world.powerOff(subject)
         case .restart: try restart(epochStep: 1)
-        case .restartOfOldCopy: try restart(epochStep: -1)
+        case .restartFromCopy: try restart(epochStep: -1)
         case .pause:
             world.pause(subject)
             paused.append(subject)
@@ -86,9 +86,9 @@ package struct MembershipPlay: Sendable {
         case .reset:
             guard let link = world.openLinks.randomElement(using: &dice) else { return }
             try world.reset(link)
-        case .twin: try startTwin(of: subject)
+        case .duplicate: try startTwin(of: subject)
         case .roleChange: try world.changeRole(subject, .isDraining)
-        case .resolver: world.isResolverDown.toggle()
+        case .toggleResolver: world.isResolverDown.toggle()
         }
     }
 
@@ -127,16 +127,16 @@ package struct MembershipPlay: Sendable {
     }
 
     /// The faults end; what runs becomes one cluster, and stays one.
-    private mutating func endWell() throws {
+    private mutating func recover() throws {
         world.heal()
         world.isResolverDown = false
         for process in paused { try world.resume(process) }
         world.seedHosts = Array(0..<world.hostCount)
         let recovery = try world.run(
-            until: { $0.isAgreed && $0.loosePair == nil }, limit: Self.recoveryMax)
+            until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: Self.recoveryMax)
         guard let recovery else {
             throw world.violation(
-                world.disagreement ?? world.loosePair ?? "nothing")
+                world.disagreement ?? world.disconnectedPair ?? "nothing")
         }
         report.recovery = recovery
         // Dials that were under way may still end, and duplicates be closed.
@@ -153,7 +153,7 @@ package struct MembershipPlay: Sendable {
     }
 }
 
-extension MembershipWorld {
+extension MembershipSimulation {
     package var hostCount: Int { hosts.count }
     /// Connections there have ever been between two processes.
     package var linkCount: Int {
@@ -162,6 +162,6 @@ extension MembershipWorld {
 
     /// True if the process is gone and its host is free.
     func isRestartable(_ process: Int) -> Bool {
-        processes[process].state == .gone && hosts[processes[process].host].process == nil
+        processes[process].state == .ended && hosts[processes[process].host].process == nil
     }
 }

@@ -2,7 +2,7 @@ package import Cluster
 package import Ground
 
 /// What the world does to its nodes.
-extension MembershipWorld {
+extension MembershipSimulation {
     /// A machine with an address of its own.
     package mutating func addHost() -> Int {
         let number = UInt32(hosts.count)
@@ -20,35 +20,35 @@ extension MembershipWorld {
         hosts[host].isUp = true
         let member = Member(
             id: id ?? NodeID(using: &dice), process: ProcessID(using: &dice),
-            address: hosts[host].address, weight: Member.usualWeight, versions: 1...1, role: role)
+            address: hosts[host].address, weight: Member.defaultWeight, versions: 1...1, role: role)
         let membership = Membership(
             member, Incarnation(epoch: epoch, count: 0), settings: settings, now: now)
         processes.append(
             SimulatedProcess(
-                host: host, membership: membership, dice: Dice(seed: dice.next()),
+                host: host, membership: membership, dice: SplitMix64(seed: dice.next()),
                 startedAt: now))
         let process = processes.count - 1
-        if !partitions.isEmpty { processes[process].excusedUntil = .distantFuture }
+        if !partitions.isEmpty { processes[process].exemptUntil = .distantFuture }
         hosts[host].process = process
-        note("\(name(process)) starts as \(member.id), epoch \(epoch)")
-        timeline.plan(.resolve(process), at: now)
+        log("\(name(process)) starts as \(member.id), epoch \(epoch)")
+        eventQueue.schedule(.resolve(process), at: now)
         planTick(process)
         return process
     }
 
     /// Kills a process; its machine closes the connections.
     package mutating func kill(_ process: Int) {
-        note("\(name(process)) is killed")
-        end(process, .gone)
+        log("\(name(process)) is killed")
+        end(process, .ended)
     }
 
     /// The machine goes without a word.
     package mutating func powerOff(_ process: Int) {
-        note("\(name(process)) goes with its machine")
+        log("\(name(process)) goes with its machine")
         let host = processes[process].host
         hosts[host].isUp = false
         hosts[host].process = nil
-        processes[process].state = .gone
+        processes[process].state = .ended
         for place in processes[process].links.values {
             links[place.link].ends[place.end].isOpen = false
         }
@@ -56,19 +56,19 @@ extension MembershipWorld {
     }
 
     package mutating func pause(_ process: Int) {
-        note("\(name(process)) stands still")
+        log("\(name(process)) stands still")
         processes[process].state = .paused
-        processes[process].excusedUntil = .distantFuture
+        processes[process].exemptUntil = .distantFuture
     }
 
     /// What waited is read, before or after the tick that is late.
     package mutating func resume(_ process: Int) throws {
-        note("\(name(process)) goes on")
+        log("\(name(process)) goes on")
         processes[process].state = .running
-        processes[process].excusedUntil = now + .seconds(60)
+        processes[process].exemptUntil = now + .seconds(60)
         let waiting = processes[process].inbox
         processes[process].inbox = []
-        if Bool.random(using: &dice) { try tell(process, .ticked) }
+        if Bool.random(using: &dice) { try deliver(process, .ticked) }
         for (id, place) in processes[process].links.sorted(by: { $0.key < $1.key })
         where processes[process].links[id] != nil && isHelloOwed(place) {
             sendHello(link: place.link, end: place.end)
@@ -77,7 +77,7 @@ extension MembershipWorld {
             guard processes[process].isRunning else { return }
             // What the process closed meanwhile tells it nothing more.
             if let id = event.connection, processes[process].links[id] == nil { continue }
-            try tell(process, event)
+            try deliver(process, event)
             if case .connectionClosed(let id, _) = event { processes[process].links[id] = nil }
         }
         planTick(process)
@@ -89,46 +89,46 @@ extension MembershipWorld {
     }
 
     package mutating func leave(_ process: Int) throws {
-        note("\(name(process)) is to leave")
-        try tell(process, .leaveRequested)
+        log("\(name(process)) is to leave")
+        try deliver(process, .leaveRequested)
     }
 
     package mutating func changeRole(_ process: Int, _ role: Member.Role) throws {
-        try tell(process, .roleChanged(role))
+        try deliver(process, .roleChanged(role))
     }
 
     /// Nothing passes from these hosts to the others, nor back unless it is one-way.
     package mutating func cut(_ cutOff: Set<Int>, isOneWay: Bool = false) {
-        note("\(cutOff.sorted()) cut off\(isOneWay ? ", one way" : "")")
+        log("\(cutOff.sorted()) cut off\(isOneWay ? ", one way" : "")")
         partitions.append(Partition(hosts: cutOff, isOneWay: isOneWay))
-        for process in running { processes[process].excusedUntil = .distantFuture }
+        for process in running { processes[process].exemptUntil = .distantFuture }
     }
 
     /// These two hosts do not reach each other; everybody else does.
     package mutating func cutPair(_ one: Int, _ other: Int) {
-        note("hosts \(one) and \(other) are cut off from each other")
+        log("hosts \(one) and \(other) are cut off from each other")
         partitions.append(Partition(hosts: [one], from: [other], isOneWay: false))
     }
 
     package mutating func heal() {
-        note("healed")
+        log("healed")
         partitions = []
-        for process in running { processes[process].excusedUntil = now + .seconds(120) }
+        for process in running { processes[process].exemptUntil = now + .seconds(120) }
     }
 
     /// Breaks a connection at both ends.
     package mutating func reset(_ link: Int) throws {
-        note("connection \(link) breaks")
+        log("connection \(link) breaks")
         for end in 0...1 where links[link].ends[end].isOpen {
-            try broken(link, end: end)
+            try breakEnd(link, end: end)
         }
     }
 
     /// One end of a connection has used nearly all its numbers.
     package mutating func wearOut(_ link: Int, end: Int) throws {
-        note("connection \(link) wears out")
+        log("connection \(link) wears out")
         let here = links[link].ends[end]
-        try tell(here.process, .connectionWearsOut(here.id))
+        try deliver(here.process, .connectionNearlyExhausted(here.id))
     }
 
     /// Links that both ends have.
@@ -143,7 +143,7 @@ extension MembershipWorld {
             hosts[processes[process].host].process = nil
         }
         for (_, place) in processes[process].links.sorted(by: { $0.key < $1.key }) {
-            send(.end, link: place.link, flow: place.end)
+            send(.reset, link: place.link, flow: place.end)
             links[place.link].ends[place.end].isOpen = false
         }
         processes[process].links = [:]
@@ -155,7 +155,7 @@ extension MembershipEvent {
     fileprivate var connection: ConnectionID? {
         switch self {
         case .connectionOpened(let id, _, _, _), .connectionClosed(let id, _),
-            .connectionWearsOut(let id), .received(_, let id):
+            .connectionNearlyExhausted(let id), .messageReceived(_, let id):
             id
         case .ticked, .seedsResolved, .dialFailed, .roleChanged, .leaveRequested: nil
         }

@@ -2,15 +2,15 @@ import Cluster
 import Ground
 
 /// What must hold.
-extension MembershipWorld {
+extension MembershipSimulation {
     /// A process was told to believe something.
-    mutating func believed(
+    mutating func checkChange(
         _ record: MemberRecord, _ before: MemberRecord?, by process: Int
     ) throws {
-        trace.note(record)
+        trace.add(record)
         let id = record.member.id
         try require(
-            processes[process].told[id] == before || id == processes[process].id,
+            processes[process].reportedRecords[id] == before || id == processes[process].id,
             "\(name(process)) changes from what it was not told")
         if let before {
             try require(
@@ -18,7 +18,7 @@ extension MembershipWorld {
                 "\(name(process)) goes back from \(before) to \(record)")
             try require(record != before, "\(name(process)) changes nothing")
         }
-        processes[process].told[id] = record
+        processes[process].reportedRecords[id] = record
         let subject = processes.lastIndex {
             $0.membership.own.member.process == record.member.process
         }
@@ -26,15 +26,15 @@ extension MembershipWorld {
         try require(
             record.state != .left || !isServing(subject),
             "\(name(process)) believes that \(name(subject)) has left")
-        note("\(name(process)) believes \(name(subject)) \(record.state) \(record.incarnation)")
+        log("\(name(process)) believes \(name(subject)) \(record.state) \(record.incarnation)")
         guard record.state == .dead else { return }
-        burials.append(Burial(of: subject, by: process, at: now))
+        deathReports.append(DeathReport(of: subject, by: process, at: now))
         let isWrong =
-            processes[subject].isRunning && processes[subject].excusedUntil < now
-            && processes[process].excusedUntil < now
+            processes[subject].isRunning && processes[subject].exemptUntil < now
+            && processes[process].exemptUntil < now
         if isWrong {
             falsePositives += 1
-            note("WRONGLY")
+            log("WRONGLY")
         }
     }
 
@@ -62,7 +62,7 @@ extension MembershipWorld {
 
     /// What keeps the running processes from being one mesh; nil if every pair has one connection,
     /// which both use.
-    package var loosePair: String? {
+    package var disconnectedPair: String? {
         var pairs: [[Int]: [Int]] = [:]
         for link in openLinks {
             pairs[links[link].ends.map(\.process).sorted(), default: []].append(link)
@@ -76,7 +76,7 @@ extension MembershipWorld {
                 }
                 for end in links[link].ends {
                     let peer = end.process == one ? other : one
-                    guard processes[end.process].used[processes[peer].id] == end.id,
+                    guard processes[end.process].connectionsInUse[processes[peer].id] == end.id,
                         processes[end.process].membership.connection(to: processes[peer].id)
                             == end.id
                     else { return "\(name(end.process)) does not use the one to \(name(peer))" }
@@ -91,8 +91,8 @@ extension MembershipWorld {
 
     /// Each of the two uses a connection with the other.
     package func areConnected(_ one: Int, _ other: Int) -> Bool {
-        processes[one].used[processes[other].id] != nil
-            && processes[other].used[processes[one].id] != nil
+        processes[one].connectionsInUse[processes[other].id] != nil
+            && processes[other].connectionsInUse[processes[one].id] != nil
     }
 
     /// True if the two processes of a link have another one that both saw open.
@@ -100,7 +100,7 @@ extension MembershipWorld {
         let pair = Set(links[link].ends.map(\.process))
         return openLinks.contains { other in
             other != link && Set(links[other].ends.map(\.process)) == pair
-                && links[other].ends.allSatisfy(\.isGreeted)
+                && links[other].ends.allSatisfy(\.hasReceivedHello)
         }
     }
 

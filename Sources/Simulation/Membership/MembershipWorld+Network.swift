@@ -3,7 +3,7 @@ import Ground
 
 /// Connections as TCP makes them: what is lost is sent again later, what cannot pass waits, and
 /// whoever waits for too long gives up.
-extension MembershipWorld {
+extension MembershipSimulation {
     /// First time-out for sending again (RFC 6298 has 1 s; kernels start at 200 ms).
     private static let retry = Interval.milliseconds(200)
     private static let retryMax = Interval.seconds(30)
@@ -34,7 +34,7 @@ extension MembershipWorld {
     }
 
     /// How long a packet takes, sent again as often as it is lost.
-    private mutating func passage() -> Interval {
+    private mutating func transmissionDelay() -> Interval {
         var total = latency()
         var retry = Self.retry
         while isLost(), retry < .seconds(10) {
@@ -47,9 +47,9 @@ extension MembershipWorld {
     // MARK: Dialling
 
     mutating func dial(_ address: PeerAddress, from process: Int) {
-        let instant = now + passage()
-        timeline.plan(
-            .dialArrives(process: process, address, deadline: now + settings.dialPatience),
+        let instant = now + transmissionDelay()
+        eventQueue.schedule(
+            .dialArrives(process: process, address, deadline: now + settings.dialTimeout),
             at: instant)
     }
 
@@ -57,13 +57,14 @@ extension MembershipWorld {
         let from = processes[process].host
         let found = hosts.firstIndex { $0.address == address }
         guard let to = found, hosts[to].isUp, isReachable(from, to) else {
-            return timeline.plan(.dialFails(process: process, address), at: max(now, deadline))
+            return eventQueue.schedule(
+                .dialFails(process: process, address), at: max(now, deadline))
         }
         guard let acceptor = hosts[to].process else {
             let refused = now + latency()
-            return timeline.plan(.dialFails(process: process, address), at: refused)
+            return eventQueue.schedule(.dialFails(process: process, address), at: refused)
         }
-        guard processes[process].state != .gone, processes[process].state != .refused else {
+        guard processes[process].state != .ended, processes[process].state != .refusedToServe else {
             return
         }
         let number = UInt64(links.count)
@@ -78,10 +79,10 @@ extension MembershipWorld {
         for end in 0...1 {
             processes[link.ends[end].process].links[link.ends[end].id] = (index, end)
             // The rounds of TCP and TLS.
-            links[index].flows[end].lastArrival = now + passage() + passage()
+            links[index].flows[end].lastArrival = now + transmissionDelay() + transmissionDelay()
             sendHello(link: index, end: end)
         }
-        timeline.plan(.helloDue(link: index), at: max(now, deadline))
+        eventQueue.schedule(.helloDue(link: index), at: max(now, deadline))
     }
 
     /// A process that stands still says hello when it runs again.
@@ -95,14 +96,15 @@ extension MembershipWorld {
 
     mutating func dialFails(_ process: Int, _ address: PeerAddress) throws {
         guard processes[process].dialling.remove(address) != nil else { return }
-        try tell(process, .dialFailed(address))
+        try deliver(process, .dialFailed(address))
     }
 
     /// Whoever dialled has waited long enough for a hello.
     mutating func helloDue(_ link: Int) throws {
-        for end in 0...1 where links[link].ends[end].isOpen && !links[link].ends[end].isGreeted {
+        for end in 0...1
+        where links[link].ends[end].isOpen && !links[link].ends[end].hasReceivedHello {
             let process = links[link].ends[end].process
-            send(.end, link: link, flow: end)
+            send(.reset, link: link, flow: end)
             drop(link, end: end)
             if end == 0 { try dialFails(process, links[link].dialled) }
         }
@@ -110,8 +112,8 @@ extension MembershipWorld {
 
     // MARK: Packets
 
-    mutating func send(_ packet: Packet, link: Int, flow: Int) {
-        let arrival = max(now + passage(), links[link].flows[flow].lastArrival)
+    mutating func send(_ packet: SimulatedPacket, link: Int, flow: Int) {
+        let arrival = max(now + transmissionDelay(), links[link].flows[flow].lastArrival)
         links[link].flows[flow].lastArrival = arrival
         links[link].flows[flow].packets.append((packet, arrival))
         planArrival(link, flow)
@@ -121,7 +123,7 @@ extension MembershipWorld {
         let state = links[link].flows[flow]
         guard !state.isPlanned, !state.isEmpty else { return }
         links[link].flows[flow].isPlanned = true
-        timeline.plan(
+        eventQueue.schedule(
             .arrive(link: link, flow: flow), at: max(now, state.packets[state.head].arrival))
     }
 
@@ -140,7 +142,7 @@ extension MembershipWorld {
             try receive(packet, link, end: 1 - flow)
         } else if sender.isOpen, !isBlocked(from: to, to: from) {
             // Nobody has this connection there (RST).
-            try broken(link, end: flow)
+            try breakEnd(link, end: flow)
         }
         planArrival(link, flow)
     }
@@ -150,34 +152,34 @@ extension MembershipWorld {
         let since = links[link].flows[flow].stalledSince ?? now
         links[link].flows[flow].stalledSince = since
         guard now - since < Self.patience else {
-            if links[link].ends[flow].isOpen { try broken(link, end: flow) }
+            if links[link].ends[flow].isOpen { try breakEnd(link, end: flow) }
             return
         }
         var wait = Self.retry
         for _ in 0..<min(links[link].flows[flow].retries, 10) { wait = wait + wait }
         links[link].flows[flow].retries += 1
         links[link].flows[flow].isPlanned = true
-        timeline.plan(.arrive(link: link, flow: flow), at: now + min(wait, Self.retryMax))
+        eventQueue.schedule(.arrive(link: link, flow: flow), at: now + min(wait, Self.retryMax))
     }
 
-    private mutating func receive(_ packet: Packet, _ link: Int, end: Int) throws {
+    private mutating func receive(_ packet: SimulatedPacket, _ link: Int, end: Int) throws {
         let here = links[link].ends[end]
         switch packet {
         case .hello(let member, let incarnation):
-            links[link].ends[end].isGreeted = true
+            links[link].ends[end].hasReceivedHello = true
             let dialled = end == 0 ? links[link].dialled : nil
             if let dialled { processes[here.process].dialling.remove(dialled) }
-            try tell(
+            try deliver(
                 here.process,
                 .connectionOpened(here.id, dialled: dialled, member, incarnation))
-        case .gossip(let message): try tell(here.process, .received(message, on: here.id))
+        case .gossip(let message): try deliver(here.process, .messageReceived(message, on: here.id))
         case .goodbye(let reason): try closed(link, end: end, reason)
-        case .end: try closed(link, end: end, nil)
+        case .reset: try closed(link, end: end, nil)
         }
     }
 
     /// A connection ends for one end.
-    mutating func broken(_ link: Int, end: Int) throws {
+    mutating func breakEnd(_ link: Int, end: Int) throws {
         try closed(link, end: end, nil)
     }
 
@@ -185,9 +187,9 @@ extension MembershipWorld {
         let here = links[link].ends[end]
         let isPaused = processes[here.process].state == .paused
         links[link].ends[end].isOpen = false
-        if here.isGreeted {
+        if here.hasReceivedHello {
             // While it stands still its shell has the connection, and may speak into it.
-            try tell(here.process, .connectionClosed(here.id, reason))
+            try deliver(here.process, .connectionClosed(here.id, reason))
             if !isPaused { processes[here.process].links[here.id] = nil }
         } else {
             processes[here.process].links[here.id] = nil

@@ -3,7 +3,7 @@ package import Ground
 
 /// Hosts, connections and processes of ``Cluster/Membership`` under one seed, held to the laws of
 /// membership at every step.
-package struct MembershipWorld: Sendable {
+package struct MembershipSimulation: Sendable {
     /// How good the network is.
     package struct Conditions: Hashable, Sendable {
         /// Of packets that have to be sent again, 0 to 1.
@@ -44,8 +44,8 @@ package struct MembershipWorld: Sendable {
     package internal(set) var now = Instant(nanoseconds: 1_000_000_000)
     package internal(set) var conditions: Conditions
     package internal(set) var processes: [SimulatedProcess] = []
-    var dice: Dice
-    var timeline = Timeline<Event>()
+    var dice: SplitMix64
+    var eventQueue = EventQueue<Event>()
     var hosts: [Host] = []
     var links: [SimulatedLink] = []
     var partitions: [Partition] = []
@@ -58,16 +58,16 @@ package struct MembershipWorld: Sendable {
     /// Members that were believed dead while they lived and could be reached.
     package internal(set) var falsePositives = 0
     /// How often a process has closed, as not needed, the only connection that both had.
-    package internal(set) var strandings = 0
+    package internal(set) var unwantedDisconnects = 0
     /// One process has come to believe another dead.
-    package struct Burial: Hashable, Sendable {
+    package struct DeathReport: Hashable, Sendable {
         package let of: Int
         package let by: Int
         package let at: Instant
     }
 
     /// In the order in which they happened.
-    package internal(set) var burials: [Burial] = []
+    package internal(set) var deathReports: [DeathReport] = []
     let settings: Membership.Settings
 
     package init(
@@ -77,7 +77,7 @@ package struct MembershipWorld: Sendable {
         self.seed = seed
         self.conditions = conditions
         self.settings = settings
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
     }
 
     /// Of everything that has happened.
@@ -94,7 +94,7 @@ package struct MembershipWorld: Sendable {
     /// - Throws: a ``Violation`` as soon as a law does not hold.
     package mutating func run(for interval: Interval) throws {
         let end = now + interval
-        while let next = timeline.next, next <= end { try step() }
+        while let next = eventQueue.next, next <= end { try step() }
         now = end
     }
 
@@ -102,7 +102,7 @@ package struct MembershipWorld: Sendable {
     ///
     /// - Returns: how long it took; nil if it was not reached.
     package mutating func run(
-        until isReached: (MembershipWorld) -> Bool, pace: Interval = .milliseconds(50),
+        until isReached: (MembershipSimulation) -> Bool, pace: Interval = .milliseconds(50),
         limit: Interval
     ) throws -> Interval? {
         let start = now
@@ -114,14 +114,14 @@ package struct MembershipWorld: Sendable {
     }
 
     private mutating func step() throws {
-        guard let (instant, event) = timeline.takeNext() else { return }
+        guard let (instant, event) = eventQueue.popNext() else { return }
         now = instant
         switch event {
         case .tick(let process):
             guard processes[process].plannedTick == instant else { return }
             processes[process].plannedTick = .distantFuture
             guard processes[process].isRunning else { return }
-            try tell(process, .ticked)
+            try deliver(process, .ticked)
         case .arrive(let link, let flow): try arrive(link, flow)
         case .dialArrives(let process, let address, let deadline):
             dialArrives(process, address, deadline: deadline)
@@ -135,20 +135,20 @@ package struct MembershipWorld: Sendable {
         guard processes[process].state == .running || processes[process].state == .paused else {
             return
         }
-        timeline.plan(.resolve(process), at: now + settings.resolveInterval)
+        eventQueue.schedule(.resolve(process), at: now + settings.resolveInterval)
         guard !isResolverDown else { return }
-        try tell(process, .seedsResolved(seedHosts.map { hosts[$0].address }))
+        try deliver(process, .seedsResolved(seedHosts.map { hosts[$0].address }))
     }
 
     // MARK: A process and its shell
 
     /// Hands an event to a process, or keeps it until it runs again.
-    mutating func tell(_ process: Int, _ event: MembershipEvent) throws {
+    mutating func deliver(_ process: Int, _ event: MembershipEvent) throws {
         switch processes[process].state {
-        case .gone, .refused: return
+        case .ended, .refusedToServe: return
         case .paused: processes[process].inbox.append(event)
         case .running:
-            trace.note(event, process: process, at: now)
+            trace.add(event, process: process, at: now)
             var effects: [MembershipEffect] = []
             var dice = processes[process].dice
             processes[process].membership.handle(
@@ -167,7 +167,7 @@ package struct MembershipWorld: Sendable {
         let instant = wanted + late
         guard instant < processes[process].plannedTick else { return }
         processes[process].plannedTick = instant
-        timeline.plan(.tick(process), at: instant)
+        eventQueue.schedule(.tick(process), at: instant)
     }
 
     private mutating func perform(_ effect: MembershipEffect, of process: Int) throws {
@@ -181,42 +181,42 @@ package struct MembershipWorld: Sendable {
             guard let place = processes[process].links[id] else {
                 throw violation("\(name(process)) closes \(id), which it has not")
             }
-            note("\(name(process)) closes \(id) to \(other(place)): \(reason)")
+            log("\(name(process)) closes \(id) to \(other(place)): \(reason)")
             send(.goodbye(reason), link: place.link, flow: place.end)
             drop(place.link, end: place.end)
-            if reason == .redundant, !hasOther(place.link) { strandings += 1 }
+            if reason == .redundant, !hasOther(place.link) { unwantedDisconnects += 1 }
         case .send(let message, let id):
             guard let place = processes[process].links[id] else {
                 throw violation("\(name(process)) speaks on \(id), which it has not")
             }
-            trace.note(message)
+            trace.add(message)
             processes[process].bytesSent += message.wireBytes
             send(.gossip(message), link: place.link, flow: place.end)
         case .useConnection(let member, let id):
             try require(
                 processes[process].links[id] != nil,
                 "\(name(process)) uses \(id), which it has not")
-            processes[process].used[member] = id
+            processes[process].connectionsInUse[member] = id
         case .dropConnection(let member):
             try require(
-                processes[process].used[member] != nil,
+                processes[process].connectionsInUse[member] != nil,
                 "\(name(process)) drops a connection that it has not")
-            processes[process].used[member] = nil
-        case .changed(let record, let before): try believed(record, before, by: process)
-        case .forget(let record): processes[process].told[record.member.id] = nil
-        case .refuseMember(let member): note("\(name(process)) refuses member \(member.id)")
+            processes[process].connectionsInUse[member] = nil
+        case .memberChanged(let record, let before): try checkChange(record, before, by: process)
+        case .forget(let record): processes[process].reportedRecords[record.member.id] = nil
+        case .refuseMember(let member): log("\(name(process)) refuses member \(member.id)")
         case .refuseToServe(let why):
-            note("\(name(process)) refuses to serve: it is a \(why)")
-            end(process, .refused)
+            log("\(name(process)) refuses to serve: it is a \(why)")
+            end(process, .refusedToServe)
         case .finishLeaving(let untold):
-            note("\(name(process)) has left, \(untold.count) untold")
-            end(process, .gone)
+            log("\(name(process)) has left, \(untold.count) untold")
+            end(process, .ended)
         }
     }
 
     // MARK: Telling what happened
 
-    mutating func note(_ line: String) {
+    mutating func log(_ line: String) {
         if history.count > 4_000 { history.removeFirst(2_000) }
         history.append("\(now.nanoseconds / 1_000_000) ms: \(line)")
     }
@@ -242,31 +242,31 @@ package struct MembershipWorld: Sendable {
 }
 
 extension TraceDigest {
-    mutating func note(_ event: MembershipEvent, process: Int, at now: Instant) {
+    mutating func add(_ event: MembershipEvent, process: Int, at now: Instant) {
         switch event {
-        case .ticked: note(1, process: process, at: now)
+        case .ticked: add(1, process: process, at: now)
         case .seedsResolved(let addresses):
-            note(2, process: process, at: now)
-            for address in addresses { note(UInt64(address.port)) }
-        case .dialFailed: note(3, process: process, at: now)
+            add(2, process: process, at: now)
+            for address in addresses { add(UInt64(address.port)) }
+        case .dialFailed: add(3, process: process, at: now)
         case .connectionOpened(let id, _, let member, let incarnation):
-            note(4, process: process, at: now)
-            note(id.number)
-            note(MemberRecord(member, incarnation, .alive))
+            add(4, process: process, at: now)
+            add(id.number)
+            add(MemberRecord(member, incarnation, .alive))
         case .connectionClosed(let id, let reason):
-            note(5, process: process, at: now)
-            note(id.number << 8 | UInt64(reason?.rawValue ?? 0))
-        case .received(let message, let id):
-            note(6, process: process, at: now)
-            note(id.number)
-            note(message)
+            add(5, process: process, at: now)
+            add(id.number << 8 | UInt64(reason?.rawValue ?? 0))
+        case .messageReceived(let message, let id):
+            add(6, process: process, at: now)
+            add(id.number)
+            add(message)
         case .roleChanged(let role):
-            note(7, process: process, at: now)
-            note(UInt64(role.rawValue))
-        case .leaveRequested: note(8, process: process, at: now)
-        case .connectionWearsOut(let id):
-            note(9, process: process, at: now)
-            note(id.number)
+            add(7, process: process, at: now)
+            add(UInt64(role.rawValue))
+        case .leaveRequested: add(8, process: process, at: now)
+        case .connectionNearlyExhausted(let id):
+            add(9, process: process, at: now)
+            add(id.number)
         }
     }
 }

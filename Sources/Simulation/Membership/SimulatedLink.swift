@@ -2,20 +2,20 @@ import Cluster
 import Ground
 
 /// What travels on a simulated connection.
-enum Packet: Sendable {
+enum SimulatedPacket: Sendable {
     case hello(Member, Incarnation)
     case gossip(GossipMessage)
     /// Said last.
     case goodbye(CloseReason)
     /// The other end is gone without a word (FIN or RST of a killed process).
-    case end
+    case reset
 }
 
 /// A connection of two processes: each direction keeps its order and loses nothing, but stalls.
 struct SimulatedLink: Sendable {
     /// One direction.
     struct Flow: Sendable {
-        var packets: [(packet: Packet, arrival: Instant)] = []
+        var packets: [(packet: SimulatedPacket, arrival: Instant)] = []
         var head = 0
         var lastArrival = Instant.zero
         /// How often the first packet was sent again, and since when.
@@ -25,7 +25,7 @@ struct SimulatedLink: Sendable {
 
         var isEmpty: Bool { head == packets.count }
 
-        mutating func takeFirst() -> Packet {
+        mutating func takeFirst() -> SimulatedPacket {
             let first = packets[head].packet
             head += 1
             if head > 64, head * 2 > packets.count {
@@ -43,7 +43,7 @@ struct SimulatedLink: Sendable {
         /// The process has it still.
         var isOpen = true
         /// The process was told that it is open.
-        var isGreeted = false
+        var hasReceivedHello = false
     }
 
     let dialled: PeerAddress

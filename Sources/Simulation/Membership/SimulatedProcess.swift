@@ -8,29 +8,29 @@ package struct SimulatedProcess: Sendable {
         /// Nothing is read and no tick comes (SIGSTOP); what arrives waits.
         case paused
         /// It has left in good order, was killed or its machine has gone.
-        case gone
+        case ended
         /// It refused to serve.
-        case refused
+        case refusedToServe
     }
 
     package let host: Int
     package var membership: Membership
     package internal(set) var state = State.running
-    var dice: Dice
+    var dice: SplitMix64
     let startedAt: Instant
     /// What waits until it runs again.
     var inbox: [MembershipEvent] = []
     /// Which connection it speaks on with whom, as its shell would keep it.
-    var used: [NodeID: ConnectionID] = [:]
+    var connectionsInUse: [NodeID: ConnectionID] = [:]
     /// What it was told last to believe.
-    var told: [NodeID: MemberRecord] = [:]
+    var reportedRecords: [NodeID: MemberRecord] = [:]
     /// Which link a connection is, and which end of it.
     var links: [ConnectionID: (link: Int, end: Int)] = [:]
     var dialling: Set<PeerAddress> = []
     var plannedTick = Instant.distantFuture
     var bytesSent = 0
     /// Until then it may be believed dead: it was paused, or cut off.
-    var excusedUntil = Instant.zero
+    var exemptUntil = Instant.zero
 
     package var id: NodeID { membership.own.member.id }
     var isRunning: Bool { state == .running }

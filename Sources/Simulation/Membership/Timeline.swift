@@ -1,7 +1,7 @@
 import Ground
 
 /// What is to happen, by time; of one instant in the order in which it was planned.
-struct Timeline<Event: Sendable>: Sendable {
+struct EventQueue<Event: Sendable>: Sendable {
     private struct Entry: Sendable {
         let instant: Instant
         let order: UInt64
@@ -18,7 +18,7 @@ struct Timeline<Event: Sendable>: Sendable {
 
     var next: Instant? { heap.first?.instant }
 
-    mutating func plan(_ event: Event, at instant: Instant) {
+    mutating func schedule(_ event: Event, at instant: Instant) {
         order += 1
         heap.append(Entry(instant: instant, order: order, event: event))
         var index = heap.count - 1
@@ -28,7 +28,7 @@ struct Timeline<Event: Sendable>: Sendable {
         }
     }
 
-    mutating func takeNext() -> (instant: Instant, event: Event)? {
+    mutating func popNext() -> (instant: Instant, event: Event)? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {

@@ -15,13 +15,13 @@ struct TraceDigest: Sendable {
     }
 
     /// Begins with one event at a process.
-    mutating func note(_ code: UInt8, process: Int, at now: Instant) {
+    mutating func add(_ code: UInt8, process: Int, at now: Instant) {
         events += 1
-        note(UInt64(code) << 56 | UInt64(process))
-        note(UInt64(bitPattern: now.nanoseconds))
+        add(UInt64(code) << 56 | UInt64(process))
+        add(UInt64(bitPattern: now.nanoseconds))
     }
 
-    mutating func note(_ number: UInt64) {
+    mutating func add(_ number: UInt64) {
         bytes.appendLittle(number)
         guard bytes.count >= 4_096 else { return }
         let full = bytes
@@ -29,33 +29,33 @@ struct TraceDigest: Sendable {
         bytes.removeAll()
     }
 
-    mutating func note(_ record: MemberRecord) {
-        note(record.member.id.low)
-        note(record.member.process.low)
-        note(record.incarnation.epoch)
-        note(
+    mutating func add(_ record: MemberRecord) {
+        add(record.member.id.low)
+        add(record.member.process.low)
+        add(record.incarnation.epoch)
+        add(
             UInt64(record.incarnation.count) << 16 | UInt64(record.member.role.rawValue) << 8
                 | UInt64(record.state.rawValue))
     }
 
-    mutating func note(_ message: GossipMessage) {
+    mutating func add(_ message: GossipMessage) {
         switch message {
         case .ping(let sequence, let news):
-            note(1, sequence, news)
+            add(1, sequence, news)
         case .ack(let sequence, let news):
-            note(2, sequence, news)
+            add(2, sequence, news)
         case .pingRequest(let sequence, let target, let news):
-            note(3, sequence, news)
-            note(target.low)
-        case .nack(let sequence): note(4, sequence, [])
-        case .news(let news): note(5, 0, news)
-        case .table(let table, let isQuestion): note(isQuestion ? 6 : 7, 0, table)
+            add(3, sequence, news)
+            add(target.low)
+        case .nack(let sequence): add(4, sequence, [])
+        case .updates(let news): add(5, 0, news)
+        case .table(let table, let isQuestion): add(isQuestion ? 6 : 7, 0, table)
         }
     }
 
-    private mutating func note(_ code: UInt64, _ sequence: UInt32, _ news: [MemberRecord]) {
-        note(code << 32 | UInt64(sequence))
-        for record in news { note(record) }
+    private mutating func add(_ code: UInt64, _ sequence: UInt32, _ news: [MemberRecord]) {
+        add(code << 32 | UInt64(sequence))
+        for record in news { add(record) }
     }
 }
 
@@ -67,7 +67,7 @@ extension GossipMessage {
         case .ping(_, let news), .ack(_, let news): return head + 6 + 70 * news.count
         case .pingRequest(_, _, let news): return head + 22 + 70 * news.count
         case .nack: return head + 4
-        case .news(let news): return head + 2 + 70 * news.count
+        case .updates(let news): return head + 2 + 70 * news.count
         case .table(let table, _): return head + 3 + 70 * table.count
         }
     }

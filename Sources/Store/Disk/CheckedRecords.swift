@@ -6,11 +6,11 @@ import Tiers
 /// Bytes in the page cache are not looked at again for ``trust``. It is short because nobody can
 /// tell whether the system has dropped them meanwhile and read them again from a disk that has lost
 /// them. Of fixed size: where all places are taken that a record can have, the longest known goes.
-package struct CheckedRecords: Sendable {
+package struct VerifiedRecordCache: Sendable {
     /// For how long a record is taken for what it was.
-    package static let trust = Interval.seconds(10)
+    package static let verificationLifetime = Interval.seconds(10)
 
-    private struct Place {
+    private struct CacheSlot {
         /// Of the segment's use: no two have the same one.
         var salt: UInt64 = 0
         var checkedAt = Instant.zero
@@ -20,45 +20,46 @@ package struct CheckedRecords: Sendable {
     }
 
     /// In groups; which one is a record's, its place on disk says.
-    private var places: [Place]
+    private var slots: [CacheSlot]
 
-    private static let groupPlaces = 4
-    private static let groupBits = 11
+    private static let ways = 4
+    private static let setBits = 11
 
     /// Knows none; without a disk tier it needs no places.
     package init(isEmpty: Bool = false) {
-        let count = isEmpty ? 0 : Self.groupPlaces << Self.groupBits
-        places = Array(repeating: Place(), count: count)
+        let count = isEmpty ? 0 : Self.ways << Self.setBits
+        slots = Array(repeating: CacheSlot(), count: count)
     }
 
     /// A record was read at `now`, all of it.
-    package mutating func add(_ reading: DiskReading, now: Instant) {
-        let (salt, offset) = (reading.use.salt, reading.entry.location.offsetUnits)
-        var chosen = Self.group(salt, offset).lowerBound
-        for index in Self.group(salt, offset) {
-            if places[index].salt == salt, places[index].offset == offset {
+    package mutating func add(_ reading: DiskRecordHandle, now: Instant) {
+        let (salt, offset) = (reading.generation.salt, reading.entry.location.offsetUnits)
+        var chosen = Self.set(salt, offset).lowerBound
+        for index in Self.set(salt, offset) {
+            if slots[index].salt == salt, slots[index].offset == offset {
                 chosen = index
                 break
             }
-            if places[index].checkedAt < places[chosen].checkedAt { chosen = index }
+            if slots[index].checkedAt < slots[chosen].checkedAt { chosen = index }
         }
-        places[chosen] = Place(
+        slots[chosen] = CacheSlot(
             salt: salt, checkedAt: now, offset: offset, metaBytes: UInt32(reading.metaBytes))
     }
 
     /// From the record's beginning to its body; nil if it was not read of late.
-    func metaBytes(of entry: DiskEntry, _ use: SegmentSlot.Use, now: Instant) -> Int? {
+    func metaBytes(of entry: DiskEntry, _ use: SegmentSlot.Generation, now: Instant) -> Int? {
         let offset = entry.location.offsetUnits
-        for index in Self.group(use.salt, offset)
-        where places[index].salt == use.salt && places[index].offset == offset {
-            return now < places[index].checkedAt + Self.trust ? Int(places[index].metaBytes) : nil
+        for index in Self.set(use.salt, offset)
+        where slots[index].salt == use.salt && slots[index].offset == offset {
+            return now < slots[index].checkedAt + Self.verificationLifetime
+                ? Int(slots[index].metaBytes) : nil
         }
         return nil
     }
 
-    private static func group(_ salt: UInt64, _ offset: UInt32) -> Range<Int> {
+    private static func set(_ salt: UInt64, _ offset: UInt32) -> Range<Int> {
         let mixed = (salt ^ UInt64(offset)) &* 0x9E37_79B9_7F4A_7C15
-        let start = Int(mixed >> (64 - UInt64(groupBits))) * groupPlaces
-        return start..<start + groupPlaces
+        let start = Int(mixed >> (64 - UInt64(setBits))) * ways
+        return start..<start + ways
     }
 }

@@ -1,15 +1,15 @@
 import Synchronization
 
 /// What the disk tier counts, from all its threads.
-package final class DiskFigures: Sendable {
-    package enum Figure: Int, CaseIterable, Sendable {
+package final class DiskCounters: Sendable {
+    package enum DiskCounter: Int, CaseIterable, Sendable {
         /// Records of new answers, and what they take with heads and rounding.
         case admittedRecords
         case admittedBytes
         /// Everything written: records, those written again, headers, footers, marks.
         case writtenBytes
         /// Answers that were not kept because as many wait to be written as may.
-        case crowdedOutRecords
+        case queueOverflowRecords
         /// Answers that were not kept because the disk has a fault, they were purged or are larger
         /// than a segment, or their site may not take so much.
         case droppedRecords
@@ -21,11 +21,11 @@ package final class DiskFigures: Sendable {
         /// Records that could not be read or did not check.
         case lostRecords
         /// Those of them whose bytes are what was written, and of which no answer can be made.
-        case refusedRecords
+        case invalidRecords
         case reclaims
         /// Records read from the page cache on an event loop, and by a disk thread.
-        case readsAtOnce
-        case readsByThread
+        case nonblockingReads
+        case threadReads
         case readBytes
         /// Entries whose accesses were taken over into the index, and those for which the writer
         /// was too far behind.
@@ -44,14 +44,14 @@ package final class DiskFigures: Sendable {
     }
 
     package init() {
-        values = Figure.allCases.map { _ in Counter() }
+        values = DiskCounter.allCases.map { _ in Counter() }
     }
 
-    package func add(_ figure: Figure, _ count: Int = 1) {
+    package func add(_ figure: DiskCounter, _ count: Int = 1) {
         values[figure.rawValue].value.add(count, ordering: .relaxed)
     }
 
-    package subscript(figure: Figure) -> Int {
+    package subscript(figure: DiskCounter) -> Int {
         values[figure.rawValue].value.load(ordering: .relaxed)
     }
 }

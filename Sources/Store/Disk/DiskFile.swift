@@ -61,7 +61,7 @@ package final class DiskFile: Sendable {
     /// The file has `bytes`, and their blocks, before and afterwards. On a file system that frees
     /// them first (XFS, and where the call is not known) another program may take them meanwhile,
     /// if the disk is full: then it fails, and the segment cannot be used.
-    package func renew(_ bytes: UInt64) throws(Failure) {
+    package func replaceWithZeros(_ bytes: UInt64) throws(Failure) {
         while clinux_zero(descriptor, off_t(bytes)) != 0 {
             if errno == EINTR { continue }
             guard errno == EOPNOTSUPP else { throw Failure("renew", path) }
@@ -105,7 +105,7 @@ package final class DiskFile: Sendable {
         return bytes
     }
 
-    @unsafe package func readAtOnce(
+    @unsafe package func readNonblocking(
         at offset: UInt64, into room: UnsafeMutableRawBufferPointer
     ) throws(Failure) -> Bool {
         let got = unsafe clinux_pread_nowait(
@@ -127,7 +127,7 @@ package final class DiskFile: Sendable {
     package func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int {
         var sent = 0
         while sent < count {
-            let part = min(count - sent, Self.sentAtOnceMax)
+            let part = min(count - sent, Self.sendBytesMax)
             let taken = clinux_send_file(socket, descriptor, off_t(offset) + off_t(sent), part)
             if taken < 0, errno == EINTR { continue }
             sent += max(0, taken)
@@ -138,7 +138,7 @@ package final class DiskFile: Sendable {
 
     /// Less than the system moves through its pipe in one go: 100 KB in one call cost two and a
     /// half times as much as in pieces (loopback, Linux 6.18).
-    private static let sentAtOnceMax = 56 << 10
+    private static let sendBytesMax = 56 << 10
 
     package func sync() throws(Failure) {
         while fdatasync(descriptor) != 0 {
@@ -146,7 +146,7 @@ package final class DiskFile: Sendable {
         }
     }
 
-    package func expectRead(_ count: Int, at offset: UInt64) {
+    package func adviseReadahead(_ count: Int, at offset: UInt64) {
         // An advice that is not taken changes nothing but time.
         _ = posix_fadvise(descriptor, off_t(offset), off_t(count), POSIX_FADV_WILLNEED)
     }
@@ -176,11 +176,11 @@ package final class DiskFile: Sendable {
 
     /// A file's number, and what its blocks take.
     struct Status {
-        let number: UInt64
+        let inode: UInt64
         let allocated: UInt64
 
         init(_ status: stat) {
-            number = UInt64(status.st_ino)
+            inode = UInt64(status.st_ino)
             allocated = UInt64(status.st_blocks) * 512
         }
     }

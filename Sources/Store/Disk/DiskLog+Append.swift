@@ -4,16 +4,16 @@ package import Tiers
 
 extension DiskLog {
     /// What has become of an answer that was to be kept.
-    package enum Kept: Hashable, Sendable {
+    package enum StoreOutcome: Hashable, Sendable {
         case written
         /// It is larger than a segment.
         case tooLarge
         /// It was invalidated after its request began.
-        case dead
+        case purged
         /// Its site may not take so much.
-        case beyondShare
+        case shareExceeded
         /// It was written, and is not to be found.
-        case unwanted
+        case superseded
     }
 
     /// Appends an answer, in the place of what the entry was until now.
@@ -29,9 +29,11 @@ extension DiskLog {
         commit: (() -> Void) -> Bool = {
             $0(); return true
         }
-    ) throws(DiskFile.Failure) -> Kept {
-        guard view.effect(on: record) != .dead, !marks.isLate(record.stamp) else { return .dead }
-        guard makeShare(for: record) else { return .beyondShare }
+    ) throws(DiskFile.Failure) -> StoreOutcome {
+        guard view.effect(on: record) != .purged,
+            !marks.predatesForgottenMarks(record.invalidationVersion)
+        else { return .purged }
+        guard makeRoomInShare(for: record) else { return .shareExceeded }
         var record = record
         record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
         let digest = record.name.digest
@@ -40,26 +42,27 @@ extension DiskLog {
         // up; an older answer then counts as long as it is fresh, unless a mark covers it.)
         let queue =
             view.shards.find(digest).map { $0.flags.contains(.inMain) ? .main : .small }
-            ?? newcomersQueue(digest)
+            ?? admissionQueue(digest)
         let bytes = record.extent.recordBytes
         while true {
-            let place = ledger.place(recordBytes: bytes, in: queue, stamp: record.stamp)
+            let place = allocator.allocate(
+                recordBytes: bytes, in: queue, version: record.invalidationVersion)
             switch place {
             case .tooLarge: return .tooLarge
             case .wait: preconditionFailure("a reclaim is over before the next record comes")
             case .open(let id, let sequence, let closing):
                 try open(id, queue, sequence: sequence, closing: closing, now: now)
             case .reclaim(let id): try reclaim(id, now: now)
-            case .at(let id, let offset):
+            case .write(let id, let offset):
                 let location = try append(
                     &record, body, in: id, queue, at: offset)
                 let entry = record.entry(at: location, in: queue)
-                guard commit({ index(digest, entry) }) else {
-                    forgotten(digest, entry)
-                    return .unwanted
+                guard commit({ indexEntry(digest, entry) }) else {
+                    entryForgotten(digest, entry)
+                    return .superseded
                 }
-                figures.add(.admittedRecords)
-                figures.add(.admittedBytes, bytes)
+                counters.add(.admittedRecords)
+                counters.add(.admittedBytes, bytes)
                 return .written
             }
         }
@@ -69,9 +72,9 @@ extension DiskLog {
     ///
     /// Where a start may find a former record of it, that record's queue: in another one the former
     /// record could count as the later.
-    private func newcomersQueue(_ digest: EntryDigest) -> SegmentQueue {
-        let queue = rule.queue(forNewcomer: digest.first)
-        guard ahead[Int(queue.rawValue)].contains(digest) else { return queue }
+    private func admissionQueue(_ digest: EntryDigest) -> SegmentQueue {
+        let queue = policy.queue(forNewEntry: digest.first)
+        guard entriesInLaterSegments[Int(queue.rawValue)].contains(digest) else { return queue }
         return queue == .main ? .small : .main
     }
 
@@ -80,7 +83,7 @@ extension DiskLog {
         _ record: inout DiskRecord, _ body: [ByteBuffer], in id: SegmentID,
         _ queue: SegmentQueue, at offset: Int
     ) throws(DiskFile.Failure) -> DiskLocation {
-        guard let segment = open[Int(queue.rawValue)], segment.id == id else {
+        guard let segment = openSegments[Int(queue.rawValue)], segment.id == id else {
             preconditionFailure("segment \(id.index) is not open")
         }
         let salt = segment.header.salt
@@ -88,10 +91,10 @@ extension DiskLog {
         do {
             try write(record, body, salt, at: offset, to: segment.file)
         } catch {
-            abandon(queue, recordBytes: record.extent.recordBytes)
+            closeAfterWriteError(queue, recordBytes: record.extent.recordBytes)
             throw error
         }
-        return noted(record, in: queue, at: offset)
+        return appendToFooter(record, in: queue, at: offset)
     }
 
     /// One for each chunk of the body, which is in pieces of whatever size.
@@ -148,35 +151,38 @@ extension DiskLog {
     }
 
     /// The footer of the open segment will name a record that was written.
-    func noted(_ record: DiskRecord, in queue: SegmentQueue, at offset: Int) -> DiskLocation {
+    func appendToFooter(_ record: DiskRecord, in queue: SegmentQueue, at offset: Int)
+        -> DiskLocation
+    {
         let entry = SegmentFooter.Entry(record, at: UInt64(offset))
-        guard let segment = open[Int(queue.rawValue)] else {
+        guard let segment = openSegments[Int(queue.rawValue)] else {
             preconditionFailure("\(queue) is not open")
         }
         let id = segment.id
         segment.entries.append(entry)
         segment.recordsEnd = UInt64(offset + record.extent.recordBytes)
-        let least = leastOnDisk[Int(id.index)]
-        leastOnDisk[Int(id.index)] = min(least ?? record.stamp, record.stamp)
-        let names = record.names
-        if names.count > SegmentFooter.namesMax { self.names[Int(id.index)] = nil }
-        for name in names { self.names[Int(id.index)]?.insert(name) }
+        let least = leastVersionsOnDisk[Int(id.index)]
+        leastVersionsOnDisk[Int(id.index)] = min(
+            least ?? record.invalidationVersion, record.invalidationVersion)
+        let names = record.fingerprints
+        if names.count > SegmentFooter.fingerprintsMax { self.fingerprints[Int(id.index)] = nil }
+        for name in names { self.fingerprints[Int(id.index)]?.insert(name) }
         return DiskLocation(segment: UInt16(id.index), offsetUnits: entry.offsetUnits)
     }
 
-    private func index(_ digest: EntryDigest, _ entry: DiskEntry) {
+    private func indexEntry(_ digest: EntryDigest, _ entry: DiskEntry) {
         if let old = view.shards.insert(digest, entry) {
-            gone(old)
+            recordRemoved(old)
             // Its segment's footer still names it: it would be found again once the later record is
             // forgotten.
-            touched[Int(old.location.segment)] = true
+            hasOutdatedFooter[Int(old.location.segment)] = true
         }
-        rule.entriesGrew(to: view.shards.count)
+        policy.entryCountGrew(to: view.shards.count)
     }
 
     /// The record of an entry is no longer its.
-    func gone(_ entry: DiskEntry) {
-        ledger.entryGone(
+    func recordRemoved(_ entry: DiskEntry) {
+        allocator.entryRemoved(
             SegmentID(index: UInt32(entry.location.segment)), recordBytes: entry.bytes)
     }
 
@@ -184,22 +190,24 @@ extension DiskLog {
     ///
     /// A start that finds the segment not closed, or its footer torn, finds the record again: what
     /// is stored next of the entry has to be behind it.
-    func forgotten(_ digest: EntryDigest, _ entry: DiskEntry) {
-        gone(entry)
+    func entryForgotten(_ digest: EntryDigest, _ entry: DiskEntry) {
+        recordRemoved(entry)
         let segment = Int(entry.location.segment)
         // So that the segment's footer does not name it for ever.
-        touched[segment] = true
+        hasOutdatedFooter[segment] = true
         let other: SegmentQueue = entry.flags.contains(.inMain) ? .small : .main
-        guard let next = open[Int(other.rawValue)],
-            next.header.sequence < ledger.segments[segment].sequence
+        guard let next = openSegments[Int(other.rawValue)],
+            next.header.sequence < allocator.segments[segment].sequence
         else { return }
-        ahead[Int(other.rawValue)].insert(digest)
+        entriesInLaterSegments[Int(other.rawValue)].insert(digest)
         // What comes then goes into a new segment, which is behind all of them.
-        if ahead[Int(other.rawValue)].count > Self.aheadMax { closeEarly(other) }
+        if entriesInLaterSegments[Int(other.rawValue)].count > Self.entriesInLaterSegmentsMax {
+            closeOpenSegment(other)
+        }
     }
 
     /// Some 2 MiB of them.
-    private static let aheadMax = 1 << 16
+    private static let entriesInLaterSegmentsMax = 1 << 16
 
     // MARK: Segments
 
@@ -208,31 +216,32 @@ extension DiskLog {
     func open(
         _ id: SegmentID, _ queue: SegmentQueue, sequence: UInt64, closing: SegmentID?, now: Int64
     ) throws(DiskFile.Failure) {
-        if closing != nil, let segment = open[Int(queue.rawValue)] {
-            open[Int(queue.rawValue)] = nil
+        if closing != nil, let segment = openSegments[Int(queue.rawValue)] {
+            openSegments[Int(queue.rawValue)] = nil
             do { try writeFooter(of: segment) } catch {
                 // Its records are found by a scan.
-                ledger.closed(id)
+                allocator.segmentClosed(id)
                 throw error
             }
         }
         let header = SegmentHeader(
             nodeID: identity.nodeID, segmentBytes: segmentBytes, sequence: sequence,
-            salt: dice.next(), openedAt: marks.keptStamp, openedWall: now, queue: queue.rawValue)
+            salt: random.next(), openedAtVersion: marks.journaledVersion, openedWall: now,
+            queue: queue.rawValue)
         do {
             let file = try file(of: id)
-            try file.renew(segmentBytes)
+            try file.replaceWithZeros(segmentBytes)
             try write(header.bytes.span, to: file, at: 0)
             try file.sync()
-            leastOnDisk[Int(id.index)] = nil
-            names[Int(id.index)] = NameSet()
-            standing[Int(id.index)] = false
-            view.slots[Int(id.index)].begin(
+            leastVersionsOnDisk[Int(id.index)] = nil
+            fingerprints[Int(id.index)] = FingerprintSet()
+            hasStaleHeader[Int(id.index)] = false
+            view.slots[Int(id.index)].beginGeneration(
                 .init(file: file, salt: header.salt, sequence: sequence))
-            open[Int(queue.rawValue)] = OpenSegment(id: id, header: header, file: file)
-            ahead[Int(queue.rawValue)] = []
+            openSegments[Int(queue.rawValue)] = OpenSegment(id: id, header: header, file: file)
+            entriesInLaterSegments[Int(queue.rawValue)] = []
         } catch {
-            ledger.closed(id)
+            allocator.segmentClosed(id)
             throw error
         }
     }
@@ -277,27 +286,28 @@ extension DiskLog {
         }
         var footer = SegmentFooter(
             entries: current, recordsEnd: recordsEnd, sequence: header.sequence,
-            leastLeftOut: leastOnDisk[Int(id.index)], names: names[Int(id.index)]?.names)
+            leastOmittedVersion: leastVersionsOnDisk[Int(id.index)],
+            fingerprints: fingerprints[Int(id.index)]?.fingerprints)
         // A segment of an earlier version may be too full for them.
-        if footer.start(segmentBytes: segmentBytes) < recordsEnd { footer.names = nil }
+        if footer.start(segmentBytes: segmentBytes) < recordsEnd { footer.fingerprints = nil }
         let bytes = footer.bytes(salt: header.salt, segmentBytes: segmentBytes)
-        touched[Int(id.index)] = false
+        hasOutdatedFooter[Int(id.index)] = false
         try write(bytes.span, to: file, at: segmentBytes - UInt64(bytes.count))
     }
 
     /// A write into the open segment has failed: the place is lost, and the segment takes no more.
-    func abandon(_ queue: SegmentQueue, recordBytes: Int) {
-        guard let segment = open[Int(queue.rawValue)] else { return }
-        ledger.entryGone(segment.id, recordBytes: recordBytes)
-        closeEarly(queue)
+    func closeAfterWriteError(_ queue: SegmentQueue, recordBytes: Int) {
+        guard let segment = openSegments[Int(queue.rawValue)] else { return }
+        allocator.entryRemoved(segment.id, recordBytes: recordBytes)
+        closeOpenSegment(queue)
     }
 
     /// The open segment takes no more.
-    private func closeEarly(_ queue: SegmentQueue) {
-        guard let segment = open[Int(queue.rawValue)] else { return }
-        ledger.closed(segment.id)
-        open[Int(queue.rawValue)] = nil
-        ahead[Int(queue.rawValue)] = []
+    private func closeOpenSegment(_ queue: SegmentQueue) {
+        guard let segment = openSegments[Int(queue.rawValue)] else { return }
+        allocator.segmentClosed(segment.id)
+        openSegments[Int(queue.rawValue)] = nil
+        entriesInLaterSegments[Int(queue.rawValue)] = []
         // Without a footer its records are found by a scan, but this may be only a full disk.
         try? writeFooter(of: segment)
     }
@@ -309,7 +319,7 @@ extension DiskRecord {
         DiskEntry(
             location: location, lengthUnits: units, lastAccess: lastAccess,
             accessCount: UInt8(min(accessCount, UInt16(UInt8.max))),
-            flags: queue == .main ? .inMain : [], share: DiskShare.number(ofKey: key.span))
+            flags: queue == .main ? .inMain : [], share: DiskShareID.number(ofKey: key.span))
     }
 
     /// What the record takes, in units.

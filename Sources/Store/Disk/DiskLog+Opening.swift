@@ -3,15 +3,15 @@ package import Tiers
 
 extension DiskLog {
     /// What a start knows of one segment file.
-    private struct Recovered {
+    private struct RecoveredSegmentFile {
         var number: Int
         let file: any VolumeFile
         let header: SegmentHeader
         /// Nil if all its records are named by its footer.
-        var unclosed: SegmentRecovery.Segment?
+        var unclosed: SegmentRecovery.RecoveredSegment?
         var segment: Segment
         /// Of all its records; nil for any.
-        var names: NameSet?
+        var names: FingerprintSet?
 
         init(number: Int, file: any VolumeFile, header: SegmentHeader) {
             self.number = number
@@ -19,7 +19,7 @@ extension DiskLog {
             self.header = header
             segment = Segment(
                 closedIn: .small, sequence: header.sequence, usedBytes: 0, recordCount: 0,
-                liveBytes: 0, leastStamp: nil)
+                liveBytes: 0, leastVersion: nil)
         }
     }
 
@@ -31,33 +31,33 @@ extension DiskLog {
     /// `book` takes over what was invalidated, beside what it has of a time without a log.
     package static func open(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
-        book: MarkBook = MarkBook(), figures: DiskFigures, formerWall: Int64,
-        now: Int64, note: (DiskNote) -> Void
+        marks: InvalidationIndex = InvalidationIndex(), figures: DiskCounters, formerWall: Int64,
+        now: Int64, onEvent: (DiskEvent) -> Void
     ) throws(DiskFile.Failure) -> DiskLog {
-        var found = try segments(of: volume, identity, note)
+        var found = try segments(of: volume, identity, onEvent)
         try discard(&found, beyond: settings.plan.segments, of: volume)
-        var merge = Merge(
+        var merge = IndexRebuild(
             settings,
             recovery: LogRecovery(
                 leastAccess: UInt32(clamping: now / 1000 - settings.ageLimit.seconds)),
             newestWall: formerWall, now: now)
         for index in found.indices.reversed() {
-            merge.take(&found[index], identity, note)
+            merge.add(&found[index], identity, onEvent)
         }
         let log = DiskLog(
-            volume, settings, identity, figures: figures, book: book, shards: merge.shards,
+            volume, settings, identity, figures: figures, marks: marks, shards: merge.shards,
             recovered: found.map { recovered in
                 var segment = recovered.segment
-                segment.setLive(merge.live[recovered.number])
+                segment.setLiveBytes(merge.liveBytes[recovered.number])
                 let id = SegmentID(index: UInt32(recovered.number))
                 return (id, segment, recovered.names, recovered.file)
             })
-        try log.spareMarks(of: found)
+        try log.retainMarksForUnreadableFiles(of: found)
         let isClockBehind = now + 1000 < merge.newestWall
-        try log.openMarks(reached: merge.reached, isClockBehind: isClockBehind, note)
+        try log.recoverMarks(reached: merge.lastVersion, isClockBehind: isClockBehind, onEvent)
         try log.finishOpening(found)
-        note(
-            .opened(
+        onEvent(
+            .logOpened(
                 path: volume.path, entries: log.view.shards.count, segments: found.count,
                 scanned: found.count { $0.unclosed != nil }))
         return log
@@ -68,64 +68,67 @@ extension DiskLog {
     ///
     /// Where some of it may be missing every entry of before this start is held against its origin
     /// before it is served. The journal's first file of this start says so.
-    private func openMarks(
-        reached: Stamp, isClockBehind: Bool, _ note: (DiskNote) -> Void
+    private func recoverMarks(
+        reached: InvalidationVersion, isClockBehind: Bool, _ note: (DiskEvent) -> Void
     ) throws(DiskFile.Failure) {
-        hasFormerMarks = try emptyFormerMarks()
-        let least = leastStamp
-        var found = settings.marks(volume, identity) { marks in
-            let later = marks.filter { $0.stamp > least }
-            let held = held(of: Set(later.compactMap(\.name)).sorted())
+        hasLegacyMarkFiles = try truncateLegacyMarkFiles()
+        let least = leastVersion
+        var found = settings.markRecovery(volume, identity) { marks in
+            let later = marks.filter { $0.version > least }
+            let held = fingerprintsOnDisk(among: Set(later.compactMap(\.name)).sorted())
             return later.filter { $0.name.map(held.contains) ?? true }
         }
-        if found.doubt == nil, found.reached < reached, reached.count > 0 {
-            found.doubt = "what was invalidated last is missing"
+        if found.incompleteReason == nil, found.lastVersion < reached, reached.count > 0 {
+            found.incompleteReason = "what was invalidated last is missing"
         }
-        if hasFormerMarks { found.doubt = found.doubt ?? "another version has kept what was" }
+        if hasLegacyMarkFiles {
+            found.incompleteReason = found.incompleteReason ?? "another version has kept what was"
+        }
         if isClockBehind {
-            found.doubt = found.doubt ?? "the clock is behind the newest stored time"
+            found.incompleteReason =
+                found.incompleteReason ?? "the clock is behind the newest stored time"
         }
-        if let doubt = found.doubt {
-            if ledger.leastStamp != nil { note(.revalidatesAll(why: doubt)) }
-            let stamp = Stamp(epoch: identity.bootEpoch, count: 0)
-            found.table.apply(Mark(.everything, isSoft: true, stamp: stamp))
+        if let doubt = found.incompleteReason {
+            if allocator.leastVersion != nil { note(.revalidationRequired(why: doubt)) }
+            let version = InvalidationVersion(epoch: identity.bootEpoch, count: 0)
+            found.table.apply(InvalidationMark(.everything, isSoft: true, version: version))
         }
         marks.open(epoch: identity.bootEpoch, found)
     }
 
-    private static let formerMarks = ["marks-0", "marks-1"]
+    private static let legacyMarkFiles = ["marks-0", "marks-1"]
 
     /// Gives back what files of marks of an earlier version take; true if there are any.
-    private func emptyFormerMarks() throws(DiskFile.Failure) -> Bool {
-        let names = try volume.names().filter(Self.formerMarks.contains)
+    private func truncateLegacyMarkFiles() throws(DiskFile.Failure) -> Bool {
+        let names = try volume.names().filter(Self.legacyMarkFiles.contains)
         for name in names { try? volume.open(name, creates: false).truncate(to: 0) }
         return !names.isEmpty
     }
 
     /// Removes them when the journal says what they have said.
-    package func removeFormerMarks() throws(DiskFile.Failure) {
-        guard hasFormerMarks, marks.keptStamp.epoch == identity.bootEpoch else { return }
-        for name in Self.formerMarks { try? volume.remove(name) }
-        hasFormerMarks = false
+    package func removeLegacyMarkFiles() throws(DiskFile.Failure) {
+        guard hasLegacyMarkFiles, marks.journaledVersion.epoch == identity.bootEpoch else { return }
+        for name in Self.legacyMarkFiles { try? volume.remove(name) }
+        hasLegacyMarkFiles = false
     }
 
     /// The segments of this node, the newest first; what is none is removed.
     private static func segments(
-        of volume: any DiskVolume, _ identity: NodeIdentity, _ note: (DiskNote) -> Void
-    ) throws(DiskFile.Failure) -> [Recovered] {
-        var kept: [Recovered] = []
+        of volume: any DiskVolume, _ identity: NodeIdentity, _ note: (DiskEvent) -> Void
+    ) throws(DiskFile.Failure) -> [RecoveredSegmentFile] {
+        var kept: [RecoveredSegmentFile] = []
         for (number, file) in try SegmentFiles.files(in: volume) {
             let read = try? file.read(DiskFormat.headerBytes, at: 0)
             let bytes = read ?? []
-            do throws(DiskDamage) {
+            do throws(DiskFormatError) {
                 let header = try SegmentHeader(
                     bytes.span, nodeID: identity.nodeID, segmentBytes: identity.segmentBytes)
-                kept.append(Recovered(number: number, file: file, header: header))
+                kept.append(RecoveredSegmentFile(number: number, file: file, header: header))
             } catch {
                 // A segment that was given up and not used again begins with zeros, one that was
                 // not used at all may be empty.
                 if read == nil || bytes.contains(where: { $0 != 0 }) {
-                    note(.discarded(file: SegmentFiles.name(number), why: "\(error)"))
+                    note(.fileDiscarded(file: SegmentFiles.name(number), why: "\(error)"))
                 }
                 try volume.remove(SegmentFiles.name(number))
             }
@@ -136,7 +139,7 @@ extension DiskLog {
     /// Removes the oldest segments that the limit has no room for, and numbers the others anew
     /// where their numbers are too great.
     private static func discard(
-        _ found: inout [Recovered], beyond segments: Int, of volume: any DiskVolume
+        _ found: inout [RecoveredSegmentFile], beyond segments: Int, of volume: any DiskVolume
     ) throws(DiskFile.Failure) {
         while found.count > segments, let oldest = found.popLast() {
             try volume.remove(SegmentFiles.name(oldest.number))
@@ -152,76 +155,80 @@ extension DiskLog {
     }
 
     /// Indexes what is to be kept of one segment after the other, the oldest first.
-    private struct Merge {
-        let shards: DiskShards
+    private struct IndexRebuild {
+        let shards: ShardedDiskIndex
         /// Bytes of the records that are an entry's, with their footer entries, by segment.
-        private(set) var live: [Int]
+        private(set) var liveBytes: [Int]
         /// The greatest stamp that anything bears.
-        private(set) var reached = Stamp.zero
+        private(set) var lastVersion = InvalidationVersion.zero
         /// The newest wall time that is known, in milliseconds since 1970.
         private(set) var newestWall: Int64
-        private let room: Int
+        private let recordBytesMax: Int
         private let recovery: LogRecovery
         private let now: Int64
 
         init(_ settings: Settings, recovery: LogRecovery, newestWall: Int64, now: Int64) {
-            shards = DiskShards(key0: settings.keys.0, key1: settings.keys.1)
-            live = Array(repeating: 0, count: settings.plan.segments)
-            room =
+            shards = ShardedDiskIndex(key0: settings.keys.0, key1: settings.keys.1)
+            liveBytes = Array(repeating: 0, count: settings.plan.segments)
+            recordBytesMax =
                 settings.plan.segmentBytes - DiskFormat.headerBytes - SegmentFooter.trailerBytes
             self.recovery = recovery
             self.newestWall = newestWall
             self.now = now
         }
 
-        mutating func take(
-            _ recovered: inout Recovered, _ identity: NodeIdentity, _ note: (DiskNote) -> Void
+        mutating func add(
+            _ recovered: inout RecoveredSegmentFile, _ identity: NodeIdentity,
+            _ note: (DiskEvent) -> Void
         ) {
             guard case .recovered(let found) = SegmentFiles.recover(recovered.file, identity)
             else {
                 // What is in it may be read by a later start.
-                recovered.segment.leastStamp = .zero
+                recovered.segment.leastVersion = .zero
                 return
             }
             // What lies behind the records is what remains of the file's use before.
             let damaged = found.damaged.filter { $0 <= found.recordsEnd }
             if !damaged.isEmpty {
-                note(.damaged(file: SegmentFiles.name(recovered.number), offsets: damaged))
+                note(.recordsCorrupt(file: SegmentFiles.name(recovered.number), offsets: damaged))
             }
-            reached = found.entries.map(\.stamp).reduce(max(reached, found.header.openedAt), max)
+            lastVersion = found.entries.map(\.invalidationVersion).reduce(
+                max(lastVersion, found.header.openedAtVersion), max)
             newestWall = max(newestWall, found.header.openedWall)
             for entry in found.entries {
                 newestWall = max(newestWall, Int64(entry.lastAccess) * 1000)
             }
             let newest = UInt32(clamping: min(newestWall, now) / 1000)
-            recovery.keep(found, at: UInt16(recovered.number), newestAccess: newest) {
-                live[recovered.number] += $1.bytes + SegmentFooter.bytesPerRecord
+            recovery.recover(found, at: UInt16(recovered.number), newestAccess: newest) {
+                liveBytes[recovered.number] += $1.bytes + SegmentFooter.bytesPerRecord
                 guard let old = shards.insert($0, $1) else { return }
-                live[Int(old.location.segment)] -= old.bytes + SegmentFooter.bytesPerRecord
+                liveBytes[Int(old.location.segment)] -= old.bytes + SegmentFooter.bytesPerRecord
             }
             if found.needsFooter { recovered.unclosed = found }
-            recovered.names = found.names
+            recovered.names = found.fingerprints
             // No file, whatever is in it, makes a start fail.
             let used = min(
-                room,
+                recordBytesMax,
                 Int(found.recordsEnd) - DiskFormat.headerBytes
                     + found.entries.count * SegmentFooter.bytesPerRecord)
             recovered.segment = Segment(
                 closedIn: SegmentQueue(rawValue: found.header.queue) ?? .small,
                 sequence: found.header.sequence, usedBytes: used,
                 recordCount: found.entries.count, liveBytes: 0,
-                leastStamp: found.leastStamp)
+                leastVersion: found.leastVersion)
         }
     }
 
     /// What lies in a file that cannot be opened now may be read by a later start: no mark is
     /// dropped that may cover it.
-    private func spareMarks(of found: [Recovered]) throws(DiskFile.Failure) {
+    private func retainMarksForUnreadableFiles(of found: [RecoveredSegmentFile]) throws(DiskFile
+        .Failure)
+    {
         for number in try SegmentFiles.numbers(in: volume)
         where !found.contains(where: { $0.number == number }) {
-            if number < leastOnDisk.count {
-                leastOnDisk[number] = .zero
-                names[number] = nil
+            if number < leastVersionsOnDisk.count {
+                leastVersionsOnDisk[number] = .zero
+                fingerprints[number] = nil
             } else {
                 try volume.remove(SegmentFiles.name(number))
             }
@@ -229,11 +236,11 @@ extension DiskLog {
     }
 
     /// Lets readers in, and writes what is missing.
-    private func finishOpening(_ found: [Recovered]) throws(DiskFile.Failure) {
-        rule.entriesGrew(to: view.shards.count)
+    private func finishOpening(_ found: [RecoveredSegmentFile]) throws(DiskFile.Failure) {
+        policy.entryCountGrew(to: view.shards.count)
         for recovered in found {
             let header = recovered.header
-            view.slots[recovered.number].begin(
+            view.slots[recovered.number].beginGeneration(
                 .init(file: recovered.file, salt: header.salt, sequence: header.sequence))
         }
         for recovered in found {
@@ -245,7 +252,7 @@ extension DiskLog {
     }
 }
 
-extension Mark {
+extension InvalidationMark {
     /// The fingerprint of the URL that it covers; nil if it covers anything else.
     fileprivate var name: UInt32? {
         if case .url(let name) = target { URLName.fingerprint(name[...]) } else { nil }

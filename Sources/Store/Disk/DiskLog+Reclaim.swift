@@ -4,33 +4,35 @@ import Tiers
 extension DiskLog {
     /// Empties a segment: writes again what is worth it, forgets the rest.
     func reclaim(_ id: SegmentID, now: Int64) throws(DiskFile.Failure) {
-        figures.add(.reclaims)
+        counters.add(.reclaims)
         let slot = view.slots[Int(id.index)]
         if let use = slot.current {
             let handledBytes = reinsert(from: id, use, now: now)
-            if handledBytes < ledger.segments[Int(id.index)].liveBytes { loseRest(of: id, use) }
+            if handledBytes < allocator.segments[Int(id.index)].liveBytes {
+                removeUnreadableEntries(of: id, use)
+            }
         }
-        slot.end()
-        touched[Int(id.index)] = false
+        slot.endGeneration()
+        hasOutdatedFooter[Int(id.index)] = false
         // From here on the file may be written over; what a start would find in it is old.
-        standing[Int(id.index)] = true
+        hasStaleHeader[Int(id.index)] = true
         // If that fails, the next checkpoint tries again.
-        try? blank(Int(id.index))
-        ledger.reclaimed(id)
+        try? eraseHeader(Int(id.index))
+        allocator.segmentReclaimed(id)
     }
 
     /// Writes zeros over the header of a segment that was given up.
-    func blank(_ index: Int) throws(DiskFile.Failure) {
-        if standing[index], let file = files[index] {
+    func eraseHeader(_ index: Int) throws(DiskFile.Failure) {
+        if hasStaleHeader[index], let file = files[index] {
             let zeros = [UInt8](repeating: 0, count: DiskFormat.headerBytes)
             try write(zeros.span, to: file, at: 0)
         }
-        standing[index] = false
+        hasStaleHeader[index] = false
     }
 
     /// Gives the bytes of the records that it has found to be an entry's.
-    private func reinsert(from id: SegmentID, _ use: SegmentSlot.Use, now: Int64) -> Int {
-        let queue = ledger.segments[Int(id.index)].queue
+    private func reinsert(from id: SegmentID, _ use: SegmentSlot.Generation, now: Int64) -> Int {
+        let queue = allocator.segments[Int(id.index)].queue
         var handledBytes = 0
         for found in entries(of: id, use) {
             guard let entry = view.shards.find(found.digest),
@@ -39,10 +41,10 @@ extension DiskLog {
             else { continue }
             handledBytes += entry.bytes + SegmentFooter.bytesPerRecord
             let idle = Interval.seconds(now / 1000 - Int64(entry.lastAccess))
-            switch rule.verdict(count: entry.accessCount, idle: idle, in: queue) {
-            case .keep(let count):
-                if isDead(entry, use)
-                    || !isWrittenAgain(entry, found, use, count: count, now: now)
+            switch policy.decision(count: entry.accessCount, idle: idle, in: queue) {
+            case .reinsert(let count):
+                if isPurged(entry, use)
+                    || !reinsert(entry, found, use, count: count, now: now)
                 {
                     drop(found.digest, entry, .evictedEntries)
                 }
@@ -55,62 +57,65 @@ extension DiskLog {
 
     /// Forgets what the segment did not name, because its footer or a part of it cannot be read: no
     /// entry may stay behind whose place is written over.
-    private func loseRest(of id: SegmentID, _ use: SegmentSlot.Use) {
+    private func removeUnreadableEntries(of id: SegmentID, _ use: SegmentSlot.Generation) {
         let rest = view.shards.entries(in: UInt16(id.index))
         for (digest, entry) in rest.dropFirst() {
-            if view.shards.remove(digest, ifAt: entry.location) { figures.add(.lostRecords) }
+            if view.shards.remove(digest, ifAt: entry.location) { counters.add(.lostRecords) }
         }
         guard let (digest, entry) = rest.first else { return }
         let why = "its segment cannot be read, nor can \(rest.count - 1) more be found in it"
-        view.lose(digest, entry, use, why: why)
+        view.removeUnreadable(digest, entry, use, why: why)
     }
 
     /// What the segment's footer names; by a scan if that cannot be read.
-    func entries(of id: SegmentID, _ use: SegmentSlot.Use) -> [SegmentFooter.Entry] {
+    func entries(of id: SegmentID, _ use: SegmentSlot.Generation) -> [SegmentFooter.Entry] {
         guard case .recovered(let found) = SegmentFiles.recover(use.file, identity),
             found.header.sequence == use.sequence
         else { return [] }
         return found.entries
     }
 
-    private func drop(_ digest: EntryDigest, _ entry: DiskEntry, _ why: DiskFigures.Figure) {
+    private func drop(_ digest: EntryDigest, _ entry: DiskEntry, _ why: DiskCounters.DiskCounter) {
         guard view.shards.remove(digest, ifAt: entry.location) else { return }
-        figures.add(why)
-        if why == .evictedEntries { rule.dropped(digest.first, bytes: entry.bytes) }
+        counters.add(why)
+        if why == .evictedEntries { policy.recordDrop(digest.first, bytes: entry.bytes) }
     }
 
     /// False if there is no place for the record; one that cannot be read is lost, and needs none.
-    private func isWrittenAgain(
-        _ entry: DiskEntry, _ found: SegmentFooter.Entry, _ use: SegmentSlot.Use, count: UInt8,
+    private func reinsert(
+        _ entry: DiskEntry, _ found: SegmentFooter.Entry, _ use: SegmentSlot.Generation,
+        count: UInt8,
         now: Int64
     ) -> Bool {
         while true {
-            switch ledger.placeAgain(recordBytes: entry.bytes, stamp: found.stamp) {
+            switch allocator.allocateForReinsertion(
+                recordBytes: entry.bytes, version: found.invalidationVersion)
+            {
             case .open(let id, let sequence, let closing):
                 do {
                     try open(id, .main, sequence: sequence, closing: closing, now: now)
                 } catch { return false }
-            case .at(let id, let offset):
+            case .write(let id, let offset):
                 let moved: DiskEntry
                 do throws(CopyFailure) {
                     moved = try copy(entry, from: use, to: offset, count: count)
                 } catch {
                     if error == .unreadable {
                         // The place stays empty; what comes is written behind it.
-                        ledger.entryGone(id, recordBytes: entry.bytes)
-                        view.lose(found.digest, entry, use, why: "it does not check")
+                        allocator.entryRemoved(id, recordBytes: entry.bytes)
+                        view.removeUnreadable(found.digest, entry, use, why: "it does not check")
                         return true
                     }
-                    abandon(.main, recordBytes: entry.bytes)
+                    closeAfterWriteError(.main, recordBytes: entry.bytes)
                     return false
                 }
                 precondition(moved.location.segment == UInt16(id.index), "another segment")
                 guard view.shards.move(found.digest, from: entry.location, to: moved) else {
                     // Somebody has taken it out of the index meanwhile.
-                    forgotten(found.digest, moved)
+                    entryForgotten(found.digest, moved)
                     return true
                 }
-                figures.add(.reinsertedRecords)
+                counters.add(.reinsertedRecords)
                 return true
             case .tooLarge: return false
             case .reclaim, .wait: preconditionFailure("a reclaim within a reclaim")
@@ -120,7 +125,7 @@ extension DiskLog {
 
     /// It was invalidated after its request began; to be known before it is given a place, which
     /// would stay empty.
-    private func isDead(_ entry: DiskEntry, _ use: SegmentSlot.Use) -> Bool {
+    private func isPurged(_ entry: DiskEntry, _ use: SegmentSlot.Generation) -> Bool {
         guard let block = try? use.file.read(min(entry.bytes, 16 << 10), at: entry.offset),
             let extent = DiskRecord.extent(block.span, space: entry.bytes),
             extent.metaBytes <= block.count,
@@ -128,7 +133,7 @@ extension DiskLog {
                 meta: block.span.extracting(0..<extent.metaBytes), salt: use.salt,
                 offset: entry.offset)
         else { return false }
-        return view.effect(on: record) == .dead
+        return view.effect(on: record) == .purged
     }
 
     private enum CopyFailure: Error {
@@ -140,9 +145,9 @@ extension DiskLog {
 
     /// Copies a record into the open segment of the main queue, chunk by chunk, each checked.
     private func copy(
-        _ entry: DiskEntry, from use: SegmentSlot.Use, to offset: Int, count: UInt8
+        _ entry: DiskEntry, from use: SegmentSlot.Generation, to offset: Int, count: UInt8
     ) throws(CopyFailure) -> DiskEntry {
-        guard let segment = open[Int(SegmentQueue.main.rawValue)] else { throw .unwritable }
+        guard let segment = openSegments[Int(SegmentQueue.main.rawValue)] else { throw .unwritable }
         guard
             var block = try? use.file.read(min(entry.bytes, 80 << 10), at: entry.offset),
             let extent = DiskRecord.extent(block.span, space: entry.bytes)
@@ -193,7 +198,7 @@ extension DiskLog {
         guard (try? write(head.span, to: segment.file, at: UInt64(offset))) != nil else {
             throw .unwritable
         }
-        let location = noted(record, in: .main, at: offset)
+        let location = appendToFooter(record, in: .main, at: offset)
         return DiskEntry(
             location: location, lengthUnits: entry.lengthUnits, lastAccess: entry.lastAccess,
             accessCount: count, flags: .inMain, share: entry.share)

@@ -5,17 +5,17 @@ extension DiskLog {
     /// Takes over that entries were used, as often and as late as it says.
     package func touch(_ digest: EntryDigest, count: UInt32, at second: UInt32) {
         guard let location = view.shards.touch(digest, count: count, at: second) else { return }
-        figures.add(.touchesApplied)
-        touched[Int(location.segment)] = true
+        counters.add(.touchesApplied)
+        hasOutdatedFooter[Int(location.segment)] = true
     }
 
     /// Writes the accesses of closed segments behind their records, so that a restart knows them.
     package func checkpoint() throws(DiskFile.Failure) {
-        for (index, segment) in ledger.segments.enumerated() where segment.state == .free {
-            try blank(index)
+        for (index, segment) in allocator.segments.enumerated() where segment.state == .free {
+            try eraseHeader(index)
         }
-        for (index, segment) in ledger.segments.enumerated()
-        where touched[index] && segment.state == .closed {
+        for (index, segment) in allocator.segments.enumerated()
+        where hasOutdatedFooter[index] && segment.state == .closed {
             let id = SegmentID(index: UInt32(index))
             guard let use = view.slots[index].current,
                 case .recovered(let found) = SegmentFiles.recover(use.file, identity),
@@ -27,17 +27,17 @@ extension DiskLog {
     }
 
     /// Forgets what readers have taken out of the index; gives a note for each that was damaged.
-    package func takeLost() -> [DiskNote] {
-        view.takeLost().compactMap { lost in
+    package func takeRemoved() -> [DiskEvent] {
+        view.takeRemoved().compactMap { lost in
             let segment = Int(lost.entry.location.segment)
             // The segment may have been reclaimed since.
-            if ledger.segments[segment].sequence == lost.sequence {
+            if allocator.segments[segment].sequence == lost.sequence {
                 // It may be readable again at the next start, and older than what is stored until
                 // then.
-                forgotten(lost.digest, lost.entry)
+                entryForgotten(lost.digest, lost.entry)
             }
             return lost.why.map {
-                .lost(
+                .recordLost(
                     file: SegmentFiles.name(segment), offset: Int(lost.entry.offset), why: $0)
             }
         }
@@ -45,24 +45,24 @@ extension DiskLog {
 
     /// Gives up what was not asked for within the age limit; looks at up to `entriesMax` entries
     /// and goes on from there the next time.
-    package func sweep(atMost entriesMax: Int, now: Int64) {
+    package func expireIdleEntries(atMost entriesMax: Int, now: Int64) {
         let least = leastAccess(now)
         view.setLeastAccess(least)
         guard least > 0 else { return }
         var left = entriesMax
         for _ in 0..<view.shards.shardCount where left > 0 {
             let part = view.shards.entries(
-                inShard: sweep.shard, below: sweep.below, atMost: left
+                inShard: expiryScanPosition.shard, below: expiryScanPosition.below, atMost: left
             ) { $0.lastAccess < least }
             for (digest, entry) in part.found {
                 guard view.shards.remove(digest, ifAt: entry.location) else { continue }
-                forgotten(digest, entry)
-                figures.add(.expiredEntries)
+                entryForgotten(digest, entry)
+                counters.add(.expiredEntries)
             }
             left -= part.looked
-            sweep =
-                part.next.map { (sweep.shard, $0) }
-                ?? ((sweep.shard + 1) % view.shards.shardCount, nil)
+            expiryScanPosition =
+                part.next.map { (expiryScanPosition.shard, $0) }
+                ?? ((expiryScanPosition.shard + 1) % view.shards.shardCount, nil)
         }
     }
 

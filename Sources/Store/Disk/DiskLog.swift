@@ -3,9 +3,9 @@ package import Tiers
 
 /// The writer of a node's log: the one place that changes what is on disk.
 ///
-/// It does what ``Tiers/SegmentLedger`` and ``Tiers/ReclaimRule`` decide, in one thread, and never
-/// keeps a reader waiting. When a call of the system fails, what was being written is lost, the
-/// segment takes no more, and the error is thrown; the log stays usable.
+/// It does what ``Tiers/SegmentAllocator`` and ``Tiers/ReclaimPolicy`` decide, in one thread, and
+/// never keeps a reader waiting. When a call of the system fails, what was being written is lost,
+/// the segment takes no more, and the error is thrown; the log stays usable.
 ///
 /// Not thread-safe.
 package final class DiskLog {
@@ -17,55 +17,56 @@ package final class DiskLog {
         /// 128 bits that no client knows.
         package var keys: (UInt64, UInt64)
         /// For salts.
-        package var dice: Dice
+        package var random: SplitMix64
         /// What is held against each record that is read for a request.
-        package var fault: RecordFault = { _ in nil }
+        package var validation: RecordValidation = { _ in nil }
         /// What the directory's journal has of what was invalidated.
-        package var marks: MarksReader = { _, _, _ in RecoveredMarks(table: MarkTable()) }
+        package var markRecovery: MarkRecovery = { _, _, _ in RecoveredMarks(table: MarkTable()) }
 
-        package init(plan: DiskPlan, ageLimit: Interval, keys: (UInt64, UInt64), dice: Dice) {
+        package init(plan: DiskPlan, ageLimit: Interval, keys: (UInt64, UInt64), random: SplitMix64)
+        {
             self.plan = plan
             self.ageLimit = ageLimit
             self.keys = keys
-            self.dice = dice
+            self.random = random
         }
     }
 
     package let view: DiskView
     let volume: any DiskVolume
     let settings: Settings
-    let figures: DiskFigures
-    var dice: Dice
-    var ledger: SegmentLedger
-    var rule: ReclaimRule
+    let counters: DiskCounters
+    var random: SplitMix64
+    var allocator: SegmentAllocator
+    var policy: ReclaimPolicy
     /// The file of each segment, once it is open.
     var files: [(any VolumeFile)?]
     /// By ``Tiers/SegmentQueue``.
-    var open: [OpenSegment?] = [nil, nil]
+    var openSegments: [OpenSegment?] = [nil, nil]
     /// The least stamp of what a power failure may still bring back from each file: a segment that
     /// was given up is on the disk until its next header is.
-    var leastOnDisk: [Stamp?]
+    var leastVersionsOnDisk: [InvalidationVersion?]
     /// The names of all records that a start might find in each file; nil for any.
-    var names: [NameSet?]
+    var fingerprints: [FingerprintSet?]
     /// Segments whose footers are behind the index.
-    var touched: [Bool]
+    var hasOutdatedFooter: [Bool]
     /// By ``Tiers/SegmentQueue``, entries that were forgotten while a record of theirs lies in a
     /// segment which was opened after the queue's open one.
-    var ahead: [Set<EntryDigest>] = [[], []]
+    var entriesInLaterSegments: [Set<EntryDigest>] = [[], []]
     /// Segments that were given up, and whose files still begin with what they were.
-    var standing: [Bool]
+    var hasStaleHeader: [Bool]
     /// Files of an earlier version are there, emptied: they say that marks are missing until the
     /// journal says so.
-    var hasFormerMarks = false
+    var hasLegacyMarkFiles = false
     /// What sites may take of the log.
-    var shares = DiskShares()
+    var shareLimits = DiskShareLimits()
     /// Where the search for entries of a site that has to give some up goes on.
-    var shareWalk: (shard: Int, below: Int?) = (0, nil)
+    var shareScanPosition: (shard: Int, below: Int?) = (0, nil)
     /// Where the search for idle entries goes on.
-    var sweep: (shard: Int, below: Int?) = (0, nil)
+    var expiryScanPosition: (shard: Int, below: Int?) = (0, nil)
 
     /// What was invalidated.
-    package var marks: MarkBook { view.marks }
+    package var marks: InvalidationIndex { view.marks }
     var identity: NodeIdentity { view.identity }
     var segmentBytes: UInt64 { UInt64(settings.plan.segmentBytes) }
 
@@ -73,35 +74,35 @@ package final class DiskLog {
     /// one.
     init(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
-        figures: DiskFigures, book: MarkBook, shards: DiskShards,
-        recovered: [(id: SegmentID, segment: Segment, names: NameSet?, file: any VolumeFile)]
+        figures: DiskCounters, marks: InvalidationIndex, shards: ShardedDiskIndex,
+        recovered: [(id: SegmentID, segment: Segment, names: FingerprintSet?, file: any VolumeFile)]
     ) {
         let plan = settings.plan
         self.volume = volume
         self.settings = settings
-        self.figures = figures
-        dice = settings.dice
+        self.counters = figures
+        random = settings.random
         view = DiskView(
             identity: identity, segments: plan.segments,
-            shards: shards, marks: book, figures: figures, fault: settings.fault)
-        ledger = SegmentLedger(
+            shards: shards, marks: marks, figures: figures, fault: settings.validation)
+        allocator = SegmentAllocator(
             settings: .init(
                 segments: plan.segments, segmentBytes: plan.segmentBytes,
                 headerBytes: DiskFormat.headerBytes, footerBytes: SegmentFooter.trailerBytes,
                 footerBytesPerRecord: SegmentFooter.bytesPerRecord),
             recovered: recovered.map { ($0.id, $0.segment) })
-        rule = ReclaimRule(
+        policy = ReclaimPolicy(
             capacityBytes: UInt64(plan.segments - 1) * UInt64(plan.segmentBytes),
             expectedEntries: 1024, ageLimit: settings.ageLimit)
         files = Array(repeating: nil, count: plan.segments)
-        leastOnDisk = Array(repeating: nil, count: plan.segments)
-        names = Array(repeating: NameSet(), count: plan.segments)
-        touched = Array(repeating: false, count: plan.segments)
-        standing = Array(repeating: false, count: plan.segments)
+        leastVersionsOnDisk = Array(repeating: nil, count: plan.segments)
+        fingerprints = Array(repeating: FingerprintSet(), count: plan.segments)
+        hasOutdatedFooter = Array(repeating: false, count: plan.segments)
+        hasStaleHeader = Array(repeating: false, count: plan.segments)
         for (id, segment, names, file) in recovered {
             files[Int(id.index)] = file
-            self.names[Int(id.index)] = names
-            leastOnDisk[Int(id.index)] = segment.leastStamp
+            self.fingerprints[Int(id.index)] = names
+            leastVersionsOnDisk[Int(id.index)] = segment.leastVersion
         }
     }
 
@@ -109,9 +110,9 @@ package final class DiskLog {
     package func close() throws(DiskFile.Failure) {
         try checkpoint()
         for queue in SegmentQueue.allCases {
-            guard let segment = open[Int(queue.rawValue)] else { continue }
-            open[Int(queue.rawValue)] = nil
-            ledger.closed(segment.id)
+            guard let segment = openSegments[Int(queue.rawValue)] else { continue }
+            openSegments[Int(queue.rawValue)] = nil
+            allocator.segmentClosed(segment.id)
             try writeFooter(of: segment)
         }
     }
@@ -119,21 +120,21 @@ package final class DiskLog {
     func write(
         _ bytes: Span<UInt8>, to file: any VolumeFile, at offset: UInt64
     ) throws(DiskFile.Failure) {
-        figures.add(.writtenBytes, bytes.count)
+        counters.add(.writtenBytes, bytes.count)
         try file.write(bytes, at: offset)
     }
 
     /// What nothing in the log, or left behind on its disk, is stamped before.
-    package var leastStamp: Stamp {
-        min(ledger.leastStamp ?? .last, leastOnDisk.compactMap { $0 }.min() ?? .last)
+    package var leastVersion: InvalidationVersion {
+        min(allocator.leastVersion ?? .last, leastVersionsOnDisk.compactMap { $0 }.min() ?? .last)
     }
 
     /// Those of the names, which ascend, of which an entry may be in the log, or left behind on its
     /// disk.
-    package func held(of wanted: [UInt32]) -> Set<UInt32> {
-        guard names.allSatisfy({ $0 != nil }) else { return Set(wanted) }
+    package func fingerprintsOnDisk(among wanted: [UInt32]) -> Set<UInt32> {
+        guard fingerprints.allSatisfy({ $0 != nil }) else { return Set(wanted) }
         var found: Set<UInt32> = []
-        for index in names.indices { names[index]?.find(wanted, into: &found) }
+        for index in fingerprints.indices { fingerprints[index]?.intersect(wanted, into: &found) }
         return found
     }
 
@@ -141,6 +142,6 @@ package final class DiskLog {
     /// segment not closed.
     package func forget(_ name: EntryName) {
         guard let entry = view.shards.remove(name.digest) else { return }
-        forgotten(name.digest, entry)
+        entryForgotten(name.digest, entry)
     }
 }

@@ -5,7 +5,7 @@ package import Tiers
 /// The index of the disk's log in shards, each under a lock of its own.
 ///
 /// The writer inserts and moves; readers look up, and take out what is damaged or forgotten.
-package final class DiskShards: Sendable {
+package final class ShardedDiskIndex: Sendable {
     private let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
     /// Bytes of the records of each share but that of none.
@@ -64,11 +64,11 @@ package final class DiskShards: Sendable {
     }
 
     /// Bytes of the records of a group.
-    package func bytes(of group: DiskShares.Group, in shares: DiskShares) -> Int {
+    package func bytes(of group: DiskShareLimits.Group, in shares: DiskShareLimits) -> Int {
         shareBytes.withLock { bytes in
             if case .host(let number) = group { return bytes[number] ?? 0 }
             // The order does not matter to a sum.
-            return bytes.reduce(0) { $0 + (shares.holds($1.key, in: group) ? $1.value : 0) }
+            return bytes.reduce(0) { $0 + (shares.contains($1.key, in: group) ? $1.value : 0) }
         }
     }
 
@@ -113,7 +113,7 @@ package final class DiskShards: Sendable {
     /// shard `number`; how many were looked at; and the position to go on from, nil after the last.
     package func entries(
         inShard number: Int, below position: Int?, atMost entriesMax: Int,
-        where isMeant: (DiskEntry) -> Bool
+        matching isMeant: (DiskEntry) -> Bool
     ) -> (found: [(EntryDigest, DiskEntry)], looked: Int, next: Int?) {
         var found: [(EntryDigest, DiskEntry)] = []
         var looked = 0

@@ -13,7 +13,7 @@ package import Tiers
 /// When the disk fails, what is being written is lost, the operator is told once, and nothing is
 /// written until a later attempt succeeds. When the directory is gone, the log is begun anew once
 /// there can be one.
-package final class DiskTier: Sendable {
+package final class DiskStore: Sendable {
     package struct Settings: Sendable {
         /// The directory that nodes share; each has one of its own below it.
         package var root: String
@@ -24,24 +24,24 @@ package final class DiskTier: Sendable {
         /// The largest body that may be stored.
         package var objectBytesMax: UInt64
         /// The part of it that the invalidation log has.
-        package var journal: JournalRoom
+        package var journalSpace: JournalSpace
         package var ageLimit: Interval
         /// Bytes that may wait to be written; an answer that is more may wait alone.
         package var queueBytesMax: Int
         /// How often accesses are written beside their records.
         package var checkpointInterval: Interval
         /// What is held against each record that is read for a request.
-        package var fault: RecordFault = { _ in nil }
+        package var validation: RecordValidation = { _ in nil }
         /// What the directory's journal has of what was invalidated.
-        package var marks: MarksReader = { _, _, _ in RecoveredMarks(table: MarkTable()) }
+        package var markRecovery: MarkRecovery = { _, _, _ in RecoveredMarks(table: MarkTable()) }
 
         package init(
             root: String, limitBytes: UInt64, objectBytesMax: UInt64,
-            journal: JournalRoom = .none, ageLimit: Interval, queueBytesMax: Int,
+            journalSpace: JournalSpace = .none, ageLimit: Interval, queueBytesMax: Int,
             checkpointInterval: Interval
         ) {
             self.objectBytesMax = objectBytesMax
-            self.journal = journal
+            self.journalSpace = journalSpace
             self.root = root
             self.limitBytes = limitBytes
             self.ageLimit = ageLimit
@@ -52,25 +52,25 @@ package final class DiskTier: Sendable {
 
     package let settings: Settings
     /// What was invalidated, in memory as on disk.
-    package let marks: MarkBook
-    package let figures = DiskFigures()
+    package let marks: InvalidationIndex
+    package let counters = DiskCounters()
     package let clock: DiskClock
     /// Threads that wait for the disk in place of event loops.
-    package let readers: NIOThreadPool
-    private let writer = NIOThreadPool(numberOfThreads: 1)
-    private let work: Mutex<DiskWork>
+    package let readerThreads: NIOThreadPool
+    private let writerThread = NIOThreadPool(numberOfThreads: 1)
+    private let writerState: Mutex<DiskWriterState>
     private let current = Mutex<(view: DiskView?, volume: (any DiskVolume)?)>((nil, nil))
     private let queuedBytes = Atomic<Int>(0)
     /// Answers that wait to be written: those that are found until then, and those that other
     /// nodes have kept.
-    private let waiting = Mutex(
-        (kept: [EntryName: Resident](), offered: [EntryName: [Resident]]()))
+    private let pendingWrites = Mutex(
+        (kept: [EntryName: MemoryEntry](), offered: [EntryName: [MemoryEntry]]()))
     private let queuedTouches = Atomic<Int>(0)
     private let lastTick = Atomic<Int64>(0)
-    private let lastReview = Atomic<Int64>(0)
+    private let lastPruning = Atomic<Int64>(0)
     private let isWritable = Atomic<Bool>(false)
     private let allocated = Atomic<UInt64>(0)
-    private let segmentCounts = Mutex(SegmentLedger.Counts())
+    private let segmentCounts = Mutex(SegmentAllocator.Counts())
 
     /// Entries whose accesses may wait for a writer that waits for its disk.
     package static let touchesMax = 1 << 16
@@ -81,15 +81,16 @@ package final class DiskTier: Sendable {
     ///
     /// `note` is told what an operator should know, from any thread.
     package init(
-        _ settings: Settings, marks: MarkBook, clock: DiskClock, readers: NIOThreadPool,
-        note: @escaping @Sendable (DiskNote) -> Void
+        _ settings: Settings, marks: InvalidationIndex, clock: DiskClock, readers: NIOThreadPool,
+        onEvent: @escaping @Sendable (DiskEvent) -> Void
     ) {
         self.settings = settings
         self.clock = clock
-        self.readers = readers
+        self.readerThreads = readers
         self.marks = marks
-        work = Mutex(DiskWork(settings, marks: marks, figures: figures, note: note))
-        writer.start()
+        writerState = Mutex(
+            DiskWriterState(settings, marks: marks, figures: counters, onEvent: onEvent))
+        writerThread.start()
     }
 
     /// Takes over what the directory holds, or says why it cannot; returns when that is done.
@@ -101,11 +102,11 @@ package final class DiskTier: Sendable {
     /// Writes what waits, closes the log, and ends the threads.
     package func close() async {
         await run { $0.close() }
-        try? await writer.shutdownGracefully()
+        try? await writerThread.shutdownGracefully()
     }
 
     /// Returns when readers see what has become of `job`.
-    private func run(_ job: @escaping @Sendable (inout DiskWork) -> Void) async {
+    private func run(_ job: @escaping @Sendable (inout DiskWriterState) -> Void) async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             submit(job) { done.resume() }
         }
@@ -122,26 +123,26 @@ package final class DiskTier: Sendable {
     // MARK: Writers
 
     /// Keeps an answer, sooner or later, if there is room in the queue.
-    package func keep(_ resident: Resident, now: Instant) {
-        guard let name = resident.name, view != nil else { return }
+    package func enqueueWrite(_ entry: MemoryEntry, now: Instant) {
+        guard let name = entry.name, view != nil else { return }
         // What comes too late has replaced nothing.
-        guard !isDead(resident) else { return figures.add(.droppedRecords) }
+        guard !isPurged(entry) else { return counters.add(.droppedRecords) }
         // What has, and is not kept, must not leave the older answer to be found in its place: a
         // purge may have named what the newer one alone is tagged with.
-        guard takeRoom(for: resident) else { return forget(name) }
-        waiting.withLock { $0.kept[name] = resident }
+        guard reserveQueueSpace(for: entry) else { return forget(name) }
+        pendingWrites.withLock { $0.kept[name] = entry }
         let wall = clock.wall(now)
-        let record = resident.record(name, clock: clock, now: wall)
-        let lease = marks.lease(of: resident.stamp)
-        marks.whenKept(resident.stamp) { [self] isKept in
+        let record = entry.record(name, clock: clock, now: wall)
+        let lease = marks.pin(of: entry.version)
+        marks.whenJournaled(entry.version) { [self] isKept in
             submit { [self] work in
                 // Not what was forgotten or replaced in the meantime, or is written by now.
-                if waiting.withLock({ $0.kept[name] === resident }) {
+                if pendingWrites.withLock({ $0.kept[name] === entry }) {
                     let isStored =
                         isKept
-                        && work.store(record, resident.body.chunks, now: wall) { index in
-                            waiting.withLock { waiting in
-                                guard waiting.kept[name] === resident else { return false }
+                        && work.store(record, entry.body.chunks, now: wall) { index in
+                            pendingWrites.withLock { waiting in
+                                guard waiting.kept[name] === entry else { return false }
                                 index()
                                 waiting.kept[name] = nil
                                 return true
@@ -149,11 +150,13 @@ package final class DiskTier: Sendable {
                         }
                     if !isStored {
                         work.forget(name)
-                        waiting.withLock { if $0.kept[name] === resident { $0.kept[name] = nil } }
+                        pendingWrites.withLock {
+                            if $0.kept[name] === entry { $0.kept[name] = nil }
+                        }
                     }
                 }
-                lease.end()
-                giveBackRoom(of: resident)
+                lease.release()
+                releaseQueueSpace(of: entry)
             }
         }
     }
@@ -162,77 +165,77 @@ package final class DiskTier: Sendable {
     ///
     /// It has to be held against the marks, as one that was read has; those are there until the
     /// lease ends, which is to be when the answer is where it is to be.
-    package func waiting(_ name: EntryName) -> (resident: Resident, lease: StampLease)? {
-        guard queued > 0 else { return nil }
+    package func pendingWrite(_ name: EntryName) -> (entry: MemoryEntry, lease: VersionPin)? {
+        guard pendingBytes > 0 else { return nil }
         // Under the lock: the writer's own lease ends after it has taken the answer out.
-        return waiting.withLock { waiting in
-            waiting.kept[name].map { ($0, marks.lease(of: $0.stamp)) }
+        return pendingWrites.withLock { waiting in
+            waiting.kept[name].map { ($0, marks.pin(of: $0.version)) }
         }
     }
 
     /// An answer of this name waits to be written.
-    package func isWaiting(_ name: EntryName) -> Bool {
-        queued > 0 && waiting.withLock { $0.kept[name] != nil }
+    package func hasPendingWrite(_ name: EntryName) -> Bool {
+        pendingBytes > 0 && pendingWrites.withLock { $0.kept[name] != nil }
     }
 
     /// Keeps an answer that another node has kept until now, unless one as new is here; `done` is
     /// told, on any thread, whether it or the other one can be found now.
     ///
     /// The other node has last seen it used `idle` ago, and `touches` times.
-    package func takeOver(
-        _ resident: Resident, idle: Interval, touches: UInt32, now: Instant,
+    package func enqueueHandoff(
+        _ entry: MemoryEntry, idle: Interval, touches: UInt32, now: Instant,
         done: @escaping @Sendable (Bool) -> Void
     ) {
-        guard let name = resident.name, view != nil, takeRoom(for: resident) else {
+        guard let name = entry.name, view != nil, reserveQueueSpace(for: entry) else {
             return done(false)
         }
         let wall = clock.wall(now)
-        var record = resident.record(name, clock: clock, now: wall)
+        var record = entry.record(name, clock: clock, now: wall)
         record.lastAccess -= min(record.lastAccess, UInt32(clamping: idle.seconds))
         record.accessCount = UInt16(clamping: touches)
         let isKept = Mutex(false)
-        waiting.withLock { $0.offered[name, default: []].append(resident) }
-        let lease = marks.lease(of: resident.stamp)
-        marks.whenKept(resident.stamp) { [self, record] mayBeKept in
+        pendingWrites.withLock { $0.offered[name, default: []].append(entry) }
+        let lease = marks.pin(of: entry.version)
+        marks.whenJournaled(entry.version) { [self, record] mayBeKept in
             submit { [self, record] work in
                 let isThere =
                     mayBeKept
-                    && work.takeOver(record, resident.body.chunks, now: wall) { index in
-                        waiting.withLock { waiting in
-                            let isWanted = waiting.offered[name]?.contains { $0 === resident }
+                    && work.storeHandoff(record, entry.body.chunks, now: wall) { index in
+                        pendingWrites.withLock { waiting in
+                            let isWanted = waiting.offered[name]?.contains { $0 === entry }
                             if isWanted == true { index() }
                             return isWanted == true
                         }
                     }
-                waiting.withLock { waiting in
-                    let others = waiting.offered[name]?.filter { $0 !== resident }
+                pendingWrites.withLock { waiting in
+                    let others = waiting.offered[name]?.filter { $0 !== entry }
                     waiting.offered[name] = others?.isEmpty == false ? others : nil
                 }
-                lease.end()
+                lease.release()
                 isKept.withLock { $0 = isThere }
-                giveBackRoom(of: resident)
+                releaseQueueSpace(of: entry)
             } then: {
                 done(isKept.withLock { $0 })
             }
         }
     }
 
-    private func isDead(_ resident: Resident) -> Bool {
+    private func isPurged(_ entry: MemoryEntry) -> Bool {
         marks.effect(
-            onAnswer: resident.key, tags: resident.tags, stamp: resident.stamp) == .dead
+            onResponse: entry.key, tags: entry.tags, version: entry.version) == .purged
     }
 
-    private func takeRoom(for resident: Resident) -> Bool {
-        let bytes = resident.overheadBytes + resident.body.capacityBytes
+    private func reserveQueueSpace(for entry: MemoryEntry) -> Bool {
+        let bytes = entry.overheadBytes + entry.body.capacityBytes
         let (before, after) = queuedBytes.add(bytes, ordering: .relaxed)
         if before == 0 || after <= settings.queueBytesMax { return true }
         queuedBytes.subtract(bytes, ordering: .relaxed)
-        figures.add(.crowdedOutRecords)
+        counters.add(.queueOverflowRecords)
         return false
     }
 
-    private func giveBackRoom(of resident: Resident) {
-        let bytes = resident.overheadBytes + resident.body.capacityBytes
+    private func releaseQueueSpace(of entry: MemoryEntry) {
+        let bytes = entry.overheadBytes + entry.body.capacityBytes
         queuedBytes.subtract(bytes, ordering: .relaxed)
     }
 
@@ -242,10 +245,10 @@ package final class DiskTier: Sendable {
     /// From now on nobody finds it, wherever the writer is.
     package func forget(_ name: EntryName) {
         guard let view else { return }
-        waiting.withLock { ($0.kept[name], $0.offered[name]) = (nil, nil) }
+        pendingWrites.withLock { ($0.kept[name], $0.offered[name]) = (nil, nil) }
         view.forget(name.digest)
         // Behind what was to be kept before.
-        marks.whenKept(.zero) { [self] _ in submit { $0.forget(name) } }
+        marks.whenJournaled(.zero) { [self] _ in submit { $0.forget(name) } }
     }
 
     /// Takes over accesses: how many, and when last, in seconds since 1970; drops them if too many
@@ -255,7 +258,7 @@ package final class DiskTier: Sendable {
         let count = touches.count
         guard queuedTouches.add(count, ordering: .relaxed).newValue <= Self.touchesMax else {
             queuedTouches.subtract(count, ordering: .relaxed)
-            return figures.add(.touchesDropped, count)
+            return counters.add(.touchesDropped, count)
         }
         submit { [self] work in
             work.touch(touches)
@@ -264,7 +267,7 @@ package final class DiskTier: Sendable {
     }
 
     /// To be called several times a second.
-    package func ticked(now: Instant) {
+    package func tick(now: Instant) {
         let last = lastTick.load(ordering: .relaxed)
         guard now.nanoseconds - last >= Self.tick.nanoseconds,
             lastTick.compareExchange(
@@ -277,44 +280,44 @@ package final class DiskTier: Sendable {
 
     /// Lets marks go of what is not stored, sooner than a tick would.
     ///
-    /// To be called while they are ``MarkBook/isCrowded``; `now` is asked again when the writer
-    /// comes to it.
-    package func reviewMarks(now: @escaping @Sendable () -> Instant) {
-        let (at, last) = (now().nanoseconds, lastReview.load(ordering: .relaxed))
-        guard at - last >= MarkBook.reviewInterval.nanoseconds,
-            lastReview.compareExchange(expected: last, desired: at, ordering: .relaxed).exchanged
+    /// To be called while they are ``InvalidationIndex/isCrowded``; `now` is asked again when the
+    /// writer comes to it.
+    package func pruneUnmatchedMarks(now: @escaping @Sendable () -> Instant) {
+        let (at, last) = (now().nanoseconds, lastPruning.load(ordering: .relaxed))
+        guard at - last >= InvalidationIndex.pruneInterval.nanoseconds,
+            lastPruning.compareExchange(expected: last, desired: at, ordering: .relaxed).exchanged
         else { return }
-        submit { $0.reviewMarks(now: now()) }
+        submit { $0.pruneUnmatchedMarks(now: now()) }
     }
 
     /// What sites may take of the disk from now on.
-    package func adopt(_ shares: DiskShares) {
-        submit { $0.adopt(shares) }
+    package func setShareLimits(_ shares: DiskShareLimits) {
+        submit { $0.setShareLimits(shares) }
     }
 
     // MARK: Numbers
 
     /// Bytes that wait to be written.
-    package var queued: Int { queuedBytes.load(ordering: .relaxed) }
+    package var pendingBytes: Int { queuedBytes.load(ordering: .relaxed) }
 
     /// False while there is a fault, or no log.
-    package var isUp: Bool { isWritable.load(ordering: .relaxed) }
+    package var isAvailable: Bool { isWritable.load(ordering: .relaxed) }
 
     /// Bytes of all blocks below the node's directory, a second ago.
     package var allocatedBytes: UInt64 { allocated.load(ordering: .relaxed) }
 
     /// Segments by what they are; none while there is no log.
-    package var segments: SegmentLedger.Counts { segmentCounts.withLock { $0 } }
+    package var segments: SegmentAllocator.Counts { segmentCounts.withLock { $0 } }
 
     /// Has the writer do `job`; `then` runs when readers see what has become of it.
     private func submit(
-        _ job: @escaping @Sendable (inout DiskWork) -> Void,
+        _ job: @escaping @Sendable (inout DiskWriterState) -> Void,
         then: @escaping @Sendable () -> Void = {}
     ) {
-        writer.submit { [self] _ in
-            let now = work.withLock { work -> (DiskView?, (any DiskVolume)?) in
+        writerThread.submit { [self] _ in
+            let now = writerState.withLock { work -> (DiskView?, (any DiskVolume)?) in
                 job(&work)
-                isWritable.store(work.isUp, ordering: .relaxed)
+                isWritable.store(work.isAvailable, ordering: .relaxed)
                 allocated.store(work.allocatedBytes, ordering: .relaxed)
                 segmentCounts.withLock { $0 = work.segments }
                 return (work.view, work.volume)

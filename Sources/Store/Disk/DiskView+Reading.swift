@@ -3,14 +3,14 @@ import NIOCore
 package import Tiers
 
 /// A record whose head has been read and checked, and from which the body can be read.
-package struct DiskReading: Sendable {
+package struct DiskRecordHandle: Sendable {
     package internal(set) var record: DiskRecord
     /// A mark wants the origin to be asked before it is served.
     package let isStale: Bool
     /// From the record's beginning to its body; a newer program's may be longer than ours.
     var metaBytes: Int
     var entry: DiskEntry
-    var use: SegmentSlot.Use
+    var generation: SegmentSlot.Generation
     /// What was read of the record together with its head.
     var block: [UInt8] = []
 }
@@ -18,7 +18,7 @@ package struct DiskReading: Sendable {
 extension DiskView {
     // MARK: Finding
 
-    func find(_ digest: EntryDigest) -> (DiskEntry, SegmentSlot.Use)? {
+    func find(_ digest: EntryDigest) -> (DiskEntry, SegmentSlot.Generation)? {
         // Where a segment's use has ended, its entries are elsewhere or gone.
         while let entry = shards.find(digest) {
             guard entry.lastAccess >= leastAccess else { return nil }
@@ -29,46 +29,49 @@ extension DiskView {
     }
 
     /// True if the record that was read is where it was.
-    package func isStill(_ reading: DiskReading) -> Bool {
+    package func isCurrent(_ reading: DiskRecordHandle) -> Bool {
         shards.find(reading.record.name.digest)?.location == reading.entry.location
-            && isStill(reading.entry, reading.use)
+            && isCurrent(reading.entry, reading.generation)
     }
 
-    func isStill(_ entry: DiskEntry, _ use: SegmentSlot.Use) -> Bool {
-        slots[Int(entry.location.segment)].isStill(use)
+    func isCurrent(_ entry: DiskEntry, _ use: SegmentSlot.Generation) -> Bool {
+        slots[Int(entry.location.segment)].isCurrent(use)
     }
 
     // MARK: Checking
 
     /// `isKnown` if an answer can be made of what has this checksum.
     func record(
-        in bytes: Span<UInt8>, _ entry: DiskEntry, _ use: SegmentSlot.Use, isKnown: Bool = false
-    ) throws(DiskDamage) -> (DiskRecord, metaBytes: Int) {
-        guard let extent = DiskRecord.extent(bytes, space: entry.bytes) else { throw .foreign }
+        in bytes: Span<UInt8>, _ entry: DiskEntry, _ use: SegmentSlot.Generation,
+        isVerified: Bool = false
+    ) throws(DiskFormatError) -> (DiskRecord, metaBytes: Int) {
+        guard let extent = DiskRecord.extent(bytes, space: entry.bytes) else { throw .badMagic }
         guard extent.metaBytes <= bytes.count else { throw .truncated }
         let record = try DiskRecord(
             meta: bytes.extracting(0..<extent.metaBytes), salt: use.salt, offset: entry.offset)
-        if !isKnown { try check(record) }
+        if !isVerified { try validate(record) }
         return (record, extent.metaBytes)
     }
 
-    func check(
+    func verifyChecksum(
         _ chunk: Span<UInt8>, _ number: Int, _ record: DiskRecord, _ entry: DiskEntry,
-        _ use: SegmentSlot.Use
-    ) throws(DiskDamage) {
+        _ use: SegmentSlot.Generation
+    ) throws(DiskFormatError) {
         let seed = DiskFormat.chunkSeed(salt: use.salt, offset: entry.offset, number: number)
-        guard XXH64.hash(chunk, seed: seed) == record.chunkSums[number] else { throw .checksum }
+        guard XXH64.hash(chunk, seed: seed) == record.chunkSums[number] else {
+            throw .checksumMismatch
+        }
     }
 
     /// Nil if it is dead.
-    func reading(
-        _ record: DiskRecord, _ metaBytes: Int, _ entry: DiskEntry, _ use: SegmentSlot.Use
-    ) -> DiskReading? {
+    func handle(
+        _ record: DiskRecord, _ metaBytes: Int, _ entry: DiskEntry, _ use: SegmentSlot.Generation
+    ) -> DiskRecordHandle? {
         let effect = effect(on: record)
-        guard effect != .dead else { return nil }
-        return DiskReading(
+        guard effect != .purged else { return nil }
+        return DiskRecordHandle(
             record: record, isStale: effect == .stale, metaBytes: metaBytes, entry: entry,
-            use: use)
+            generation: use)
     }
 
     // MARK: Cutting
@@ -106,10 +109,10 @@ extension DiskView {
     }
 }
 
-extension DiskReading {
+extension DiskRecordHandle {
     /// True if the other one is of the same answer, be it at another place.
-    package func isSameAnswer(as other: DiskReading) -> Bool {
-        record.isSameAnswer(as: other.record)
+    package func isSameResponse(as other: DiskRecordHandle) -> Bool {
+        record.isSameResponse(as: other.record)
     }
 }
 
@@ -122,8 +125,9 @@ extension DiskEntry {
 
 extension DiskRecord {
     /// True if the other one is a copy of this record at another place.
-    func isSameAnswer(as other: DiskRecord) -> Bool {
-        name == other.name && stamp == other.stamp && times == other.times
+    func isSameResponse(as other: DiskRecord) -> Bool {
+        name == other.name && invalidationVersion == other.invalidationVersion
+            && times == other.times
             && bodyBytes == other.bodyBytes && head == other.head
     }
 }

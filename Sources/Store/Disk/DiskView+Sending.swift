@@ -9,31 +9,32 @@ extension DiskView {
     ///
     /// Nil if it has to be read first, or is not there; for an event loop.
     package func readHead(
-        _ name: EntryName, key: [UInt8], checked: CheckedRecords, room: inout [UInt8], now: Instant
-    ) -> DiskReading? {
+        _ name: EntryName, key: [UInt8], verified: VerifiedRecordCache, buffer: inout [UInt8],
+        now: Instant
+    ) -> DiskRecordHandle? {
         guard let (entry, use) = find(name.digest),
-            let metaBytes = checked.metaBytes(of: entry, use, now: now), metaBytes <= room.count,
+            let metaBytes = verified.metaBytes(of: entry, use, now: now), metaBytes <= buffer.count,
             use.file.isCached(entry.bytes, at: entry.offset),
-            (try? use.file.readAtOnce(metaBytes, at: entry.offset, into: &room)) == true,
+            (try? use.file.readNonblocking(metaBytes, at: entry.offset, into: &buffer)) == true,
             let (record, _) = try? record(
-                in: room.span.extracting(0..<metaBytes), entry, use, isKnown: true),
+                in: buffer.span.extracting(0..<metaBytes), entry, use, isVerified: true),
             record.name == name, record.key == key,
-            let reading = reading(record, metaBytes, entry, use), isStill(entry, use)
+            let reading = handle(record, metaBytes, entry, use), isCurrent(entry, use)
         else { return nil }
         return reading
     }
 
     /// Sends the body of a record that ``readHead(_:key:checked:room:now:)`` has found, or some of
     /// it; how many bytes the socket has taken.
-    package func send(_ reading: DiskReading, to socket: CInt) -> Int {
-        let (size, use) = (Int(reading.record.bodyBytes), reading.use)
-        let sent = slots[Int(reading.entry.location.segment)].whileStill(use) {
+    package func send(_ reading: DiskRecordHandle, to socket: CInt) -> Int {
+        let (size, use) = (Int(reading.record.bodyBytes), reading.generation)
+        let sent = slots[Int(reading.entry.location.segment)].withGeneration(use) {
             use.file.send(
                 size, at: reading.entry.offset + UInt64(reading.metaBytes), to: socket)
         }
         if sent == size {
-            figures.add(.readsAtOnce)
-            figures.add(.readBytes, size)
+            counters.add(.nonblockingReads)
+            counters.add(.readBytes, size)
         }
         return sent ?? 0
     }

@@ -3,22 +3,22 @@ import Synchronization
 package import Tiers
 
 /// Says why no answer can be made of a record; nil if one can.
-package typealias RecordFault = @Sendable (DiskRecord) -> String?
+package typealias RecordValidation = @Sendable (DiskRecord) -> String?
 
 /// A node's log as its readers see it: what can be found, where, and what must not be served.
 package final class DiskView: Sendable {
     package let identity: NodeIdentity
-    package let shards: DiskShards
+    package let shards: ShardedDiskIndex
     package let slots: [SegmentSlot]
-    let figures: DiskFigures
-    private let fault: RecordFault
+    let counters: DiskCounters
+    private let validation: RecordValidation
     /// What was invalidated, in memory as on disk.
-    let marks: MarkBook
+    let marks: InvalidationIndex
     private let accessMin = Atomic<UInt32>(0)
-    private let lostRecords = Mutex<[Lost]>([])
+    private let removedRecords = Mutex<[RemovedRecord]>([])
 
     /// A record that a reader has taken out of the index.
-    struct Lost: Sendable {
+    struct RemovedRecord: Sendable {
         let digest: EntryDigest
         let entry: DiskEntry
         /// The use that its segment was put to.
@@ -28,26 +28,26 @@ package final class DiskView: Sendable {
     }
 
     init(
-        identity: NodeIdentity, segments: Int, shards: DiskShards, marks: MarkBook,
-        figures: DiskFigures, fault: @escaping RecordFault
+        identity: NodeIdentity, segments: Int, shards: ShardedDiskIndex, marks: InvalidationIndex,
+        figures: DiskCounters, fault: @escaping RecordValidation
     ) {
-        self.fault = fault
+        self.validation = fault
         self.marks = marks
         self.identity = identity
         self.shards = shards
-        self.figures = figures
+        self.counters = figures
         slots = (0..<segments).map { _ in SegmentSlot() }
     }
 
     /// Throws if no answer can be made of a record, whatever its checksum says.
-    func check(_ record: DiskRecord) throws(DiskDamage) {
-        guard let why = fault(record) else { return }
-        figures.add(.refusedRecords)
-        throw .answer(why)
+    func validate(_ record: DiskRecord) throws(DiskFormatError) {
+        guard let why = validation(record) else { return }
+        counters.add(.invalidRecords)
+        throw .invalidRecord(why)
     }
 
     /// What a request that begins now is stamped with.
-    package var stamp: Stamp { marks.stamp }
+    package var version: InvalidationVersion { marks.version }
 
     /// What was last asked for before this second is not served any more.
     package var leastAccess: UInt32 { accessMin.load(ordering: .relaxed) }
@@ -57,21 +57,21 @@ package final class DiskView: Sendable {
     }
 
     /// What the marks make of a record.
-    func effect(on record: DiskRecord) -> Mark.Effect? {
-        marks.effect(on: record.key, tags: record.tags, stamp: record.stamp)
+    func effect(on record: DiskRecord) -> InvalidationMark.Effect? {
+        marks.effect(on: record.key, tags: record.tags, version: record.invalidationVersion)
     }
 
     /// True if there is a record that may be served, as far as the index knows.
-    package func holds(_ digest: EntryDigest) -> Bool { find(digest) != nil }
+    package func contains(_ digest: EntryDigest) -> Bool { find(digest) != nil }
 
     /// Takes a record out of the index that cannot be used, if it is still the entry's.
-    func lose(
-        _ digest: EntryDigest, _ entry: DiskEntry, _ use: SegmentSlot.Use, why: String
+    func removeUnreadable(
+        _ digest: EntryDigest, _ entry: DiskEntry, _ use: SegmentSlot.Generation, why: String
     ) {
         guard shards.remove(digest, ifAt: entry.location) else { return }
-        figures.add(.lostRecords)
-        lostRecords.withLock {
-            $0.append(Lost(digest: digest, entry: entry, sequence: use.sequence, why: why))
+        counters.add(.lostRecords)
+        removedRecords.withLock {
+            $0.append(RemovedRecord(digest: digest, entry: entry, sequence: use.sequence, why: why))
         }
     }
 
@@ -80,13 +80,14 @@ package final class DiskView: Sendable {
         // The writer may be moving it.
         while let (entry, use) = find(digest) {
             guard shards.remove(digest, ifAt: entry.location) else { continue }
-            lostRecords.withLock {
-                $0.append(Lost(digest: digest, entry: entry, sequence: use.sequence, why: nil))
+            removedRecords.withLock {
+                $0.append(
+                    RemovedRecord(digest: digest, entry: entry, sequence: use.sequence, why: nil))
             }
             return
         }
     }
 
     /// What readers have taken out since the last time this was asked.
-    func takeLost() -> [Lost] { lostRecords.withLock { $0.takeAll() } }
+    func takeRemoved() -> [RemovedRecord] { removedRecords.withLock { $0.takeAll() } }
 }

@@ -39,13 +39,13 @@ package protocol VolumeFile: AnyObject, Sendable {
     func allocate(_ bytes: UInt64) throws(DiskFile.Failure)
     func truncate(to bytes: UInt64) throws(DiskFile.Failure)
     /// Makes zeros of the file's `bytes`, so that what was sent of it before stays what it was.
-    func renew(_ bytes: UInt64) throws(DiskFile.Failure)
+    func replaceWithZeros(_ bytes: UInt64) throws(DiskFile.Failure)
     /// Writes all of `bytes` at `offset`.
     func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(DiskFile.Failure)
     /// Up to `count` bytes; fewer only at the file's end.
     func read(_ count: Int, at offset: UInt64) throws(DiskFile.Failure) -> [UInt8]
     /// Fills `room` without ever waiting for a disk; false if not all of it is in the page cache.
-    @unsafe func readAtOnce(
+    @unsafe func readNonblocking(
         at offset: UInt64, into room: UnsafeMutableRawBufferPointer
     ) throws(DiskFile.Failure) -> Bool
     /// True if all of these bytes are in the page cache; false, too, where the system does not
@@ -56,7 +56,7 @@ package protocol VolumeFile: AnyObject, Sendable {
     /// Waits for a disk if they are not in the page cache.
     func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int
     /// These bytes will be read soon: the disk may begin to fetch them. Waits for nothing.
-    func expectRead(_ count: Int, at offset: UInt64)
+    func adviseReadahead(_ count: Int, at offset: UInt64)
     /// Returns when what was written is on the disk.
     func sync() throws(DiskFile.Failure)
 }
@@ -64,26 +64,26 @@ package protocol VolumeFile: AnyObject, Sendable {
 extension VolumeFile {
     /// Fills the first `count` bytes of `room`, which has as many, without ever waiting for a disk;
     /// false if not all of it is in the page cache.
-    package func readAtOnce(
+    package func readNonblocking(
         _ count: Int, at offset: UInt64, into room: inout [UInt8]
     ) throws(DiskFile.Failure) -> Bool {
         precondition(room.count >= count, "room for \(room.count) of \(count) bytes")
         let result = unsafe room.withUnsafeMutableBytes { room in
             Result { () throws(DiskFile.Failure) in
-                try unsafe readAtOnce(
+                try unsafe readNonblocking(
                     at: offset, into: UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
             }
         }
         return try result.get()
     }
 
-    package func renew(_ bytes: UInt64) throws(DiskFile.Failure) {}
+    package func replaceWithZeros(_ bytes: UInt64) throws(DiskFile.Failure) {}
 
     package func isCached(_ count: Int, at offset: UInt64) -> Bool { false }
 
     package func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int { 0 }
 
-    package func expectRead(_ count: Int, at offset: UInt64) {}
+    package func adviseReadahead(_ count: Int, at offset: UInt64) {}
 }
 
 extension DiskFile: VolumeFile {}

@@ -3,13 +3,13 @@ import Ground
 import NIOCore
 import Tiers
 
-/// What the writer's thread of a ``DiskTier`` works on: the log, or what keeps there from being
+/// What the writer's thread of a ``DiskStore`` works on: the log, or what keeps there from being
 /// one.
-struct DiskWork: ~Copyable {
-    private let settings: DiskTier.Settings
-    private let figures: DiskFigures
-    private let marks: MarkBook
-    private let note: @Sendable (DiskNote) -> Void
+struct DiskWriterState: ~Copyable {
+    private let settings: DiskStore.Settings
+    private let counters: DiskCounters
+    private let marks: InvalidationIndex
+    private let onEvent: @Sendable (DiskEvent) -> Void
     private(set) var volume: NodeDirectory?
     private var log: DiskLog?
     /// When the next attempt is made; nil without a fault.
@@ -17,29 +17,29 @@ struct DiskWork: ~Copyable {
     private var retryAfter = Self.retryMin
     private var lastTick = Instant.zero
     /// When marks were reviewed last.
-    private var reviewedAt = Instant.zero
+    private var prunedAt = Instant.zero
     private var checkpointAt = Instant.zero
     private var isClosed = false
-    private var shares = DiskShares()
+    private var shares = DiskShareLimits()
 
     private static let retryMin = Interval.seconds(1)
     private static let retryMax = Interval.seconds(30)
     /// Entries that are held against the age limit at one tick.
-    private static let sweptMax = 20_000
+    private static let expiryScanMax = 20_000
 
     init(
-        _ settings: DiskTier.Settings, marks: MarkBook, figures: DiskFigures,
-        note: @escaping @Sendable (DiskNote) -> Void
+        _ settings: DiskStore.Settings, marks: InvalidationIndex, figures: DiskCounters,
+        onEvent: @escaping @Sendable (DiskEvent) -> Void
     ) {
         self.settings = settings
         self.marks = marks
-        self.figures = figures
-        self.note = note
+        self.counters = figures
+        self.onEvent = onEvent
     }
 
     var view: DiskView? { log?.view }
-    var isUp: Bool { log != nil && retryAt == nil }
-    var segments: SegmentLedger.Counts { log?.ledger.counts ?? SegmentLedger.Counts() }
+    var isAvailable: Bool { log != nil && retryAt == nil }
+    var segments: SegmentAllocator.Counts { log?.allocator.counts ?? SegmentAllocator.Counts() }
     /// Bytes of all blocks, at the last tick.
     private(set) var allocatedBytes: UInt64 = 0
 
@@ -47,21 +47,21 @@ struct DiskWork: ~Copyable {
 
     /// Takes a directory and what is in it; a fault is noted.
     mutating func open(now wall: Int64) {
-        do { try begin(now: wall) } catch { failed("\(error)") }
+        do { try openLog(now: wall) } catch { recordFailure("\(error)") }
     }
 
-    private mutating func begin(now wall: Int64) throws {
+    private mutating func openLog(now wall: Int64) throws {
         var random = SystemRandomNumberGenerator()
         var plan: DiskPlan?
-        let limit = settings.limitBytes - settings.journal.bytes
+        let limit = settings.limitBytes - settings.journalSpace.bytes
         let directory = try NodeDirectory(
             below: settings.root,
             newID: { NodeID(named: settings.nodeName, in: $0, using: &random) },
-            formerEpoch: marks.stamp.epoch, wall: wall
+            formerEpoch: marks.version.epoch, wall: wall
         ) { former in
             // A limit that is too small was refused when the configuration was read.
             let made = try? DiskPlan(
-                limitBytes: limit, otherBytes: settings.journal.bytes,
+                limitBytes: limit, otherBytes: settings.journalSpace.bytes,
                 objectBytesMax: settings.objectBytesMax, formerSegmentBytes: former)
             guard let made else {
                 preconditionFailure("a disk limit of \(limit)")
@@ -71,29 +71,29 @@ struct DiskWork: ~Copyable {
         }
         guard let plan else { return }
         if let damage = directory.identityDamage {
-            note(.discarded(file: "identity", why: "\(damage)"))
+            onEvent(.fileDiscarded(file: "identity", why: "\(damage)"))
         }
         var logSettings = DiskLog.Settings(
             plan: plan, ageLimit: settings.ageLimit,
-            keys: (random.next(), random.next()), dice: Dice(seed: random.next()))
-        logSettings.fault = settings.fault
-        logSettings.marks = settings.marks
+            keys: (random.next(), random.next()), random: SplitMix64(seed: random.next()))
+        logSettings.validation = settings.validation
+        logSettings.markRecovery = settings.markRecovery
         log = try DiskLog.open(
             directory, logSettings,
-            directory.identity, book: marks, figures: figures, formerWall: directory.formerWall,
+            directory.identity, marks: marks, figures: counters, formerWall: directory.formerWall,
             now: wall,
-            note: note)
-        log?.adopt(shares)
+            onEvent: onEvent)
+        log?.setShareLimits(shares)
         volume = directory
         allocatedBytes = directory.allocatedBytes()
     }
 
     mutating func close() {
         isClosed = true
-        noteFolded()
+        reportFoldedMarks()
         // What was taken out of the index is not to stand in the footers.
-        for lost in log?.takeLost() ?? [] { note(lost) }
-        do { try log?.close() } catch { note(.failed(why: "\(error)")) }
+        for lost in log?.takeRemoved() ?? [] { onEvent(lost) }
+        do { try log?.close() } catch { onEvent(.storeFailed(why: "\(error)")) }
         log = nil
         volume = nil
     }
@@ -105,37 +105,37 @@ struct DiskWork: ~Copyable {
         _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
     ) -> Bool {
         guard let log, retryAt == nil else {
-            figures.add(.droppedRecords)
+            counters.add(.droppedRecords)
             return false
         }
         do throws(DiskFile.Failure) {
             let isWritten = try log.store(record, body: body, now: now, commit: commit) == .written
-            if !isWritten { figures.add(.droppedRecords) }
+            if !isWritten { counters.add(.droppedRecords) }
             retryAfter = Self.retryMin
             return isWritten
         } catch {
-            figures.add(.droppedRecords)
-            failed("\(error)")
+            counters.add(.droppedRecords)
+            recordFailure("\(error)")
             return false
         }
     }
 
     /// The same, unless an answer as new is there already; true if either is there.
-    mutating func takeOver(
+    mutating func storeHandoff(
         _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
     ) -> Bool {
-        let held = view?.read(offered: record.name.digest)
+        let held = view?.read(digest: record.name.digest)
         if let held, held.record.times.date >= record.times.date { return true }
         return store(record, body, now: now, commit: commit)
     }
 
-    mutating func adopt(_ shares: DiskShares) {
+    mutating func setShareLimits(_ shares: DiskShareLimits) {
         self.shares = shares
-        log?.adopt(shares)
+        log?.setShareLimits(shares)
     }
 
     mutating func forget(_ name: EntryName) {
-        for lost in log?.takeLost() ?? [] { note(lost) }
+        for lost in log?.takeRemoved() ?? [] { onEvent(lost) }
         log?.forget(name)
     }
 
@@ -148,35 +148,35 @@ struct DiskWork: ~Copyable {
     mutating func tick(now: Instant, wall: Int64) {
         guard !isClosed else { return }
         lastTick = now
-        noteFolded()
+        reportFoldedMarks()
         if log == nil || retryAt != nil { return retry(now: now, wall: wall) }
         guard let log, let volume else { return }
-        for lost in log.takeLost() { note(lost) }
+        for lost in log.takeRemoved() { onEvent(lost) }
         do throws(DiskFile.Failure) {
             try volume.check()
             allocatedBytes = volume.allocatedBytes()
-            log.sweep(atMost: Self.sweptMax, now: wall)
-            reviewMarks(now: now)
-            marks.search(leastElsewhere: { log.leastStamp })
-            try log.removeFormerMarks()
+            log.expireIdleEntries(atMost: Self.expiryScanMax, now: wall)
+            pruneUnmatchedMarks(now: now)
+            marks.pruneObsoleteMarks(leastVersionOnDisk: { log.leastVersion })
+            try log.removeLegacyMarkFiles()
             guard now >= checkpointAt else { return }
             checkpointAt = now + settings.checkpointInterval
             try log.checkpoint()
         } catch {
-            failed("\(error)")
+            recordFailure("\(error)")
         }
     }
 
-    mutating func reviewMarks(now: Instant) {
-        guard let log, !isClosed, retryAt == nil, now - reviewedAt >= MarkBook.reviewInterval
+    mutating func pruneUnmatchedMarks(now: Instant) {
+        guard let log, !isClosed, retryAt == nil, now - prunedAt >= InvalidationIndex.pruneInterval
         else { return }
-        reviewedAt = now
-        marks.review(log.held)
+        prunedAt = now
+        marks.pruneUnmatchedMarks(log.fingerprintsOnDisk)
     }
 
-    private func noteFolded() {
-        let folded = marks.takeFolded()
-        if folded > 0 { note(.folded(marks: folded)) }
+    private func reportFoldedMarks() {
+        let folded = marks.takeFoldedCount()
+        if folded > 0 { onEvent(.marksFolded(marks: folded)) }
     }
 
     /// Looks whether the fault is gone.
@@ -186,31 +186,31 @@ struct DiskWork: ~Copyable {
             if let volume, let log {
                 do throws(DiskFile.Failure) { try volume.check() } catch {
                     // The directory is gone, and the log with it.
-                    if error.isMissing { drop() }
+                    if error.isMissing { discardLog() }
                     throw error
                 }
                 try log.probe()
             } else {
-                try begin(now: wall)
+                try openLog(now: wall)
             }
             retryAt = nil
-            note(.returned)
+            onEvent(.storeRecovered)
         } catch {
-            figures.add(.failures)
+            counters.add(.failures)
             delayRetry()
         }
     }
 
-    private mutating func drop() {
+    private mutating func discardLog() {
         log = nil
         volume = nil
         allocatedBytes = 0
     }
 
     /// From now on nothing is written until an attempt succeeds.
-    private mutating func failed(_ why: String) {
-        figures.add(.failures)
-        if retryAt == nil { note(.failed(why: why)) }
+    private mutating func recordFailure(_ why: String) {
+        counters.add(.failures)
+        if retryAt == nil { onEvent(.storeFailed(why: why)) }
         delayRetry()
     }
 

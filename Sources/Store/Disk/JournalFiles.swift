@@ -7,15 +7,15 @@ import Tiers
 package final class JournalFiles {
     private let volume: any DiskVolume
     /// Behind what was appended each file has zeros up to a multiple of so many bytes.
-    private let fillBytes: Int
+    private let preallocatedBytes: Int
     private var open: (number: UInt64, file: any VolumeFile, end: UInt64, filledEnd: UInt64)?
 
     private static let prefix = "journal-"
     private static let memberName = "member"
 
-    package init(_ volume: any DiskVolume, room: JournalRoom) {
+    package init(_ volume: any DiskVolume, space: JournalSpace) {
         self.volume = volume
-        fillBytes = room.fillBytes
+        preallocatedBytes = space.preallocatedBytes
     }
 
     /// The numbers of all files that there are.
@@ -50,10 +50,11 @@ package final class JournalFiles {
     ///
     /// What comes first, which is to be on the disk before anything is behind it, has none.
     package func append(_ bytes: [UInt8], to number: UInt64) throws(DiskFile.Failure) {
-        let (file, start, filledEnd) = try opened(number)
+        let (file, start, filledEnd) = try openFile(number)
         let end = start + UInt64(bytes.count)
         if start > 0, end > filledEnd {
-            let surplus = (fillBytes - Int(end % UInt64(fillBytes))) % fillBytes
+            let surplus =
+                (preallocatedBytes - Int(end % UInt64(preallocatedBytes))) % preallocatedBytes
             try file.write((bytes + [UInt8](repeating: 0, count: surplus)).span, at: start)
             open?.filledEnd = end + UInt64(surplus)
         } else {
@@ -64,7 +65,7 @@ package final class JournalFiles {
 
     /// Returns when what was appended is on the disk.
     package func sync(_ number: UInt64) throws(DiskFile.Failure) {
-        try opened(number).file.sync()
+        try openFile(number).file.sync()
     }
 
     /// A file that is not there does no harm.
@@ -78,7 +79,7 @@ package final class JournalFiles {
         try volume.sync()
     }
 
-    private func opened(
+    private func openFile(
         _ number: UInt64
     ) throws(DiskFile.Failure) -> (file: any VolumeFile, end: UInt64, filledEnd: UInt64) {
         guard let open, open.number == number else {
@@ -91,7 +92,7 @@ package final class JournalFiles {
 
     /// The first `count` bytes of what the start before has left, or as many as there are; nil if
     /// there is nothing.
-    package func member(count: Int) throws(DiskFile.Failure) -> [UInt8]? {
+    package func readMember(count: Int) throws(DiskFile.Failure) -> [UInt8]? {
         do throws(DiskFile.Failure) {
             return try volume.open(Self.memberName, creates: false).read(count, at: 0)
         } catch {
@@ -101,7 +102,7 @@ package final class JournalFiles {
     }
 
     /// Returns when it is on the disk.
-    package func setMember(_ bytes: [UInt8]) throws(DiskFile.Failure) {
+    package func writeMember(_ bytes: [UInt8]) throws(DiskFile.Failure) {
         let file = try volume.open(Self.memberName, creates: true)
         try file.write(bytes.span, at: 0)
         try file.sync()

@@ -1,16 +1,16 @@
 import Tiers
 
 /// What of a node's disk limit its invalidation log has.
-package struct JournalRoom: Hashable, Sendable {
+package struct JournalSpace: Hashable, Sendable {
     /// The most bytes of its files.
     package let bytesMax: Int
     /// About how many bytes one file has.
     package let fileBytes: Int
     /// The most bytes that each file has beyond what is written in it.
-    let fillBytes: Int
+    let preallocatedBytes: Int
 
     /// There is no log.
-    package static let none = JournalRoom(bytesMax: 0)
+    package static let none = JournalSpace(bytesMax: 0)
 
     /// A 32nd of the limit, for there are to be a million records or those of a day; more than that
     /// takes is of no use.
@@ -22,13 +22,13 @@ package struct JournalRoom: Hashable, Sendable {
     private init(bytesMax: Int) {
         self.bytesMax = bytesMax
         fileBytes = max(bytesMax / 16, min(bytesMax / 8, 32 << 20))
-        fillBytes = max(4_096, min(fileBytes / 4, 32 << 10))
+        preallocatedBytes = max(4_096, min(fileBytes / 4, 32 << 10))
     }
 
     private static let bytesMin = 256 << 10
     /// What a file system takes for files beside what is written in them: twice as many as fit, for
     /// some wait to be deleted, and the one that says which member the node is.
-    private var overheadBytes: Int { 33 * ((8 << 10) + fillBytes) }
+    private var overheadBytes: Int { 33 * ((8 << 10) + preallocatedBytes) }
 
     /// So many marks the journal keeps when the records are gone that named them: what one of its
     /// files holds, for each begins with all of them, and no more than some 40 MiB of memory hold.
@@ -38,5 +38,5 @@ package struct JournalRoom: Hashable, Sendable {
     package var bytes: UInt64 { bytesMax == 0 ? 0 : UInt64(bytesMax + overheadBytes) }
 
     /// What the least limit has for it.
-    package static let least = JournalRoom(limitBytes: 0)
+    package static let minimum = JournalSpace(limitBytes: 0)
 }

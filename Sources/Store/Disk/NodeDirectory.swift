@@ -15,14 +15,14 @@ package final class NodeDirectory: Sendable {
     package let formerWall: Int64
     /// What was found in place of an identity that could be read; nil if there was one, or the
     /// directory is new.
-    package let identityDamage: DiskDamage?
+    package let identityDamage: DiskFormatError?
     private let lock: DiskFile
 
     /// Nodes that may share one volume.
     package static let nodesMax = 1024
 
     /// Why no directory can be used.
-    package enum Refusal: Error, Hashable, CustomStringConvertible {
+    package enum ClaimError: Error, Hashable, CustomStringConvertible {
         case failure(DiskFile.Failure)
         /// ``nodesMax`` nodes hold theirs.
         case allTaken(String)
@@ -43,7 +43,7 @@ package final class NodeDirectory: Sendable {
     package init(
         below root: String, newID: (_ path: String) -> NodeID, formerEpoch: UInt64 = 0, wall: Int64,
         plan: (UInt64?) -> UInt64
-    ) throws(Refusal) {
+    ) throws(ClaimError) {
         let claimed: (path: String, lock: DiskFile)?
         do throws(DiskFile.Failure) {
             try Self.make(root)
@@ -94,11 +94,11 @@ package final class NodeDirectory: Sendable {
 
     private static func lastIdentity(
         in path: String
-    ) throws(DiskFile.Failure) -> (NodeIdentity?, DiskDamage?) {
+    ) throws(DiskFile.Failure) -> (NodeIdentity?, DiskFormatError?) {
         guard unsafe access("\(path)/identity", F_OK) == 0 else { return (nil, nil) }
         let bytes = try DiskFile("\(path)/identity", creates: false)
             .read(NodeIdentity.bytesCount, at: 0)
-        do throws(DiskDamage) {
+        do throws(DiskFormatError) {
             return (try NodeIdentity(bytes.span), nil)
         } catch {
             return (nil, error)
@@ -170,7 +170,7 @@ package final class NodeDirectory: Sendable {
     package func check() throws(DiskFile.Failure) {
         let lockPath = lock.path
         guard let found = status(lockPath) else { throw DiskFile.Failure("look", lockPath) }
-        guard let held = lock.status, held.number == found.number else {
+        guard let held = lock.status, held.inode == found.inode else {
             throw DiskFile.Failure("look", lockPath, code: ENOENT)
         }
         guard unsafe access(path, W_OK) == 0 else { throw DiskFile.Failure("write", path) }

@@ -42,11 +42,11 @@ package enum SegmentFiles {
     ) -> SegmentRecovery.Outcome {
         var recovery = SegmentRecovery(
             nodeID: identity.nodeID, segmentBytes: identity.segmentBytes)
-        while let part = recovery.wanted {
+        while let part = recovery.nextRead {
             if let bytes = try? file.read(part.bytes, at: part.offset) {
-                recovery.read(bytes.span)
+                recovery.bytesRead(bytes.span)
             } else {
-                recovery.unreadable()
+                recovery.readFailed()
             }
         }
         guard let outcome = recovery.outcome else {

@@ -9,7 +9,7 @@ import Synchronization
 /// those cannot be taken back.
 package final class SegmentSlot: Sendable {
     /// A segment from one opening to the next.
-    package struct Use: Sendable {
+    package struct Generation: Sendable {
         package let file: any VolumeFile
         package let salt: UInt64
         /// Never the same for two uses.
@@ -17,7 +17,7 @@ package final class SegmentSlot: Sendable {
     }
 
     private struct State {
-        var use: Use?
+        var generation: Generation?
         /// Those who are sending from the file, of which the page cache had all a moment ago.
         var senders = 0
     }
@@ -27,27 +27,27 @@ package final class SegmentSlot: Sendable {
     init() {}
 
     /// The present use; nil if there is nothing to be read.
-    package var current: Use? { state.withLock { $0.use } }
+    package var current: Generation? { state.withLock { $0.generation } }
 
-    func begin(_ new: Use) {
-        state.withLock { $0.use = new }
+    func beginGeneration(_ new: Generation) {
+        state.withLock { $0.generation = new }
     }
 
     /// Returns when nobody is sending from the file any more.
-    func end() {
-        state.withLock { $0.use = nil }
+    func endGeneration() {
+        state.withLock { $0.generation = nil }
         while state.withLock({ $0.senders > 0 }) { sched_yield() }
     }
 
     /// True if the segment is still put to this use.
-    func isStill(_ former: Use) -> Bool {
-        state.withLock { $0.use?.sequence == former.sequence }
+    func isCurrent(_ former: Generation) -> Bool {
+        state.withLock { $0.generation?.sequence == former.sequence }
     }
 
     /// What `send` gives, during which the use does not end; nil if it has ended.
-    func whileStill(_ former: Use, _ send: () -> Int) -> Int? {
+    func withGeneration(_ former: Generation, _ send: () -> Int) -> Int? {
         let isStill = state.withLock { state in
-            guard state.use?.sequence == former.sequence else { return false }
+            guard state.generation?.sequence == former.sequence else { return false }
             state.senders += 1
             return true
         }

@@ -3,7 +3,7 @@ package import Tiers
 /// The file in a node's directory that says by which rules answers are tagged with their originals.
 ///
 /// Used by one thread at a time.
-package struct TaggingFile {
+package struct TagRuleFile {
     private let volume: any DiskVolume
 
     private static let name = "originals"
@@ -13,21 +13,21 @@ package struct TaggingFile {
     }
 
     /// What it says; nothing of any site if it is not there or damaged.
-    package func read() throws(DiskFile.Failure) -> TaggingNote {
+    package func read() throws(DiskFile.Failure) -> TagRuleFingerprints {
         do throws(DiskFile.Failure) {
             let file = try volume.open(Self.name, creates: false)
-            let bytes = try file.read(TaggingNote.bytesMax, at: 0)
-            return (try? TaggingNote(bytes.span)) ?? TaggingNote()
+            let bytes = try file.read(TagRuleFingerprints.bytesMax, at: 0)
+            return (try? TagRuleFingerprints(bytes.span)) ?? TagRuleFingerprints()
         } catch {
             guard error.isMissing else { throw error }
-            return TaggingNote()
+            return TagRuleFingerprints()
         }
     }
 
     /// Returns when nothing but this note can be read any more, or none.
     ///
     /// It is written in place: half of it does not check.
-    package func write(_ note: TaggingNote) throws(DiskFile.Failure) {
+    package func write(_ note: TagRuleFingerprints) throws(DiskFile.Failure) {
         do throws(DiskFile.Failure) {
             let file = try volume.open(Self.name, creates: true)
             try file.write(note.bytes.span, at: 0)

@@ -3,27 +3,27 @@ import Synchronization
 import Tiers
 
 /// What is held and on its way, and the marks that it leaves nothing to cover.
-extension MarkBook {
+extension InvalidationIndex {
     /// The stamp of a request that begins now, held until its answer is where it is to be.
-    package func lease() -> StampLease {
+    package func pin() -> VersionPin {
         state.withLock { state in
-            state.leases.begin(state.stamp)
-            return StampLease(state.stamp, self)
+            state.pins.insert(state.version)
+            return VersionPin(state.version, self)
         }
     }
 
     /// Holds an answer's stamp while it is on its way from one place to another.
-    func lease(of stamp: Stamp) -> StampLease {
-        state.withLock { $0.leases.begin(stamp) }
-        return StampLease(stamp, self)
+    func pin(of version: InvalidationVersion) -> VersionPin {
+        state.withLock { $0.pins.insert(version) }
+        return VersionPin(version, self)
     }
 
-    fileprivate func end(_ lease: StampLease) {
-        state.withLock { $0.leases.end(lease.stamp) }
+    fileprivate func unpin(_ lease: VersionPin) {
+        state.withLock { $0.pins.remove(lease.version) }
     }
 
     /// Entries that are held against this book are in `memory`, of which it is told once.
-    func hold(_ memory: MemoryPlaces) {
+    func attachMemory(_ memory: MemoryContents) {
         state.withLock { $0.memory = memory }
     }
 
@@ -38,10 +38,10 @@ extension MarkBook {
     ///
     /// What is read from disk is held against the marks at that moment, and comes into memory under
     /// the lease of the one who reads it, with that stamp.
-    package func leastHeld() -> Stamp {
-        var sweep = StampSweep(self)
+    package func leastStoredVersion() -> InvalidationVersion {
+        var sweep = OldestVersionScan(self)
         while true {
-            if let least = sweep.next(atMost: MarkSearch.placesMax) { return least }
+            if let least = sweep.next(atMost: MarkPruning.entriesPerLockMax) { return least }
         }
     }
 
@@ -51,149 +51,151 @@ extension MarkBook {
     /// of some names, ascending and of no entry in memory, may be there, and `leastElsewhere`, when
     /// everything here was looked at, what nothing there is stamped before. What has come there
     /// since was leased.
-    package func ticked(
-        leastElsewhere: () -> Stamp, heldElsewhere: (_ names: [UInt32]) -> Set<UInt32>
+    package func pruneMarks(
+        leastVersionOnDisk: () -> InvalidationVersion,
+        fingerprintsOnDisk: (_ names: [UInt32]) -> Set<UInt32>
     ) {
-        review(heldElsewhere)
-        search(leastElsewhere: leastElsewhere)
+        pruneUnmatchedMarks(fingerprintsOnDisk)
+        pruneObsoleteMarks(leastVersionOnDisk: leastVersionOnDisk)
     }
 
     /// The part of it that looks at everything that is held, piece by piece.
-    func search(leastElsewhere: () -> Stamp) {
+    func pruneObsoleteMarks(leastVersionOnDisk: () -> InvalidationVersion) {
         let (count, marksMax) = state.withLock { ($0.table.count, $0.marksMax) }
-        search.withLock { search in
+        pruning.withLock { search in
             guard let least = search.next(self, count: count, marksMax: marksMax) else { return }
-            search.ended(count: drop(upTo: min(least, leastElsewhere())))
+            search.finish(count: foldMarks(upTo: min(least, leastVersionOnDisk())))
         }
     }
 
     /// Young marks beyond that do not wait for the requests that are under way: what comes of those
     /// is kept nowhere.
-    static let youngMax = 1 << 17
+    static let unconfirmedMax = 1 << 17
     /// Marks that are forgotten under one lock.
-    private static let forgottenMax = 256
+    private static let prunedPerLockMax = 256
 
     /// So many marks wait for a review that ``review(_:)`` is not to wait for the next tick.
-    package var isCrowded: Bool { crowded.load(ordering: .relaxed) }
+    package var needsPruning: Bool { hasExcessMarks.load(ordering: .relaxed) }
 
     /// Between two reviews, at the least.
-    static let reviewInterval = Interval.milliseconds(100)
+    static let pruneInterval = Interval.milliseconds(100)
 
-    /// Lets marks go of URLs that nothing can be held of; see ``YoungMarks``.
+    /// Lets marks go of URLs that nothing can be held of; see ``UnconfirmedMarks``.
     ///
     /// By the thread that ticks, to which `heldElsewhere` is the same. Those since the last review
     /// but one stay, so that what looks an entry up, and takes its lease then, finds what was
     /// invalidated between.
-    func review(_ heldElsewhere: ([UInt32]) -> Set<UInt32>) {
-        crowded.store(false, ordering: .relaxed)
+    func pruneUnmatchedMarks(_ heldElsewhere: ([UInt32]) -> Set<UInt32>) {
+        hasExcessMarks.store(false, ordering: .relaxed)
         let (due, memory) = state.withLock { state in
-            let least = min(state.leases.least ?? .last, state.reviews.former)
-            state.reviews = (state.reviews.last, state.stamp)
-            var due = state.young.take(upTo: least)
-            if state.young.count > Self.youngMax {
-                due += state.young.takeHalf()
-                state.lateBefore = max(state.lateBefore, due.last?.stamp ?? .zero)
+            let least = min(state.pins.least ?? .last, state.prunedVersions.former)
+            state.prunedVersions = (state.prunedVersions.last, state.version)
+            var due = state.unconfirmed.remove(upTo: least)
+            if state.unconfirmed.count > Self.unconfirmedMax {
+                due += state.unconfirmed.removeOldestHalf()
+                state.forgottenBefore = max(state.forgottenBefore, due.last?.version ?? .zero)
             }
             return (due, state.memory)
         }
-        let free = due.filter { !memory.names.contains($0.name) }
+        let free = due.filter { !memory.fingerprints.contains($0.fingerprint) }
         guard !free.isEmpty else { return }
-        state.withLock { $0.hasDropped = true }
-        let held = heldElsewhere(Set(free.map(\.name)).sorted())
+        state.withLock { $0.hasDroppedMarks = true }
+        let held = heldElsewhere(Set(free.map(\.fingerprint)).sorted())
         // In parts, for who is served waits for the lock.
-        for start in stride(from: 0, to: free.count, by: Self.forgottenMax) {
+        for start in stride(from: 0, to: free.count, by: Self.prunedPerLockMax) {
             state.withLock { state in
-                for young in free[start...].prefix(Self.forgottenMax)
-                where !held.contains(young.name) {
-                    state.table.forget(young.slot, upTo: young.stamp)
+                for young in free[start...].prefix(Self.prunedPerLockMax)
+                where !held.contains(young.fingerprint) {
+                    state.table.forget(young.slot, upTo: young.version)
                 }
             }
         }
     }
 
     /// Drops marks that nothing which is held can be older than; gives how many there are still.
-    private func drop(upTo least: Stamp) -> Int {
+    private func foldMarks(upTo least: InvalidationVersion) -> Int {
         state.withLock { state in
             let before = state.table.count
             state.table.fold(upTo: least)
             // Nothing that is held is covered anew by the mark for those that were dropped.
             if state.table.count < before {
-                state.noteFold(least, 0)
-                state.hasDropped = true
+                state.recordFold(least, 0)
+                state.hasDroppedMarks = true
             }
             return state.table.count
         }
     }
 
     /// How many marks have become one, because there were too many, since this was last asked.
-    package func takeFolded() -> Int {
+    package func takeFoldedCount() -> Int {
         state.withLock { state in
-            defer { state.folded = 0 }
-            return state.folded
+            defer { state.foldedCount = 0 }
+            return state.foldedCount
         }
     }
 }
 
 /// Somebody holds what is stamped so, or will: marks that are later are not dropped meanwhile.
-package final class StampLease: Sendable {
-    package let stamp: Stamp
-    private let book: MarkBook
-    private let isOver = Atomic<Bool>(false)
+package final class VersionPin: Sendable {
+    package let version: InvalidationVersion
+    private let index: InvalidationIndex
+    private let isReleased = Atomic<Bool>(false)
 
-    fileprivate init(_ stamp: Stamp, _ book: MarkBook) {
-        self.stamp = stamp
-        self.book = book
+    fileprivate init(_ version: InvalidationVersion, _ book: InvalidationIndex) {
+        self.version = version
+        self.index = book
     }
 
-    deinit { end() }
+    deinit { release() }
 
     /// What was held is in its place, or will never be; the first call counts.
-    package func end() {
-        guard !isOver.exchange(true, ordering: .relaxed) else { return }
-        book.end(self)
+    package func release() {
+        guard !isReleased.exchange(true, ordering: .relaxed) else { return }
+        index.unpin(self)
     }
 }
 
 /// A walk over everything that is in memory, for the least stamp.
-struct StampSweep {
-    private let memory: MemoryPlaces
-    private var least: Stamp
+struct OldestVersionScan {
+    private let memory: MemoryContents
+    private var least: InvalidationVersion
     private var shard = 0
     /// Where in the shard it goes on; nil at its beginning.
-    private var place: Int?
+    private var position: Int?
 
-    init(_ book: MarkBook) {
+    init(_ book: InvalidationIndex) {
         (least, memory) = book.state.withLock {
-            (min($0.stamp, $0.leases.least ?? .last), $0.memory)
+            (min($0.version, $0.pins.least ?? .last), $0.memory)
         }
     }
 
     /// Looks at up to `count` places; the least stamp when there are no more.
-    mutating func next(atMost count: Int) -> Stamp? {
+    mutating func next(atMost count: Int) -> InvalidationVersion? {
         guard shard < memory.shards.count else { return least }
-        let (found, next) = memory.leastStamp(inShard: shard, below: place, atMost: count)
+        let (found, next) = memory.leastVersion(inShard: shard, below: position, atMost: count)
         least = min(least, found)
-        place = next
+        position = next
         if next == nil { shard += 1 }
         return nil
     }
 }
 
 /// When marks that can be dropped are looked for, and how far.
-struct MarkSearch {
-    private var sweep: StampSweep?
+struct MarkPruning {
+    private var sweep: OldestVersionScan?
     /// Fewer marks are not worth it.
     private var leastCount = 0
 
     /// Places in memory that are looked at under one lock, and how often in one go.
-    static let placesMax = 1024
-    private static let piecesMax = 8
+    static let entriesPerLockMax = 1024
+    private static let stepsMax = 8
 
     /// What nothing that is held is stamped before, if that is known by now and wanted.
-    mutating func next(_ book: MarkBook, count: Int, marksMax: Int) -> Stamp? {
-        if sweep == nil, count > max(leastCount, marksMax / 2) { sweep = StampSweep(book) }
-        for _ in 0..<Self.piecesMax {
-            guard let least = sweep?.next(atMost: Self.placesMax) else { continue }
+    mutating func next(_ book: InvalidationIndex, count: Int, marksMax: Int) -> InvalidationVersion?
+    {
+        if sweep == nil, count > max(leastCount, marksMax / 2) { sweep = OldestVersionScan(book) }
+        for _ in 0..<Self.stepsMax {
+            guard let least = sweep?.next(atMost: Self.entriesPerLockMax) else { continue }
             sweep = nil
             leastCount = count + marksMax / 8
             return least
@@ -202,7 +204,7 @@ struct MarkSearch {
     }
 
     /// So many marks are left.
-    mutating func ended(count: Int) {
+    mutating func finish(count: Int) {
         leastCount = min(leastCount, count + count / 4)
     }
 }

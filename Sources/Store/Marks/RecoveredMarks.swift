@@ -5,20 +5,22 @@ package import Tiers
 package struct RecoveredMarks: Sendable {
     package var table: MarkTable
     /// The greatest stamp that the journal bears.
-    package var reached: Stamp
+    package var lastVersion: InvalidationVersion
     /// Why something may be missing; nil if nothing is.
-    package var doubt: String?
+    package var incompleteReason: String?
 
-    package init(table: MarkTable, reached: Stamp = .zero, doubt: String? = nil) {
+    package init(
+        table: MarkTable, lastVersion: InvalidationVersion = .zero, incompleteReason: String? = nil
+    ) {
         self.table = table
-        self.reached = reached
-        self.doubt = doubt
+        self.lastVersion = lastVersion
+        self.incompleteReason = incompleteReason
     }
 }
 
 /// Reads it, on a thread that may wait for the disk; `wanted` gives those of many marks that may
 /// cover something in the directory.
-package typealias MarksReader =
+package typealias MarkRecovery =
     @Sendable (
-        any DiskVolume, NodeIdentity, _ wanted: ([Mark]) -> [Mark]
+        any DiskVolume, NodeIdentity, _ wanted: ([InvalidationMark]) -> [InvalidationMark]
     ) -> RecoveredMarks

@@ -4,8 +4,8 @@ import Tiers
 /// The immutable bytes of a stored answer, in chunks, shared by the entry and every reader.
 ///
 /// Owns its reservation: the account gets the bytes back when the last holder lets go. Whoever
-/// hands a chunk to a socket keeps the `Body` until the bytes are written.
-package final class Body: Sendable {
+/// hands a chunk to a socket keeps the `StoredBody` until the bytes are written.
+package final class StoredBody: Sendable {
     /// Full chunks of ``Tiers/BodyLayout/chunkBytes``, then the pieces of the tail.
     package let chunks: [ByteBuffer]
     /// Length in bytes.

@@ -1,16 +1,16 @@
 import Synchronization
 
 /// How many entries were removed from memory since the start, and why; from any thread.
-package final class EvictionFigures: Sendable {
+package final class EvictionCounters: Sendable {
     package enum Reason: Int, CaseIterable, Sendable {
         /// The limit on bytes was reached.
-        case room
+        case byteLimit
         /// The limit on entries was reached.
-        case place
+        case entryLimit
         /// What their site may take of memory was reached.
         case share
         /// A limit was lowered by a change of settings.
-        case limit
+        case limitLowered
         /// The process was to take less memory.
         case pressure
         /// They were found to be invalidated, and could not stay as stale ones.

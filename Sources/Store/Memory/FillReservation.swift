@@ -1,12 +1,12 @@
 /// The part of the memory limit that one fetch holds before its bytes belong to an entry.
 ///
 /// Not thread-safe; whatever it still holds at its end goes back.
-package final class FillReservation {
+package final class FetchReservation {
     private let store: MemoryStore
     /// The keyed hash of the key whose entry it is for; nil if room is made whatever goes for it.
-    package var judgedHash: UInt64?
+    package var admissionHash: UInt64?
     /// Bytes reserved and neither handed over nor given back.
-    package private(set) var heldBytes = 0
+    package private(set) var reservedBytes = 0
     /// Of windows opened.
     private var windowBytes = 0
 
@@ -16,18 +16,18 @@ package final class FillReservation {
 
     deinit {
         closeWindow()
-        giveBack(heldBytes)
+        release(reservedBytes)
     }
 
     /// Reserves `bytes` more, evicting for them; false, with nothing reserved, if there can be no
     /// room, or if what is held so far, and these, are worth less than what would have to go.
     package func grow(by bytes: Int) -> Bool {
-        let newcomer = judgedHash.map {
-            MemoryStore.Newcomer(hash: $0, bytes: heldBytes + bytes)
+        let newcomer = admissionHash.map {
+            MemoryStore.AdmissionCandidate(hash: $0, bytes: reservedBytes + bytes)
         }
-        guard store.reserve(bytes, for: newcomer) else { return false }
-        store.account.countFilling(bytes)
-        heldBytes += bytes
+        guard store.reserve(bytes, candidate: newcomer) else { return false }
+        store.account.addFetchBytes(bytes)
+        reservedBytes += bytes
         return true
     }
 
@@ -39,14 +39,14 @@ package final class FillReservation {
     /// where every byte is taken; of those not more than an eighth of the limit, which is all that
     /// may be held beyond it.
     package func openWindow(large: Int, small: Int) -> Int? {
-        judgedHash = nil
+        admissionHash = nil
         let account = store.account
-        if account.takeWindow(large, max: account.limitBytes / 4) {
+        if account.reserveWindow(large, max: account.limitBytes / 4) {
             windowBytes += large
             if grow(by: large) { return large }
             closeWindow()
         }
-        guard account.takeWindow(small, max: account.limitBytes / 4 + account.limitBytes / 8)
+        guard account.reserveWindow(small, max: account.limitBytes / 4 + account.limitBytes / 8)
         else { return nil }
         windowBytes += small
         _ = grow(by: small)
@@ -54,19 +54,19 @@ package final class FillReservation {
     }
 
     private func closeWindow() {
-        store.account.giveBackWindow(windowBytes)
+        store.account.releaseWindow(windowBytes)
         windowBytes = 0
     }
 
-    /// `bytes` of it now belong to a `Body` or a `Resident`, which gives them back itself.
-    package func handOver(_ bytes: Int) {
-        precondition(bytes <= heldBytes, "hands over \(bytes) of \(heldBytes)")
-        store.account.countFilling(-bytes)
-        heldBytes -= bytes
+    /// `bytes` of it now belong to a `StoredBody` or a `MemoryEntry`, which gives them back itself.
+    package func transfer(_ bytes: Int) {
+        precondition(bytes <= reservedBytes, "hands over \(bytes) of \(reservedBytes)")
+        store.account.addFetchBytes(-bytes)
+        reservedBytes -= bytes
     }
 
-    package func giveBack(_ bytes: Int) {
-        handOver(bytes)
+    package func release(_ bytes: Int) {
+        transfer(bytes)
         store.account.release(bytes)
     }
 }

@@ -2,37 +2,37 @@ package import NIOCore
 import Tiers
 
 /// The body of an answer while it is received: what readers take slices of, and what becomes a
-/// ``Body``.
+/// ``StoredBody``.
 ///
 /// A buffer that grows while a slice of it is held would be copied whole, so nothing here grows:
 /// pieces are kept as the network gave them until 64 KiB are together, then copied once into a
 /// chunk. Not thread-safe.
-package struct GrowingBody {
+package struct BodyBuffer {
     /// Full chunks from the body's first byte; empty if the body is not kept.
     private var chunks: [ByteBuffer] = []
     /// What came after the chunks, as it came.
     private var pieces: [ByteBuffer] = []
     /// Offset in the body of the first piece.
-    private var piecesFrom: UInt64 = 0
+    private var piecesOffset: UInt64 = 0
     private var pieceBytes = 0
     /// The pieces from here on are small, and together less than a chunk.
-    private var smallFrom = 0
+    private var smallPiecesStart = 0
     private var smallBytes = 0
     /// True while every byte is kept.
-    private var isKept: Bool
+    private var isRetained: Bool
     private let allocator = ByteBufferAllocator()
 
     /// More small pieces than this are joined, so that an origin that drips bytes costs no more
     /// than one that does not.
     private static let piecesMax = 32
 
-    /// - Parameter isKept: all bytes are kept and may become a ``Body``.
-    package init(isKept: Bool) {
-        self.isKept = isKept
+    /// - Parameter isRetained: all bytes are kept and may become a ``StoredBody``.
+    package init(isRetained: Bool) {
+        self.isRetained = isRetained
     }
 
     /// Bytes received.
-    package var endOffset: UInt64 { piecesFrom + UInt64(pieceBytes) }
+    package var endOffset: UInt64 { piecesOffset + UInt64(pieceBytes) }
     /// Bytes that are held.
     package var heldBytes: Int { chunkBytes + pieceBytes }
     /// Bytes that lie in full chunks; what comes after them is still as the network gave it.
@@ -44,45 +44,45 @@ package struct GrowingBody {
         pieces.append(piece)
         pieceBytes += piece.readableBytes
         smallBytes += piece.readableBytes
-        while isKept && pieceBytes >= BodyLayout.chunkBytes {
+        while isRetained && pieceBytes >= BodyLayout.chunkBytes {
             chunks.append(joinPieces(BodyLayout.chunkBytes))
             smallBytes = pieceBytes
         }
         if smallBytes >= BodyLayout.chunkBytes {
-            smallFrom = pieces.count
+            smallPiecesStart = pieces.count
             smallBytes = 0
-        } else if pieces.count - smallFrom > Self.piecesMax {
+        } else if pieces.count - smallPiecesStart > Self.piecesMax {
             joinSmallPieces()
         }
     }
 
     /// From now on only what ``drop(below:)`` leaves is held.
-    package mutating func stopKeeping() {
-        guard isKept else { return }
-        isKept = false
+    package mutating func stopRetaining() {
+        guard isRetained else { return }
+        isRetained = false
         let all = chunks + pieces
         pieceBytes += chunkBytes
-        piecesFrom -= UInt64(chunkBytes)
-        smallFrom += chunks.count
+        piecesOffset -= UInt64(chunkBytes)
+        smallPiecesStart += chunks.count
         chunks = []
         pieces = all
     }
 
     /// Lets go of the pieces that lie wholly below `offset`; only for a body that is not kept.
-    package mutating func drop(below offset: UInt64) {
-        guard !isKept else { return }
+    package mutating func discard(below offset: UInt64) {
+        guard !isRetained else { return }
         var gone = 0
         while gone < pieces.count,
-            piecesFrom + UInt64(pieces[gone].readableBytes) <= offset
+            piecesOffset + UInt64(pieces[gone].readableBytes) <= offset
         {
-            piecesFrom += UInt64(pieces[gone].readableBytes)
+            piecesOffset += UInt64(pieces[gone].readableBytes)
             pieceBytes -= pieces[gone].readableBytes
             gone += 1
         }
         pieces.removeFirst(gone)
-        smallFrom -= gone
-        guard smallFrom < 0 else { return }
-        smallFrom = 0
+        smallPiecesStart -= gone
+        guard smallPiecesStart < 0 else { return }
+        smallPiecesStart = 0
         smallBytes = pieceBytes
     }
 
@@ -93,7 +93,7 @@ package struct GrowingBody {
         precondition(offset + UInt64(count) <= endOffset, "slices past the end")
         var left = count
         var position = offset
-        while left > 0, position < piecesFrom {
+        while left > 0, position < piecesOffset {
             let index = Int(position) / BodyLayout.chunkBytes
             let inside = Int(position) % BodyLayout.chunkBytes
             let taken = min(left, BodyLayout.chunkBytes - inside)
@@ -101,7 +101,7 @@ package struct GrowingBody {
             position += UInt64(taken)
             left -= taken
         }
-        var pieceStart = piecesFrom
+        var pieceStart = piecesOffset
         for piece in pieces where left > 0 {
             let pieceEnd = pieceStart + UInt64(piece.readableBytes)
             if position < pieceEnd {
@@ -117,7 +117,7 @@ package struct GrowingBody {
 
     /// The chunks of the whole body, laid out as ``Tiers/BodyLayout`` says; nil if it was not kept.
     package mutating func finish() -> [ByteBuffer]? {
-        guard isKept else { return nil }
+        guard isRetained else { return nil }
         for capacity in BodyLayout.tail(pieceBytes) {
             chunks.append(joinPieces(min(capacity, pieceBytes), capacity: capacity))
         }
@@ -147,13 +147,13 @@ package struct GrowingBody {
         }
         pieces.removeFirst(used)
         pieceBytes -= count
-        piecesFrom += UInt64(count)
+        piecesOffset += UInt64(count)
         return joined
     }
 
     private mutating func joinSmallPieces() {
         var joined = allocator.buffer(capacity: smallBytes)
-        for piece in pieces[smallFrom...] { joined.writeImmutableBuffer(piece) }
-        pieces.replaceSubrange(smallFrom..., with: CollectionOfOne(joined))
+        for piece in pieces[smallPiecesStart...] { joined.writeImmutableBuffer(piece) }
+        pieces.replaceSubrange(smallPiecesStart..., with: CollectionOfOne(joined))
     }
 }

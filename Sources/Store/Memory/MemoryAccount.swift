@@ -9,7 +9,7 @@ package final class MemoryAccount: Sendable {
     private let used = Atomic<Int>(0)
     private let indexed = Atomic<Int>(0)
     private let overhead = Atomic<Int>(0)
-    private let filling = Atomic<Int>(0)
+    private let fetching = Atomic<Int>(0)
     /// Windows of bodies that are not kept.
     private let windows = Atomic<Int>(0)
     private let limit: Atomic<Int>
@@ -27,10 +27,10 @@ package final class MemoryAccount: Sendable {
     /// Of these, all but bodies: keys, heads, tags, objects, and places in index and policy.
     package var overheadBytes: Int { overhead.load(ordering: .relaxed) }
     /// What fetches under way hold, for bodies that become entries and for those that do not.
-    package var fillingBytes: Int { filling.load(ordering: .relaxed) }
+    package var fetchBytes: Int { fetching.load(ordering: .relaxed) }
     /// What is held only by readers of entries that are no longer there.
     package var pinnedBytes: Int {
-        max(0, usedBytes - indexedBytes - fillingBytes)
+        max(0, usedBytes - indexedBytes - fetchBytes)
     }
 
     /// A lower limit frees nothing by itself: the store evicts down to it.
@@ -52,7 +52,7 @@ package final class MemoryAccount: Sendable {
 
     /// Counts a window of `bytes`; false, with nothing counted, if all of them would be more than
     /// `max`.
-    func takeWindow(_ bytes: Int, max: Int) -> Bool {
+    func reserveWindow(_ bytes: Int, max: Int) -> Bool {
         guard windows.add(bytes, ordering: .relaxed).newValue <= max else {
             windows.subtract(bytes, ordering: .relaxed)
             return false
@@ -60,7 +60,7 @@ package final class MemoryAccount: Sendable {
         return true
     }
 
-    func giveBackWindow(_ bytes: Int) {
+    func releaseWindow(_ bytes: Int) {
         windows.subtract(bytes, ordering: .relaxed)
     }
 
@@ -70,15 +70,15 @@ package final class MemoryAccount: Sendable {
     }
 
     /// Of the reserved bytes, `bytes` more (or fewer, if negative) belong to fetches under way.
-    package func countFilling(_ bytes: Int) {
-        filling.add(bytes, ordering: .relaxed)
+    package func addFetchBytes(_ bytes: Int) {
+        fetching.add(bytes, ordering: .relaxed)
     }
 
     /// Of the reserved bytes, `bytes` more (or fewer, if negative) belong to entries that can be
     /// found.
     ///
     /// `overheadBytes` of them are not bodies.
-    func countIndexed(_ bytes: Int, overheadBytes: Int) {
+    func addIndexedBytes(_ bytes: Int, overheadBytes: Int) {
         indexed.add(bytes, ordering: .relaxed)
         overhead.add(overheadBytes, ordering: .relaxed)
     }

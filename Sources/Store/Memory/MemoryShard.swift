@@ -10,64 +10,63 @@ import Glibc
 /// An entry's place in ``residents`` is its `EntryID`. What leaves a shard is handed out and let go
 /// of outside the lock.
 struct MemoryShard: ~Copyable {
-    private var tier: MemoryTier
-    private var residents: [Resident?] = []
+    private var policy: MemoryEvictionPolicy
+    private var entries: [MemoryEntry?] = []
     /// Of what came in since the last walk over all places began.
-    private var leastInserted = Stamp.last
+    private var leastInsertedVersion = InvalidationVersion.last
 
-    init(tier: consuming MemoryTier) {
-        self.tier = tier
+    init(policy: consuming MemoryEvictionPolicy) {
+        self.policy = policy
     }
 
-    /// How far the policy has come; see `MemoryTier.inflation`.
-    var inflation: UInt64 { tier.inflation }
+    /// How far the policy has come; see `MemoryEvictionPolicy.inflation`.
+    var inflation: UInt64 { policy.inflation }
 
     /// The entry for the key in `range` of `bytes`; noted as used.
     mutating func find(
         _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64
-    ) -> Resident? {
-        var candidate = tier.first(hash)
+    ) -> MemoryEntry? {
+        var candidate = policy.first(hash)
         while let current = candidate {
-            if let resident = residents[Int(current.id.index)], holds(resident, bytes, range) {
-                tier.touched(current.id)
-                return resident
+            if let entry = entries[Int(current.id.index)], hasKey(entry, bytes, range) {
+                policy.recordHit(current.id)
+                return entry
             }
-            candidate = tier.next(after: current)
+            candidate = policy.next(after: current)
         }
         return nil
     }
 
     /// An entry whose key has this keyed hash.
-    func entry(withHash hash: UInt64) -> Resident? {
-        var candidate = tier.first(hash)
+    func entry(withHash hash: UInt64) -> MemoryEntry? {
+        var candidate = policy.first(hash)
         while let current = candidate {
-            if let resident = residents[Int(current.id.index)], resident.hash == hash {
-                return resident
+            if let entry = entries[Int(current.id.index)], entry.hash == hash {
+                return entry
             }
-            candidate = tier.next(after: current)
+            candidate = policy.next(after: current)
         }
         return nil
     }
 
     /// The entry for `key`, and how often it was asked for of late; it is not noted as used.
-    func held(_ key: Span<UInt8>, hash: UInt64) -> Found? {
-        var candidate = tier.first(hash)
+    func peek(_ key: Span<UInt8>, hash: UInt64) -> FoundEntry? {
+        var candidate = policy.first(hash)
         while let current = candidate {
-            if let resident = residents[Int(current.id.index)], holds(resident, key, 0..<key.count)
-            {
-                return (resident, tier.frequency(of: current.id))
+            if let entry = entries[Int(current.id.index)], hasKey(entry, key, 0..<key.count) {
+                return (entry, policy.frequency(of: current.id))
             }
-            candidate = tier.next(after: current)
+            candidate = policy.next(after: current)
         }
         return nil
     }
 
     /// True if this very entry is here.
-    func has(_ resident: Resident) -> Bool {
-        var candidate = tier.first(resident.hash)
+    func contains(_ entry: MemoryEntry) -> Bool {
+        var candidate = policy.first(entry.hash)
         while let current = candidate {
-            if residents[Int(current.id.index)] === resident { return true }
-            candidate = tier.next(after: current)
+            if entries[Int(current.id.index)] === entry { return true }
+            candidate = policy.next(after: current)
         }
         return false
     }
@@ -75,62 +74,63 @@ struct MemoryShard: ~Copyable {
     /// Puts an entry in the place of the one with its key, which is appended to `replaced`.
     ///
     /// If not `adds`, only in the place of another: false, with nothing changed, if there is none.
-    mutating func insert(_ resident: Resident, adds: Bool, replaced: inout [Resident]) -> Bool {
-        removeAll(hash: resident.hash, into: &replaced) { $0.hasKey(of: resident) }
-        guard adds || !replaced.isEmpty else { return false }
-        let cost = UInt32(clamping: resident.overheadBytes + resident.body.capacityBytes)
-        let id = tier.admit(hash: resident.hash, cost: cost)
-        while residents.count <= Int(id.index) { residents.append(nil) }
-        precondition(residents[Int(id.index)] == nil, "place \(id) given twice")
-        residents[Int(id.index)] = resident
-        leastInserted = min(leastInserted, resident.stamp)
+    mutating func insert(_ entry: MemoryEntry, addsNew: Bool, replaced: inout [MemoryEntry]) -> Bool
+    {
+        removeAll(hash: entry.hash, into: &replaced) { $0.hasSameKey(as: entry) }
+        guard addsNew || !replaced.isEmpty else { return false }
+        let cost = UInt32(clamping: entry.overheadBytes + entry.body.capacityBytes)
+        let id = policy.admit(hash: entry.hash, cost: cost)
+        while entries.count <= Int(id.index) { entries.append(nil) }
+        precondition(entries[Int(id.index)] == nil, "place \(id) given twice")
+        entries[Int(id.index)] = entry
+        leastInsertedVersion = min(leastInsertedVersion, entry.version)
         return true
     }
 
     /// Removes this very entry if it is still there.
-    mutating func remove(_ resident: Resident, into removed: inout [Resident]) {
-        removeAll(hash: resident.hash, into: &removed) { $0 === resident }
+    mutating func remove(_ entry: MemoryEntry, into removed: inout [MemoryEntry]) {
+        removeAll(hash: entry.hash, into: &removed) { $0 === entry }
     }
 
     /// What an entry is worth that is to come, of so many bytes.
     func gain(_ hash: UInt64, bytes: Int) -> UInt64 {
-        tier.gain(hash: hash, cost: UInt32(clamping: bytes))
+        policy.gain(hash: hash, cost: UInt32(clamping: bytes))
     }
 
     /// An entry was worth less than what would have had to go for it.
-    mutating func refused(_ hash: UInt64) {
-        tier.refused(hash: hash)
+    mutating func recordRejection(_ hash: UInt64) {
+        policy.recordRejection(hash: hash)
     }
 
     /// Removes the entry that the policy can best do without, if it is worth no more than `worth`.
     ///
     /// If `sparesReaders`, an entry that someone is reading is put back, because removing it frees
     /// nothing.
-    mutating func evict(sparesReaders: Bool, worth: UInt64) -> Eviction {
-        guard let victim = tier.nextVictim(for: worth) else {
-            return tier.count == 0 ? .empty : .dearer
+    mutating func evict(skipsEntriesInUse: Bool, maxGain: UInt64) -> EvictionOutcome {
+        guard let victim = policy.nextVictim(for: maxGain) else {
+            return policy.count == 0 ? .empty : .allAboveMaxGain
         }
         let place = Int(victim.id.index)
-        if sparesReaders, residents[place] != nil, !isKnownUniquelyReferenced(&residents[place]) {
-            tier.putBack(victim)
-            return .spared
+        if skipsEntriesInUse, entries[place] != nil, !isKnownUniquelyReferenced(&entries[place]) {
+            policy.requeue(victim)
+            return .skippedInUse
         }
-        tier.evict(victim)
-        guard let resident = residents[place].take() else {
+        policy.evict(victim)
+        guard let entry = entries[place].take() else {
             preconditionFailure("no entry at \(victim)")
         }
-        return .evicted(resident)
+        return .evicted(entry)
     }
 
     /// The entries at up to `count` places below `place`, downwards, with how often each was asked
     /// for of late; the place to go on from, 0 after the last.
-    func entries(below place: Int?, atMost count: Int) -> (found: [Found], next: Int) {
-        let end = min(place ?? residents.count, residents.count)
+    func entries(below place: Int?, atMost count: Int) -> (found: [FoundEntry], next: Int) {
+        let end = min(place ?? entries.count, entries.count)
         let start = max(0, end - count)
-        var found: [Found] = []
+        var found: [FoundEntry] = []
         for index in start..<end {
-            guard let resident = residents[index] else { continue }
-            found.append((resident, tier.frequency(of: EntryID(index: UInt32(index)))))
+            guard let entry = entries[index] else { continue }
+            found.append((entry, policy.frequency(of: EntryID(index: UInt32(index)))))
         }
         return (found, start)
     }
@@ -139,93 +139,97 @@ struct MemoryShard: ~Copyable {
     /// after the last.
     ///
     /// With nil a walk begins; at its end what came in meanwhile is counted, wherever it stands.
-    mutating func leastStamp(below place: Int?, atMost count: Int) -> (least: Stamp, next: Int) {
-        if place == nil { leastInserted = .last }
-        let end = min(place ?? residents.count, residents.count)
+    mutating func leastVersion(below place: Int?, atMost count: Int) -> (
+        least: InvalidationVersion, next: Int
+    ) {
+        if place == nil { leastInsertedVersion = .last }
+        let end = min(place ?? entries.count, entries.count)
         let start = max(0, end - count)
-        var least = start == 0 ? leastInserted : .last
+        var least = start == 0 ? leastInsertedVersion : .last
         for index in start..<end {
-            guard let stamp = residents[index]?.stamp else { continue }
-            least = min(least, stamp)
+            guard let version = entries[index]?.version else { continue }
+            least = min(least, version)
         }
         return (least, start)
     }
 
-    typealias Found = (resident: Resident, frequency: UInt8)
+    typealias FoundEntry = (entry: MemoryEntry, frequency: UInt8)
 
     /// What came of asking a shard for a victim.
-    enum Eviction {
-        case evicted(Resident)
+    enum EvictionOutcome {
+        case evicted(MemoryEntry)
         /// Its reader was spared.
-        case spared
+        case skippedInUse
         /// All entries are worth more than what they would go for.
-        case dearer
+        case allAboveMaxGain
         case empty
 
         var isEvicted: Bool { if case .evicted = self { true } else { false } }
     }
 
     /// What came of looking at an entry of a site that has to give one up.
-    enum Turn {
+    enum SecondChanceOutcome {
         /// It is not here any more.
-        case gone
+        case absent
         /// It was asked for, so often in all, since it was last looked at.
-        case stays(frequency: UInt8)
-        case evicted(Resident)
+        case retained(frequency: UInt8)
+        case evicted(MemoryEntry)
     }
 
     /// Removes the entry unless it `mayStay` and was asked for since it was last looked at.
     ///
     /// What was asked for most is halved, because nothing is counted beyond that.
-    mutating func turn(of place: MemoryShare.Place, mayStay: Bool) -> Turn {
-        guard let id = find(place) else { return .gone }
-        let frequency = tier.frequency(of: id)
-        if mayStay, frequency > place.frequency {
-            return .stays(frequency: tier.halved(id))
+    mutating func evictUnlessTouched(of place: MemoryShare.ClockEntry, mayRetain: Bool)
+        -> SecondChanceOutcome
+    {
+        guard let id = find(place) else { return .absent }
+        let frequency = policy.frequency(of: id)
+        if mayRetain, frequency > place.frequency {
+            return .retained(frequency: policy.halveFrequency(id))
         }
-        tier.remove(id)
-        guard let resident = residents[Int(id.index)].take() else { return .gone }
-        return .evicted(resident)
+        policy.remove(id)
+        guard let entry = entries[Int(id.index)].take() else { return .absent }
+        return .evicted(entry)
     }
 
     /// The id of this very entry; nil if it is not here any more.
-    func find(_ place: MemoryShare.Place) -> EntryID? {
-        var candidate = tier.first(place.hash)
+    func find(_ place: MemoryShare.ClockEntry) -> EntryID? {
+        var candidate = policy.first(place.hash)
         while let current = candidate {
-            if let resident = residents[Int(current.id.index)],
-                ObjectIdentifier(resident) == place.entry
+            if let entry = entries[Int(current.id.index)],
+                ObjectIdentifier(entry) == place.entry
             {
                 return current.id
             }
-            candidate = tier.next(after: current)
+            candidate = policy.next(after: current)
         }
         return nil
     }
 
     private mutating func removeAll(
-        hash: UInt64, into removed: inout [Resident], where isMeant: (Resident) -> Bool
+        hash: UInt64, into removed: inout [MemoryEntry], where isMeant: (MemoryEntry) -> Bool
     ) {
         var found: [EntryID] = []
-        var candidate = tier.first(hash)
+        var candidate = policy.first(hash)
         while let current = candidate {
-            if let resident = residents[Int(current.id.index)], isMeant(resident) {
+            if let entry = entries[Int(current.id.index)], isMeant(entry) {
                 found.append(current.id)
             }
-            candidate = tier.next(after: current)
+            candidate = policy.next(after: current)
         }
         for id in found {
-            tier.remove(id)
-            if let resident = residents[Int(id.index)].take() { removed.append(resident) }
+            policy.remove(id)
+            if let entry = entries[Int(id.index)].take() { removed.append(entry) }
         }
     }
 
     @inline(__always)
-    private func holds(
-        _ resident: Resident, _ bytes: Span<UInt8>, _ range: Range<Int>
+    private func hasKey(
+        _ entry: MemoryEntry, _ bytes: Span<UInt8>, _ range: Range<Int>
     ) -> Bool {
-        guard resident.headStart == range.count else { return false }
+        guard entry.headStart == range.count else { return false }
         return unsafe bytes.withUnsafeBytes { all in
-            unsafe resident.text.withUnsafeBytes { own in
+            unsafe entry.keyAndHead.withUnsafeBytes { own in
                 guard let left = own.baseAddress, let right = all.baseAddress else {
                     return range.isEmpty
                 }

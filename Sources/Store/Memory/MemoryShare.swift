@@ -9,16 +9,16 @@ import Synchronization
 /// the tier is full. Hits do not come here.
 package final class MemoryShare: Sendable {
     /// An entry that is, or was, in the tier.
-    struct Place {
+    struct ClockEntry {
         var hash: UInt64
         var entry: ObjectIdentifier
         /// How often it had been asked for when it was last looked at.
         var frequency: UInt8 = 0
     }
 
-    private struct Clock {
+    private struct ClockQueue {
         /// The next to be looked at is at `first`; what stands before it is gone.
-        var places: [Place] = []
+        var entries: [ClockEntry] = []
         var first = 0
         /// Entries of the site that are in the tier.
         var live = 0
@@ -27,7 +27,7 @@ package final class MemoryShare: Sendable {
     /// Percent of the tier's limit.
     private let percent: Atomic<Int>
     private let used = Atomic<Int>(0)
-    private let clock = Mutex(Clock())
+    private let clock = Mutex(ClockQueue())
 
     /// - Parameter percent: of the tier's limit, 1 to 100.
     package init(percent: Int) {
@@ -38,7 +38,7 @@ package final class MemoryShare: Sendable {
     package var usedBytes: Int { used.load(ordering: .relaxed) }
 
     /// A lower share frees nothing by itself: entries leave when the next one comes.
-    package func adopt(percent: Int) {
+    package func setPercent(_ percent: Int) {
         self.percent.store(percent, ordering: .relaxed)
     }
 
@@ -48,7 +48,7 @@ package final class MemoryShare: Sendable {
     }
 
     /// Counts `bytes` if they fit under `limit`; otherwise counts nothing and gives false.
-    func take(_ bytes: Int, limit: Int) -> Bool {
+    func reserve(_ bytes: Int, limit: Int) -> Bool {
         var current = usedBytes
         while true {
             guard bytes <= limit - current else { return false }
@@ -59,47 +59,47 @@ package final class MemoryShare: Sendable {
         }
     }
 
-    func giveBack(_ bytes: Int) {
+    func release(_ bytes: Int) {
         used.subtract(bytes, ordering: .relaxed)
     }
 
     /// The entry is in the tier now, and the last to be looked at.
-    func entered(_ place: Place) {
+    func entryInserted(_ place: ClockEntry) {
         clock.withLock { clock in
             clock.live += 1
-            clock.places.append(place)
+            clock.entries.append(place)
         }
     }
 
     /// An entry left the tier, whoever wanted it to.
-    func left(bytes: Int) {
-        giveBack(bytes)
+    func entryRemoved(bytes: Int) {
+        release(bytes)
         clock.withLock { $0.live -= 1 }
     }
 
     /// The next to be looked at; the caller removes it from the tier or has it looked at again.
-    func next() -> Place? {
+    func popOldest() -> ClockEntry? {
         clock.withLock { clock in
-            guard clock.first < clock.places.count else { return nil }
-            let place = clock.places[clock.first]
+            guard clock.first < clock.entries.count else { return nil }
+            let place = clock.entries[clock.first]
             clock.first += 1
-            if clock.first * 2 > clock.places.count {
-                clock.places.removeFirst(clock.first)
+            if clock.first * 2 > clock.entries.count {
+                clock.entries.removeFirst(clock.first)
                 clock.first = 0
             }
             return place
         }
     }
 
-    func lookAgain(at place: Place) {
-        clock.withLock { $0.places.append(place) }
+    func requeue(at place: ClockEntry) {
+        clock.withLock { $0.entries.append(place) }
     }
 
-    var placeCount: Int { clock.withLock { $0.places.count - $0.first } }
+    var queuedCount: Int { clock.withLock { $0.entries.count - $0.first } }
 
     /// Places of entries that have left by another way, so many that they are to be dropped: more
     /// than those of entries in the tier.
-    var isLittered: Bool {
-        clock.withLock { $0.places.count - $0.first > 2 * $0.live + 64 }
+    var needsCompaction: Bool {
+        clock.withLock { $0.entries.count - $0.first > 2 * $0.live + 64 }
     }
 }

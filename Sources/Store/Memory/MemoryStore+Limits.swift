@@ -8,9 +8,9 @@ extension MemoryStore {
     struct Limits: Sendable {
         var configuredBytes: Int
         /// Nil without memory pressure.
-        var pressedBytes: Int?
+        var pressureLimitBytes: Int?
 
-        var bytes: Int { min(configuredBytes, pressedBytes ?? .max) }
+        var bytes: Int { min(configuredBytes, pressureLimitBytes ?? .max) }
     }
 
     /// Bytes by which a limit is lowered at once, and entries.
@@ -18,17 +18,17 @@ extension MemoryStore {
     private static let stepEntries = 256
 
     /// The limit on bytes as configured; what holds now is the account's.
-    package var configuredBytes: Int { configured.load(ordering: .relaxed) }
+    package var configuredBytes: Int { configuredLimit.load(ordering: .relaxed) }
 
     /// Puts new limits in the place of those of the start: bytes, and entries (0 for no limit).
     ///
     /// Returns when the tier keeps them, but for what is still being read. Not to be called on an
     /// event loop.
-    package func adopt(limitBytes: Int, entriesMax: Int) {
+    package func applyLimits(limitBytes: Int, entriesMax: Int) {
         limits.withLock { limits in
             limits.configuredBytes = limitBytes
-            configured.store(limitBytes, ordering: .relaxed)
-            lowerBytes(to: limits.bytes, for: .limit)
+            configuredLimit.store(limitBytes, ordering: .relaxed)
+            lowerBytes(to: limits.bytes, for: .limitLowered)
             lowerEntries(to: entriesMax)
         }
     }
@@ -37,21 +37,21 @@ extension MemoryStore {
     ///
     /// Returns when the tier keeps it, but for what is still being read. Not to be called on an
     /// event loop.
-    package func press(toBytes pressedBytes: Int?) {
+    package func setPressureLimit(bytes pressedBytes: Int?) {
         limits.withLock { limits in
-            guard pressedBytes != limits.pressedBytes else { return }
-            limits.pressedBytes = pressedBytes
+            guard pressedBytes != limits.pressureLimitBytes else { return }
+            limits.pressureLimitBytes = pressedBytes
             lowerBytes(to: limits.bytes, for: .pressure)
         }
     }
 
-    private func lowerBytes(to target: Int, for reason: EvictionFigures.Reason) {
+    private func lowerBytes(to target: Int, for reason: EvictionCounters.Reason) {
         var hasMore = true
         while hasMore, account.limitBytes > target, account.usedBytes > target {
             let step = min(account.limitBytes, account.usedBytes) - Self.stepBytes
             account.setLimit(max(target, step))
             while hasMore, account.usedBytes > account.limitBytes {
-                hasMore = evictSparingly(for: reason)
+                hasMore = evictOneNotInUse(for: reason)
             }
         }
         account.setLimit(target)
@@ -62,21 +62,21 @@ extension MemoryStore {
         while hasMore, target > 0, count > target {
             entriesMax.store(max(target, count - Self.stepEntries), ordering: .relaxed)
             while hasMore, count > entriesMax.load(ordering: .relaxed) {
-                hasMore = evictOne(for: .limit, sparesReaders: false).isEvicted
+                hasMore = evictOne(for: .limitLowered, skipsEntriesInUse: false).isEvicted
             }
         }
         entriesMax.store(target, ordering: .relaxed)
     }
 
     /// Evicts one entry that nobody reads, if one is soon found; false if there is none at all.
-    private func evictSparingly(for reason: EvictionFigures.Reason) -> Bool {
-        for _ in 0..<Self.sparedMax {
-            switch evictOne(for: reason, sparesReaders: true) {
+    private func evictOneNotInUse(for reason: EvictionCounters.Reason) -> Bool {
+        for _ in 0..<Self.skippedMax {
+            switch evictOne(for: reason, skipsEntriesInUse: true) {
             case .evicted: return true
-            case .empty, .dearer: return false
-            case .spared: continue
+            case .empty, .allAboveMaxGain: return false
+            case .skippedInUse: continue
             }
         }
-        return evictOne(for: reason, sparesReaders: false).isEvicted
+        return evictOne(for: reason, skipsEntriesInUse: false).isEvicted
     }
 }

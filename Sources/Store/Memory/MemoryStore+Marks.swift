@@ -6,79 +6,82 @@ import Tiers
 extension MemoryStore {
     /// Nothing was invalidated that might cover the entry since it was held against the marks.
     @inline(__always)
-    func isSettled(_ resident: Resident) -> Bool {
-        resident.checked.load(ordering: .relaxed) == marks.number(isPlain: resident.isPlain)
+    func isUpToDate(_ entry: MemoryEntry) -> Bool {
+        entry.checkedGeneration.load(ordering: .relaxed)
+            == marks.generation(isKeyOnly: entry.isKeyOnly)
     }
 
     /// An entry that is in memory as the marks leave it: itself, or a stale one in its place; nil
     /// if there is none now.
-    func settled(_ found: Resident) -> Resident? {
-        guard let form = form(of: found) else {
-            purge(found)
+    func applyMarks(_ found: MemoryEntry) -> MemoryEntry? {
+        guard let form = applyingMarks(to: found) else {
+            removePurged(found)
             return nil
         }
         guard form !== found else { return found }
-        guard insert(form, inPlaceOf: found) else {
-            purge(found)
+        guard insert(form, replacing: found) else {
+            removePurged(found)
             return nil
         }
         return form
     }
 
-    private func purge(_ found: Resident) {
+    private func removePurged(_ found: MemoryEntry) {
         if remove(found) { evictions.add(.purged) }
     }
 
     /// Has those that look for `key`, or for a variant under it, see what was invalidated by now:
     /// to be called after a mark for its URL.
-    package func settle(_ key: [UInt8]) {
-        guard let found = held(key)?.resident else { return }
-        _ = settled(found)
-        guard found.facts.flags.contains(.isVariantIndex) else { return }
+    package func applyMarksForKey(_ key: [UInt8]) {
+        guard let found = peek(key)?.entry else { return }
+        _ = applyMarks(found)
+        guard found.metadata.flags.contains(.isVariantIndex) else { return }
         // An index is tagged with the keys of its variants.
         for place in found.tags {
-            if let variant = held(place)?.resident { _ = settled(variant) }
+            if let variant = peek(place)?.entry { _ = applyMarks(variant) }
         }
     }
 
     /// What an entry is by the marks; nil if it is dead, or there is no room for the stale one that
     /// it has become.
-    package func form(of resident: Resident) -> Resident? {
-        let number = marks.number(isPlain: resident.isPlain)
-        let (tags, stamp) = (resident.tags, resident.stamp)
-        switch marks.effect(on: resident.key, tags: tags, stamp: stamp) {
-        case .dead: return nil
+    package func applyingMarks(to entry: MemoryEntry) -> MemoryEntry? {
+        let number = marks.generation(isKeyOnly: entry.isKeyOnly)
+        let (tags, version) = (entry.tags, entry.version)
+        switch marks.effect(on: entry.key, tags: tags, version: version) {
+        case .purged: return nil
         case .stale:
-            let since = marks.staleSince(resident.key, tags: tags, stamp: stamp)
-            guard resident.facts.freshUntil <= since else {
-                return stale(resident, since: since, number)
+            let since = marks.staleSince(entry.key, tags: tags, version: version)
+            guard entry.metadata.freshUntil <= since else {
+                return makeStaleCopy(entry, since: since, number)
             }
         case nil: break
         }
-        resident.checked.store(number, ordering: .relaxed)
-        return resident
+        entry.checkedGeneration.store(number, ordering: .relaxed)
+        return entry
     }
 
     /// The entry as one that is stale since then; nil if there is no room for it.
-    private func stale(_ resident: Resident, since: Instant, _ number: UInt64) -> Resident? {
-        var facts = resident.facts
+    private func makeStaleCopy(_ entry: MemoryEntry, since: Instant, _ number: UInt64)
+        -> MemoryEntry?
+    {
+        var facts = entry.metadata
         facts.freshUntil = since
-        let form = copy(of: resident, facts: facts)
-        form?.checked.store(number, ordering: .relaxed)
+        let form = copy(of: entry, facts: facts)
+        form?.checkedGeneration.store(number, ordering: .relaxed)
         return form
     }
 
     /// The same answer as an entry that can be inserted, which no entry can twice; nil if there is
     /// no room for it.
-    package func copy(of resident: Resident) -> Resident? {
-        copy(of: resident, facts: resident.facts)
+    package func copy(of entry: MemoryEntry) -> MemoryEntry? {
+        copy(of: entry, facts: entry.metadata)
     }
 
-    private func copy(of resident: Resident, facts: EntryFacts) -> Resident? {
-        guard reserve(resident.overheadBytes) else { return nil }
-        return Resident(
-            key: resident.key, hash: resident.hash, name: resident.name, facts: facts,
-            head: resident.head, layout: resident.layout, tags: resident.tags,
-            stamp: resident.stamp, body: resident.body, account: account, share: resident.share)
+    private func copy(of entry: MemoryEntry, facts: EntryMetadata) -> MemoryEntry? {
+        guard reserve(entry.overheadBytes) else { return nil }
+        return MemoryEntry(
+            key: entry.key, hash: entry.hash, name: entry.name, metadata: facts,
+            head: entry.head, layout: entry.layout, tags: entry.tags,
+            version: entry.version, body: entry.body, account: account, share: entry.share)
     }
 }

@@ -4,7 +4,7 @@ import Tiers
 /// How room is made; `Tiers.MemoryAdmission` has the rules.
 extension MemoryStore {
     /// An entry that is to get in, as far as it is known.
-    package struct Newcomer: Hashable, Sendable {
+    package struct AdmissionCandidate: Hashable, Sendable {
         /// The keyed hash of its key.
         package var hash: UInt64
         /// Bytes of memory that it has, or is to have.
@@ -18,13 +18,13 @@ extension MemoryStore {
 
     /// Entries put back because of their readers before one is evicted anyway, or it is admitted
     /// that there is no room.
-    static let sparedMax = 64
+    static let skippedMax = 64
     /// Of entries that are being read, at most a quarter of the limit may be outside the index
     /// (DESIGN.md §6).
     private var pinnedBytesMax: Int { account.limitBytes / 4 }
 
     /// True while an eighth of the limits, or more, is taken by nothing.
-    package var hasSpareRoom: Bool {
+    package var hasSpareCapacity: Bool {
         let most = entriesMax.load(ordering: .relaxed)
         return (most == 0 || count < most - most / 8 - 1)
             && account.usedBytes < account.limitBytes - account.limitBytes / 8
@@ -34,8 +34,8 @@ extension MemoryStore {
     /// no room, or if `newcomer` is worth less than what would have to go.
     ///
     /// With nil the room is needed, whatever goes for it. The caller owns the reservation and hands
-    /// it on to a `Body` or `Resident`, or releases it.
-    package func reserve(_ bytes: Int, for newcomer: Newcomer? = nil) -> Bool {
+    /// it on to a `StoredBody` or `MemoryEntry`, or releases it.
+    package func reserve(_ bytes: Int, candidate newcomer: AdmissionCandidate? = nil) -> Bool {
         guard bytes <= account.limitBytes else { return false }
         var spared = 0
         var gain: UInt64?
@@ -43,14 +43,15 @@ extension MemoryStore {
             let worth = gain ?? self.gain(of: newcomer)
             gain = worth
             let outcome = evictOne(
-                for: .room, sparesReaders: account.pinnedBytes > pinnedBytesMax, worth: worth)
+                for: .byteLimit, skipsEntriesInUse: account.pinnedBytes > pinnedBytesMax,
+                maxGain: worth)
             switch outcome {
             case .evicted: continue
-            case .spared where spared < Self.sparedMax: spared += 1
-            case .spared, .empty: return false
-            case .dearer:
+            case .skippedInUse where spared < Self.skippedMax: spared += 1
+            case .skippedInUse, .empty: return false
+            case .allAboveMaxGain:
                 if let newcomer {
-                    shard(newcomer.hash).state.withLock { $0.refused(newcomer.hash) }
+                    shard(newcomer.hash).state.withLock { $0.recordRejection(newcomer.hash) }
                 }
                 return false
             }
@@ -59,9 +60,9 @@ extension MemoryStore {
     }
 
     /// What an entry may be worth at most that goes for this one.
-    private func gain(of newcomer: Newcomer?) -> UInt64 {
+    private func gain(of newcomer: AdmissionCandidate?) -> UInt64 {
         guard let newcomer,
-            MemoryAdmission.judges(newcomer.bytes, limitBytes: account.limitBytes)
+            MemoryAdmission.isSubjectToAdmission(newcomer.bytes, limitBytes: account.limitBytes)
         else { return .max }
         return shard(newcomer.hash).state.withLock {
             $0.gain(newcomer.hash, bytes: newcomer.bytes)
@@ -70,9 +71,10 @@ extension MemoryStore {
 
     /// Removes the entry that the tier can best do without, if it is worth no more than `worth`.
     func evictOne(
-        for reason: EvictionFigures.Reason, sparesReaders: Bool, worth: UInt64 = .max
-    ) -> MemoryShard.Eviction {
-        let giver = MemoryAdmission.giver(among: shards.count, bytes: account.indexedBytes) {
+        for reason: EvictionCounters.Reason, skipsEntriesInUse: Bool, maxGain: UInt64 = .max
+    ) -> MemoryShard.EvictionOutcome {
+        let giver = MemoryAdmission.evictingShard(among: shards.count, bytes: account.indexedBytes)
+        {
             let shard = shards[$0]
             return (
                 shard.bytes.load(ordering: .relaxed), shard.inflation.load(ordering: .relaxed)
@@ -80,12 +82,12 @@ extension MemoryStore {
         }
         guard let shard = giver.map({ shards[$0] }) else { return .empty }
         let eviction = shard.state.withLock { state in
-            let eviction = state.evict(sparesReaders: sparesReaders, worth: worth)
+            let eviction = state.evict(skipsEntriesInUse: skipsEntriesInUse, maxGain: maxGain)
             shard.inflation.store(state.inflation, ordering: .relaxed)
             return eviction
         }
-        if case .evicted(let resident) = eviction {
-            uncount([resident])
+        if case .evicted(let entry) = eviction {
+            recordRemoval([entry])
             evictions.add(reason)
         }
         return eviction

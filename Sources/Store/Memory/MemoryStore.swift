@@ -27,19 +27,19 @@ package final class MemoryStore: Sendable {
 
     package let account: MemoryAccount
     /// What was invalidated.
-    package let marks: MarkBook
+    package let marks: InvalidationIndex
     private let hashing: KeyedHash
     /// Never raised or lowered but by ``lowerEntries(to:)``; 0 for no limit.
     let entriesMax: Atomic<Int>
     /// What holds of each limit; locked by nobody on a loop.
     let limits: Mutex<Limits>
     /// The limit on bytes that ``limits`` names, for those who may not wait.
-    let configured: Atomic<Int>
+    let configuredLimit: Atomic<Int>
     let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
-    package let evictions = EvictionFigures()
+    package let evictions = EvictionCounters()
     /// The names of all entries.
-    let names = NameCounts()
+    let fingerprints = FingerprintCounts()
 
     final class Shard: Sendable {
         let state: Mutex<MemoryShard>
@@ -54,21 +54,25 @@ package final class MemoryStore: Sendable {
     }
 
     /// An empty store; `hashing` is keyed by secrets of this process.
-    package init(_ settings: Settings, hashing: KeyedHash, marks: MarkBook = MarkBook()) {
+    package init(
+        _ settings: Settings, hashing: KeyedHash, marks: InvalidationIndex = InvalidationIndex()
+    ) {
         self.marks = marks
         account = MemoryAccount(limit: settings.limitBytes)
         entriesMax = Atomic(settings.entriesMax)
-        limits = Mutex(Limits(configuredBytes: settings.limitBytes, pressedBytes: nil))
-        configured = Atomic(settings.limitBytes)
+        limits = Mutex(Limits(configuredBytes: settings.limitBytes, pressureLimitBytes: nil))
+        configuredLimit = Atomic(settings.limitBytes)
         self.hashing = hashing
         shards = (0..<settings.shardCount).map { _ in
-            Shard(MemoryShard(tier: MemoryTier(expectedEntries: 1024)))
+            Shard(MemoryShard(policy: MemoryEvictionPolicy(expectedEntries: 1024)))
         }
-        marks.hold(places)
+        marks.attachMemory(contents)
     }
 
     /// Its shards and names, for those that the store holds.
-    package var places: MemoryPlaces { MemoryPlaces(shards: shards, names: names) }
+    package var contents: MemoryContents {
+        MemoryContents(shards: shards, fingerprints: fingerprints)
+    }
 
     /// Entries that a look-up can find, and those that have their place but are not in it yet.
     package var count: Int { entryCount.load(ordering: .relaxed) }
@@ -85,14 +89,14 @@ package final class MemoryStore: Sendable {
     /// what it was: every way to an entry in memory leads through here, or ``settled(_:)``.
     package func find(
         _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64
-    ) -> Resident? {
+    ) -> MemoryEntry? {
         while true {
             let found = shard(hash).state.withLock {
                 $0.find(bytes, range, hash: hash)
             }
             guard let found else { return nil }
-            if isSettled(found) { return found }
-            if let settled = settled(found) { return settled }
+            if isUpToDate(found) { return found }
+            if let settled = applyMarks(found) { return settled }
         }
     }
 
@@ -105,35 +109,37 @@ package final class MemoryStore: Sendable {
     /// `begun` is when the request began that has brought it here, which is its stamp if it comes
     /// from another place than the disk.
     @discardableResult
-    package func insert(_ resident: Resident, begun: Stamp? = nil) -> Bool {
-        insert(resident, begun: begun ?? resident.stamp) { _ in true }
+    package func insert(_ entry: MemoryEntry, requestVersion: InvalidationVersion? = nil) -> Bool {
+        insert(entry, requestVersion: requestVersion ?? entry.version) { _ in true }
     }
 
     /// The same of an entry for which nobody holds a lease: it stays only if it is still, when it
     /// has its place, where it was found.
     @discardableResult
-    package func insert(_ resident: Resident, whileThere isThere: () -> Bool) -> Bool {
-        insert(resident, begun: .last) { _ in isThere() }
+    package func insert(_ entry: MemoryEntry, ifStillStored isThere: () -> Bool) -> Bool {
+        insert(entry, requestVersion: .last) { _ in isThere() }
     }
 
     /// In the place of `former`, while that very entry is there.
-    func insert(_ resident: Resident, inPlaceOf former: Resident) -> Bool {
-        insert(resident, begun: .last) { $0.has(former) }
+    func insert(_ entry: MemoryEntry, replacing former: MemoryEntry) -> Bool {
+        insert(entry, requestVersion: .last) { $0.contains(former) }
     }
 
     private func insert(
-        _ resident: Resident, begun: Stamp, if isFit: (borrowing MemoryShard) -> Bool
+        _ entry: MemoryEntry, requestVersion: InvalidationVersion,
+        where isFit: (borrowing MemoryShard) -> Bool
     ) -> Bool {
-        var resident = resident
+        var entry = entry
         while true {
-            let number = marks.number(isPlain: false)
+            let number = marks.generation(isKeyOnly: false)
             // What is forgotten after that look was there for it, or has changed the number.
-            guard let form = form(of: resident), !marks.isLate(begun) else { return false }
-            resident = form
-            guard takeShare(for: resident) else { return false }
-            let outcome = place(resident, number, isFit)
-            settleShare(of: resident, isIn: outcome == .isIn)
-            if outcome != .overtaken { return outcome == .isIn }
+            guard let form = applyingMarks(to: entry), !marks.predatesForgottenMarks(requestVersion)
+            else { return false }
+            entry = form
+            guard reserveShare(for: entry) else { return false }
+            let outcome = position(entry, number, isFit)
+            commitShare(of: entry, isInserted: outcome == .inserted)
+            if outcome != .generationChanged { return outcome == .inserted }
         }
     }
 
@@ -142,39 +148,39 @@ package final class MemoryStore: Sendable {
     /// With the number nothing was invalidated since the entry was held against the marks: an
     /// invalidation looks for what it covers only after it has changed the number, so one of the
     /// two sees the other.
-    private func place(
-        _ resident: Resident, _ number: UInt64, _ isFit: (borrowing MemoryShard) -> Bool
-    ) -> Placing {
+    private func position(
+        _ entry: MemoryEntry, _ number: UInt64, _ isFit: (borrowing MemoryShard) -> Bool
+    ) -> InsertionOutcome {
         // What replaces another needs no place, so nothing is evicted for it.
         if entriesMax.load(ordering: .relaxed) > 0 {
-            let outcome = put(resident, number, isFit, hasPlace: false)
-            if outcome != .isOut { return outcome }
+            let outcome = publish(entry, number, isFit, hasSlot: false)
+            if outcome != .rejected { return outcome }
         }
-        return takePlace() ? put(resident, number, isFit, hasPlace: true) : .isOut
+        return reserveSlot() ? publish(entry, number, isFit, hasSlot: true) : .rejected
     }
 
-    private enum Placing {
-        case isIn, isOut, overtaken
+    private enum InsertionOutcome {
+        case inserted, rejected, generationChanged
     }
 
     /// An entry whose key has this keyed hash; nil if there is none.
-    package func entry(withHash hash: UInt64) -> Resident? {
+    package func entry(withHash hash: UInt64) -> MemoryEntry? {
         shard(hash).state.withLock { $0.entry(withHash: hash) }
     }
 
     /// Removes this very entry; false if it was no longer there.
     @discardableResult
-    package func remove(_ resident: Resident) -> Bool {
-        var removed: [Resident] = []
-        shard(resident.hash).state.withLock { $0.remove(resident, into: &removed) }
-        uncount(removed)
+    package func remove(_ entry: MemoryEntry) -> Bool {
+        var removed: [MemoryEntry] = []
+        shard(entry.hash).state.withLock { $0.remove(entry, into: &removed) }
+        recordRemoval(removed)
         return !removed.isEmpty
     }
 
     /// The entry for `key`, and how often it was asked for of late; looking is no use of it.
-    package func held(_ key: [UInt8]) -> (resident: Resident, frequency: UInt8)? {
+    package func peek(_ key: [UInt8]) -> (entry: MemoryEntry, frequency: UInt8)? {
         let hash = hash(key.span, 0..<key.count)
-        return shard(hash).state.withLock { $0.held(key.span, hash: hash) }
+        return shard(hash).state.withLock { $0.peek(key.span, hash: hash) }
     }
 
     /// How many shards there are.
@@ -184,7 +190,7 @@ package final class MemoryStore: Sendable {
     /// often each was asked for of late; the place to go on from, nil after the last.
     package func entries(
         inShard number: Int, below place: Int?, atMost count: Int
-    ) -> (found: [(resident: Resident, frequency: UInt8)], next: Int?) {
+    ) -> (found: [(entry: MemoryEntry, frequency: UInt8)], next: Int?) {
         let (found, next) = shards[number].state.withLock {
             $0.entries(below: place, atMost: count)
         }
@@ -193,12 +199,12 @@ package final class MemoryStore: Sendable {
 
     /// Counts an entry that is to come, evicting for it; false, with nothing counted, if there can
     /// be no place.
-    private func takePlace() -> Bool {
+    private func reserveSlot() -> Bool {
         var current = count
         while true {
             let entriesMax = entriesMax.load(ordering: .relaxed)
             guard entriesMax == 0 || current < entriesMax else {
-                guard evictOne(for: .place, sparesReaders: false).isEvicted else {
+                guard evictOne(for: .entryLimit, skipsEntriesInUse: false).isEvicted else {
                     return false
                 }
                 current = count
@@ -213,82 +219,85 @@ package final class MemoryStore: Sendable {
 
     /// Makes an entry findable that has a place, or that takes one over from what it replaces; if
     /// not, nothing is changed, and a place is given back.
-    private func put(
-        _ resident: Resident, _ number: UInt64, _ isFit: (borrowing MemoryShard) -> Bool,
-        hasPlace: Bool
-    ) -> Placing {
-        var replaced: [Resident] = []
-        let shard = shard(resident.hash)
-        count(bytesOf: resident, sign: 1)
-        let outcome = shard.state.withLock { state -> Placing in
-            guard marks.number(isPlain: false) == number else { return .overtaken }
-            guard isFit(state) else { return .isOut }
-            return state.insert(resident, adds: hasPlace, replaced: &replaced) ? .isIn : .isOut
+    private func publish(
+        _ entry: MemoryEntry, _ number: UInt64, _ isFit: (borrowing MemoryShard) -> Bool,
+        hasSlot: Bool
+    ) -> InsertionOutcome {
+        var replaced: [MemoryEntry] = []
+        let shard = shard(entry.hash)
+        count(bytesOf: entry, sign: 1)
+        let outcome = shard.state.withLock { state -> InsertionOutcome in
+            guard marks.generation(isKeyOnly: false) == number else { return .generationChanged }
+            guard isFit(state) else { return .rejected }
+            return state.insert(entry, addsNew: hasSlot, replaced: &replaced)
+                ? .inserted : .rejected
         }
         for gone in replaced {
             count(bytesOf: gone, sign: -1)
-            gone.share?.left(bytes: gone.indexedBytes)
+            gone.share?.entryRemoved(bytes: gone.indexedBytes)
         }
-        if outcome != .isIn { count(bytesOf: resident, sign: -1) }
-        let placesNeeded = (outcome == .isIn ? 1 : 0) - replaced.count
-        entryCount.add(placesNeeded - (hasPlace ? 1 : 0), ordering: .relaxed)
+        if outcome != .inserted { count(bytesOf: entry, sign: -1) }
+        let placesNeeded = (outcome == .inserted ? 1 : 0) - replaced.count
+        entryCount.add(placesNeeded - (hasSlot ? 1 : 0), ordering: .relaxed)
         return outcome
     }
 
     /// Looks at an entry of a site that has to give one up.
-    func turn(of place: MemoryShare.Place, mayStay: Bool) -> MemoryShard.Turn {
-        shard(place.hash).state.withLock { $0.turn(of: place, mayStay: mayStay) }
+    func evictUnlessTouched(of place: MemoryShare.ClockEntry, mayRetain: Bool)
+        -> MemoryShard.SecondChanceOutcome
+    {
+        shard(place.hash).state.withLock { $0.evictUnlessTouched(of: place, mayRetain: mayRetain) }
     }
 
     /// True if the entry is still in the tier.
-    func isThere(_ place: MemoryShare.Place) -> Bool {
+    func contains(_ place: MemoryShare.ClockEntry) -> Bool {
         shard(place.hash).state.withLock { $0.find(place) != nil }
     }
 
     /// An entry of a site was evicted for another one.
-    func leave(_ resident: Resident) {
-        uncount([resident])
+    func recordShareEviction(_ entry: MemoryEntry) {
+        recordRemoval([entry])
         evictions.add(.share)
     }
 
-    func uncount(_ gone: [Resident]) {
-        for resident in gone {
-            count(bytesOf: resident, sign: -1)
-            resident.share?.left(bytes: resident.indexedBytes)
+    func recordRemoval(_ gone: [MemoryEntry]) {
+        for entry in gone {
+            count(bytesOf: entry, sign: -1)
+            entry.share?.entryRemoved(bytes: entry.indexedBytes)
         }
         entryCount.subtract(gone.count, ordering: .relaxed)
     }
 
     /// The entry's bytes now belong to the index (`sign` 1), or no longer do (-1).
-    private func count(bytesOf resident: Resident, sign: Int) {
-        let bytes = sign * resident.indexedBytes
-        account.countIndexed(bytes, overheadBytes: sign * resident.overheadBytes)
-        shard(resident.hash).bytes.add(bytes, ordering: .relaxed)
-        if sign > 0 { names.add(resident) } else { names.remove(resident) }
+    private func count(bytesOf entry: MemoryEntry, sign: Int) {
+        let bytes = sign * entry.indexedBytes
+        account.addIndexedBytes(bytes, overheadBytes: sign * entry.overheadBytes)
+        shard(entry.hash).bytes.add(bytes, ordering: .relaxed)
+        if sign > 0 { fingerprints.add(entry) } else { fingerprints.remove(entry) }
     }
 
     @inline(__always)
     func shard(_ hash: UInt64) -> Shard {
-        shards[MemoryTier.shard(of: hash, among: shards.count)]
+        shards[MemoryEvictionPolicy.shard(of: hash, among: shards.count)]
     }
 }
 
 /// Where entries stand in memory, and under which names: what their marks have to look at.
 ///
 /// Not the store, which holds its marks.
-package struct MemoryPlaces: Sendable {
+package struct MemoryContents: Sendable {
     var shards: [MemoryStore.Shard] = []
-    var names = NameCounts()
+    var fingerprints = FingerprintCounts()
 
     /// The least stamp at up to `count` places of shard `number`, from `place` on downwards; the
     /// place to go on from, nil after the last.
     ///
     /// At the last one what came in since the first is counted, too, wherever it stands.
-    package func leastStamp(
+    package func leastVersion(
         inShard number: Int, below place: Int?, atMost count: Int
-    ) -> (least: Stamp, next: Int?) {
+    ) -> (least: InvalidationVersion, next: Int?) {
         let (least, next) = shards[number].state.withLock {
-            $0.leastStamp(below: place, atMost: count)
+            $0.leastVersion(below: place, atMost: count)
         }
         return (least, next == 0 ? nil : next)
     }

@@ -4,7 +4,7 @@ import Synchronization
 /// How many entries in memory have a name, in their keys or their tags, by its fingerprint.
 ///
 /// A name is counted before its entry can be found, and until after that.
-final class NameCounts: Sendable {
+final class FingerprintCounts: Sendable {
     private final class Stripe: Sendable {
         let counts = Mutex<[UInt32: UInt32]>([:])
     }
@@ -17,14 +17,14 @@ final class NameCounts: Sendable {
         stripe(name).counts.withLock { $0[name] != nil }
     }
 
-    func add(_ resident: Resident) {
-        resident.forEachName { name in
+    func add(_ entry: MemoryEntry) {
+        entry.forEachFingerprint { name in
             stripe(name).counts.withLock { $0[name, default: 0] += 1 }
         }
     }
 
-    func remove(_ resident: Resident) {
-        resident.forEachName { name in
+    func remove(_ entry: MemoryEntry) {
+        entry.forEachFingerprint { name in
             stripe(name).counts.withLock { counts in
                 let count = counts[name] ?? 0
                 counts[name] = count > 1 ? count - 1 : nil
@@ -33,10 +33,10 @@ final class NameCounts: Sendable {
     }
 }
 
-extension Resident {
+extension MemoryEntry {
     /// Tells the fingerprints of its names.
-    fileprivate func forEachName(_ body: (UInt32) -> Void) {
-        body(URLName.fingerprint(URLName.name(ofKey: text[..<headStart])))
+    fileprivate func forEachFingerprint(_ body: (UInt32) -> Void) {
+        body(URLName.fingerprint(URLName.name(ofKey: keyAndHead[..<headStart])))
         for tag in tags {
             if let name = URLName.name(inTag: tag) { body(URLName.fingerprint(name)) }
         }

@@ -5,14 +5,14 @@ import Tiers
 
 /// One entry of the memory tier: immutable, shared by the index and whoever is answering from it.
 ///
-/// A 304 or a new answer makes a new `Resident`; the old one stays right for those who hold it.
-package final class Resident: Sendable {
+/// A 304 or a new answer makes a new `MemoryEntry`; the old one stays right for those who hold it.
+package final class MemoryEntry: Sendable {
     /// The normalised URL, then the rendered head as ``HeadLayout`` divides it: side by side,
     /// because a hit reads both.
-    package let text: [UInt8]
+    package let keyAndHead: [UInt8]
     /// Where in ``text`` the head begins.
     package let headStart: Int
-    package let facts: EntryFacts
+    package let metadata: EntryMetadata
     /// The status code that the head begins with; 200 where it begins with none.
     package let status: UInt16
     /// Those of ``body``, here too, so that a hit has one object less to read.
@@ -22,16 +22,16 @@ package final class Resident: Sendable {
     /// What names it on disk; nil without a disk tier.
     package let name: EntryName?
     package let layout: HeadLayout
-    package let body: Body
+    package let body: StoredBody
     /// Further names by which a purge finds it: the URL at which a redirect ended.
     package let tags: [[UInt8]]
     /// That of the node when the request began that this answers: what was invalidated later covers
     /// it.
-    package let stamp: Stamp
+    package let version: InvalidationVersion
     /// Marks find it by its key alone.
-    let isPlain: Bool
-    /// ``MarkBook/number(isPlain:)`` when it was last held against the marks.
-    let checked = Atomic<UInt64>(0)
+    let isKeyOnly: Bool
+    /// ``InvalidationIndex/number(isPlain:)`` when it was last held against the marks.
+    let checkedGeneration = Atomic<UInt64>(0)
     /// Bytes reserved for everything but the body.
     package let overheadBytes: Int
     /// The part of memory that its site has; nil if it has all of it.
@@ -41,22 +41,23 @@ package final class Resident: Sendable {
     /// Takes over a reservation of ``overhead(keyBytes:headBytes:tagBytes:bodyBytes:)`` bytes,
     /// which the caller has made.
     package init(
-        key: [UInt8], hash: UInt64, name: EntryName? = nil, facts: EntryFacts, head: [UInt8],
-        layout: HeadLayout, tags: [[UInt8]] = [], stamp: Stamp, body: Body, account: MemoryAccount,
+        key: [UInt8], hash: UInt64, name: EntryName? = nil, metadata: EntryMetadata, head: [UInt8],
+        layout: HeadLayout, tags: [[UInt8]] = [], version: InvalidationVersion, body: StoredBody,
+        account: MemoryAccount,
         share: MemoryShare? = nil
     ) {
-        text = key + head
+        keyAndHead = key + head
         headStart = key.count
         status = Self.status(head)
         self.hash = hash
         self.name = name
-        self.facts = facts
+        self.metadata = metadata
         self.layout = layout
         self.body = body
         self.tags = tags
-        self.stamp = stamp
+        self.version = version
         // A variant's key holds more than a URL.
-        isPlain = tags.isEmpty && !key.contains(UInt8(ascii: "\n"))
+        isKeyOnly = tags.isEmpty && !key.contains(UInt8(ascii: "\n"))
         self.share = share
         chunks = body.chunks
         self.account = account
@@ -73,9 +74,9 @@ package final class Resident: Sendable {
     package var indexedBytes: Int { overheadBytes + body.capacityBytes }
 
     /// The normalised URL.
-    package var key: [UInt8] { Array(text[..<headStart]) }
+    package var key: [UInt8] { Array(keyAndHead[..<headStart]) }
     /// The rendered head.
-    package var head: [UInt8] { Array(text[headStart...]) }
+    package var head: [UInt8] { Array(keyAndHead[headStart...]) }
 
     /// The three digits behind `HTTP/1.1 `.
     private static func status(_ head: [UInt8]) -> UInt16 {
@@ -83,8 +84,8 @@ package final class Resident: Sendable {
         return head[9..<12].reduce(0) { $0 * 10 + UInt16($1 &- 0x30) }
     }
 
-    func hasKey(of other: Resident) -> Bool {
-        text[..<headStart] == other.text[..<other.headStart]
+    func hasSameKey(as other: MemoryEntry) -> Bool {
+        keyAndHead[..<headStart] == other.keyAndHead[..<other.headStart]
     }
 
     /// Bytes of memory that an entry takes beside its body's chunks: objects, index, policy, key
@@ -103,8 +104,9 @@ package final class Resident: Sendable {
         tags.reduce(0) { $0 + $1.count + tagOverheadBytes }
     }
 
-    /// Objects of an entry (`Resident`, `Body`, arrays, buffers) with the allocator's headers, and
-    /// its place in index, policy and ghost list; `nuthatch-bench memory` shows what it is.
+    /// Objects of an entry (`MemoryEntry`, `StoredBody`, arrays, buffers) with the allocator's
+    /// headers, and its place in index, policy and ghost list; `nuthatch-bench memory` shows what
+    /// it is.
     private static let fixedOverheadBytes = 816
     /// A `ByteBuffer`'s storage object and its place in the list of chunks.
     private static let chunkOverheadBytes = 112

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A file of the kernel's with a name and a number a line, as `memory.stat` and `meminfo`.
-struct KernelTable {
+struct KernelStatFile {
     private let lines: [[UInt8].SubSequence]
 
     /// More than any such file holds.

@@ -9,7 +9,7 @@ package import Tiers
 ///
 /// See the kernel's `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/memory.rst` and
 /// `accounting/psi.rst`.
-package struct MemoryFiles: Sendable {
+package struct KernelMemoryFiles: Sendable {
     private let proc: String
     private let groups: String
 
@@ -23,8 +23,8 @@ package struct MemoryFiles: Sendable {
     }
 
     /// Reads every bound, and how long everything waited; blocks for some ten microseconds a file.
-    package func read() -> MemoryReading {
-        let places = GroupPlaces(proc: proc, groups: groups)
+    package func read() -> SystemMemorySample {
+        let places = ControlGroupPaths(proc: proc, groups: groups)
         var bounds = places.memory.compactMap { place in
             place.isVersion2 ? boundOfVersion2(place) : boundOfVersion1(place)
         }
@@ -32,25 +32,29 @@ package struct MemoryFiles: Sendable {
         let stalled =
             places.unified.first.flatMap { stalledPermille("\($0.path)/memory.pressure") }
             ?? stalledPermille("\(proc)/pressure/memory")
-        return MemoryReading(bounds: bounds, stalledPermille: stalled)
+        return SystemMemorySample(bounds: bounds, stalledPermille: stalled)
     }
 
     // MARK: Bounds
 
     /// The kernel kills at `memory.max`, and brings everything to a crawl at `memory.high`.
-    private func boundOfVersion2(_ place: GroupPlaces.Place) -> MemoryReading.Bound? {
+    private func boundOfVersion2(_ place: ControlGroupPaths.ControlGroup) -> SystemMemorySample
+        .Bound?
+    {
         let limits = ["memory.max", "memory.high"].compactMap { limit("\(place.path)/\($0)") }
         guard let limit = limits.min(), let used = number("\(place.path)/memory.current") else {
             return nil
         }
-        let cache = KernelTable("\(place.path)/memory.stat").cacheBytes(
+        let cache = KernelStatFile("\(place.path)/memory.stat").cacheBytes(
             ["inactive_file", "active_file"], mapped: "file_mapped")
         return bound(place, limit, used, cache)
     }
 
     /// `hierarchical_memory_limit` is the least of the groups above, seen or not.
-    private func boundOfVersion1(_ place: GroupPlaces.Place) -> MemoryReading.Bound? {
-        let table = KernelTable("\(place.path)/memory.stat")
+    private func boundOfVersion1(_ place: ControlGroupPaths.ControlGroup) -> SystemMemorySample
+        .Bound?
+    {
+        let table = KernelStatFile("\(place.path)/memory.stat")
         let limits = [
             limit("\(place.path)/memory.limit_in_bytes"),
             table["hierarchical_memory_limit"].flatMap(Self.limit),
@@ -64,28 +68,28 @@ package struct MemoryFiles: Sendable {
     }
 
     private func bound(
-        _ place: GroupPlaces.Place, _ limit: Int, _ used: Int, _ cache: Int?
-    ) -> MemoryReading.Bound? {
+        _ place: ControlGroupPaths.ControlGroup, _ limit: Int, _ used: Int, _ cache: Int?
+    ) -> SystemMemorySample.Bound? {
         guard let cache else { return nil }
-        return MemoryReading.Bound(
+        return SystemMemorySample.Bound(
             name: "control group \(place.name)", limitBytes: limit,
             workingBytes: min(Self.limitBytesMax, max(0, used - cache)))
     }
 
     /// What the kernel itself thinks can be had without swapping.
-    private func boundOfMachine() -> MemoryReading.Bound? {
-        let table = KernelTable("\(proc)/meminfo")
+    private func boundOfMachine() -> SystemMemorySample.Bound? {
+        let table = KernelStatFile("\(proc)/meminfo")
         guard let total = table["MemTotal"], total < Self.limitBytesMax >> 10,
             let available = table["MemAvailable"]
         else { return nil }
-        return MemoryReading.Bound(
+        return SystemMemorySample.Bound(
             name: "machine", limitBytes: total << 10, workingBytes: max(0, total - available) << 10)
     }
 
     // MARK: Numbers
 
     private func number(_ path: String) -> Int? {
-        KernelTable.number(KernelTable.text(of: path)[...])
+        KernelStatFile.number(KernelStatFile.text(of: path)[...])
     }
 
     /// The number in a file that holds a limit; nil if it says that there is none.
@@ -99,14 +103,14 @@ package struct MemoryFiles: Sendable {
 
     /// The number after `full avg10=`, which has two places behind the point.
     private func stalledPermille(_ path: String) -> Int? {
-        for line in KernelTable.text(of: path).split(separator: UInt8(ascii: "\n")) {
+        for line in KernelStatFile.text(of: path).split(separator: UInt8(ascii: "\n")) {
             let words = line.split(separator: UInt8(ascii: " "))
             guard words.count > 1, words[0].elementsEqual("full".utf8),
                 words[1].starts(with: "avg10=".utf8)
             else { continue }
             let parts = words[1].dropFirst(6).split(separator: UInt8(ascii: "."))
-            guard parts.count == 2, let whole = KernelTable.number(parts[0]), whole <= 100,
-                parts[1].count == 2, let places = KernelTable.number(parts[1])
+            guard parts.count == 2, let whole = KernelStatFile.number(parts[0]), whole <= 100,
+                parts[1].count == 2, let places = KernelStatFile.number(parts[1])
             else { return nil }
             return whole * 10 + places / 10
         }

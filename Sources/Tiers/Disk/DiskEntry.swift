@@ -36,47 +36,47 @@ package struct DiskEntry: Hashable, Sendable {
     /// What ``accessCount`` stops at.
     package static let accessCountMax = UInt8.max
 
-    private let place: UInt64
-    private var use: UInt64
+    private let locationBits: UInt64
+    private var accessBits: UInt64
 
     /// An entry for a record of `lengthUnits` units, at most ``unitsMax``.
     package init(
         location: DiskLocation, lengthUnits: UInt32, lastAccess: UInt32, accessCount: UInt8 = 0,
-        flags: Flags = [], share: UInt16 = DiskShare.images
+        flags: Flags = [], share: UInt16 = DiskShareID.images
     ) {
         precondition(lengthUnits <= Self.unitsMax, "a record of \(lengthUnits) units")
         let start = UInt64(location.segment) << 24 | UInt64(location.offsetUnits)
-        place = start << 24 | UInt64(lengthUnits)
-        use =
+        locationBits = start << 24 | UInt64(lengthUnits)
+        accessBits =
             UInt64(lastAccess) << 32 | UInt64(accessCount) << 24 | UInt64(flags.rawValue) << 16
             | UInt64(share)
     }
 
     package var location: DiskLocation {
         DiskLocation(
-            segment: UInt16(truncatingIfNeeded: place >> 48),
-            offsetUnits: UInt32(truncatingIfNeeded: place >> 24) & Self.unitsMax)
+            segment: UInt16(truncatingIfNeeded: locationBits >> 48),
+            offsetUnits: UInt32(truncatingIfNeeded: locationBits >> 24) & Self.unitsMax)
     }
 
     /// The length of the record, head and body, in units of ``unitBytes``.
-    package var lengthUnits: UInt32 { UInt32(truncatingIfNeeded: place) & Self.unitsMax }
+    package var lengthUnits: UInt32 { UInt32(truncatingIfNeeded: locationBits) & Self.unitsMax }
 
     /// When the entry was last asked for, in seconds on the owner's clock.
     ///
     /// To the index it is a number, of which the greater is the later.
     package var lastAccess: UInt32 {
-        get { UInt32(truncatingIfNeeded: use >> 32) }
-        set { use = UInt64(newValue) << 32 | (use & 0xFFFF_FFFF) }
+        get { UInt32(truncatingIfNeeded: accessBits >> 32) }
+        set { accessBits = UInt64(newValue) << 32 | (accessBits & 0xFFFF_FFFF) }
     }
 
     /// How often the entry was asked for, up to ``accessCountMax``.
     package var accessCount: UInt8 {
-        get { UInt8(truncatingIfNeeded: use >> 24) }
-        set { use = (use & ~(0xFF << 24)) | UInt64(newValue) << 24 }
+        get { UInt8(truncatingIfNeeded: accessBits >> 24) }
+        set { accessBits = (accessBits & ~(0xFF << 24)) | UInt64(newValue) << 24 }
     }
 
-    package var flags: Flags { Flags(rawValue: UInt8(truncatingIfNeeded: use >> 16)) }
+    package var flags: Flags { Flags(rawValue: UInt8(truncatingIfNeeded: accessBits >> 16)) }
 
-    /// Whose part of the disk it counts to; see ``DiskShare``.
-    package var share: UInt16 { UInt16(truncatingIfNeeded: use) }
+    /// Whose part of the disk it counts to; see ``DiskShareID``.
+    package var share: UInt16 { UInt16(truncatingIfNeeded: accessBits) }
 }

@@ -33,36 +33,37 @@ package enum DiskFormat {
 }
 
 /// Why a file or a part of it is not what it should be.
-package enum DiskDamage: Error, Hashable, Sendable {
+package enum DiskFormatError: Error, Hashable, Sendable {
     /// It ends before it should, or a size in it leads out of it.
     case truncated
     /// It does not begin as such a file or part begins.
-    case foreign
+    case badMagic
     /// Another major version wrote it.
-    case version(major: UInt16)
+    case unsupportedVersion(major: UInt16)
     /// Another node wrote it.
-    case otherNode
+    case nodeMismatch
     /// It is of another size than this node's segments.
-    case otherSize(UInt64)
+    case segmentSizeMismatch(UInt64)
     /// It counts on from where no node has ever counted to.
-    case count
+    case counterOutOfRange
     /// Bytes in it have changed.
-    case checksum
+    case checksumMismatch
     /// Its bytes are those that were written, and yet no answer can be made of them.
-    case answer(String)
+    case invalidRecord(String)
 }
 
-extension DiskDamage: CustomStringConvertible {
+extension DiskFormatError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .truncated: "it is cut off"
-        case .foreign: "it is not a file of this program"
-        case .version(let major): "it is of format \(major), which this program does not read"
-        case .otherNode: "another node wrote it"
-        case .otherSize(let bytes): "its segments have \(bytes) bytes"
-        case .count: "it counts on from where no node has counted to"
-        case .checksum: "its checksum does not fit its bytes"
-        case .answer(let why): why
+        case .badMagic: "it is not a file of this program"
+        case .unsupportedVersion(let major):
+            "it is of format \(major), which this program does not read"
+        case .nodeMismatch: "another node wrote it"
+        case .segmentSizeMismatch(let bytes): "its segments have \(bytes) bytes"
+        case .counterOutOfRange: "it counts on from where no node has counted to"
+        case .checksumMismatch: "its checksum does not fit its bytes"
+        case .invalidRecord(let why): why
         }
     }
 }

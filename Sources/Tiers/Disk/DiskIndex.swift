@@ -9,8 +9,8 @@ package import Ground
 /// from. So the table is never rebuilt: an insertion moves no entry and looks at those of two
 /// chains, of about one entry each; a removal moves one entry, the last, into the gap.
 ///
-/// All entries lie side by side, 40 bytes each (``DiskSlots``), with at most two chunks of room:
-/// below 48 bytes per entry from 1,000 entries on, whatever the history.
+/// All entries lie side by side, 40 bytes each (``DiskIndexSlots``), with at most two chunks of
+/// room: below 48 bytes per entry from 1,000 entries on, whatever the history.
 ///
 /// Digests can be chosen: who tries 2^k keys finds one whose digest ends in k wanted bits. A table
 /// that went by those bits alone could be given a chain of thousands of entries (1,000 entries with
@@ -25,7 +25,7 @@ package import Ground
 /// Invariant: an entry is in the chain ``chain(of:)`` and in no other; chain `n` begins at the head
 /// that slot `n` holds, whichever entry that slot holds.
 package struct DiskIndex: ~Copyable {
-    private var slots = DiskSlots()
+    private var slots = DiskIndexSlots()
     private let key0: UInt64
     private let key1: UInt64
 
@@ -63,9 +63,10 @@ package struct DiskIndex: ~Copyable {
             return old
         }
         let position = slots.count
-        precondition(position < Int(DiskSlot.none), "a shard holds less than 2^32 entries")
+        precondition(position < Int(DiskIndexSlot.none), "a shard holds less than 2^32 entries")
         slots.append(
-            DiskSlot(digest: digest, entry: entry, next: DiskSlot.none, head: DiskSlot.none))
+            DiskIndexSlot(
+                digest: digest, entry: entry, next: DiskIndexSlot.none, head: DiskIndexSlot.none))
         if position > 0 { divideChain(into: position) }
         let chain = chain(of: hash)
         slots.setNext(position, slots.head(chain))
@@ -156,7 +157,7 @@ extension DiskIndex {
     @inline(__always)
     private func position(of digest: EntryDigest, in chain: Int) -> Int? {
         var next = slots.head(chain)
-        while next != DiskSlot.none {
+        while next != DiskIndexSlot.none {
             let slot = slots[Int(next)]
             if slot.digest == digest { return Int(next) }
             next = slot.next
@@ -172,7 +173,7 @@ extension DiskIndex {
         let old = new & ~bit
         var next = slots.head(old)
         var tails = (stay: Int?.none, go: Int?.none)
-        while next != DiskSlot.none {
+        while next != DiskIndexSlot.none {
             let position = Int(next)
             let slot = slots[position]
             steps += 1
@@ -185,8 +186,8 @@ extension DiskIndex {
             }
             next = slot.next
         }
-        append(DiskSlot.none, after: tails.stay, of: old)
-        append(DiskSlot.none, after: tails.go, of: new)
+        append(DiskIndexSlot.none, after: tails.stay, of: old)
+        append(DiskIndexSlot.none, after: tails.go, of: new)
     }
 
     /// Makes `next` follow `tail`, or be the first of its chain.
@@ -198,17 +199,17 @@ extension DiskIndex {
     /// Puts the members of the last chain before those of the chain that it was divided from.
     private mutating func rejoinChain(from last: Int) {
         let first = slots.head(last)
-        guard first != DiskSlot.none else { return }
+        guard first != DiskIndexSlot.none else { return }
         var tail = Int(first)
         steps += 1
-        while slots[tail].next != DiskSlot.none {
+        while slots[tail].next != DiskIndexSlot.none {
             tail = Int(slots[tail].next)
             steps += 1
         }
         let old = last & ~(1 &<< (63 &- last.leadingZeroBitCount))
         slots.setNext(tail, slots.head(old))
         slots.setHead(old, first)
-        slots.setHead(last, DiskSlot.none)
+        slots.setHead(last, DiskIndexSlot.none)
     }
 
     /// Moves the last entry to `position`, whose own is in no chain any more.
@@ -234,7 +235,7 @@ extension DiskIndex {
             return
         }
         while true {
-            precondition(before != DiskSlot.none, "slot \(position) is not in chain \(chain)")
+            precondition(before != DiskIndexSlot.none, "slot \(position) is not in chain \(chain)")
             let after = slots[Int(before)].next
             steps += 1
             guard Int(after) != position else { break }

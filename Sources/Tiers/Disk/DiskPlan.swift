@@ -14,7 +14,7 @@ package struct DiskPlan: Hashable, Sendable {
     /// The least limit there can be.
     package static let limitBytesMin =
         fixedBytes
-        + UInt64(SegmentLedger.Settings.segmentsMin)
+        + UInt64(SegmentAllocator.Settings.segmentsMin)
         * (segmentBytesMin + UInt64(fileOverheadBytes))
 
     /// Segments are whole multiples of it.
@@ -79,7 +79,7 @@ package struct DiskPlan: Hashable, Sendable {
             former <= segmentBytesMax
         else { return nil }
         let count = count(room, Int(former))
-        return count >= 2 * SegmentLedger.Settings.segmentsMin && count <= segmentsMax
+        return count >= 2 * SegmentAllocator.Settings.segmentsMin && count <= segmentsMax
             ? Int(former) : nil
     }
 

@@ -39,9 +39,9 @@ extension DiskRecord {
         bytes.appendLittle(UInt32(chunkSums.count))
         bytes.appendLittle(bodyBytes)
         name.append(to: &bytes)
-        bytes.append(stamp)
+        bytes.append(invalidationVersion)
         for time in [
-            times.validated, times.born, times.freshUntil, times.lastModified, times.date,
+            times.validated, times.generated, times.freshUntil, times.lastModified, times.date,
         ] {
             bytes.appendLittle(UInt64(bitPattern: time))
         }
@@ -68,7 +68,8 @@ extension DiskRecord {
             bytes += tag
         }
         for sum in chunkSums { bytes.appendLittle(sum) }
-        bytes.seal(at: 8, from: 16, seed: DiskFormat.recordSeed(salt: salt, offset: offset))
+        bytes.writeChecksum(
+            at: 8, from: 16, seed: DiskFormat.recordSeed(salt: salt, offset: offset))
         return bytes
     }
 
@@ -93,12 +94,12 @@ extension DiskRecord {
     /// - Throws: what is wrong with it.
     package init(
         meta bytes: Span<UInt8>, salt: UInt64, offset: UInt64
-    ) throws(DiskDamage) {
+    ) throws(DiskFormatError) {
         guard bytes.count >= Self.fixedBytes else { throw .truncated }
-        guard bytes.little32(at: 0) == Self.magic else { throw .foreign }
+        guard bytes.little32(at: 0) == Self.magic else { throw .badMagic }
         let seed = DiskFormat.recordSeed(salt: salt, offset: offset)
         guard bytes.little64(at: 8) == bytes.checksum(16..<bytes.count, seed: seed) else {
-            throw .checksum
+            throw .checksumMismatch
         }
         guard let extent = Self.extent(bytes, space: .max / 2), extent.metaBytes == bytes.count
         else { throw .truncated }
@@ -110,9 +111,10 @@ extension DiskRecord {
             Int64(bitPattern: bytes.little64(at: offset))
         }
         self.init(
-            name: EntryName(bytes, at: 40), stamp: bytes.stamp(at: 72),
+            name: EntryName(bytes, at: 40), invalidationVersion: bytes.invalidationVersion(at: 72),
             times: DiskTimes(
-                validated: time(88, bytes), born: time(96, bytes), freshUntil: time(104, bytes),
+                validated: time(88, bytes), generated: time(96, bytes),
+                freshUntil: time(104, bytes),
                 lastModified: time(112, bytes), date: time(120, bytes)),
             lastAccess: bytes.little32(at: 128), accessCount: bytes.little16(at: 132),
             flags: EntryFlags(rawValue: UInt16(bytes[134]) | UInt16(bytes[137]) << 8),
@@ -129,7 +131,7 @@ extension DiskRecord {
 
     private static func tags(
         _ bytes: Span<UInt8>, at range: Range<Int>
-    ) throws(DiskDamage) -> [[UInt8]] {
+    ) throws(DiskFormatError) -> [[UInt8]] {
         var tags: [[UInt8]] = []
         var position = range.lowerBound
         while position < range.upperBound {
@@ -144,7 +146,7 @@ extension DiskRecord {
 }
 
 extension DiskHeadLayout {
-    fileprivate init(_ bytes: Span<UInt8>, headBytes: Int) throws(DiskDamage) {
+    fileprivate init(_ bytes: Span<UInt8>, headBytes: Int) throws(DiskFormatError) {
         self.init(
             partialStart: bytes.little32(at: 144), multipartStart: bytes.little32(at: 148),
             notModifiedStart: bytes.little32(at: 152), contentType: bytes.extent(at: 156),

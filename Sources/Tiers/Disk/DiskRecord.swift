@@ -5,13 +5,13 @@ package struct DiskRecord: Hashable, Sendable {
     /// SHA-256 that names the entry.
     package var name: EntryName
     /// The node's stamp when the request for the entry began.
-    package var stamp: Stamp
+    package var invalidationVersion: InvalidationVersion
     package var times: DiskTimes
     /// Last access, in seconds since 1970, and how often there was one.
     package var lastAccess: UInt32
     package var accessCount: UInt16
     package var flags: EntryFlags
-    /// See `EntryFacts`; 0 in records of before sites.
+    /// See `EntryMetadata`; 0 in records of before sites.
     package var staleWhileRevalidateSeconds: UInt32
     package var staleIfErrorSeconds: UInt32
     package var layout: DiskHeadLayout
@@ -26,13 +26,14 @@ package struct DiskRecord: Hashable, Sendable {
     package var chunkSums: [UInt64]
 
     package init(
-        name: EntryName, stamp: Stamp, times: DiskTimes, lastAccess: UInt32,
+        name: EntryName, invalidationVersion: InvalidationVersion, times: DiskTimes,
+        lastAccess: UInt32,
         accessCount: UInt16, flags: EntryFlags, staleWhileRevalidateSeconds: UInt32 = 0,
         staleIfErrorSeconds: UInt32 = 0, layout: DiskHeadLayout, key: [UInt8], head: [UInt8],
         tags: [[UInt8]], bodyBytes: UInt64, chunkSums: [UInt64]
     ) {
         self.name = name
-        self.stamp = stamp
+        self.invalidationVersion = invalidationVersion
         self.times = times
         self.lastAccess = lastAccess
         self.accessCount = accessCount
@@ -58,7 +59,7 @@ package struct DiskTimes: Hashable, Sendable {
     /// When the request began that the origin last answered with it or with its validation.
     package var validated: Int64
     /// When its age was zero (RFC 9111 §4.2.3).
-    package var born: Int64
+    package var generated: Int64
     /// When it is no longer fresh.
     package var freshUntil: Int64
     /// Last-Modified; ``DiskFormat/noTime`` if there is none.
@@ -67,10 +68,10 @@ package struct DiskTimes: Hashable, Sendable {
     package var date: Int64
 
     package init(
-        validated: Int64, born: Int64, freshUntil: Int64, lastModified: Int64, date: Int64
+        validated: Int64, generated: Int64, freshUntil: Int64, lastModified: Int64, date: Int64
     ) {
         self.validated = validated
-        self.born = born
+        self.generated = generated
         self.freshUntil = freshUntil
         self.lastModified = lastModified
         self.date = date

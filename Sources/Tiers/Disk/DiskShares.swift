@@ -2,13 +2,13 @@ import Ground
 
 /// Whose part of the disk a record counts to: a number that follows from its key, and so is the
 /// same after a restart and a change of settings.
-package enum DiskShare {
+package enum DiskShareID {
     /// That of images.
     package static let images: UInt16 = 0
 
     /// The number for a key: 0 if it is not a site's, which is `//`, a host, and a path.
     package static func number(ofKey key: Span<UInt8>) -> UInt16 {
-        guard key.holds("//", at: 0..<min(2, key.count)) else { return images }
+        guard key.matches("//", at: 0..<min(2, key.count)) else { return images }
         var end = 2
         while end < key.count, key[end] != UInt8(ascii: "/") { end += 1 }
         return number(ofHost: key.extracting(2..<end))
@@ -23,7 +23,7 @@ package enum DiskShare {
 }
 
 /// What sites may take of the disk.
-package struct DiskShares: Hashable, Sendable {
+package struct DiskShareLimits: Hashable, Sendable {
     /// Entries that have one limit.
     package enum Group: Hashable, Sendable {
         case host(UInt16)
@@ -43,17 +43,17 @@ package struct DiskShares: Hashable, Sendable {
     }
 
     /// Says what the site of this host, as it stands in keys, may take: percent, nil for all.
-    package mutating func name(_ host: [UInt8], percent: Int?) {
-        named.updateValue(percent, forKey: DiskShare.number(ofHost: host.span))
+    package mutating func setHostLimit(_ host: [UInt8], percent: Int?) {
+        named.updateValue(percent, forKey: DiskShareID.number(ofHost: host.span))
     }
 
     /// Says what images may take.
-    package mutating func limitImages(percent: Int?) {
-        named.updateValue(percent, forKey: DiskShare.images)
+    package mutating func setImageLimit(percent: Int?) {
+        named.updateValue(percent, forKey: DiskShareID.images)
     }
 
     /// Says what the site of all other hosts may take.
-    package mutating func limitOthers(percent: Int?) {
+    package mutating func setDefaultLimit(percent: Int?) {
         others = percent
     }
 
@@ -61,14 +61,14 @@ package struct DiskShares: Hashable, Sendable {
     /// nil if there is no limit.
     package func limit(of number: UInt16) -> (group: Group, percent: Int)? {
         if let percent = named[number] { return percent.map { (.host(number), $0) } }
-        return number == DiskShare.images ? nil : others.map { (.others, $0) }
+        return number == DiskShareID.images ? nil : others.map { (.others, $0) }
     }
 
     /// True if a record of this number belongs to the group.
-    package func holds(_ number: UInt16, in group: Group) -> Bool {
+    package func contains(_ number: UInt16, in group: Group) -> Bool {
         switch group {
         case .host(let host): number == host
-        case .others: number != DiskShare.images && named[number] == nil
+        case .others: number != DiskShareID.images && named[number] == nil
         }
     }
 }

@@ -1,7 +1,7 @@
 import Ground
 
 /// One entry of the disk index and the head of one of its chains: 40 bytes.
-struct DiskSlot {
+struct DiskIndexSlot {
     /// No slot.
     static let none = UInt32.max
 
@@ -21,8 +21,8 @@ struct DiskSlot {
 ///
 /// Invariant: all chunks but the last two are full, and none but the last is empty. One empty chunk
 /// is kept, so that a count which goes up and down about a chunk's end costs no allocation.
-struct DiskSlots {
-    private var chunks: [[DiskSlot]] = []
+struct DiskIndexSlots {
+    private var chunks: [[DiskIndexSlot]] = []
     private var chunkBytes = 0
     private(set) var count = 0
 
@@ -41,52 +41,52 @@ struct DiskSlots {
 
     /// Everything allocated for slots, used or not, with the headers of arrays and allocator.
     var allocatedBytes: Int {
-        chunkBytes + Self.arrayBytes + chunks.capacity * MemoryLayout<[DiskSlot]>.stride
+        chunkBytes + Self.arrayBytes + chunks.capacity * MemoryLayout<[DiskIndexSlot]>.stride
     }
 
     @inline(__always)
-    subscript(position: Int) -> DiskSlot {
-        let place = Self.place(position)
+    subscript(position: Int) -> DiskIndexSlot {
+        let place = Self.position(position)
         return chunks[place.chunk][place.index]
     }
 
     /// The same as `self[position].head`, reading nothing else.
     @inline(__always)
     func head(_ position: Int) -> UInt32 {
-        let place = Self.place(position)
+        let place = Self.position(position)
         return chunks[place.chunk][place.index].head
     }
 
     @inline(__always)
     mutating func setHead(_ position: Int, _ head: UInt32) {
-        let place = Self.place(position)
+        let place = Self.position(position)
         chunks[place.chunk][place.index].head = head
     }
 
     @inline(__always)
     mutating func setNext(_ position: Int, _ next: UInt32) {
-        let place = Self.place(position)
+        let place = Self.position(position)
         chunks[place.chunk][place.index].next = next
     }
 
     @inline(__always)
     mutating func setEntry(_ position: Int, _ entry: DiskEntry) {
-        let place = Self.place(position)
+        let place = Self.position(position)
         chunks[place.chunk][place.index].entry = entry
     }
 
     /// Puts what `slot` says of an entry at `position`, which keeps the head of its chain.
-    mutating func replaceEntry(at position: Int, by slot: DiskSlot) {
-        let place = Self.place(position)
+    mutating func replaceEntry(at position: Int, by slot: DiskIndexSlot) {
+        let place = Self.position(position)
         let head = chunks[place.chunk][place.index].head
-        chunks[place.chunk][place.index] = DiskSlot(
+        chunks[place.chunk][place.index] = DiskIndexSlot(
             digest: slot.digest, entry: slot.entry, next: slot.next, head: head)
     }
 
-    mutating func append(_ slot: DiskSlot) {
-        let place = Self.place(count)
+    mutating func append(_ slot: DiskIndexSlot) {
+        let place = Self.position(count)
         if place.chunk == chunks.count {
-            var chunk: [DiskSlot] = []
+            var chunk: [DiskIndexSlot] = []
             chunk.reserveCapacity(Self.slotCount(chunk: place.chunk))
             chunkBytes += Self.bytes(of: chunk)
             chunks.append(chunk)
@@ -97,7 +97,7 @@ struct DiskSlots {
 
     mutating func removeLast() {
         count -= 1
-        let place = Self.place(count)
+        let place = Self.position(count)
         chunks[place.chunk].removeLast()
         guard place.index == 0, place.chunk + 1 < chunks.count else { return }
         chunkBytes -= Self.bytes(of: chunks.removeLast())
@@ -106,14 +106,14 @@ struct DiskSlots {
 
     /// Gives back most of the room for chunks that are gone; no slot moves.
     private mutating func shortenChunkList() {
-        var list: [[DiskSlot]] = []
+        var list: [[DiskIndexSlot]] = []
         list.reserveCapacity(2 * chunks.count)
         list.append(contentsOf: chunks)
         chunks = list
     }
 
-    private static func bytes(of chunk: [DiskSlot]) -> Int {
-        arrayBytes + chunk.capacity * MemoryLayout<DiskSlot>.stride
+    private static func bytes(of chunk: [DiskIndexSlot]) -> Int {
+        arrayBytes + chunk.capacity * MemoryLayout<DiskIndexSlot>.stride
     }
 
     /// How many slots the chunk of this number holds.
@@ -123,7 +123,7 @@ struct DiskSlots {
 
     /// The chunk that a position lies in, and where in it.
     @inline(__always)
-    private static func place(_ position: Int) -> (chunk: Int, index: Int) {
+    private static func position(_ position: Int) -> (chunk: Int, index: Int) {
         let from = position &+ (1 << firstOctave)
         if from >= evenFrom {
             let past = from &- evenFrom

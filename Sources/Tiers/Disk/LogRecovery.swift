@@ -19,8 +19,8 @@ package struct LogRecovery: Sendable {
     ///
     /// `newestAccess` is the second at which the log was last written to, as far as is known: what
     /// was not checkpointed is given the benefit of the doubt.
-    package func keep(
-        _ segment: SegmentRecovery.Segment, at index: UInt16, newestAccess: UInt32,
+    package func recover(
+        _ segment: SegmentRecovery.RecoveredSegment, at index: UInt16, newestAccess: UInt32,
         _ body: (EntryDigest, DiskEntry) -> Void
     ) {
         let flags: DiskEntry.Flags =

@@ -26,24 +26,24 @@ package struct NodeIdentity: Hashable, Sendable {
     /// The file's bytes.
     package var bytes: [UInt8] {
         var bytes = Array("NUTHNODE".utf8)
-        bytes.appendVersion()
+        bytes.appendFormatVersion()
         bytes.appendLittle(UInt64(0))
         bytes.append(nodeID)
         bytes.appendLittle(bootEpoch)
         bytes.appendLittle(segmentBytes)
         bytes.appendLittle(UInt64(bitPattern: newestWall))
         bytes.pad(to: Self.bytesCount)
-        bytes.seal(at: 16, from: 24, seed: 0)
+        bytes.writeChecksum(at: 16, from: 24, seed: 0)
         return bytes
     }
 
     /// What a file of these bytes says.
     ///
     /// - Throws: what is wrong with it.
-    package init(_ bytes: Span<UInt8>) throws(DiskDamage) {
-        try bytes.checkStart("NUTHNODE", count: Self.bytesCount)
+    package init(_ bytes: Span<UInt8>) throws(DiskFormatError) {
+        try bytes.checkMagic("NUTHNODE", count: Self.bytesCount)
         guard bytes.little64(at: 16) == bytes.checksum(24..<Self.bytesCount, seed: 0) else {
-            throw .checksum
+            throw .checksumMismatch
         }
         nodeID = NodeID(bytes, at: 24)
         bootEpoch = try bytes.count(at: 40)
@@ -55,19 +55,19 @@ package struct NodeIdentity: Hashable, Sendable {
 extension [UInt8] {
     /// Major and minor version, and the four bytes behind them, for files whose checksum stands at
     /// 16.
-    mutating func appendVersion(_ behind: UInt32 = 0) {
+    mutating func appendFormatVersion(_ behind: UInt32 = 0) {
         appendLittle(DiskFormat.major)
         appendLittle(DiskFormat.minor)
         appendLittle(behind)
     }
 
-    mutating func append(_ stamp: Stamp) {
-        appendLittle(stamp.epoch)
-        appendLittle(stamp.count)
+    mutating func append(_ version: InvalidationVersion) {
+        appendLittle(version.epoch)
+        appendLittle(version.count)
     }
 
     /// Puts the checksum of everything from `start` on at `offset`.
-    mutating func seal(at offset: Int, from start: Int, seed: UInt64) {
+    mutating func writeChecksum(at offset: Int, from start: Int, seed: UInt64) {
         let sum = span.checksum(start..<count, seed: seed)
         setLittle(sum, at: offset)
     }
@@ -79,25 +79,25 @@ extension Span<UInt8> {
     }
 
     /// A number that is counted on from.
-    func count(at offset: Int) throws(DiskDamage) -> UInt64 {
+    func count(at offset: Int) throws(DiskFormatError) -> UInt64 {
         let count = little64(at: offset)
-        guard count <= DiskFormat.countMax else { throw .count }
+        guard count <= DiskFormat.countMax else { throw .counterOutOfRange }
         return count
     }
 
-    func stamp(at offset: Int) -> Stamp {
-        Stamp(epoch: little64(at: offset), count: little64(at: offset + 8))
+    func invalidationVersion(at offset: Int) -> InvalidationVersion {
+        InvalidationVersion(epoch: little64(at: offset), count: little64(at: offset + 8))
     }
 
     /// Throws unless there are `count` bytes that begin with `magic` and the major version that
     /// this program reads.
-    func checkStart(
+    func checkMagic(
         _ magic: String, count wanted: Int, major: UInt16 = DiskFormat.major
-    ) throws(DiskDamage) {
+    ) throws(DiskFormatError) {
         guard count >= 10 else { throw .truncated }
-        guard holds(magic, at: 0..<8) else { throw .foreign }
+        guard matches(magic, at: 0..<8) else { throw .badMagic }
         let found = little16(at: 8)
-        guard found == major else { throw .version(major: found) }
+        guard found == major else { throw .unsupportedVersion(major: found) }
         guard count >= wanted else { throw .truncated }
     }
 }

@@ -46,7 +46,7 @@ package import Ground
 /// Returning with the count an entry was dropped with, or with one round more: no better, and up to
 /// a tenth more written. Where credit runs out, keeping the most asked for instead of the first: no
 /// different. Always dropping a quarter of a segment: 0.15 points worse.
-package struct ReclaimRule: ~Copyable {
+package struct ReclaimPolicy: ~Copyable {
     private var ghosts: GhostList
     private let ageLimit: Interval
     private let horizon: UInt64
@@ -81,20 +81,20 @@ package struct ReclaimRule: ~Copyable {
 
     /// `count` after one more access; it stays at ``countMax``.
     @inline(__always)
-    package static func touched(_ count: UInt8) -> UInt8 {
+    package static func incremented(_ count: UInt8) -> UInt8 {
         min(countMax, count &+ 1)
     }
 
     /// The log holds `count` entries; beyond the bound on ghosts, that is doubled.
-    package mutating func entriesGrew(to count: Int) {
+    package mutating func entryCountGrew(to count: Int) {
         while count > ghosts.slotCount { ghosts.grow() }
     }
 
     /// Which queue an entry that was fetched is written to; a ghost is then forgotten.
     ///
     /// `hash` is any 64 bits of the entry's digest, always the same ones.
-    package mutating func queue(forNewcomer hash: UInt64) -> SegmentQueue {
-        let ghost = ghosts.recall(
+    package mutating func queue(forNewEntry hash: UInt64) -> SegmentQueue {
+        let ghost = ghosts.remove(
             hash, evictedBytes: droppedBytes >> unitShift, horizonBytes: horizon)
         return ghost == nil ? .small : .main
     }
@@ -103,27 +103,27 @@ package struct ReclaimRule: ~Copyable {
     ///
     /// `count` is how often it was asked for since it was written, on top of the count it was
     /// written with; `idle` the time since it was last asked for.
-    package func verdict(count: UInt8, idle: Interval, in queue: SegmentQueue) -> Verdict {
+    package func decision(count: UInt8, idle: Interval, in queue: SegmentQueue) -> ReclaimDecision {
         guard idle <= ageLimit else { return .expire }
         switch queue {
-        case .small: return count < Self.promotedCountMin ? .drop : .keep(count: 0)
-        case .main: return count == 0 ? .drop : .keep(count: min(count, Self.countMax) - 1)
+        case .small: return count < Self.promotedCountMin ? .drop : .reinsert(count: 0)
+        case .main: return count == 0 ? .drop : .reinsert(count: min(count, Self.countMax) - 1)
         }
     }
 
     /// A record of `bytes` was dropped, be it by verdict or because the ledger had no place.
-    package mutating func dropped(_ hash: UInt64, bytes: Int) {
+    package mutating func recordDrop(_ hash: UInt64, bytes: Int) {
         droppedBytes &+= UInt64(bytes)
-        ghosts.remember(hash, frequency: 0, evictedBytes: droppedBytes >> unitShift)
+        ghosts.insert(hash, frequency: 0, evictedBytes: droppedBytes >> unitShift)
     }
 }
 
-extension ReclaimRule {
+extension ReclaimPolicy {
     /// What the caller does with a record of a reclaimed segment.
-    package enum Verdict: Hashable, Sendable {
+    package enum ReclaimDecision: Hashable, Sendable {
         /// Asks the ledger for a place and writes it again, with this access count.
-        case keep(count: UInt8)
-        /// Forgets the entry and says ``ReclaimRule/dropped(_:bytes:)``.
+        case reinsert(count: UInt8)
+        /// Forgets the entry and says ``ReclaimPolicy/dropped(_:bytes:)``.
         case drop
         /// Forgets the entry: nobody wants it.
         case expire

@@ -1,6 +1,6 @@
 package import Ground
 
-/// What ``SegmentLedger`` knows of one segment.
+/// What ``SegmentAllocator`` knows of one segment.
 package struct Segment: Hashable, Sendable {
     package enum State: UInt8, Sendable {
         /// Holds nothing, and its file may be cut to nothing. Next: open.
@@ -18,14 +18,14 @@ package struct Segment: Hashable, Sendable {
     package internal(set) var queue = SegmentQueue.small
     /// Greater than that of any segment opened before; 0 while free.
     package internal(set) var sequence: UInt64 = 0
-    /// Bytes taken by records and their footer entries; at most ``SegmentLedger/Settings/room``.
+    /// Bytes taken by records and their footer entries; at most ``SegmentAllocator/Settings/room``.
     package internal(set) var usedBytes = 0
     /// Records appended, alive or not.
     package internal(set) var recordCount = 0
     /// Those of ``usedBytes`` whose entries are not known to be gone.
     package internal(set) var liveBytes = 0
     /// The least stamp of its records; nil if it has none.
-    package var leastStamp: Stamp?
+    package var leastVersion: InvalidationVersion?
 
     package init() {}
 
@@ -34,7 +34,7 @@ package struct Segment: Hashable, Sendable {
     /// `usedBytes` and `liveBytes` count records with their footer entries.
     package init(
         closedIn queue: SegmentQueue, sequence: UInt64, usedBytes: Int, recordCount: Int,
-        liveBytes: Int, leastStamp: Stamp?
+        liveBytes: Int, leastVersion: InvalidationVersion?
     ) {
         state = .closed
         self.queue = queue
@@ -42,18 +42,18 @@ package struct Segment: Hashable, Sendable {
         self.usedBytes = usedBytes
         self.recordCount = recordCount
         self.liveBytes = liveBytes
-        self.leastStamp = leastStamp
+        self.leastVersion = leastVersion
     }
 
     /// Of a recovered segment, so many bytes are an entry's; never more than are used.
-    package mutating func setLive(_ bytes: Int) {
+    package mutating func setLiveBytes(_ bytes: Int) {
         liveBytes = min(bytes, usedBytes)
     }
 
-    mutating func append(_ bytes: Int, _ stamp: Stamp) {
+    mutating func append(_ bytes: Int, _ version: InvalidationVersion) {
         usedBytes += bytes
         liveBytes += bytes
         recordCount += 1
-        leastStamp = leastStamp.map { min($0, stamp) } ?? stamp
+        leastVersion = leastVersion.map { min($0, version) } ?? version
     }
 }

@@ -8,21 +8,22 @@ package struct SegmentFooter: Hashable, Sendable {
         /// Where the record begins and what it takes, in ``DiskFormat/unitBytes``.
         package var offsetUnits: UInt32
         package var units: UInt32
-        package var stamp: Stamp
+        package var invalidationVersion: InvalidationVersion
         /// In seconds since 1970.
         package var lastAccess: UInt32
         package var accessCount: UInt16
-        /// See ``DiskShare``.
+        /// See ``DiskShareID``.
         package var share: UInt16
 
         package init(
-            digest: EntryDigest, offsetUnits: UInt32, units: UInt32, stamp: Stamp,
-            lastAccess: UInt32, accessCount: UInt16, share: UInt16 = DiskShare.images
+            digest: EntryDigest, offsetUnits: UInt32, units: UInt32,
+            invalidationVersion: InvalidationVersion,
+            lastAccess: UInt32, accessCount: UInt16, share: UInt16 = DiskShareID.images
         ) {
             self.digest = digest
             self.offsetUnits = offsetUnits
             self.units = units
-            self.stamp = stamp
+            self.invalidationVersion = invalidationVersion
             self.lastAccess = lastAccess
             self.accessCount = accessCount
             self.share = share
@@ -41,25 +42,26 @@ package struct SegmentFooter: Hashable, Sendable {
     /// are.
     ///
     /// A scan would find them again, so marks that cover them are still wanted.
-    package var leastLeftOut: Stamp?
+    package var leastOmittedVersion: InvalidationVersion?
     /// The fingerprints of all names of records in the segment, those without an entry included,
     /// ascending; nil if that is not known, as in footers of earlier versions.
-    package var names: [UInt32]?
+    package var fingerprints: [UInt32]?
 
     package init(
-        entries: [Entry], recordsEnd: UInt64, sequence: UInt64, leastLeftOut: Stamp? = nil,
-        names: [UInt32]? = nil
+        entries: [Entry], recordsEnd: UInt64, sequence: UInt64,
+        leastOmittedVersion: InvalidationVersion? = nil,
+        fingerprints: [UInt32]? = nil
     ) {
         self.entries = entries
         self.recordsEnd = recordsEnd
         self.sequence = sequence
-        self.leastLeftOut = leastLeftOut
-        self.names = names
+        self.leastOmittedVersion = leastOmittedVersion
+        self.fingerprints = fingerprints
     }
 
-    /// The least stamp of the segment's records; ``Stamp/last`` if there are none.
-    package var leastStamp: Stamp {
-        entries.map(\.stamp).reduce(leastLeftOut ?? .last, min)
+    /// The least stamp of the segment's records; ``InvalidationVersion/last`` if there are none.
+    package var leastVersion: InvalidationVersion {
+        entries.map(\.invalidationVersion).reduce(leastOmittedVersion ?? .last, min)
     }
 
     /// Size of the trailer.
@@ -70,17 +72,17 @@ package struct SegmentFooter: Hashable, Sendable {
 
     /// The most names of a record that there is room for; a segment with one of more has a footer
     /// without names.
-    package static let namesMax = 8
+    package static let fingerprintsMax = 8
     /// The most bytes that a record takes in the footer.
-    package static let bytesPerRecord = Entry.bytesCount + 4 * namesMax
+    package static let bytesPerRecord = Entry.bytesCount + 4 * fingerprintsMax
 
     /// What a footer of `count` entries, and so many names, takes at the end of a segment.
-    package static func bytesCount(of count: Int, names: Int = 0) -> Int {
-        count * Entry.bytesCount + (names + 1) / 2 * 8 + trailerBytes
+    package static func bytesCount(of count: Int, fingerprints: Int = 0) -> Int {
+        count * Entry.bytesCount + (fingerprints + 1) / 2 * 8 + trailerBytes
     }
 
     private var bytesCount: Int {
-        Self.bytesCount(of: entries.count, names: names?.count ?? 0)
+        Self.bytesCount(of: entries.count, fingerprints: fingerprints?.count ?? 0)
     }
 
     /// Where it begins in a segment of `segmentBytes`.
@@ -96,20 +98,20 @@ package struct SegmentFooter: Hashable, Sendable {
             bytes.appendLittle(entry.digest.second)
             bytes.appendLittle(entry.offsetUnits)
             bytes.appendLittle(entry.units)
-            bytes.append(entry.stamp)
+            bytes.append(entry.invalidationVersion)
             bytes.appendLittle(entry.lastAccess)
             bytes.appendLittle(entry.accessCount)
             bytes.appendLittle(entry.share)
         }
-        for name in names ?? [] { bytes.appendLittle(name) }
+        for name in fingerprints ?? [] { bytes.appendLittle(name) }
         bytes.pad(to: size - Self.trailerBytes)
         let trailer = bytes.count
-        bytes += Array((names == nil ? Self.formerMagic : Self.magic).utf8)
+        bytes += Array((fingerprints == nil ? Self.formerMagic : Self.magic).utf8)
         bytes.appendLittle(UInt64(0))
         bytes.appendLittle(UInt32(entries.count))
-        bytes.appendLittle(UInt32(names?.count ?? Entry.bytesCount))
+        bytes.appendLittle(UInt32(fingerprints?.count ?? Entry.bytesCount))
         bytes.appendLittle(start(segmentBytes: segmentBytes))
-        bytes.append(leastStamp)
+        bytes.append(leastVersion)
         bytes.appendLittle(recordsEnd)
         bytes.appendLittle(sequence)
         let sum = Self.checksum(bytes.span, trailer: trailer, salt: salt)
@@ -123,12 +125,12 @@ package struct SegmentFooter: Hashable, Sendable {
     /// - Throws: that no trailer is like this.
     package static func bytesCount(
         trailer: Span<UInt8>, segmentBytes: UInt64
-    ) throws(DiskDamage) -> Int {
+    ) throws(DiskFormatError) -> Int {
         guard trailer.count >= trailerBytes else { throw .truncated }
-        let hasNames = trailer.holds(magic, at: 0..<8)
-        guard hasNames || trailer.holds(formerMagic, at: 0..<8) else { throw .foreign }
+        let hasNames = trailer.matches(magic, at: 0..<8)
+        guard hasNames || trailer.matches(formerMagic, at: 0..<8) else { throw .badMagic }
         let names = hasNames ? Int(trailer.little32(at: 20)) : 0
-        let size = UInt64(bytesCount(of: Int(trailer.little32(at: 16)), names: names))
+        let size = UInt64(bytesCount(of: Int(trailer.little32(at: 16)), fingerprints: names))
         guard hasNames || Int(trailer.little32(at: 20)) == Entry.bytesCount,
             size + UInt64(DiskFormat.headerBytes) <= segmentBytes,
             trailer.little64(at: 24) == segmentBytes - size
@@ -140,17 +142,17 @@ package struct SegmentFooter: Hashable, Sendable {
     /// that `header` begins.
     ///
     /// - Throws: what is wrong with it.
-    package init(_ bytes: Span<UInt8>, header: SegmentHeader) throws(DiskDamage) {
+    package init(_ bytes: Span<UInt8>, header: SegmentHeader) throws(DiskFormatError) {
         guard bytes.count >= Self.trailerBytes else { throw .truncated }
         let trailer = bytes.count - Self.trailerBytes
         guard
             bytes.little64(at: trailer + 8)
                 == Self.checksum(bytes, trailer: trailer, salt: header.salt)
-        else { throw .checksum }
+        else { throw .checksumMismatch }
         let size = try Self.bytesCount(
             trailer: bytes.extracting(trailer..<bytes.count), segmentBytes: header.segmentBytes)
         sequence = bytes.little64(at: trailer + 56)
-        guard size == bytes.count, sequence == header.sequence else { throw .foreign }
+        guard size == bytes.count, sequence == header.sequence else { throw .badMagic }
         recordsEnd = bytes.little64(at: trailer + 48)
         entries = []
         let entriesEnd = Int(bytes.little32(at: trailer + 16)) * Entry.bytesCount
@@ -158,12 +160,12 @@ package struct SegmentFooter: Hashable, Sendable {
         for start in stride(from: 0, to: entriesEnd, by: Entry.bytesCount) {
             entries.append(Entry(bytes, at: start))
         }
-        if bytes.holds(Self.magic, at: trailer..<trailer + 8) {
+        if bytes.matches(Self.magic, at: trailer..<trailer + 8) {
             let count = Int(bytes.little32(at: trailer + 20))
-            names = (0..<count).map { bytes.little32(at: entriesEnd + 4 * $0) }
+            fingerprints = (0..<count).map { bytes.little32(at: entriesEnd + 4 * $0) }
         }
-        let least = bytes.stamp(at: trailer + 32)
-        leastLeftOut = least < leastStamp ? least : nil
+        let least = bytes.invalidationVersion(at: trailer + 32)
+        leastOmittedVersion = least < leastVersion ? least : nil
     }
 
     private static func checksum(_ bytes: Span<UInt8>, trailer: Int, salt: UInt64) -> UInt64 {
@@ -180,7 +182,8 @@ extension SegmentFooter.Entry {
             digest: EntryDigest(
                 first: bytes.little64(at: offset), second: bytes.little64(at: offset + 8)),
             offsetUnits: bytes.little32(at: offset + 16), units: bytes.little32(at: offset + 20),
-            stamp: bytes.stamp(at: offset + 24), lastAccess: bytes.little32(at: offset + 40),
+            invalidationVersion: bytes.invalidationVersion(at: offset + 24),
+            lastAccess: bytes.little32(at: offset + 40),
             accessCount: bytes.little16(at: offset + 44),
             share: bytes.little16(at: offset + 46))
     }

@@ -10,7 +10,7 @@ package struct SegmentHeader: Hashable, Sendable {
     /// Drawn anew each time the file is used.
     package var salt: UInt64
     /// The node's stamp when the segment was opened.
-    package var openedAt: Stamp
+    package var openedAtVersion: InvalidationVersion
     /// Wall time of the opening, in milliseconds since 1970.
     package var openedWall: Int64
     /// Which queue its records belong to: 0 small, 1 main.
@@ -18,13 +18,13 @@ package struct SegmentHeader: Hashable, Sendable {
 
     package init(
         nodeID: NodeID, segmentBytes: UInt64, sequence: UInt64, salt: UInt64,
-        openedAt: Stamp, openedWall: Int64, queue: UInt8
+        openedAtVersion: InvalidationVersion, openedWall: Int64, queue: UInt8
     ) {
         self.nodeID = nodeID
         self.segmentBytes = segmentBytes
         self.sequence = sequence
         self.salt = salt
-        self.openedAt = openedAt
+        self.openedAtVersion = openedAtVersion
         self.openedWall = openedWall
         self.queue = queue
     }
@@ -32,17 +32,17 @@ package struct SegmentHeader: Hashable, Sendable {
     /// The header's bytes, ``DiskFormat/headerBytes`` of them.
     package var bytes: [UInt8] {
         var bytes = Array("NUTHSEGM".utf8)
-        bytes.appendVersion(UInt32(DiskFormat.headerBytes))
+        bytes.appendFormatVersion(UInt32(DiskFormat.headerBytes))
         bytes.appendLittle(UInt64(0))
         bytes.append(nodeID)
         bytes.appendLittle(segmentBytes)
         bytes.appendLittle(sequence)
         bytes.appendLittle(salt)
-        bytes.append(openedAt)
+        bytes.append(openedAtVersion)
         bytes.appendLittle(UInt64(bitPattern: openedWall))
         bytes.append(queue)
         bytes.pad(to: DiskFormat.headerBytes)
-        bytes.seal(at: 16, from: 24, seed: 0)
+        bytes.writeChecksum(at: 16, from: 24, seed: 0)
         return bytes
     }
 
@@ -51,19 +51,19 @@ package struct SegmentHeader: Hashable, Sendable {
     /// - Throws: what is wrong with it, or that it is not one of this node's.
     package init(
         _ bytes: Span<UInt8>, nodeID wanted: NodeID, segmentBytes size: UInt64
-    ) throws(DiskDamage) {
-        try bytes.checkStart("NUTHSEGM", count: DiskFormat.headerBytes)
-        guard Int(bytes.little32(at: 12)) == DiskFormat.headerBytes else { throw .foreign }
+    ) throws(DiskFormatError) {
+        try bytes.checkMagic("NUTHSEGM", count: DiskFormat.headerBytes)
+        guard Int(bytes.little32(at: 12)) == DiskFormat.headerBytes else { throw .badMagic }
         guard
             bytes.little64(at: 16) == bytes.checksum(24..<DiskFormat.headerBytes, seed: 0)
-        else { throw .checksum }
+        else { throw .checksumMismatch }
         nodeID = NodeID(bytes, at: 24)
-        guard nodeID == wanted else { throw .otherNode }
+        guard nodeID == wanted else { throw .nodeMismatch }
         segmentBytes = bytes.little64(at: 40)
-        guard segmentBytes == size else { throw .otherSize(segmentBytes) }
+        guard segmentBytes == size else { throw .segmentSizeMismatch(segmentBytes) }
         sequence = try bytes.count(at: 48)
         salt = bytes.little64(at: 56)
-        openedAt = bytes.stamp(at: 64)
+        openedAtVersion = bytes.invalidationVersion(at: 64)
         openedWall = Int64(bitPattern: bytes.little64(at: 80))
         queue = bytes[88]
     }

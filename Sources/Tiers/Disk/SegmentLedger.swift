@@ -4,7 +4,7 @@ package import Ground
 ///
 /// The log is a fixed number of segments of one size. Records are appended to at most two open
 /// segments, one a queue; a record is never split. Room is made by reclaiming the oldest segment of
-/// a queue: the caller re-inserts what ``ReclaimRule`` wants to keep and forgets the rest.
+/// a queue: the caller re-inserts what ``ReclaimPolicy`` wants to keep and forgets the rest.
 ///
 /// The ledger is the truth of what it answers: with `.open` the new segment *is* open, and the
 /// caller makes it so before it asks again. One writer asks; reads need no ledger.
@@ -20,7 +20,7 @@ package import Ground
 ///   admitted stay below one more than that, and a rule that keeps everything is cut off: for one
 ///   place there are at most 2 × `reinsertedPerAdmitted` + 4 reclaims. (Of two reclaims in
 ///   succession that free no segment on balance, what is re-inserted exceeds one segment.)
-package struct SegmentLedger: Sendable {
+package struct SegmentAllocator: Sendable {
     package let settings: Settings
     /// By ``SegmentID/index``.
     package private(set) var segments: [Segment]
@@ -45,7 +45,8 @@ package struct SegmentLedger: Sendable {
         for (id, segment) in recovered {
             precondition(
                 segment.state == .closed && segments[Int(id.index)].state == .free
-                    && segment.usedBytes <= settings.room && segment.liveBytes <= segment.usedBytes,
+                    && segment.usedBytes <= settings.capacityBytes
+                    && segment.liveBytes <= segment.usedBytes,
                 "segment \(id.index) cannot be taken over: \(segment)")
             segments[Int(id.index)] = segment
             freeCount -= 1
@@ -71,17 +72,17 @@ package struct SegmentLedger: Sendable {
     }
 
     /// The least stamp of all records in the log; nil if it is empty.
-    package var leastStamp: Stamp? {
-        segments.compactMap(\.leastStamp).min()
+    package var leastVersion: InvalidationVersion? {
+        segments.compactMap(\.leastVersion).min()
     }
 
     /// A place for a new entry's record of `recordBytes`, footer entry not counted.
     ///
     /// While a segment is being reclaimed, what would need another segment has to wait, and so
     /// has everything for the main queue, whose room is then the re-inserted records'.
-    package mutating func place(
-        recordBytes: Int, in queue: SegmentQueue, stamp: Stamp
-    ) -> Place {
+    package mutating func allocate(
+        recordBytes: Int, in queue: SegmentQueue, version: InvalidationVersion
+    ) -> Placement {
         precondition(recordBytes > 0, "a record of \(recordBytes) bytes")
         guard recordBytes <= settings.recordBytesMax else { return .tooLarge }
         let bytes = recordBytes + settings.footerBytesPerRecord
@@ -91,7 +92,7 @@ package struct SegmentLedger: Sendable {
         if fits(bytes, queue) {
             creditBytes = min(
                 settings.creditMax, creditBytes + settings.reinsertedPerAdmitted * bytes)
-            return append(bytes, queue, stamp)
+            return append(bytes, queue, version)
         }
         return freeCount > 1 ? open(queue) : reclaim()
     }
@@ -100,18 +101,20 @@ package struct SegmentLedger: Sendable {
     ///
     /// Answers `.at`, `.open`, or `.tooLarge` once the reclaim has re-inserted all it may, or if
     /// the free segment it opened was ``closed(_:)`` early: then this record is dropped.
-    package mutating func placeAgain(recordBytes: Int, stamp: Stamp) -> Place {
+    package mutating func allocateForReinsertion(recordBytes: Int, version: InvalidationVersion)
+        -> Placement
+    {
         precondition(reclaiming != nil, "nothing is being reclaimed")
         let bytes = recordBytes + settings.footerBytesPerRecord
         guard bytes <= reinsertableBytes else { return .tooLarge }
         guard fits(bytes, .main) else { return freeCount > 0 ? open(.main) : .tooLarge }
         reinsertableBytes -= bytes
         creditBytes -= bytes
-        return append(bytes, .main, stamp)
+        return append(bytes, .main, version)
     }
 
     /// All records of the segment are re-inserted or dropped, and nobody reads them any more.
-    package mutating func reclaimed(_ id: SegmentID) {
+    package mutating func segmentReclaimed(_ id: SegmentID) {
         precondition(reclaiming == id, "segment \(id.index) is not being reclaimed")
         inUse[Int(segments[Int(id.index)].queue.rawValue)] -= 1
         segments[Int(id.index)] = Segment()
@@ -120,7 +123,7 @@ package struct SegmentLedger: Sendable {
     }
 
     /// An open segment takes no more: at shutdown, or after an error of writing.
-    package mutating func closed(_ id: SegmentID) {
+    package mutating func segmentClosed(_ id: SegmentID) {
         let queue = Int(segments[Int(id.index)].queue.rawValue)
         precondition(openSegments[queue] == id, "segment \(id.index) is not open")
         segments[Int(id.index)].state = .closed
@@ -130,7 +133,7 @@ package struct SegmentLedger: Sendable {
     /// An entry whose record of `recordBytes` lies in the segment was removed or replaced.
     ///
     /// A closed segment without live bytes is reclaimed before all others.
-    package mutating func entryGone(_ id: SegmentID, recordBytes: Int) {
+    package mutating func entryRemoved(_ id: SegmentID, recordBytes: Int) {
         let bytes = recordBytes + settings.footerBytesPerRecord
         // Footers that were forged may name more than there is room for.
         segments[Int(id.index)].liveBytes = max(0, segments[Int(id.index)].liveBytes - bytes)
@@ -138,25 +141,25 @@ package struct SegmentLedger: Sendable {
 
     private func fits(_ bytes: Int, _ queue: SegmentQueue) -> Bool {
         guard let id = openSegment(of: queue) else { return false }
-        return segments[Int(id.index)].usedBytes + bytes <= settings.room
+        return segments[Int(id.index)].usedBytes + bytes <= settings.capacityBytes
     }
 
     private mutating func append(
-        _ bytes: Int, _ queue: SegmentQueue, _ stamp: Stamp
-    ) -> Place {
+        _ bytes: Int, _ queue: SegmentQueue, _ version: InvalidationVersion
+    ) -> Placement {
         guard let id = openSegment(of: queue) else { preconditionFailure("\(queue) is not open") }
         let segment = segments[Int(id.index)]
-        segments[Int(id.index)].append(bytes, stamp)
+        segments[Int(id.index)].append(bytes, version)
         let entries = segment.recordCount * settings.footerBytesPerRecord
-        return .at(id, offset: settings.headerBytes + segment.usedBytes - entries)
+        return .write(id, offset: settings.headerBytes + segment.usedBytes - entries)
     }
 
-    private mutating func open(_ queue: SegmentQueue) -> Place {
+    private mutating func open(_ queue: SegmentQueue) -> Placement {
         guard let index = segments.firstIndex(where: { $0.state == .free }) else {
             preconditionFailure("no free segment: \(segments)")
         }
         let closing = openSegment(of: queue)
-        if let closing { closed(closing) }
+        if let closing { segmentClosed(closing) }
         let id = SegmentID(index: UInt32(index))
         sequence += 1
         segments[index].state = .open
@@ -168,7 +171,7 @@ package struct SegmentLedger: Sendable {
         return .open(id, sequence: sequence, closing: closing)
     }
 
-    private mutating func reclaim() -> Place {
+    private mutating func reclaim() -> Placement {
         guard let id = nextToReclaim() else { preconditionFailure("none is closed: \(segments)") }
         let segment = segments[Int(id.index)]
         segments[Int(id.index)].state = .reclaiming
@@ -200,7 +203,7 @@ package struct SegmentLedger: Sendable {
     }
 }
 
-extension SegmentLedger {
+extension SegmentAllocator {
     /// Segments by what they are; one that is being reclaimed is still closed.
     package struct Counts: Hashable, Sendable {
         package var free = 0
@@ -251,21 +254,21 @@ extension SegmentLedger {
         }
 
         /// Bytes for records and their footer entries in one segment.
-        package var room: Int { segmentBytes - headerBytes - footerBytes }
+        package var capacityBytes: Int { segmentBytes - headerBytes - footerBytes }
         /// A longer record is not kept.
-        package var recordBytesMax: Int { room - footerBytesPerRecord }
+        package var recordBytesMax: Int { capacityBytes - footerBytesPerRecord }
         /// The small queue's share, its open segment included; beyond, it is reclaimed first.
         ///
         /// An eighth of what holds records, rounded to whole segments.
         package var smallSegments: Int { max(1, (segments - 1 + 4) / 8) }
         /// The most that re-insertion may save up.
-        var creditMax: Int { reinsertedPerAdmitted * room }
+        var creditMax: Int { reinsertedPerAdmitted * capacityBytes }
     }
 
     /// What the caller does with a record.
-    package enum Place: Hashable, Sendable {
+    package enum Placement: Hashable, Sendable {
         /// Writes it at this offset in bytes of the segment; the place is taken.
-        case at(SegmentID, offset: Int)
+        case write(SegmentID, offset: Int)
         /// Writes the footer of `closing`, makes the segment's file and header, and asks again.
         case open(SegmentID, sequence: UInt64, closing: SegmentID?)
         /// Re-inserts or drops each record of the segment, says ``reclaimed(_:)``, and asks again.

@@ -7,7 +7,7 @@ package import Ground
 /// what there is. One segment's damage never reaches another.
 package struct SegmentRecovery: Sendable {
     /// What a segment was found to hold.
-    package struct Segment: Hashable, Sendable {
+    package struct RecoveredSegment: Hashable, Sendable {
         package var header: SegmentHeader
         /// The records in the order in which they were written.
         package var entries: [SegmentFooter.Entry]
@@ -19,22 +19,22 @@ package struct SegmentRecovery: Sendable {
         /// What began as a record and does not check, with its offset.
         package var damaged: [UInt64]
         /// The least stamp of records that the footer leaves out, or a later start may read.
-        package var leastLeftOut: Stamp?
+        package var leastOmittedVersion: InvalidationVersion?
         /// The fingerprints of all names of its records, and of those that a later start may read;
         /// nil if that is not known.
-        package var names: NameSet?
+        package var fingerprints: FingerprintSet?
 
         /// The least stamp of all records in the segment; nil if there are none.
-        package var leastStamp: Stamp? {
-            (entries.map(\.stamp) + [leastLeftOut].compactMap(\.self)).min()
+        package var leastVersion: InvalidationVersion? {
+            (entries.map(\.invalidationVersion) + [leastOmittedVersion].compactMap(\.self)).min()
         }
     }
 
     /// What has become of a segment.
     package enum Outcome: Hashable, Sendable {
-        case recovered(Segment)
+        case recovered(RecoveredSegment)
         /// Nothing in it can be used; the file is free.
-        case discarded(DiskDamage)
+        case discarded(DiskFormatError)
     }
 
     private enum State: Sendable {
@@ -42,7 +42,7 @@ package struct SegmentRecovery: Sendable {
         case trailer(SegmentHeader)
         case footer(SegmentHeader, bytes: Int)
         case scan(SegmentHeader, SegmentScan)
-        case over
+        case finished
     }
 
     private let nodeID: NodeID
@@ -50,11 +50,11 @@ package struct SegmentRecovery: Sendable {
     private var state = State.header
     private var entries: [SegmentFooter.Entry] = []
     private var damaged: [UInt64] = []
-    private var names = NameSet()
+    private var fingerprints = FingerprintSet()
     /// A record has more names than a footer has room for.
-    private var hasManyNames = false
+    private var hasTooManyFingerprints = false
     /// Some of the file could not be read, which a later start perhaps can.
-    private var isUnread = false
+    private var hasUnreadableRanges = false
     /// Nil until ``wanted`` is.
     package private(set) var outcome: Outcome?
 
@@ -65,22 +65,22 @@ package struct SegmentRecovery: Sendable {
     }
 
     /// What is to be read next; nil when there is an ``outcome``.
-    package var wanted: SegmentScan.Part? {
+    package var nextRead: SegmentScan.ReadRange? {
         switch state {
-        case .header: SegmentScan.Part(offset: 0, bytes: DiskFormat.headerBytes)
+        case .header: SegmentScan.ReadRange(offset: 0, bytes: DiskFormat.headerBytes)
         case .trailer: end(SegmentFooter.trailerBytes)
         case .footer(_, let bytes): end(bytes)
-        case .scan(_, let scan): scan.wanted
-        case .over: nil
+        case .scan(_, let scan): scan.nextRead
+        case .finished: nil
         }
     }
 
-    private func end(_ bytes: Int) -> SegmentScan.Part {
-        SegmentScan.Part(offset: segmentBytes - UInt64(bytes), bytes: bytes)
+    private func end(_ bytes: Int) -> SegmentScan.ReadRange {
+        SegmentScan.ReadRange(offset: segmentBytes - UInt64(bytes), bytes: bytes)
     }
 
     /// Takes the bytes of ``wanted``, fewer only where the file ends.
-    package mutating func read(_ bytes: Span<UInt8>) {
+    package mutating func bytesRead(_ bytes: Span<UInt8>) {
         switch state {
         case .header: readHeader(bytes)
         case .trailer(let header):
@@ -93,22 +93,22 @@ package struct SegmentRecovery: Sendable {
             }
         case .footer(let header, _): readFooter(bytes, header)
         case .scan(let header, var scan):
-            note(scan.read(bytes))
-            goOn(header, scan)
-        case .over: preconditionFailure("nothing was wanted")
+            recordResult(scan.bytesRead(bytes))
+            continueScan(header, scan)
+        case .finished: preconditionFailure("nothing was wanted")
         }
     }
 
     /// What was wanted cannot be read.
-    package mutating func unreadable() {
+    package mutating func readFailed() {
         switch state {
         case .header: finish(.discarded(.truncated))
         case .trailer(let header), .footer(let header, _): beginScan(header)
         case .scan(let header, var scan):
-            isUnread = true
-            note(scan.unreadable())
-            goOn(header, scan)
-        case .over: preconditionFailure("nothing was wanted")
+            hasUnreadableRanges = true
+            recordResult(scan.readFailed())
+            continueScan(header, scan)
+        case .finished: preconditionFailure("nothing was wanted")
         }
     }
 
@@ -123,53 +123,56 @@ package struct SegmentRecovery: Sendable {
 
     private mutating func readFooter(_ bytes: Span<UInt8>, _ header: SegmentHeader) {
         guard let footer = try? SegmentFooter(bytes, header: header),
-            footer.entries.allSatisfy({ lies($0, within: footer.recordsEnd) })
+            footer.entries.allSatisfy({ isInBounds($0, within: footer.recordsEnd) })
         else { return beginScan(header) }
         finish(
             .recovered(
-                Segment(
+                RecoveredSegment(
                     header: header, entries: footer.entries, recordsEnd: footer.recordsEnd,
-                    needsFooter: false, damaged: [], leastLeftOut: footer.leastLeftOut,
-                    names: footer.names.map(NameSet.init))))
+                    needsFooter: false, damaged: [],
+                    leastOmittedVersion: footer.leastOmittedVersion,
+                    fingerprints: footer.fingerprints.map(FingerprintSet.init))))
     }
 
-    private func lies(_ entry: SegmentFooter.Entry, within end: UInt64) -> Bool {
+    private func isInBounds(_ entry: SegmentFooter.Entry, within end: UInt64) -> Bool {
         let start = UInt64(entry.offsetUnits) * UInt64(DiskFormat.unitBytes)
         let last = start + UInt64(entry.units) * UInt64(DiskFormat.unitBytes)
         return start >= UInt64(DiskFormat.headerBytes) && last <= end && end <= segmentBytes
     }
 
     private mutating func beginScan(_ header: SegmentHeader) {
-        goOn(header, SegmentScan(header))
+        continueScan(header, SegmentScan(header))
     }
 
-    private mutating func note(_ finding: SegmentScan.Finding?) {
+    private mutating func recordResult(_ finding: SegmentScan.RecordScanResult?) {
         switch finding {
         case .record(let record, let offset):
             entries.append(SegmentFooter.Entry(record, at: offset))
-            if record.names.count > SegmentFooter.namesMax { hasManyNames = true }
-            for name in record.names { names.insert(name) }
+            if record.fingerprints.count > SegmentFooter.fingerprintsMax {
+                hasTooManyFingerprints = true
+            }
+            for name in record.fingerprints { fingerprints.insert(name) }
         case .damaged(let offset, _): damaged.append(offset)
         case nil: break
         }
     }
 
-    private mutating func goOn(_ header: SegmentHeader, _ scan: SegmentScan) {
+    private mutating func continueScan(_ header: SegmentHeader, _ scan: SegmentScan) {
         state = .scan(header, scan)
-        guard scan.wanted == nil else { return }
+        guard scan.nextRead == nil else { return }
         // Behind the records lies what the file was used for before, or one that was torn.
-        let isWhole = !isUnread && !damaged.contains { $0 < scan.recordsEnd }
+        let isWhole = !hasUnreadableRanges && !damaged.contains { $0 < scan.recordsEnd }
         finish(
             .recovered(
-                Segment(
+                RecoveredSegment(
                     header: header, entries: entries, recordsEnd: scan.recordsEnd,
-                    needsFooter: true, damaged: damaged, leastLeftOut: isWhole ? nil : .zero,
-                    names: isWhole && !hasManyNames ? names : nil)))
+                    needsFooter: true, damaged: damaged, leastOmittedVersion: isWhole ? nil : .zero,
+                    fingerprints: isWhole && !hasTooManyFingerprints ? fingerprints : nil)))
     }
 
     private mutating func finish(_ outcome: Outcome) {
         self.outcome = outcome
-        state = .over
+        state = .finished
     }
 }
 
@@ -180,12 +183,13 @@ extension SegmentFooter.Entry {
             digest: record.name.digest,
             offsetUnits: UInt32(offset / UInt64(DiskFormat.unitBytes)),
             units: UInt32(record.extent.recordBytes / DiskFormat.unitBytes),
-            stamp: record.stamp, lastAccess: record.lastAccess, accessCount: record.accessCount,
-            share: DiskShare.number(ofKey: record.key.span))
+            invalidationVersion: record.invalidationVersion, lastAccess: record.lastAccess,
+            accessCount: record.accessCount,
+            share: DiskShareID.number(ofKey: record.key.span))
     }
 }
 
 extension DiskRecord {
     /// The fingerprints of its names.
-    package var names: [UInt32] { URLName.fingerprints(ofKey: key, tags: tags) }
+    package var fingerprints: [UInt32] { URLName.fingerprints(ofKey: key, tags: tags) }
 }

@@ -9,15 +9,15 @@ import Ground
 /// beginning.
 package struct SegmentScan: Sendable {
     /// What a part that was read has shown.
-    package enum Finding: Hashable, Sendable {
+    package enum RecordScanResult: Hashable, Sendable {
         /// A record that checks, at this offset.
         case record(DiskRecord, at: UInt64)
         /// Something that began as a record at this offset does not check.
-        case damaged(at: UInt64, DiskDamage)
+        case damaged(at: UInt64, DiskFormatError)
     }
 
     /// A part of the segment.
-    package struct Part: Hashable, Sendable {
+    package struct ReadRange: Hashable, Sendable {
         package var offset: UInt64
         package var bytes: Int
     }
@@ -39,7 +39,7 @@ package struct SegmentScan: Sendable {
     package private(set) var recordsEnd: UInt64
 
     /// Up to here reads are small, because a large one has failed.
-    private var carefulUntil: UInt64 = 0
+    private var smallReadsUntil: UInt64 = 0
 
     /// How much is read at once while no record is in sight; where that has failed, to the end of a
     /// page.
@@ -54,29 +54,29 @@ package struct SegmentScan: Sendable {
     }
 
     /// What is to be read next; nil at the segment's end.
-    package var wanted: Part? {
+    package var nextRead: ReadRange? {
         switch state {
         case .seeking:
             let left = Int(header.segmentBytes - position)
             guard left >= DiskRecord.fixedBytes else { return nil }
             let toPageEnd = Int(nextPage - position)
             let block =
-                position < carefulUntil
+                position < smallReadsUntil
                 ? max(toPageEnd, DiskRecord.fixedBytes) : Self.blockBytes
-            return Part(offset: position, bytes: min(left, block))
+            return ReadRange(offset: position, bytes: min(left, block))
         case .candidate(let extent):
-            return Part(offset: position, bytes: extent.metaBytes)
+            return ReadRange(offset: position, bytes: extent.metaBytes)
         case .body(let record, let checked):
             let start = checked * DiskFormat.chunkBytes
-            return Part(
+            return ReadRange(
                 offset: position + UInt64(record.extent.metaBytes + start),
                 bytes: min(DiskFormat.chunkBytes, Int(record.bodyBytes) - start))
         }
     }
 
     /// Takes the bytes of ``wanted``, fewer only where the file ends; nil if they show nothing yet.
-    package mutating func read(_ bytes: Span<UInt8>) -> Finding? {
-        let isShort = bytes.count < wanted?.bytes ?? 0
+    package mutating func bytesRead(_ bytes: Span<UInt8>) -> RecordScanResult? {
+        let isShort = bytes.count < nextRead?.bytes ?? 0
         switch state {
         case .seeking:
             seek(bytes, isLast: isShort)
@@ -85,7 +85,7 @@ package struct SegmentScan: Sendable {
             return skip(.truncated)
         case .candidate:
             do {
-                return take(
+                return advance(
                     try DiskRecord(meta: bytes, salt: header.salt, offset: position), checked: 0)
             } catch {
                 return skip(error)
@@ -94,21 +94,21 @@ package struct SegmentScan: Sendable {
             let seed = DiskFormat.chunkSeed(
                 salt: header.salt, offset: position, number: checked)
             guard XXH64.hash(bytes, seed: seed) == record.chunkSums[checked] else {
-                return skip(.checksum)
+                return skip(.checksumMismatch)
             }
-            return take(record, checked: checked + 1)
+            return advance(record, checked: checked + 1)
         }
     }
 
     /// What was wanted cannot be read.
     ///
     /// Of what lies in the same block everything that can be read is still found.
-    package mutating func unreadable() -> Finding? {
+    package mutating func readFailed() -> RecordScanResult? {
         guard case .seeking = state else { return skip(.truncated) }
-        if position < carefulUntil {
+        if position < smallReadsUntil {
             position = min(nextPage, header.segmentBytes)
         } else {
-            carefulUntil = position + UInt64(Self.blockBytes)
+            smallReadsUntil = position + UInt64(Self.blockBytes)
         }
         return nil
     }
@@ -133,7 +133,7 @@ package struct SegmentScan: Sendable {
         position = isLast ? header.segmentBytes : position + UInt64(offset)
     }
 
-    private mutating func take(_ record: DiskRecord, checked: Int) -> Finding? {
+    private mutating func advance(_ record: DiskRecord, checked: Int) -> RecordScanResult? {
         guard checked == record.chunkSums.count else {
             state = .body(record, checked: checked)
             return nil
@@ -145,7 +145,7 @@ package struct SegmentScan: Sendable {
         return .record(record, at: found)
     }
 
-    private mutating func skip(_ damage: DiskDamage) -> Finding {
+    private mutating func skip(_ damage: DiskFormatError) -> RecordScanResult {
         let found = position
         position += UInt64(DiskFormat.unitBytes)
         state = .seeking

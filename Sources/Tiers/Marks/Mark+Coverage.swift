@@ -1,19 +1,19 @@
 package import Ground
 
-extension Mark {
+extension InvalidationMark {
     /// What a mark makes of a record.
     package enum Effect: Hashable, Sendable {
         /// Never served again.
-        case dead
+        case purged
         /// Served only after the origin was asked.
         case stale
     }
 
     /// What becomes of an entry with this key and these tags, whose request began at `stamp`; nil
     /// if it is not covered, or was asked for after the mark.
-    package func effect(on key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Effect? {
-        guard self.stamp > stamp, covers(key, tags) else { return nil }
-        return isSoft ? .stale : .dead
+    package func effect(on key: [UInt8], tags: [[UInt8]], version: InvalidationVersion) -> Effect? {
+        guard self.version > version, covers(key, tags) else { return nil }
+        return isSoft ? .stale : .purged
     }
 
     private func covers(_ key: [UInt8], _ tags: [[UInt8]]) -> Bool {
@@ -35,7 +35,7 @@ extension Mark {
 
     /// True if a part of a URL ends between the bytes `last` and `next`, of which the one is nil at
     /// its beginning and the other at its end; `atPort`: a host ends before its port, too.
-    static func ends(before next: UInt8?, after last: UInt8?, atPort: Bool) -> Bool {
+    static func isBoundary(before next: UInt8?, after last: UInt8?, atPort: Bool) -> Bool {
         switch next {
         case nil, UInt8(ascii: "/"), UInt8(ascii: "?"): true
         case UInt8(ascii: ":") where atPort: true
@@ -49,6 +49,6 @@ extension ArraySlice<UInt8> {
     fileprivate func begins(with start: [UInt8], atPort: Bool) -> Bool {
         guard starts(with: start) else { return false }
         let next = count > start.count ? self[startIndex + start.count] : nil
-        return Mark.ends(before: next, after: start.last, atPort: atPort)
+        return InvalidationMark.isBoundary(before: next, after: start.last, atPort: atPort)
     }
 }

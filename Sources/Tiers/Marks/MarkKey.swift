@@ -4,7 +4,7 @@ import Ground
 /// tags that a mark of others covers.
 ///
 /// Drawn once, and kept with the marks, for of what they cover nothing else is known.
-package struct MarkKey: Hashable, Sendable {
+package struct MarkHashKey: Hashable, Sendable {
     package let first: UInt64
     package let second: UInt64
 
@@ -15,7 +15,7 @@ package struct MarkKey: Hashable, Sendable {
 
     /// One that everybody knows, where nobody chooses names to do harm: in simulations and
     /// measurements.
-    package static let known = MarkKey(first: 0, second: 0)
+    package static let publiclyKnown = MarkHashKey(first: 0, second: 0)
 
     var hash: KeyedHash { KeyedHash(key0: first, key1: second) }
 }

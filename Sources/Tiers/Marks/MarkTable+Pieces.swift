@@ -4,10 +4,12 @@ package import Ground
 extension MarkTable {
     /// The marks with stamps that are wanted, in pieces that can be taken one by one in any order;
     /// at least one.
-    package func pieces(where isWanted: (Stamp) -> Bool = { _ in true }) -> [[UInt8]] {
+    package func encodedChunks(where isWanted: (InvalidationVersion) -> Bool = { _ in true })
+        -> [[UInt8]]
+    {
         var pieces = [head]
         for (hash, latest) in others where isWanted(latest.hard) || isWanted(latest.soft) {
-            if pieces[pieces.count - 1].count >= Self.pieceBytesMax { pieces.append(head) }
+            if pieces[pieces.count - 1].count >= Self.chunkBytesMax { pieces.append(head) }
             let place = pieces.count - 1
             pieces[place].appendLittle(hash)
             pieces[place].append(latest.hard)
@@ -17,7 +19,7 @@ extension MarkTable {
     }
 
     /// About the most bytes of a piece.
-    private static let pieceBytesMax = 48 << 10
+    private static let chunkBytesMax = 48 << 10
     /// Size of one mark in bytes.
     package static let markBytes = 40
     private static let headBytes = 16 + 2 * 16 + 4 * 16 + 2 * 8
@@ -27,7 +29,7 @@ extension MarkTable {
         var bytes: [UInt8] = []
         bytes.appendLittle(key.first)
         bytes.appendLittle(key.second)
-        for stamp in [everything.hard, everything.soft] + newest { bytes.append(stamp) }
+        for version in [everything.hard, everything.soft] + newestVersions { bytes.append(version) }
         bytes.appendLittle(UInt64(prefixBytesMax))
         bytes.appendLittle(UInt64(hostBytesMax))
         return bytes
@@ -36,33 +38,35 @@ extension MarkTable {
     /// The table that `pieces` were made of; an empty one under `key` if there are none.
     ///
     /// Nil if they cannot have been made of one.
-    package init?(pieces: [[UInt8]], key: MarkKey) {
-        let found = pieces.first.flatMap { piece in
+    package init?(encodedChunks: [[UInt8]], key: MarkHashKey) {
+        let found = encodedChunks.first.flatMap { piece in
             piece.count < 16
                 ? nil
-                : MarkKey(first: piece.span.little64(at: 0), second: piece.span.little64(at: 8))
+                : MarkHashKey(first: piece.span.little64(at: 0), second: piece.span.little64(at: 8))
         }
         self.init(key: found ?? key)
-        for piece in pieces where !take(piece.span) { return nil }
+        for piece in encodedChunks where !merge(piece.span) { return nil }
     }
 
-    private mutating func take(_ piece: Span<UInt8>) -> Bool {
+    private mutating func merge(_ piece: Span<UInt8>) -> Bool {
         let marksBytes = piece.count - Self.headBytes
         guard marksBytes >= 0, marksBytes.isMultiple(of: Self.markBytes),
             piece.little64(at: 0) == key.first, piece.little64(at: 8) == key.second
         else { return false }
-        everything.hard = max(everything.hard, piece.stamp(at: 16))
-        everything.soft = max(everything.soft, piece.stamp(at: 32))
-        for kind in newest.indices {
-            newest[kind] = max(newest[kind], piece.stamp(at: 48 + 16 * kind))
+        everything.hard = max(everything.hard, piece.invalidationVersion(at: 16))
+        everything.soft = max(everything.soft, piece.invalidationVersion(at: 32))
+        for kind in newestVersions.indices {
+            newestVersions[kind] = max(
+                newestVersions[kind], piece.invalidationVersion(at: 48 + 16 * kind))
         }
-        let lengths = 48 + 16 * newest.count
+        let lengths = 48 + 16 * newestVersions.count
         prefixBytesMax = max(prefixBytesMax, Int(clamping: piece.little64(at: lengths)))
         hostBytesMax = max(hostBytesMax, Int(clamping: piece.little64(at: lengths + 8)))
         for start in stride(from: Self.headBytes, to: piece.count, by: Self.markBytes) {
-            let latest = Latest(
-                hard: piece.stamp(at: start + 8), soft: piece.stamp(at: start + 24))
-            others[piece.little64(at: start), default: Latest()].join(latest)
+            let latest = LatestVersions(
+                hard: piece.invalidationVersion(at: start + 8),
+                soft: piece.invalidationVersion(at: start + 24))
+            others[piece.little64(at: start), default: LatestVersions()].merge(latest)
         }
         return true
     }

@@ -3,61 +3,63 @@ package import Ground
 /// What was invalidated and when, found by what it covers: an entry is held against any number of
 /// marks with a look-up for each part of its URL where a prefix may end, and one for each tag.
 ///
-/// Marks are known by their hashes under a ``MarkKey``: two that share one cover what either
+/// Marks are known by their hashes under a ``MarkHashKey``: two that share one cover what either
 /// covers, so that an entry is asked for again in vain, and never served in error.
 ///
-/// **Laws.** ``effect(on:tags:stamp:)`` is the worst of what `Mark.effect` says for each mark that
-/// was applied, unless hashes collide: then it may be worse. After ``fold(upTo:)`` it is no better
-/// than `stale` where it was not nil before. A table that took all ``pieces(where:)`` of
-/// another, and the marks that were not wanted, says what that one says.
+/// **Laws.** ``effect(on:tags:stamp:)`` is the worst of what `InvalidationMark.effect` says for
+/// each mark that was applied, unless hashes collide: then it may be worse. After ``fold(upTo:)``
+/// it is no better than `stale` where it was not nil before. A table that took all
+/// ``pieces(where:)`` of another, and the marks that were not wanted, says what that one says.
 package struct MarkTable: Sendable {
     /// The latest marks that cover one thing.
-    struct Latest {
-        var hard = Stamp.zero
-        var soft = Stamp.zero
+    struct LatestVersions {
+        var hard = InvalidationVersion.zero
+        var soft = InvalidationVersion.zero
 
-        var newest: Stamp { max(hard, soft) }
+        var newest: InvalidationVersion { max(hard, soft) }
 
-        mutating func note(_ stamp: Stamp, isSoft: Bool) {
-            if isSoft { soft = max(soft, stamp) } else { hard = max(hard, stamp) }
+        mutating func record(_ version: InvalidationVersion, isSoft: Bool) {
+            if isSoft { soft = max(soft, version) } else { hard = max(hard, version) }
         }
 
         /// Gives the later one of those that are forgotten.
-        mutating func forget(upTo stamp: Stamp) -> Stamp? {
-            let gone = max(hard <= stamp ? hard : .zero, soft <= stamp ? soft : .zero)
-            if hard <= stamp { hard = .zero }
-            if soft <= stamp { soft = .zero }
+        mutating func forget(upTo version: InvalidationVersion) -> InvalidationVersion? {
+            let gone = max(hard <= version ? hard : .zero, soft <= version ? soft : .zero)
+            if hard <= version { hard = .zero }
+            if soft <= version { soft = .zero }
             return gone > .zero ? gone : nil
         }
 
-        func stamped(_ stamped: (Stamp) -> Stamp) -> Latest {
-            Latest(
+        func mappingVersions(_ stamped: (InvalidationVersion) -> InvalidationVersion)
+            -> LatestVersions
+        {
+            LatestVersions(
                 hard: hard > .zero ? stamped(hard) : hard, soft: soft > .zero ? stamped(soft) : soft
             )
         }
 
-        mutating func join(_ other: Latest) {
+        mutating func merge(_ other: LatestVersions) {
             hard = max(hard, other.hard)
             soft = max(soft, other.soft)
         }
 
-        func holds(_ other: Latest) -> Bool { hard >= other.hard && soft >= other.soft }
+        func covers(_ other: LatestVersions) -> Bool { hard >= other.hard && soft >= other.soft }
 
-        func effect(on stamp: Stamp) -> Mark.Effect? {
-            if hard > stamp { return .dead }
-            return soft > stamp ? .stale : nil
+        func effect(on version: InvalidationVersion) -> InvalidationMark.Effect? {
+            if hard > version { return .purged }
+            return soft > version ? .stale : nil
         }
     }
 
-    var everything = Latest()
-    var others: [UInt64: Latest] = [:]
+    var everything = LatestVersions()
+    var others: [UInt64: LatestVersions] = [:]
     /// Of the marks of each kind; what was asked for after them is not looked up.
-    var newest = Array(repeating: Stamp.zero, count: Kind.allCases.count)
+    var newestVersions = Array(repeating: InvalidationVersion.zero, count: Kind.allCases.count)
     /// Bytes of the longest prefix, and of the longest host: further no URL is looked at.
     var prefixBytesMax = 0
     var hostBytesMax = 0
     /// By which marks and names are hashed.
-    package let key: MarkKey
+    package let key: MarkHashKey
     /// The hash of no bytes.
     private let start: KeyedHashStream
 
@@ -72,13 +74,13 @@ package struct MarkTable: Sendable {
     }
 
     /// A table without marks.
-    package init(key: MarkKey = .known) {
+    package init(key: MarkHashKey = .publiclyKnown) {
         self.key = key
         start = KeyedHashStream(key.hash)
     }
 
     /// The table of `marks`.
-    package init(_ marks: [Mark], key: MarkKey = .known) {
+    package init(_ marks: [InvalidationMark], key: MarkHashKey = .publiclyKnown) {
         self.init(key: key)
         for mark in marks { apply(mark) }
     }
@@ -87,7 +89,7 @@ package struct MarkTable: Sendable {
     package var count: Int { others.count }
 
     /// Whatever is stamped before is stale.
-    package var softForAll: Stamp { everything.soft }
+    package var softVersionForEverything: InvalidationVersion { everything.soft }
 
     /// Where the marks are that cover one thing.
     package struct Slot: Hashable, Sendable {
@@ -96,10 +98,10 @@ package struct MarkTable: Sendable {
 
     /// Applies a mark; gives where it is, nil for one that covers everything.
     @discardableResult
-    package mutating func apply(_ mark: Mark) -> Slot? {
+    package mutating func apply(_ mark: InvalidationMark) -> Slot? {
         switch mark.target {
         case .everything:
-            everything.note(mark.stamp, isSoft: mark.isSoft)
+            everything.record(mark.version, isSoft: mark.isSoft)
             return nil
         case .url(let name): return apply(mark, .url, hash(name[...]))
         case .tag(let tag): return apply(mark, .tag, hash(tag[...]))
@@ -113,23 +115,27 @@ package struct MarkTable: Sendable {
         }
     }
 
-    private mutating func apply(_ mark: Mark, _ kind: Kind, _ hash: UInt64) -> Slot {
+    private mutating func apply(_ mark: InvalidationMark, _ kind: Kind, _ hash: UInt64) -> Slot {
         let index = Int(kind.rawValue)
-        newest[index] = max(newest[index], mark.stamp)
+        newestVersions[index] = max(newestVersions[index], mark.version)
         let slot = Slot(hash: kind.hash(hash))
-        others[slot.hash, default: Latest()].note(mark.stamp, isSoft: mark.isSoft)
+        others[slot.hash, default: LatestVersions()].record(mark.version, isSoft: mark.isSoft)
         return slot
     }
 
     /// Takes over the marks of another table, each with the stamp that `stamped` makes of its own;
     /// by another key only those for everything.
-    package mutating func join(_ other: MarkTable, stamped: (Stamp) -> Stamp = { $0 }) {
-        everything.join(other.everything.stamped(stamped))
+    package mutating func merge(
+        _ other: MarkTable, mappingVersions: (InvalidationVersion) -> InvalidationVersion = { $0 }
+    ) {
+        everything.merge(other.everything.mappingVersions(mappingVersions))
         guard other.key == key else { return }
         for (hash, latest) in other.others {
-            others[hash, default: Latest()].join(latest.stamped(stamped))
+            others[hash, default: LatestVersions()].merge(latest.mappingVersions(mappingVersions))
         }
-        newest = zip(newest, other.newest).map { $1 > .zero ? max($0, stamped($1)) : $0 }
+        newestVersions = zip(newestVersions, other.newestVersions).map {
+            $1 > .zero ? max($0, mappingVersions($1)) : $0
+        }
         prefixBytesMax = max(prefixBytesMax, other.prefixBytesMax)
         hostBytesMax = max(hostBytesMax, other.hostBytesMax)
     }
@@ -139,22 +145,22 @@ package struct MarkTable: Sendable {
     /// Puts one mark, soft and for everything, in the place of all up to `stamp`.
     ///
     /// Of what is stamped no earlier than that mark it says what it said before.
-    package mutating func fold(upTo stamp: Stamp) {
-        var last: Stamp?
-        var kept: [UInt64: Latest] = [:]
+    package mutating func fold(upTo version: InvalidationVersion) {
+        var last: InvalidationVersion?
+        var kept: [UInt64: LatestVersions] = [:]
         for (hash, latest) in others {
             var latest = latest
-            if let gone = latest.forget(upTo: stamp) { last = max(last ?? gone, gone) }
+            if let gone = latest.forget(upTo: version) { last = max(last ?? gone, gone) }
             if latest.newest > .zero { kept[hash] = latest }
         }
         guard let last else { return }
         others = kept
-        everything.note(last, isSoft: true)
+        everything.record(last, isSoft: true)
     }
 
     /// Forgets marks of which nothing is left to be covered; later ones in the same place stay.
-    package mutating func forget(_ slot: Slot, upTo stamp: Stamp) {
-        guard let latest = others[slot.hash], latest.newest <= stamp else { return }
+    package mutating func forget(_ slot: Slot, upTo version: InvalidationVersion) {
+        guard let latest = others[slot.hash], latest.newest <= version else { return }
         others[slot.hash] = nil
     }
 
@@ -162,7 +168,7 @@ package struct MarkTable: Sendable {
     /// if nothing is covered.
     ///
     /// Hashes have no order, so that any thousands of them are a fair sample.
-    package var medianStamp: Stamp? {
+    package var medianVersion: InvalidationVersion? {
         let sample = others.values.prefix(4096).map(\.newest).sorted()
         return sample.isEmpty ? nil : sample[(sample.count - 1) / 2]
     }
@@ -173,42 +179,48 @@ package struct MarkTable: Sendable {
     /// if nothing covers it that came after.
     ///
     /// `key` is a URL, or that of one of its variants: the URL, a line feed, and what selects it.
-    package func effect(on key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Mark.Effect? {
-        latest(key, tags, stamp).effect(on: stamp)
+    package func effect(on key: [UInt8], tags: [[UInt8]], version: InvalidationVersion)
+        -> InvalidationMark.Effect?
+    {
+        latest(key, tags, version).effect(on: version)
     }
 
     /// The latest soft mark that covers such an entry and came after it; nil if there is none.
-    package func soft(on key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Stamp? {
-        let soft = latest(key, tags, stamp).soft
-        return soft > stamp ? soft : nil
+    package func soft(on key: [UInt8], tags: [[UInt8]], version: InvalidationVersion)
+        -> InvalidationVersion?
+    {
+        let soft = latest(key, tags, version).soft
+        return soft > version ? soft : nil
     }
 
-    private func latest(_ key: [UInt8], _ tags: [[UInt8]], _ stamp: Stamp) -> Latest {
+    private func latest(_ key: [UInt8], _ tags: [[UInt8]], _ version: InvalidationVersion)
+        -> LatestVersions
+    {
         var latest = everything
-        lookForURL(URLName.name(ofKey: key), &latest, stamp)
-        let looksForTags = isNewer(.tag, than: stamp)
+        matchURL(URLName.name(ofKey: key), &latest, version)
+        let looksForTags = isNewer(.tag, than: version)
         for tag in tags {
             if let name = URLName.name(inTag: tag) {
-                lookForURL(name, &latest, stamp)
+                matchURL(name, &latest, version)
             } else if looksForTags {
-                look(.tag, hash(tag[...]), &latest)
+                match(.tag, hash(tag[...]), &latest)
             }
         }
         return latest
     }
 
     /// Looks for marks of a URL, and of each prefix and host that it begins with.
-    private func lookForURL(
-        _ name: ArraySlice<UInt8>, _ latest: inout Latest, _ stamp: Stamp
+    private func matchURL(
+        _ name: ArraySlice<UInt8>, _ latest: inout LatestVersions, _ version: InvalidationVersion
     ) {
-        if isNewer(.url, than: stamp) { look(.url, hash(name), &latest) }
-        if isNewer(.prefix, than: stamp) || isNewer(.host, than: stamp) {
-            lookForStarts(of: name, &latest)
+        if isNewer(.url, than: version) { match(.url, hash(name), &latest) }
+        if isNewer(.prefix, than: version) || isNewer(.host, than: version) {
+            matchPrefixes(of: name, &latest)
         }
     }
 
-    private func isNewer(_ kind: Kind, than stamp: Stamp) -> Bool {
-        newest[Int(kind.rawValue)] > stamp
+    private func isNewer(_ kind: Kind, than version: InvalidationVersion) -> Bool {
+        newestVersions[Int(kind.rawValue)] > version
     }
 
     private func hash(_ text: ArraySlice<UInt8>) -> UInt64 {
@@ -217,12 +229,12 @@ package struct MarkTable: Sendable {
         return hash.value
     }
 
-    private func look(_ kind: Kind, _ hash: UInt64, _ latest: inout Latest) {
-        if let found = others[kind.hash(hash)] { latest.join(found) }
+    private func match(_ kind: Kind, _ hash: UInt64, _ latest: inout LatestVersions) {
+        if let found = others[kind.hash(hash)] { latest.merge(found) }
     }
 
     /// Looks for marks of each beginning of `url` that ends where a part of it does.
-    private func lookForStarts(of url: ArraySlice<UInt8>, _ latest: inout Latest) {
+    private func matchPrefixes(of url: ArraySlice<UInt8>, _ latest: inout LatestVersions) {
         var hash = start
         var hashedTo = url.startIndex
         var last: UInt8?
@@ -231,15 +243,17 @@ package struct MarkTable: Sendable {
             let end = url.startIndex + length
             let next = length < url.count ? url[end] : nil
             let isPrefix =
-                length <= prefixBytesMax && Mark.ends(before: next, after: last, atPort: false)
+                length <= prefixBytesMax
+                && InvalidationMark.isBoundary(before: next, after: last, atPort: false)
             let isHost =
-                length <= hostBytesMax && Mark.ends(before: next, after: last, atPort: true)
+                length <= hostBytesMax
+                && InvalidationMark.isBoundary(before: next, after: last, atPort: true)
             if isPrefix || isHost {
                 hash.add(url[hashedTo..<end])
                 hashedTo = end
                 let value = hash.value
-                if isPrefix { look(.prefix, value, &latest) }
-                if isHost { look(.host, value, &latest) }
+                if isPrefix { match(.prefix, value, &latest) }
+                if isHost { match(.host, value, &latest) }
             }
             last = next
         }

@@ -3,7 +3,7 @@ import Ground
 /// The fingerprints of some names; see ``URLName/fingerprint(_:)``.
 ///
 /// Four bytes for each. They are sorted when they are looked through, not when they come.
-package struct NameSet: Hashable, Sendable {
+package struct FingerprintSet: Hashable, Sendable {
     private var sorted: [UInt32] = []
     private var added: [UInt32] = []
 
@@ -14,7 +14,7 @@ package struct NameSet: Hashable, Sendable {
     package mutating func insert(_ name: UInt32) { added.append(name) }
 
     /// Ascending, each once.
-    package var names: [UInt32] {
+    package var fingerprints: [UInt32] {
         mutating get {
             sort()
             return sorted
@@ -29,7 +29,7 @@ package struct NameSet: Hashable, Sendable {
     /// Adds to `found` what is here of `wanted`, which ascends.
     ///
     /// Few are looked for one by one, many with one walk over both.
-    package mutating func find(_ wanted: [UInt32], into found: inout Set<UInt32>) {
+    package mutating func intersect(_ wanted: [UInt32], into found: inout Set<UInt32>) {
         guard wanted.count * 16 > sorted.count + added.count else {
             for name in wanted where contains(name) { found.insert(name) }
             return

@@ -10,36 +10,40 @@ package import Ground
 /// the disk later was asked for later: of an origin, or of a peer, which answers a question only
 /// when it has applied all that this node had applied by then; or it was held when it was looked,
 /// under its names. That order counts, for what is put in its place ends its lease after that.
-package struct YoungMarks: Sendable {
+package struct UnconfirmedMarks: Sendable {
     /// One of them.
-    package struct Young: Hashable, Sendable {
-        package let name: UInt32
+    package struct UnconfirmedMark: Hashable, Sendable {
+        package let fingerprint: UInt32
         /// Where it is in the table.
         package let slot: MarkTable.Slot
-        package let stamp: Stamp
+        package let version: InvalidationVersion
     }
 
     /// In the order of their stamps.
-    private var marks: [Young] = []
+    private var marks: [UnconfirmedMark] = []
 
     package init() {}
 
     package var count: Int { marks.count }
 
-    package mutating func add(_ name: [UInt8], _ slot: MarkTable.Slot, _ stamp: Stamp) {
-        marks.append(Young(name: URLName.fingerprint(name[...]), slot: slot, stamp: stamp))
+    package mutating func insert(
+        _ name: [UInt8], _ slot: MarkTable.Slot, _ version: InvalidationVersion
+    ) {
+        marks.append(
+            UnconfirmedMark(
+                fingerprint: URLName.fingerprint(name[...]), slot: slot, version: version))
     }
 
     /// Takes those that are no later than `stamp`.
-    package mutating func take(upTo stamp: Stamp) -> [Young] {
-        let count = marks.firstIndex { $0.stamp > stamp } ?? marks.count
+    package mutating func remove(upTo version: InvalidationVersion) -> [UnconfirmedMark] {
+        let count = marks.firstIndex { $0.version > version } ?? marks.count
         defer { marks.removeFirst(count) }
         return Array(marks[..<count])
     }
 
     /// Takes the older half of them.
-    package mutating func takeHalf() -> [Young] {
+    package mutating func removeOldestHalf() -> [UnconfirmedMark] {
         guard let middle = marks.dropFirst(marks.count / 2).first else { return [] }
-        return take(upTo: middle.stamp)
+        return remove(upTo: middle.version)
     }
 }

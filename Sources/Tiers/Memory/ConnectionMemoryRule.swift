@@ -4,9 +4,9 @@ package import Ground
 /// the allocator does not do by itself where something that lives on lies behind it.
 ///
 /// Giving back holds up whoever allocates meanwhile, so it is for the calm after many have gone.
-package struct ConnectionMemoryRule: Sendable {
+package struct ConnectionMemoryTrimPolicy: Sendable {
     /// The most that were open since memory was last given back.
-    private var most = 0
+    private var openMax = 0
     /// So many are open, a few more or less, since then.
     private var calm: (open: Int, since: Instant)?
 
@@ -14,23 +14,23 @@ package struct ConnectionMemoryRule: Sendable {
     package static let closedMin = 512
     package static let calmTime = Interval.seconds(5)
     /// More than so many come or gone end the calm.
-    private static let stirMax = 64
+    private static let calmDeviationMax = 64
 
     package init() {}
 
     /// Takes a new look at how many connections are open; true if memory is to be given back now.
-    package mutating func looked(now: Instant, open: Int) -> Bool {
-        most = max(most, open)
-        guard most - open >= max(Self.closedMin, most / 2) else {
+    package mutating func evaluate(now: Instant, openConnections: Int) -> Bool {
+        openMax = max(openMax, openConnections)
+        guard openMax - openConnections >= max(Self.closedMin, openMax / 2) else {
             calm = nil
             return false
         }
-        guard let calm, abs(open - calm.open) <= Self.stirMax else {
-            calm = (open, now)
+        guard let calm, abs(openConnections - calm.open) <= Self.calmDeviationMax else {
+            calm = (openConnections, now)
             return false
         }
         guard now - calm.since >= Self.calmTime else { return false }
-        most = open
+        openMax = openConnections
         self.calm = nil
         return true
     }

@@ -28,24 +28,24 @@ struct EntryIndex {
     var slotCount: Int { slots.count }
 
     @inline(__always)
-    func first(_ hash: UInt64) -> MemoryTier.Candidate? {
+    func first(_ hash: UInt64) -> MemoryEvictionPolicy.Candidate? {
         let tag = UInt32(truncatingIfNeeded: hash)
         return candidate(tag, from: Int(tag) & mask)
     }
 
     @inline(__always)
-    func next(after candidate: MemoryTier.Candidate) -> MemoryTier.Candidate? {
+    func next(after candidate: MemoryEvictionPolicy.Candidate) -> MemoryEvictionPolicy.Candidate? {
         self.candidate(candidate.tag, from: (Int(candidate.position) + 1) & mask)
     }
 
     @inline(__always)
-    private func candidate(_ tag: UInt32, from start: Int) -> MemoryTier.Candidate? {
+    private func candidate(_ tag: UInt32, from start: Int) -> MemoryEvictionPolicy.Candidate? {
         var position = start
         while true {
             let slot = slots[position]
             if slot == Self.empty { return nil }
             if UInt32(truncatingIfNeeded: slot >> 32) == tag {
-                return MemoryTier.Candidate(
+                return MemoryEvictionPolicy.Candidate(
                     id: EntryID(index: UInt32(truncatingIfNeeded: slot)), tag: tag,
                     position: UInt32(truncatingIfNeeded: position))
             }
@@ -57,7 +57,7 @@ struct EntryIndex {
     mutating func insert(_ hash: UInt64, _ id: EntryID) -> Bool {
         let grows = (count + 1) * 4 > slots.count * 3
         if grows { grow() }
-        place(UInt64(UInt32(truncatingIfNeeded: hash)) << 32 | UInt64(id.index))
+        insertSlot(UInt64(UInt32(truncatingIfNeeded: hash)) << 32 | UInt64(id.index))
         count += 1
         return grows
     }
@@ -90,7 +90,7 @@ struct EntryIndex {
         Int(truncatingIfNeeded: slot >> 32) & mask
     }
 
-    private mutating func place(_ slot: UInt64) {
+    private mutating func insertSlot(_ slot: UInt64) {
         var position = home(slot)
         while slots[position] != Self.empty { position = (position + 1) & mask }
         slots[position] = slot
@@ -101,6 +101,6 @@ struct EntryIndex {
         let old = slots
         slots = Array(repeating: Self.empty, count: old.count * 2)
         mask = slots.count - 1
-        for slot in old where slot != Self.empty { place(slot) }
+        for slot in old where slot != Self.empty { insertSlot(slot) }
     }
 }

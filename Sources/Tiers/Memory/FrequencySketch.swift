@@ -22,12 +22,12 @@ package struct FrequencySketch: Sendable {
     }
 
     /// Notes a use of the key with this hash; how often it was used, this use included.
-    package mutating func use(_ hash: UInt64) -> UInt8 {
+    package mutating func increment(_ hash: UInt64) -> UInt8 {
         uses += 1
         if uses >= words.count * Self.usesPerWord { age() }
         var least = Self.frequencyMax
         for row in 0..<Self.rows {
-            let (word, shift) = place(hash, row)
+            let (word, shift) = counterPosition(hash, row)
             let count = UInt8(truncatingIfNeeded: words[word] >> shift & 0xF)
             guard count < Self.frequencyMax else { continue }
             words[word] += 1 << shift
@@ -39,7 +39,7 @@ package struct FrequencySketch: Sendable {
     /// How often the key with this hash was used; never less than it was since the last halving.
     package func frequency(_ hash: UInt64) -> UInt8 {
         (0..<Self.rows).reduce(Self.frequencyMax) { least, row in
-            let (word, shift) = place(hash, row)
+            let (word, shift) = counterPosition(hash, row)
             return min(least, UInt8(truncatingIfNeeded: words[word] >> shift & 0xF))
         }
     }
@@ -50,7 +50,7 @@ package struct FrequencySketch: Sendable {
         uses /= 2
     }
 
-    private func place(_ hash: UInt64, _ row: Int) -> (word: Int, shift: UInt64) {
+    private func counterPosition(_ hash: UInt64, _ row: Int) -> (word: Int, shift: UInt64) {
         // Each row sees the hash turned by another number of bits and multiplied anew.
         let turned = hash >> UInt64(row * 16) | hash << (UInt64(64 - row * 16) % 64)
         let mixed = (turned ^ UInt64(row)) &* 0x9E37_79B9_7F4A_7C15

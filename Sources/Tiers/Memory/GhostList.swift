@@ -22,13 +22,13 @@ struct GhostList {
     var slotCount: Int { slots.count }
 
     /// Notes that an entry of `frequency` (15 at most) was evicted when `evictedBytes` had been.
-    mutating func remember(_ hash: UInt64, frequency: UInt8, evictedBytes: UInt64) {
+    mutating func insert(_ hash: UInt64, frequency: UInt8, evictedBytes: UInt64) {
         let start = firstSlot(hash)
         var oldest = start
         var oldestAge: UInt64 = 0
         for position in start..<start + Self.ways {
             let slot = slots[position]
-            if slot == 0 || Self.agrees(slot, hash) {
+            if slot == 0 || Self.matches(slot, hash) {
                 oldest = position
                 break
             }
@@ -52,7 +52,7 @@ struct GhostList {
     }
 
     /// The same; it is then forgotten.
-    mutating func recall(
+    mutating func remove(
         _ hash: UInt64, evictedBytes: UInt64, horizonBytes: UInt64
     ) -> UInt8? {
         let found = frequency(hash, evictedBytes: evictedBytes, horizonBytes: horizonBytes)
@@ -71,7 +71,7 @@ struct GhostList {
     private func position(of hash: UInt64) -> Int? {
         let start = firstSlot(hash)
         return (start..<start + Self.ways).first {
-            slots[$0] != 0 && Self.agrees(slots[$0], hash)
+            slots[$0] != 0 && Self.matches(slots[$0], hash)
         }
     }
 
@@ -83,7 +83,7 @@ struct GhostList {
         hash >> 32 & 0xF_FFFF
     }
 
-    private static func agrees(_ slot: UInt64, _ hash: UInt64) -> Bool {
+    private static func matches(_ slot: UInt64, _ hash: UInt64) -> Bool {
         slot >> 44 == fingerprint(hash)
     }
 

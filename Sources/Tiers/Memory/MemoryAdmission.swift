@@ -2,10 +2,10 @@
 ///
 /// **Admission by value.** One large newcomer could flush hundreds of entries that are worth more
 /// than it. So before each eviction for it, its gain is compared with the least value of what would
-/// go (``MemoryTier/nextVictim(for:)``). If it is less, the newcomer is not kept; its frequency
-/// goes to the ghost list (``MemoryTier/refused(hash:)``), so that it is worth more when it
-/// returns; and inflation rises by the gain, so that what is no longer asked for does not stay for
-/// ever.
+/// go (``MemoryEvictionPolicy/nextVictim(for:)``). If it is less, the newcomer is not kept; its
+/// frequency goes to the ghost list (``MemoryEvictionPolicy/refused(hash:)``), so that it is worth
+/// more when it returns; and inflation rises by the gain, so that what is no longer asked for does
+/// not stay for ever.
 ///
 /// A newcomer of up to a 16th of the limit is not judged: it displaces little, and what is refused
 /// is not shared by those who ask while it is fetched. Nor is what is fetched for the disk of the
@@ -26,13 +26,13 @@
 /// to a point worse.
 package enum MemoryAdmission {
     /// The part of the limit from which on a newcomer is judged.
-    private static let judgedPart = 16
+    private static let admissionFraction = 16
 
     /// True if a newcomer of `bytes` gets in only if it is worth more than what would go for it.
     ///
     /// Of a body that grows, `bytes` are what has come so far.
-    package static func judges(_ bytes: Int, limitBytes: Int) -> Bool {
-        bytes > limitBytes / judgedPart
+    package static func isSubjectToAdmission(_ bytes: Int, limitBytes: Int) -> Bool {
+        bytes > limitBytes / admissionFraction
     }
 
     /// Which of `count` shards gives up an entry: the one whose inflation is behind the others', so
@@ -41,7 +41,7 @@ package enum MemoryAdmission {
     /// Not one that holds less than half of its share of the `bytes` of all entries: what little it
     /// holds may be hot, and nothing in it could go instead. `shard` gives the bytes that one
     /// holds, and its inflation.
-    package static func giver(
+    package static func evictingShard(
         among count: Int, bytes: Int, _ shard: (Int) -> (bytes: Int, inflation: UInt64)
     ) -> Int? {
         let halfShare = bytes / count / 2
@@ -50,7 +50,9 @@ package enum MemoryAdmission {
         for index in 0..<count {
             let facts = shard(index)
             guard facts.bytes > 0, facts.bytes >= halfShare else { continue }
-            guard chosen == nil || MemoryTier.isBehind(facts.inflation, least) else { continue }
+            guard chosen == nil || MemoryEvictionPolicy.isBehind(facts.inflation, least) else {
+                continue
+            }
             chosen = index
             least = facts.inflation
         }

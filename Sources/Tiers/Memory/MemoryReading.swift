@@ -1,5 +1,5 @@
 /// What one look at the kernel's files says about the memory around the process.
-package struct MemoryReading: Hashable, Sendable {
+package struct SystemMemorySample: Hashable, Sendable {
     /// One bound on the process's memory: a control group that it is in, or the machine.
     package struct Bound: Hashable, Sendable {
         /// For the operator: `control group /a/b`, or `machine`.

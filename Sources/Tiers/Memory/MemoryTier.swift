@@ -48,7 +48,7 @@ package import Ground
 ///
 /// **Cost.** An entry takes 33 bytes and 10.7 to 21.3 of the index; the ghost list takes as much as
 /// the index: 54 to 76 bytes in all where `expectedEntries` was right.
-package struct MemoryTier: ~Copyable {
+package struct MemoryEvictionPolicy: ~Copyable {
     private var index: EntryIndex
     private var ghosts: GhostList
     private var queues = ValueQueues()
@@ -118,7 +118,7 @@ package struct MemoryTier: ~Copyable {
 
     /// Notes a hit.
     @inline(__always)
-    package mutating func touched(_ id: EntryID) {
+    package mutating func recordHit(_ id: EntryID) {
         let frequency = frequencies[Int(id.index)]
         frequencies[Int(id.index)] = frequency &+ (frequency <= Self.frequencyMax ? 1 : 0)
     }
@@ -131,14 +131,14 @@ package struct MemoryTier: ~Copyable {
     /// What an entry that comes now would be worth above the inflation, by its `cost` in bytes and
     /// by how often it is remembered to have been asked for.
     package func gain(hash: UInt64, cost: UInt32) -> UInt64 {
-        ValueQueues.gain(cost: cost, frequency: newcomersFrequency(hash))
+        ValueQueues.gain(cost: cost, frequency: rememberedFrequency(hash))
     }
 
     /// Remembers how often a newcomer was asked for that was worth less than what would have had to
     /// go.
-    package mutating func refused(hash: UInt64) {
-        ghosts.remember(
-            hash, frequency: newcomersFrequency(hash), evictedBytes: evictedBytes)
+    package mutating func recordRejection(hash: UInt64) {
+        ghosts.insert(
+            hash, frequency: rememberedFrequency(hash), evictedBytes: evictedBytes)
     }
 
     /// Takes in an entry of `cost` bytes, overhead included; the caller has made room for it.
@@ -146,8 +146,8 @@ package struct MemoryTier: ~Copyable {
     /// Others of the same hash stay. The id is free again once the entry is evicted or removed.
     package mutating func admit(hash: UInt64, cost: UInt32) -> EntryID {
         let frequency = Self.frequency(
-            returning: ghosts.recall(hash, evictedBytes: evictedBytes, horizonBytes: bytes &* 2))
-        let id = freshID()
+            returning: ghosts.remove(hash, evictedBytes: evictedBytes, horizonBytes: bytes &* 2))
+        let id = allocateID()
         queues.entries[Int(id.index)] = QueuedEntry(hash: hash, cost: cost)
         queue(id, frequency)
         if index.insert(hash, id) { ghosts.grow() }
@@ -181,7 +181,7 @@ package struct MemoryTier: ~Copyable {
                 continue
             }
             guard distance <= gain else {
-                queues.inflate(by: gain)
+                queues.raiseInflation(by: gain)
                 return nil
             }
             queues.popHead(of: queue)
@@ -193,7 +193,7 @@ package struct MemoryTier: ~Copyable {
     /// Forgets the victim of ``nextVictim(for:)``, all but its frequency; its id is free again.
     package mutating func evict(_ victim: Victim) {
         evictedBytes &+= UInt64(victim.cost)
-        ghosts.remember(
+        ghosts.insert(
             victim.hash, frequency: frequency(of: victim.id), evictedBytes: evictedBytes)
         forget(victim.id, queues.entries[Int(victim.id.index)])
         free(victim.id)
@@ -201,7 +201,7 @@ package struct MemoryTier: ~Copyable {
 
     /// Queues the victim of ``nextVictim(for:)`` again, as if it had been asked for as often as it
     /// was and no more: it stays, and nothing was evicted.
-    package mutating func putBack(_ victim: Victim) {
+    package mutating func requeue(_ victim: Victim) {
         queue(victim.id, frequency(of: victim.id))
     }
 
@@ -216,7 +216,7 @@ package struct MemoryTier: ~Copyable {
     }
 
     /// Gives an entry a new cost in bytes, when its answer is replaced; its frequency stays.
-    package mutating func resized(_ id: EntryID, cost: UInt32) {
+    package mutating func updateCost(_ id: EntryID, cost: UInt32) {
         bytes = bytes - UInt64(queues.entries[Int(id.index)].cost) + UInt64(cost)
         queues.unlink(id.index)
         queues.entries[Int(id.index)].cost = cost
@@ -225,7 +225,7 @@ package struct MemoryTier: ~Copyable {
 
     /// Halves how often an entry was asked for if that is more than it could be counted on from,
     /// and gives what it is now.
-    package mutating func halved(_ id: EntryID) -> UInt8 {
+    package mutating func halveFrequency(_ id: EntryID) -> UInt8 {
         let frequency = frequency(of: id)
         guard frequency > Self.frequencyMax / 2 else { return frequency }
         queues.unlink(id.index)
@@ -233,7 +233,7 @@ package struct MemoryTier: ~Copyable {
         return frequency / 2
     }
 
-    private func newcomersFrequency(_ hash: UInt64) -> UInt8 {
+    private func rememberedFrequency(_ hash: UInt64) -> UInt8 {
         Self.frequency(
             returning: ghosts.frequency(
                 hash, evictedBytes: evictedBytes, horizonBytes: bytes &* 2))
@@ -259,7 +259,7 @@ package struct MemoryTier: ~Copyable {
         freeHead = id.index
     }
 
-    private mutating func freshID() -> EntryID {
+    private mutating func allocateID() -> EntryID {
         guard freeHead == ValueQueues.none else {
             let id = EntryID(index: freeHead)
             freeHead = queues.entries[Int(freeHead)].next
@@ -271,7 +271,7 @@ package struct MemoryTier: ~Copyable {
     }
 }
 
-extension MemoryTier {
+extension MemoryEvictionPolicy {
     /// Where a look-up stands.
     package struct Candidate: Hashable, Sendable {
         package let id: EntryID

@@ -1,4 +1,4 @@
-extension PressureRule {
+extension MemoryPressurePolicy {
     /// What a process takes beside the limit, without a disk's index and clients' connections.
     private static let processBytes = 32 << 20
 
@@ -7,9 +7,9 @@ extension PressureRule {
     ///
     /// For the bytes of a cache that is full and for what the allocator loses (an eighth) it leaves
     /// half of the reserve, as ``looked(now:use:reading:)`` does.
-    package static func misfit(
-        _ configuredBytes: Int, in reading: MemoryReading
-    ) -> (bound: MemoryReading.Bound, fittingBytes: Int)? {
+    package static func insufficientBound(
+        _ configuredBytes: Int, in reading: SystemMemorySample
+    ) -> (bound: SystemMemorySample.Bound, fittingBytes: Int)? {
         let fits = reading.bounds.map { bound in
             let room = bound.limitBytes - processBytes - bound.reserveBytes / 2
             return (bound: bound, fittingBytes: max(0, room - room / 9) & ~(1 << 20 - 1))

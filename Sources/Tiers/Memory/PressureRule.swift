@@ -23,20 +23,20 @@ package import Ground
 /// **Stalls.** Where everything waited for memory for a tenth of the last ten seconds, the limit is
 /// lowered too, by a 16th of the configured one every five seconds, but to no less than a half of
 /// it: while there is room the cache may not be what is short.
-package struct PressureRule: Sendable {
+package struct MemoryPressurePolicy: Sendable {
     /// What the memory tier has, in bytes.
-    package struct Use: Hashable, Sendable {
+    package struct Usage: Hashable, Sendable {
         /// What the operator allows.
         package var configuredBytes: Int
         /// Everything reserved.
         package var usedBytes: Int
         /// What of it is reserved for fetches under way, and may be still to come.
-        package var fillingBytes: Int
+        package var fetchBytes: Int
 
-        package init(configuredBytes: Int, usedBytes: Int, fillingBytes: Int) {
+        package init(configuredBytes: Int, usedBytes: Int, fetchBytes: Int) {
             self.configuredBytes = configuredBytes
             self.usedBytes = usedBytes
-            self.fillingBytes = fillingBytes
+            self.fetchBytes = fetchBytes
         }
     }
 
@@ -45,34 +45,34 @@ package struct PressureRule: Sendable {
         /// The limit to hold; the configured one if there is no pressure.
         package var limitBytes: Int
         /// Why the limit held was lowered just now; nil if it was not.
-        package var shrunk: Reason?
+        package var reductionReason: Reason?
         /// What the allocator holds and nobody uses is to be given back to the kernel.
-        package var returnsFreeMemory: Bool
+        package var releasesFreeMemory: Bool
         /// When to look again.
-        package var nextLook: Interval
+        package var nextEvaluationDelay: Interval
     }
 
     /// Why less is held.
     package enum Reason: Hashable, Sendable {
         /// A bound is near.
-        case room
+        case lowHeadroom
         /// Everything waits for memory.
         case stall
     }
 
     /// The limit held under pressure; nil while the configured one is.
-    private var heldBytes: Int?
+    private var reducedLimitBytes: Int?
     /// Since when there is more room than has to be.
     private var calmSince: Instant?
     private var grownAt = Instant.zero
     private var stallSeenAt: Instant?
-    private var returnedAt: Instant?
-    private var lastShrink: Shrink?
+    private var releasedAt: Instant?
+    private var lastReduction: Reduction?
     /// The least that was reserved for fetches since `since`, and in the time before that.
-    private var filling = (least: 0, leastBefore: 0, since: Instant.zero)
+    private var fetchReservation = (least: 0, leastBefore: 0, since: Instant.zero)
 
     /// What was evicted last, and what its working set was to be seen by.
-    private struct Shrink: Sendable {
+    private struct Reduction: Sendable {
         var at: Instant
         var evictedBytes: Int
         var headroomBytes: Int
@@ -87,50 +87,50 @@ package struct PressureRule: Sendable {
     /// How long evicted bytes may take until the kernel counts them as free.
     private static let settlingTime = Interval.seconds(1)
     /// What is reserved for fetches counts if it is for so long at least.
-    private static let fillingTime = Interval.seconds(1)
+    private static let fetchReservationTime = Interval.seconds(1)
     private static let stallInterval = Interval.seconds(5)
     private static let stalledPermilleMax = 100
-    private static let returnInterval = Interval.seconds(20)
+    private static let releaseInterval = Interval.seconds(20)
 
     /// Whether less than the configured limit is held.
-    package var isYielding: Bool { heldBytes != nil }
+    package var isLimitReduced: Bool { reducedLimitBytes != nil }
 
-    /// Takes a new look; to be called again after the decision's ``Decision/nextLook``.
-    package mutating func looked(
-        now: Instant, use: Use, reading: MemoryReading
+    /// Takes a new look; to be called again after the decision's ``DecisionTrace/nextLook``.
+    package mutating func evaluate(
+        now: Instant, usage: Usage, sample: SystemMemorySample
     ) -> Decision {
-        let before = min(heldBytes ?? use.configuredBytes, use.configuredBytes)
-        var use = use
-        use.fillingBytes = lastingBytes(now, fillingBytes: use.fillingBytes)
-        guard let tightest = reading.tightest else {
-            heldBytes = nil
+        let before = min(reducedLimitBytes ?? usage.configuredBytes, usage.configuredBytes)
+        var usage = usage
+        usage.fetchBytes = sustainedFetchBytes(now, fillingBytes: usage.fetchBytes)
+        guard let tightest = sample.tightest else {
+            reducedLimitBytes = nil
             return Decision(
-                limitBytes: use.configuredBytes, shrunk: nil, returnsFreeMemory: false,
-                nextLook: .seconds(5))
+                limitBytes: usage.configuredBytes, reductionReason: nil, releasesFreeMemory: false,
+                nextEvaluationDelay: .seconds(5))
         }
         let credit = settlingBytes(now, headroomBytes: tightest.headroomBytes, tightest)
         var limit = before
         var reason: Reason?
-        if let lower = lowered(before, use, reading, creditBytes: credit) {
+        if let lower = lowered(before, usage, sample, creditBytes: credit) {
             limit = lower
-            reason = .room
-        } else if let lower = loweredByStall(before, use, reading, now) {
+            reason = .lowHeadroom
+        } else if let lower = loweredByStall(before, usage, sample, now) {
             limit = lower
             reason = .stall
-        } else if isCalm(before, use, reading, now) {
-            limit = grown(before, use, reading, now)
+        } else if isCalm(before, usage, sample, now) {
+            limit = grown(before, usage, sample, now)
         }
         if limit < before { calmSince = nil }
-        if limit < min(before, use.usedBytes) {
-            lastShrink = Shrink(
-                at: now, evictedBytes: min(before, use.usedBytes) - limit,
+        if limit < min(before, usage.usedBytes) {
+            lastReduction = Reduction(
+                at: now, evictedBytes: min(before, usage.usedBytes) - limit,
                 headroomBytes: tightest.headroomBytes)
         }
-        heldBytes = limit < use.configuredBytes ? limit : nil
+        reducedLimitBytes = limit < usage.configuredBytes ? limit : nil
         return Decision(
-            limitBytes: limit, shrunk: limit < before ? reason : nil,
-            returnsFreeMemory: returns(now, limit, use, reading),
-            nextLook: nextLook(limit, use, reading))
+            limitBytes: limit, reductionReason: limit < before ? reason : nil,
+            releasesFreeMemory: shouldReleaseFreeMemory(now, limit, usage, sample),
+            nextEvaluationDelay: nextEvaluationDelay(limit, usage, sample))
     }
 
     // MARK: Room
@@ -139,17 +139,17 @@ package struct PressureRule: Sendable {
     ///
     /// In a full tier fetches take the place of what was evicted for them, which the process still
     /// has: as they come and go, so does what is reserved, and the working set stays as it is.
-    private mutating func lastingBytes(_ now: Instant, fillingBytes: Int) -> Int {
-        if now - filling.since >= Self.fillingTime {
-            filling = (fillingBytes, filling.least, now)
+    private mutating func sustainedFetchBytes(_ now: Instant, fillingBytes: Int) -> Int {
+        if now - fetchReservation.since >= Self.fetchReservationTime {
+            fetchReservation = (fillingBytes, fetchReservation.least, now)
         }
-        filling.least = min(filling.least, fillingBytes)
-        return min(filling.least, filling.leastBefore)
+        fetchReservation.least = min(fetchReservation.least, fillingBytes)
+        return min(fetchReservation.least, fetchReservation.leastBefore)
     }
 
     /// What the bound has left once the cache has grown to `limit`.
-    private func room(of bound: MemoryReading.Bound, at limit: Int, _ use: Use) -> Int {
-        let growth = max(0, limit - (use.usedBytes - use.fillingBytes))
+    private func room(of bound: SystemMemorySample.Bound, at limit: Int, _ use: Usage) -> Int {
+        let growth = max(0, limit - (use.usedBytes - use.fetchBytes))
         return bound.headroomBytes - growth - growth / 8
     }
 
@@ -157,19 +157,19 @@ package struct PressureRule: Sendable {
     ///
     /// Nothing is expected any more where the next growth could be the last.
     private func settlingBytes(
-        _ now: Instant, headroomBytes: Int, _ bound: MemoryReading.Bound
+        _ now: Instant, headroomBytes: Int, _ bound: SystemMemorySample.Bound
     ) -> Int {
-        guard let lastShrink, now - lastShrink.at < Self.settlingTime,
+        guard let lastReduction, now - lastReduction.at < Self.settlingTime,
             headroomBytes > bound.reserveBytes / 4
         else { return 0 }
-        let awaited = lastShrink.headroomBytes + lastShrink.evictedBytes - headroomBytes
-        return min(lastShrink.evictedBytes, max(0, awaited))
+        let awaited = lastReduction.headroomBytes + lastReduction.evictedBytes - headroomBytes
+        return min(lastReduction.evictedBytes, max(0, awaited))
     }
 
     /// The limit that leaves every bound its reserve, if one has less than half of it; nil if none
     /// has.
     private func lowered(
-        _ limit: Int, _ use: Use, _ reading: MemoryReading, creditBytes: Int
+        _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, creditBytes: Int
     ) -> Int? {
         var missing = 0
         for bound in reading.bounds {
@@ -185,7 +185,7 @@ package struct PressureRule: Sendable {
     // MARK: Stalls
 
     private mutating func loweredByStall(
-        _ limit: Int, _ use: Use, _ reading: MemoryReading, _ now: Instant
+        _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, _ now: Instant
     ) -> Int? {
         guard (reading.stalledPermille ?? 0) >= Self.stalledPermilleMax else { return nil }
         if let stallSeenAt, now - stallSeenAt < Self.stallInterval { return nil }
@@ -199,7 +199,7 @@ package struct PressureRule: Sendable {
 
     /// True after a while in which every bound had room to spare.
     private mutating func isCalm(
-        _ limit: Int, _ use: Use, _ reading: MemoryReading, _ now: Instant
+        _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, _ now: Instant
     ) -> Bool {
         let hasRoom = reading.bounds.allSatisfy {
             room(of: $0, at: limit, use) >= $0.reserveBytes / 2 * 3
@@ -214,7 +214,7 @@ package struct PressureRule: Sendable {
     }
 
     private mutating func grown(
-        _ limit: Int, _ use: Use, _ reading: MemoryReading, _ now: Instant
+        _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, _ now: Instant
     ) -> Int {
         guard now - grownAt >= Self.growthInterval else { return limit }
         let spare =
@@ -229,18 +229,20 @@ package struct PressureRule: Sendable {
 
     /// At once where something is evicted, and now and then where there is less room than the
     /// reserve: what entries have left may be lying there, and is no reason to lower the limit.
-    private mutating func returns(
-        _ now: Instant, _ limit: Int, _ use: Use, _ reading: MemoryReading
+    private mutating func shouldReleaseFreeMemory(
+        _ now: Instant, _ limit: Int, _ use: Usage, _ reading: SystemMemorySample
     ) -> Bool {
         let evicts = limit < use.usedBytes
         let isShort = reading.bounds.contains { room(of: $0, at: limit, use) < $0.reserveBytes }
         guard evicts || isShort else { return false }
-        if !evicts, let returnedAt, now - returnedAt < Self.returnInterval { return false }
-        returnedAt = now
+        if !evicts, let releasedAt, now - releasedAt < Self.releaseInterval { return false }
+        releasedAt = now
         return true
     }
 
-    private func nextLook(_ limit: Int, _ use: Use, _ reading: MemoryReading) -> Interval {
+    private func nextEvaluationDelay(_ limit: Int, _ use: Usage, _ reading: SystemMemorySample)
+        -> Interval
+    {
         var reserves = Int.max
         for bound in reading.bounds {
             reserves = min(reserves, bound.headroomBytes * 2 / bound.reserveBytes)

@@ -19,7 +19,7 @@ struct ValueQueues {
     private var heads: [UInt32]
     private var tails: [UInt32]
     /// The value of each queue's head; meaningless where ``occupied`` has no bit.
-    private var dues: [UInt64]
+    private var headValues: [UInt64]
     private var occupied: InlineArray<3, UInt64> = [0, 0, 0]
 
     /// Four a doubling of cost / weight, which is below 2^42 in units of 1/512 byte.
@@ -31,7 +31,7 @@ struct ValueQueues {
     init() {
         heads = Array(repeating: Self.none, count: Self.queueCount)
         tails = heads
-        dues = Array(repeating: 0, count: Self.queueCount)
+        headValues = Array(repeating: 0, count: Self.queueCount)
     }
 
     /// Queues an entry that is in no queue, by its cost and by how often it was asked for.
@@ -77,7 +77,7 @@ struct ValueQueues {
             while bits != 0 {
                 let queue = word * 64 + bits.trailingZeroBitCount
                 bits &= bits &- 1
-                let distance = dues[queue] &- inflation
+                let distance = headValues[queue] &- inflation
                 guard distance < leastDistance else { continue }
                 least = queue
                 leastDistance = distance
@@ -91,14 +91,14 @@ struct ValueQueues {
 
     /// Takes the head out of the queue that ``least()`` has named; its value becomes the inflation.
     mutating func popHead(of queue: Int) {
-        inflation = dues[queue]
+        inflation = headValues[queue]
         unlink(heads[queue])
     }
 
     /// Raises the inflation.
     ///
     /// - Precondition: by less than the distance of the ``least()``.
-    mutating func inflate(by gain: UInt64) {
+    mutating func raiseInflation(by gain: UInt64) {
         inflation &+= gain
     }
 
@@ -115,7 +115,7 @@ struct ValueQueues {
             return
         }
         occupied[queue >> 6] |= bit
-        dues[queue] = entries[Int(entry)].queuedAt &+ Self.gain(of: queue)
+        headValues[queue] = entries[Int(entry)].queuedAt &+ Self.gain(of: queue)
     }
 
     /// The queue for cost / weight: its logarithm to base 2 in quarters, linear within an octave.

@@ -1,6 +1,6 @@
 /// Bytes that are put together, read once and forgotten; the memory is kept and only grows.
 @safe
-struct ByteScratch: ~Copyable {
+struct ScratchBuffer: ~Copyable {
     private var start: UnsafeMutablePointer<UInt8>
     private var capacity: Int
     private(set) var count = 0

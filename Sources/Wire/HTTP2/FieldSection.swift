@@ -1,12 +1,12 @@
 /// The field section that is being read: whose it is, how large it has become, and its lines if it
 /// is a trailer section.
-struct FieldSection: ~Copyable {
-    enum Verdict {
-        case fits
+struct IncomingFieldSection: ~Copyable {
+    enum LimitCheck {
+        case withinLimits
         /// Past a limit: the line is not kept, and the stream says why.
-        case refused
+        case limitExceeded
         /// So far past the limit that the connection is to be ended.
-        case tooLarge
+        case hardLimitExceeded
     }
 
     /// How many times the limit a head may become before it ends the connection.
@@ -20,7 +20,7 @@ struct FieldSection: ~Copyable {
     /// As HPACK counts them (RFC 7541 §4.1).
     private var bytes = 0
     private var lines = 0
-    private var trailers = ByteScratch(capacity: 256)
+    private var trailers = ScratchBuffer(capacity: 256)
     private var trailersStream: HTTP2Stream?
 
     mutating func begin(_ stream: HTTP2Stream, isTrailers: Bool) {
@@ -34,21 +34,21 @@ struct FieldSection: ~Copyable {
 
     /// Counts one line against the limits.
     @inline(__always)
-    mutating func count(
+    mutating func recordLine(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>,
         _ settings: HTTP2Settings
-    ) -> Verdict {
+    ) -> LimitCheck {
         bytes += name.count + value.count + 32
         if unsafe name.first != Byte.colon { lines += 1 }
-        if bytes <= settings.headBytesMax, lines <= settings.fieldsMax { return .fits }
-        if bytes > Self.excessMax * settings.headBytesMax { return .tooLarge }
-        if let stream, stream.refusal == nil {
-            stream.refusal =
+        if bytes <= settings.headBytesMax, lines <= settings.fieldsMax { return .withinLimits }
+        if bytes > Self.excessMax * settings.headBytesMax { return .hardLimitExceeded }
+        if let stream, stream.headError == nil {
+            stream.headError =
                 bytes > settings.headBytesMax
                 ? .headTooLarge(bytesMax: settings.headBytesMax)
                 : .tooManyFields(fieldsMax: settings.fieldsMax)
         }
-        return .refused
+        return .limitExceeded
     }
 
     mutating func appendTrailer(
@@ -66,7 +66,7 @@ struct FieldSection: ~Copyable {
         return stream
     }
 
-    mutating func forget(_ closed: HTTP2Stream) {
+    mutating func streamClosed(_ closed: HTTP2Stream) {
         if stream === closed { stream = nil }
         if trailersStream === closed { trailersStream = nil }
     }

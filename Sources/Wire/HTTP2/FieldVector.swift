@@ -62,39 +62,39 @@ struct FieldVector: ~Copyable {
                 let name = unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<colon])
                 let value = unsafe bytes.trimmed(colon + 1..<end)
                 start = end + 1
-                let use = unsafe Self.use(of: name, value, isRequest: isRequest)
-                if use == .leftOut { continue }
-                unsafe append(name, value, flags: use == .unindexed ? Self.notIndexed : 0)
+                let use = unsafe Self.disposition(of: name, value, isRequest: isRequest)
+                if use == .omitted { continue }
+                unsafe append(name, value, flags: use == .notIndexed ? Self.notIndexed : 0)
             }
         }
     }
 
-    private enum Use {
-        case sent
+    private enum Disposition {
+        case indexed
         /// Has a value that no other message has: in the table of HPACK it would only push out what
         /// comes again (RFC 7541 §6.2).
-        case unindexed
-        case leftOut
+        case notIndexed
+        case omitted
     }
 
     private static let notIndexed = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
 
     @inline(__always)
-    private static func use(
+    private static func disposition(
         of name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isRequest: Bool
-    ) -> Use {
+    ) -> Disposition {
         // Most names differ from all of these in length.
         switch name.count {
         case 2 where unsafe isRequest && name.isText("te"):
-            unsafe value.isText("trailers") ? .sent : .leftOut
-        case 4 where unsafe isRequest && name.isText("host"): .leftOut
-        case 7 where unsafe name.isText("upgrade"): .leftOut
-        case 10 where unsafe name.isText("connection") || name.isText("keep-alive"): .leftOut
-        case 11 where unsafe name.isText("traceparent"): .unindexed
-        case 12 where unsafe name.isText("x-request-id"): .unindexed
-        case 16 where unsafe name.isText("proxy-connection"): .leftOut
-        case 17 where unsafe name.isText("transfer-encoding"): .leftOut
-        default: .sent
+            unsafe value.isText("trailers") ? .indexed : .omitted
+        case 4 where unsafe isRequest && name.isText("host"): .omitted
+        case 7 where unsafe name.isText("upgrade"): .omitted
+        case 10 where unsafe name.isText("connection") || name.isText("keep-alive"): .omitted
+        case 11 where unsafe name.isText("traceparent"): .notIndexed
+        case 12 where unsafe name.isText("x-request-id"): .notIndexed
+        case 16 where unsafe name.isText("proxy-connection"): .omitted
+        case 17 where unsafe name.isText("transfer-encoding"): .omitted
+        default: .indexed
         }
     }
 

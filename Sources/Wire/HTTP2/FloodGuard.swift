@@ -28,7 +28,7 @@ package struct FloodGuard: Hashable, Sendable {
     }
 
     /// Takes note of work that furthered a request.
-    package mutating func earn(_ gain: Int) {
+    package mutating func credit(_ gain: Int) {
         units = min(unitsMax, units + gain)
     }
 
@@ -53,17 +53,17 @@ extension FloodGuard {
     static let resetCost = 8
 
     /// The cost of a frame received; negative if it is a gain.
-    static func cost(of head: FrameHead) -> Int {
+    static func cost(of head: FrameHeader) -> Int {
         switch head.type {
-        case FrameHead.data:
-            if head.has(FrameHead.endStreamOrAck) { return 0 }
+        case FrameHeader.data:
+            if head.hasFlag(FrameHeader.endStreamOrAck) { return 0 }
             if head.length >= dataBytesMin { return -1 }
             return head.length == 0 ? 4 : 1
-        case FrameHead.headers:
-            return head.length == 0 || !head.has(FrameHead.endHeaders) ? 4 : 0
-        case FrameHead.reset: return resetCost
-        case FrameHead.settings: return head.has(FrameHead.endStreamOrAck) ? 2 : 16
-        case FrameHead.windowUpdate: return 1
+        case FrameHeader.headers:
+            return head.length == 0 || !head.hasFlag(FrameHeader.endHeaders) ? 4 : 0
+        case FrameHeader.rstStream: return resetCost
+        case FrameHeader.settings: return head.hasFlag(FrameHeader.endStreamOrAck) ? 2 : 16
+        case FrameHeader.windowUpdate: return 1
         default: return 2
         }
     }

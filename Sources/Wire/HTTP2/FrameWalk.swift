@@ -1,18 +1,18 @@
 /// The head of a frame (RFC 9113 §4.1).
-struct FrameHead: Hashable {
+struct FrameHeader: Hashable {
     /// Bytes of the payload.
     var length: Int
     var type: UInt8
     var flags: UInt8
-    var stream: Int32
+    var streamID: Int32
     /// The stream that the payload begins with: of PRIORITY the one it is to depend on, of
     /// PRIORITY_UPDATE the one it is about; nil for all others.
-    var other: Int32?
+    var relatedStream: Int32?
 
     static let data: UInt8 = 0
     static let headers: UInt8 = 1
     static let priority: UInt8 = 2
-    static let reset: UInt8 = 3
+    static let rstStream: UInt8 = 3
     static let settings: UInt8 = 4
     static let ping: UInt8 = 6
     static let windowUpdate: UInt8 = 8
@@ -22,17 +22,17 @@ struct FrameHead: Hashable {
     static let endStreamOrAck: UInt8 = 0x1
     static let endHeaders: UInt8 = 0x4
 
-    func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
+    func hasFlag(_ flag: UInt8) -> Bool { flags & flag != 0 }
 }
 
 /// Finds the heads of the frames in what comes from a peer, before nghttp2 sees them: it tells
 /// nothing of frames that it ignores, and those are what floods are made of.
-struct FrameWalk {
+struct FrameScanner {
     /// What ``next(_:at:)`` found.
-    enum Step {
+    enum ScanResult {
         /// A frame whose head begins at `start`, or before the bytes if that is negative: then
         /// ``withheld`` goes to nghttp2 first.
-        case frame(FrameHead, start: Int)
+        case frame(FrameHeader, start: Int)
         /// No more heads; the bytes up to `end` may go to nghttp2, what follows is withheld.
         case end(Int)
     }
@@ -41,10 +41,10 @@ struct FrameWalk {
     /// here.
     private var collected: [UInt8] = []
     /// The head in ``collected`` has been found.
-    private var isFound = false
+    private var isHeaderComplete = false
     private var payloadLeft: Int
     /// The header block that is not complete, by its stream: only CONTINUATION may follow.
-    private(set) var openBlock: Int32?
+    private(set) var openHeaderBlock: Int32?
 
     private static let headBytes = 9
     private static let streamBytes = 4
@@ -58,7 +58,7 @@ struct FrameWalk {
     }
 
     /// The bytes of the frame found last, or withheld of the next.
-    var withheld: [UInt8] { collected }
+    var bufferedBytes: [UInt8] { collected }
 
     /// The value of the PRIORITY_UPDATE frame found last, if it is not too long.
     var updateValue: ArraySlice<UInt8>? {
@@ -69,10 +69,10 @@ struct FrameWalk {
     }
 
     /// The next head from `position`, which is moved past it.
-    mutating func next(_ bytes: Span<UInt8>, at position: inout Int) -> Step {
-        if isFound {
+    mutating func next(_ bytes: Span<UInt8>, at position: inout Int) -> ScanResult {
+        if isHeaderComplete {
             collected.removeAll(keepingCapacity: true)
-            isFound = false
+            isHeaderComplete = false
         }
         let skipped = min(payloadLeft, bytes.count - position)
         position += skipped
@@ -80,7 +80,7 @@ struct FrameWalk {
         guard payloadLeft == 0 else { return .end(bytes.count) }
         let start = position - collected.count
         while true {
-            let needed = needed
+            let needed = bytesNeeded
             if collected.count >= needed { break }
             guard position < bytes.count else { return .end(max(0, start)) }
             let count = min(needed - collected.count, bytes.count - position)
@@ -88,30 +88,30 @@ struct FrameWalk {
             position += count
         }
         let head = head
-        isFound = true
+        isHeaderComplete = true
         payloadLeft = Self.headBytes + head.length - collected.count
-        if head.type == FrameHead.headers || head.type == FrameHead.continuation {
-            openBlock = head.has(FrameHead.endHeaders) ? nil : head.stream
+        if head.type == FrameHeader.headers || head.type == FrameHeader.continuation {
+            openHeaderBlock = head.hasFlag(FrameHeader.endHeaders) ? nil : head.streamID
         }
         return .frame(head, start: start)
     }
 
-    private var needed: Int {
+    private var bytesNeeded: Int {
         guard collected.count >= Self.headBytes else { return Self.headBytes }
         let head = head
         switch head.type {
-        case FrameHead.priority where head.length == 5: return Self.headBytes + Self.streamBytes
-        case FrameHead.priorityUpdate where head.length >= Self.streamBytes:
+        case FrameHeader.priority where head.length == 5: return Self.headBytes + Self.streamBytes
+        case FrameHeader.priorityUpdate where head.length >= Self.streamBytes:
             return Self.headBytes + min(head.length, Self.updateBytesMax)
         default: return Self.headBytes
         }
     }
 
-    private var head: FrameHead {
+    private var head: FrameHeader {
         let length = Int(collected[0]) << 16 | Int(collected[1]) << 8 | Int(collected[2])
-        return FrameHead(
-            length: length, type: collected[3], flags: collected[4], stream: id(at: 5),
-            other: collected.count >= Self.headBytes + Self.streamBytes
+        return FrameHeader(
+            length: length, type: collected[3], flags: collected[4], streamID: id(at: 5),
+            relatedStream: collected.count >= Self.headBytes + Self.streamBytes
                 ? id(at: Self.headBytes) : nil)
     }
 

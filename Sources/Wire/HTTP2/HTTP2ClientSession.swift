@@ -5,8 +5,8 @@ import HTTPRules
 /// The client's end of a connection, to an origin.
 package final class HTTP2ClientSession: HTTP2Session {
     private unowned let delegate: any HTTP2ClientDelegate
-    private var answer = ResponseHeadText()
-    private var section = FieldSection()
+    private var responseWriter = HTTP1ResponseHeadWriter()
+    private var section = IncomingFieldSection()
     /// True once the origin's first SETTINGS came, which say how many requests it allows at once.
     package private(set) var hasSettings = false
 
@@ -29,12 +29,13 @@ package final class HTTP2ClientSession: HTTP2Session {
     /// One before the origin's SETTINGS came: how many it allows is not known yet, and it would
     /// refuse those beyond (RFC 9113 §5.1.2).
     package var requestsAvailable: Int {
-        guard failure == nil, unsafe nghttp2_session_check_request_allowed(library) != 0 else {
+        guard failure == nil, unsafe nghttp2_session_check_request_allowed(nghttp2Session) != 0
+        else {
             return 0
         }
         guard hasSettings else { return max(0, 1 - openStreamCount) }
         let allowed = unsafe nghttp2_session_get_remote_settings(
-            library, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+            nghttp2Session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
         return max(0, min(Int(allowed), settings.concurrentStreamsMax) - openStreamCount)
     }
 
@@ -43,23 +44,24 @@ package final class HTTP2ClientSession: HTTP2Session {
     ///
     /// Fields of HTTP/1.1 connections are left out, and names are sent in lower case. Nil if
     /// ``requestsAvailable`` is 0.
-    package func request(
+    package func sendRequest(
         head: Span<UInt8>, isSecure: Bool, endsStream: Bool
     ) -> HTTP2Stream? {
-        guard requestsAvailable > 0, collect(head, isSecure: isSecure) else { return nil }
-        let stream = takeStream()
-        stream.isAnswered = true
+        guard requestsAvailable > 0, encodeFields(head, isSecure: isSecure) else { return nil }
+        let stream = makeStream()
+        stream.isHeadSubmitted = true
         stream.isEnding = endsStream
-        var body = unsafe provider(stream)
+        var body = unsafe dataProvider(stream)
         let pointer = unsafe Unmanaged.passUnretained(stream).toOpaque()
         stream.id = unsafe head.withUnsafeBufferPointer { _ in
             unsafe withUnsafePointer(to: &body) { body in
                 unsafe nghttp2_submit_request(
-                    library, nil, fields.fields, fields.count, endsStream ? nil : body, pointer)
+                    nghttp2Session, nil, fields.fields, fields.count, endsStream ? nil : body,
+                    pointer)
             }
         }
         guard stream.id > 0 else {
-            forget(at: stream.index)
+            removeStream(at: stream.index)
             return nil
         }
         return stream
@@ -67,21 +69,21 @@ package final class HTTP2ClientSession: HTTP2Session {
 
     /// Gives `bytes` of the answer's body back to the window of its stream; the connection's was
     /// given back when they came.
-    package func consumed(_ stream: HTTP2Stream, bytes: Int) {
+    package func consume(_ stream: HTTP2Stream, bytes: Int) {
         let count = min(bytes, stream.bytesUnconsumed)
         guard !stream.isClosed, count > 0 else { return }
         stream.bytesUnconsumed -= count
-        unsafe nghttp2_session_consume_stream(library, stream.id, count)
+        unsafe nghttp2_session_consume_stream(nghttp2Session, stream.id, count)
     }
 
     /// Asks the origin for a sign of life, which ``HTTP2ClientDelegate/pongArrived()`` tells.
-    package func ping() {
-        unsafe nghttp2_submit_ping(library, 0, nil)
+    package func sendPing() {
+        unsafe nghttp2_submit_ping(nghttp2Session, 0, nil)
     }
 
     /// Reads `METHOD target HTTP/1.1` and the fields of `head`, which must stay where it is until
     /// they are submitted; false without a Host.
-    private func collect(_ head: Span<UInt8>, isSecure: Bool) -> Bool {
+    private func encodeFields(_ head: Span<UInt8>, isSecure: Bool) -> Bool {
         guard let methodEnd = index(of: Byte.space, in: head, from: 0),
             let targetEnd = index(of: Byte.space, in: head, from: methodEnd + 1),
             let lineEnd = index(of: Byte.lineFeed, in: head, from: targetEnd + 1),
@@ -111,7 +113,7 @@ package final class HTTP2ClientSession: HTTP2Session {
 
     private func host(of head: Span<UInt8>, from start: Int) -> Range<Int>? {
         var position = start
-        while case .line(let line, let next) = FieldLineScan.next(
+        while case .line(let line, let next) = FieldLineParser.parseLine(
             head, at: position, end: head.count)
         {
             if line.id == .host { return line.value }
@@ -122,95 +124,95 @@ package final class HTTP2ClientSession: HTTP2Session {
 
     // MARK: - Answers
 
-    override func headBegan(_ id: Int32, category: nghttp2_headers_category) {
+    override func headerBlockStarted(_ id: Int32, category: nghttp2_headers_category) {
         guard let stream = stream(id) else { return }
-        section.begin(stream, isTrailers: stream.isAnnounced)
-        if !section.isTrailers { answer.begin() }
+        section.begin(stream, isTrailers: stream.isHeadDelivered)
+        if !section.isTrailers { responseWriter.begin() }
     }
 
-    override func fieldCame(
+    override func fieldReceived(
         _ id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> Bool {
-        switch unsafe section.count(name, value, settings) {
-        case .refused: break
-        case .tooLarge: return false
-        case .fits where section.isTrailers: unsafe section.appendTrailer(name, value)
-        case .fits: unsafe answer.append(name, value)
+        switch unsafe section.recordLine(name, value, settings) {
+        case .limitExceeded: break
+        case .hardLimitExceeded: return false
+        case .withinLimits where section.isTrailers: unsafe section.appendTrailer(name, value)
+        case .withinLimits: unsafe responseWriter.append(name, value)
         }
         return true
     }
 
-    override func headEnded(
+    override func headerBlockEnded(
         _ id: Int32, category: nghttp2_headers_category, endsStream: Bool
     ) {
         guard let stream = section.end() else { return }
-        guard stream.refusal == nil else { return reset(stream, .enhanceYourCalm) }
-        if section.isTrailers { return endAnswer(stream) }
-        answer.finish(hasBody: !endsStream && answer.status >= 200)
-        let text = unsafe answer.text.bytes
-        if answer.status < 200 {
-            unsafe delegate.interimArrived(
-                stream, status: answer.status, head: Span(_unsafeElements: text))
+        guard stream.headError == nil else { return reset(stream, .enhanceYourCalm) }
+        if section.isTrailers { return endResponse(stream) }
+        responseWriter.finish(hasBody: !endsStream && responseWriter.status >= 200)
+        let text = unsafe responseWriter.text.bytes
+        if responseWriter.status < 200 {
+            unsafe delegate.interimResponseReceived(
+                stream, status: responseWriter.status, head: Span(_unsafeElements: text))
             return
         }
-        stream.isAnnounced = true
-        unsafe delegate.answerArrived(
-            stream, head: Span(_unsafeElements: text), linesCount: answer.linesCount,
+        stream.isHeadDelivered = true
+        unsafe delegate.responseReceived(
+            stream, head: Span(_unsafeElements: text), linesCount: responseWriter.linesCount,
             hasBody: !endsStream)
-        if endsStream { endAnswer(stream) }
+        if endsStream { endResponse(stream) }
     }
 
-    override func bodyCame(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
-        unsafe nghttp2_session_consume_connection(library, bytes.count)
+    override func dataReceived(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        unsafe nghttp2_session_consume_connection(nghttp2Session, bytes.count)
         guard let stream = stream(id) else { return }
         stream.bytesUnconsumed += bytes.count
-        unsafe delegate.bodyArrived(stream, Span(_unsafeElements: bytes))
+        unsafe delegate.bodyReceived(stream, Span(_unsafeElements: bytes))
     }
 
     override func streamEnded(_ id: Int32) {
-        guard let stream = stream(id), stream.isAnnounced else { return }
-        endAnswer(stream)
+        guard let stream = stream(id), stream.isHeadDelivered else { return }
+        endResponse(stream)
     }
 
-    private func endAnswer(_ stream: HTTP2Stream) {
+    private func endResponse(_ stream: HTTP2Stream) {
         guard !stream.isRemoteEnded else { return }
         stream.isRemoteEnded = true
         let text = unsafe section.trailers(of: stream)
-        unsafe delegate.answerEnded(stream, trailers: Span(_unsafeElements: text))
+        unsafe delegate.responseEnded(stream, trailers: Span(_unsafeElements: text))
     }
 
     // MARK: - The connection
 
     /// No server sends PRIORITY_UPDATE (RFC 9218 §7.1), which nghttp2 does not look at.
-    override func judge(_ head: FrameHead) -> HTTP2ErrorCode? {
-        if let code = super.judge(head) { return code }
-        return unsafe head.type == FrameHead.priorityUpdate && walk.openBlock == nil
+    override func validateFrame(_ head: FrameHeader) -> HTTP2ErrorCode? {
+        if let code = super.validateFrame(head) { return code }
+        return unsafe head.type == FrameHeader.priorityUpdate && frameScanner.openHeaderBlock == nil
             ? .protocolError : nil
     }
 
-    override func frameCame(_ frame: UnsafePointer<nghttp2_frame>) {
+    override func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {
         let head = unsafe frame.pointee.hd
         let isAck = head.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
         switch UInt32(head.type) {
         case NGHTTP2_SETTINGS.rawValue where !isAck:
             hasSettings = true
-            delegate.settingsArrived()
-        case NGHTTP2_PING.rawValue where isAck: delegate.pongArrived()
+            delegate.settingsReceived()
+        case NGHTTP2_PING.rawValue where isAck: delegate.pingAcknowledged()
         case NGHTTP2_GOAWAY.rawValue:
-            unsafe delegate.goAwayArrived(
+            unsafe delegate.goAwayReceived(
                 code: HTTP2ErrorCode(rawValue: frame.pointee.goaway.error_code))
         default: break
         }
     }
 
-    override func drained(_ stream: HTTP2Stream) {
-        delegate.drained(stream)
+    override func streamDrained(_ stream: HTTP2Stream) {
+        delegate.streamDrained(stream)
     }
 
-    override func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
-        section.forget(stream)
-        if code == .noError { unsafe flood.earn(FloodGuard.streamGain) }
-        delegate.closed(
-            stream, code: code, isSafeToRetry: code == .refusedStream && !stream.isAnnounced)
+    override func streamClosed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+        section.streamClosed(stream)
+        if code == .noError { unsafe flood.credit(FloodGuard.streamGain) }
+        delegate.streamClosed(
+            stream, code: code, isSafeToRetry: code == .refusedStream && !stream.isHeadDelivered)
     }
 }

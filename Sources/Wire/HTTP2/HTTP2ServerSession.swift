@@ -9,31 +9,31 @@ package protocol HTTP2ServerDelegate: AnyObject {
     /// `hasBody` means that more may follow: the head did not end the request. A body that has no
     /// Content-Length is said to be chunked, even one that an empty DATA frame ends right behind
     /// the head; its bytes come undecorated.
-    func requestArrived(
+    func requestReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool)
     /// A head passed a limit and was not kept; the request may be answered, or reset.
-    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool)
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool)
     /// Bytes of a body, valid during the call; say with ``HTTP2ServerSession/consumed(_:bytes:)``
     /// when they have been passed on.
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>)
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>)
     /// The body is complete; `trailers` are field lines, each with its CR LF, and mostly none.
     func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>)
     /// All that was written to the stream is framed, and it has not been ended: write more.
-    func drained(_ stream: HTTP2Stream)
+    func streamDrained(_ stream: HTTP2Stream)
     /// The last call for a stream: both halves are ended (`noError`), or it was reset by either
     /// side.
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode)
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode)
 }
 
 /// The server's end of a connection.
 package final class HTTP2ServerSession: HTTP2Session {
     private unowned let delegate: any HTTP2ServerDelegate
-    @exclusivity(unchecked) private var request = RequestHeadText()
-    @exclusivity(unchecked) private var section = FieldSection()
+    @exclusivity(unchecked) private var requestWriter = HTTP1RequestHeadWriter()
+    @exclusivity(unchecked) private var section = IncomingFieldSection()
     @exclusivity(unchecked) private var closedStreams = ClosedStreams()
-    @exclusivity(unchecked) private var earlyPriorities = EarlyPriorities()
+    @exclusivity(unchecked) private var pendingPriorities = PendingPriorities()
     /// The stream of the header block that the frame before left open.
-    @exclusivity(unchecked) private var blockBefore: Int32?
+    @exclusivity(unchecked) private var previousOpenBlock: Int32?
     /// How far the connection's end has come.
     private var shutdown = Shutdown.none
 
@@ -69,41 +69,41 @@ package final class HTTP2ServerSession: HTTP2Session {
     /// Sends the head of the answer: the text of an HTTP/1.1 response head.
     ///
     /// Fields of HTTP/1.1 connections are left out, and names are sent in lower case.
-    package func respond(_ stream: HTTP2Stream, head: Span<UInt8>, endsStream: Bool) {
-        guard !stream.isClosed, !stream.isReset, !stream.isAnswered else { return }
-        stream.isAnswered = true
+    package func sendResponse(_ stream: HTTP2Stream, head: Span<UInt8>, endsStream: Bool) {
+        guard !stream.isClosed, !stream.isReset, !stream.isHeadSubmitted else { return }
+        stream.isHeadSubmitted = true
         if endsStream { stream.isEnding = true }
-        collect(head)
-        var body = unsafe provider(stream)
+        encodeFields(head)
+        var body = unsafe dataProvider(stream)
         _ = unsafe head.withUnsafeBufferPointer { _ in
             unsafe withUnsafePointer(to: &body) { body in
                 unsafe nghttp2_submit_response(
-                    library, stream.id, fields.fields, fields.count, endsStream ? nil : body)
+                    nghttp2Session, stream.id, fields.fields, fields.count, endsStream ? nil : body)
             }
         }
     }
 
     /// Sends an interim answer, 1xx other than 101, before the head of the answer.
-    package func interim(_ stream: HTTP2Stream, head: Span<UInt8>) {
-        guard !stream.isClosed, !stream.isReset, !stream.isAnswered else { return }
-        collect(head)
+    package func sendInterimResponse(_ stream: HTTP2Stream, head: Span<UInt8>) {
+        guard !stream.isClosed, !stream.isReset, !stream.isHeadSubmitted else { return }
+        encodeFields(head)
         _ = unsafe head.withUnsafeBufferPointer { _ in
             unsafe nghttp2_submit_headers(
-                library, 0, stream.id, nil, fields.fields, fields.count, nil)
+                nghttp2Session, 0, stream.id, nil, fields.fields, fields.count, nil)
         }
     }
 
     /// Gives `bytes` of the request's body back to the windows of its stream and the connection.
-    package func consumed(_ stream: HTTP2Stream, bytes: Int) {
+    package func consume(_ stream: HTTP2Stream, bytes: Int) {
         let count = min(bytes, stream.bytesUnconsumed)
         guard !stream.isClosed, count > 0 else { return }
         stream.bytesUnconsumed -= count
-        unsafe nghttp2_session_consume(library, stream.id, count)
+        unsafe nghttp2_session_consume(nghttp2Session, stream.id, count)
     }
 
     /// Reads the status and the fields of `head`, which must stay where it is until they are
     /// submitted.
-    private func collect(_ head: Span<UInt8>) {
+    private func encodeFields(_ head: Span<UInt8>) {
         unsafe fields.removeAll()
         var lineEnd = 12
         precondition(head.count >= 15, "no status line")
@@ -128,82 +128,84 @@ package final class HTTP2ServerSession: HTTP2Session {
         switch shutdown {
         case .none:
             shutdown = .announced
-            unsafe nghttp2_submit_shutdown_notice(library)
+            unsafe nghttp2_submit_shutdown_notice(nghttp2Session)
         case .announced:
             shutdown = .final
             unsafe nghttp2_submit_goaway(
-                library, 0, nghttp2_session_get_last_proc_stream_id(library), 0, nil, 0)
+                nghttp2Session, 0, nghttp2_session_get_last_proc_stream_id(nghttp2Session), 0, nil,
+                0)
         case .final: break
         }
     }
 
     // MARK: - Requests
 
-    override func headBegan(_ id: Int32, category: nghttp2_headers_category) {
+    override func headerBlockStarted(_ id: Int32, category: nghttp2_headers_category) {
         if category != NGHTTP2_HCAT_REQUEST {
             guard let stream = stream(id) else { return }
             return unsafe section.begin(stream, isTrailers: true)
         }
-        let stream = takeStream()
+        let stream = makeStream()
         stream.id = id
         unsafe nghttp2_session_set_stream_user_data(
-            library, id, Unmanaged.passUnretained(stream).toOpaque())
+            nghttp2Session, id, Unmanaged.passUnretained(stream).toOpaque())
         unsafe section.begin(stream, isTrailers: false)
-        unsafe request.begin()
+        unsafe requestWriter.begin()
         // Stands against what the request's own field says (RFC 9218 §7).
-        if let priority = unsafe earlyPriorities.take(id) { apply(priority, to: id) }
+        if let priority = unsafe pendingPriorities.take(id) { apply(priority, to: id) }
     }
 
-    override func fieldCame(
+    override func fieldReceived(
         _ id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> Bool {
-        switch unsafe section.count(name, value, settings) {
-        case .refused: break
-        case .tooLarge: return false
-        case .fits where unsafe section.isTrailers: unsafe section.appendTrailer(name, value)
-        case .fits: unsafe request.append(name, value)
+        switch unsafe section.recordLine(name, value, settings) {
+        case .limitExceeded: break
+        case .hardLimitExceeded: return false
+        case .withinLimits where unsafe section.isTrailers:
+            unsafe section.appendTrailer(name, value)
+        case .withinLimits: unsafe requestWriter.append(name, value)
         }
         return true
     }
 
-    override func headEnded(
+    override func headerBlockEnded(
         _ id: Int32, category: nghttp2_headers_category, endsStream: Bool
     ) {
         guard let stream = unsafe section.end() else { return }
         if unsafe section.isTrailers {
-            guard stream.isAnnounced else { return }
-            guard stream.refusal == nil else { return reset(stream, .enhanceYourCalm) }
+            guard stream.isHeadDelivered else { return }
+            guard stream.headError == nil else { return reset(stream, .enhanceYourCalm) }
             return endBody(stream)
         }
-        unsafe request.finish(hasBody: !endsStream)
-        if unsafe request.isMalformed, stream.refusal == nil {
+        unsafe requestWriter.finish(hasBody: !endsStream)
+        if unsafe requestWriter.isMalformed, stream.headError == nil {
             reset(stream, .protocolError)
-            return blame()
+            return chargePeerError()
         }
-        stream.isAnnounced = true
+        stream.isHeadDelivered = true
         stream.isRemoteEnded = endsStream
-        if let refusal = stream.refusal {
-            stream.refusal = nil
+        if let refusal = stream.headError {
+            stream.headError = nil
             delegate.requestRefused(stream, refusal, hasBody: !endsStream)
         } else {
-            let text = unsafe request.text.bytes
-            unsafe delegate.requestArrived(
-                stream, head: Span(_unsafeElements: text), linesCount: request.linesCount,
+            let text = unsafe requestWriter.text.bytes
+            unsafe delegate.requestReceived(
+                stream, head: Span(_unsafeElements: text), linesCount: requestWriter.linesCount,
                 hasBody: !endsStream)
         }
     }
 
-    override func bodyCame(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+    override func dataReceived(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         guard let stream = stream(id) else {
-            unsafe nghttp2_session_consume(library, id, bytes.count)
+            unsafe nghttp2_session_consume(nghttp2Session, id, bytes.count)
             return
         }
         stream.bytesUnconsumed += bytes.count
-        delegate.bodyArrived(stream, unsafe Span(_unsafeElements: bytes))
+        delegate.bodyReceived(stream, unsafe Span(_unsafeElements: bytes))
     }
 
     override func streamEnded(_ id: Int32) {
-        guard let stream = stream(id), stream.isAnnounced else { return }
+        guard let stream = stream(id), stream.isHeadDelivered else { return }
         endBody(stream)
     }
 
@@ -215,7 +217,7 @@ package final class HTTP2ServerSession: HTTP2Session {
 
     // MARK: - Frames
 
-    override func frameCame(_ frame: UnsafePointer<nghttp2_frame>) {
+    override func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {
         let head = unsafe frame.pointee.hd
         guard shutdown == .announced, UInt32(head.type) == NGHTTP2_PING.rawValue,
             head.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
@@ -224,47 +226,48 @@ package final class HTTP2ServerSession: HTTP2Session {
     }
 
     /// Frames for streams that nghttp2 has forgotten, and PRIORITY, which it ignores.
-    override func judge(_ head: FrameHead) -> HTTP2ErrorCode? {
-        let openBlock = unsafe blockBefore
-        unsafe blockBefore = unsafe walk.openBlock
-        if let code = super.judge(head) { return code }
+    override func validateFrame(_ head: FrameHeader) -> HTTP2ErrorCode? {
+        let openBlock = unsafe previousOpenBlock
+        unsafe previousOpenBlock = unsafe frameScanner.openHeaderBlock
+        if let code = super.validateFrame(head) { return code }
         guard openBlock == nil else { return nil }
         switch head.type {
-        case FrameHead.priority:
+        case FrameHeader.priority:
             // A stream may not depend on itself (RFC 7540 §5.3.1).
-            return head.stream == 0 || head.other == head.stream ? .protocolError : nil
-        case FrameHead.priorityUpdate: return judgeUpdate(head)
-        case FrameHead.headers:
-            guard head.stream & 1 == 1 else { return nil }
-            if unsafe head.stream > closedStreams.last {
-                unsafe closedStreams.opened(head.stream)
+            return head.streamID == 0 || head.relatedStream == head.streamID ? .protocolError : nil
+        case FrameHeader.priorityUpdate: return priorityUpdateReceived(head)
+        case FrameHeader.headers:
+            guard head.streamID & 1 == 1 else { return nil }
+            if unsafe head.streamID > closedStreams.last {
+                unsafe closedStreams.streamOpened(head.streamID)
                 return nil
             }
-        case FrameHead.data: break
+        case FrameHeader.data: break
         default: return nil
         }
-        guard head.stream & 1 == 1, unsafe head.stream <= closedStreams.last,
-            unsafe nghttp2_session_find_stream(library, head.stream) == nil
+        guard head.streamID & 1 == 1, unsafe head.streamID <= closedStreams.last,
+            unsafe nghttp2_session_find_stream(nghttp2Session, head.streamID) == nil
         else { return nil }
-        switch unsafe closedStreams.verdict(head.stream) {
+        switch unsafe closedStreams.state(head.streamID) {
         case .ignored: return nil
         case .ended: return .streamClosed
-        case .skipped: return head.type == FrameHead.data ? .streamClosed : .protocolError
+        case .skipped: return head.type == FrameHeader.data ? .streamClosed : .protocolError
         }
     }
 
     /// Reads PRIORITY_UPDATE (RFC 9218 §7.1), which nghttp2 is not let to: what it keeps for a
     /// stream that is not open yet, version 1.52 frees while it is in use.
-    private func judgeUpdate(_ head: FrameHead) -> HTTP2ErrorCode? {
-        guard head.stream == 0 else { return .protocolError }
-        guard let id = head.other else { return .frameSizeError }
+    private func priorityUpdateReceived(_ head: FrameHeader) -> HTTP2ErrorCode? {
+        guard head.streamID == 0 else { return .protocolError }
+        guard let id = head.relatedStream else { return .frameSizeError }
         // Nothing is pushed here, so no even stream has a priority.
         guard id & 1 == 1 else { return .protocolError }
-        guard let value = unsafe walk.updateValue, let priority = StreamPriority(value.span) else {
+        guard let value = unsafe frameScanner.updateValue, let priority = StreamPriority(value.span)
+        else {
             return nil
         }
         if unsafe id > closedStreams.last {
-            unsafe earlyPriorities.set(id, priority)
+            unsafe pendingPriorities.set(id, priority)
         } else {
             apply(priority, to: id)
         }
@@ -274,16 +277,16 @@ package final class HTTP2ServerSession: HTTP2Session {
     private func apply(_ priority: StreamPriority, to id: Int32) {
         var value = nghttp2_extpri(
             urgency: priority.urgency, inc: priority.isIncremental ? 1 : 0)
-        unsafe nghttp2_session_change_extpri_stream_priority(library, id, &value, 1)
+        unsafe nghttp2_session_change_extpri_stream_priority(nghttp2Session, id, &value, 1)
     }
 
-    override func frameWent(_ frame: UnsafePointer<nghttp2_frame>) {
-        unsafe super.frameWent(frame)
+    override func frameSent(_ frame: UnsafePointer<nghttp2_frame>) {
+        unsafe super.frameSent(frame)
         let head = unsafe frame.pointee.hd
         if UInt32(head.type) == NGHTTP2_GOAWAY.rawValue, shutdown == .announced {
             // Not submitted with GOAWAY, which it would overtake.
             unsafe Self.shutdownPing.span.withUnsafeBufferPointer {
-                _ = unsafe nghttp2_submit_ping(library, 0, $0.baseAddress)
+                _ = unsafe nghttp2_submit_ping(nghttp2Session, 0, $0.baseAddress)
             }
             return
         }
@@ -295,17 +298,17 @@ package final class HTTP2ServerSession: HTTP2Session {
         reset(stream, .noError)
     }
 
-    override func drained(_ stream: HTTP2Stream) {
-        delegate.drained(stream)
+    override func streamDrained(_ stream: HTTP2Stream) {
+        delegate.streamDrained(stream)
     }
 
-    override func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
-        unsafe section.forget(stream)
+    override func streamClosed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+        unsafe section.streamClosed(stream)
         if !stream.isReset {
-            unsafe closedStreams.ended(stream.id)
-            if code == .noError { unsafe flood.earn(FloodGuard.streamGain) }
+            unsafe closedStreams.streamEnded(stream.id)
+            if code == .noError { unsafe flood.credit(FloodGuard.streamGain) }
         }
-        guard stream.isAnnounced else { return }
-        delegate.closed(stream, code: code)
+        guard stream.isHeadDelivered else { return }
+        delegate.streamClosed(stream, code: code)
     }
 }

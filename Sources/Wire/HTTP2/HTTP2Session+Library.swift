@@ -2,7 +2,7 @@ import CNgHTTP2
 
 /// How nghttp2 is set up, and what its calls back mean.
 extension HTTP2Session {
-    static func makeLibrary(_ settings: HTTP2Settings, isServer: Bool) -> OpaquePointer? {
+    static func makeNGHTTP2Session(_ settings: HTTP2Settings, isServer: Bool) -> OpaquePointer? {
         var callbacks: OpaquePointer?
         var options: OpaquePointer?
         var library: OpaquePointer?
@@ -11,7 +11,7 @@ extension HTTP2Session {
         unsafe setCallbacks(callbacks)
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
-        unsafe nghttp2_option_set_max_continuations(options, settings.continuationsTaken)
+        unsafe nghttp2_option_set_max_continuations(options, settings.continuationsAccepted)
         unsafe nghttp2_option_set_max_send_header_block_length(options, sentHeadBytesMax)
         unsafe nghttp2_option_set_max_outbound_ack(options, settings.queuedFramesMax)
         unsafe nghttp2_option_set_max_deflate_dynamic_table_size(
@@ -36,7 +36,7 @@ extension HTTP2Session {
     private static let sentHeadBytesMax = 2 * 1024 * 1024
 
     /// The code of the error that nghttp2 gave up with.
-    static func errorCode(ofLibrary error: Int32) -> HTTP2ErrorCode {
+    static func errorCode(ofNGHTTP2Error error: Int32) -> HTTP2ErrorCode {
         switch error {
         case NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue: .protocolError
         case NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue,
@@ -51,15 +51,15 @@ extension HTTP2Session {
         var list = entries.map {
             nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: UInt32($0.1))
         }
-        unsafe nghttp2_submit_settings(library, 0, &list, list.count)
+        unsafe nghttp2_submit_settings(nghttp2Session, 0, &list, list.count)
         unsafe nghttp2_session_set_local_window_size(
-            library, 0, 0, Int32(max(65535, settings.connectionWindowBytes)))
+            nghttp2Session, 0, 0, Int32(max(65535, settings.connectionWindowBytes)))
     }
 
     /// Calls `body` with the session that nghttp2 was given, which is not retained for it: whoever
     /// called nghttp2 holds it.
     @inline(__always)
-    private static func of(
+    private static func withSession(
         _ user: UnsafeMutableRawPointer?, _ body: (HTTP2Session) -> CInt
     ) -> CInt {
         guard let user = unsafe user else { return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue }
@@ -70,8 +70,8 @@ extension HTTP2Session {
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) {
             _, frame, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.of(user) { session in
-                unsafe session.headBegan(
+            return unsafe HTTP2Session.withSession(user) { session in
+                unsafe session.headerBlockStarted(
                     frame.pointee.hd.stream_id, category: frame.pointee.headers.cat)
                 return 0
             }
@@ -79,8 +79,8 @@ extension HTTP2Session {
         unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
             _, frame, name, nameCount, value, valueCount, _, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.of(user) { session in
-                let isTaken = unsafe session.fieldCame(
+            return unsafe HTTP2Session.withSession(user) { session in
+                let isTaken = unsafe session.fieldReceived(
                     frame.pointee.hd.stream_id,
                     UnsafeBufferPointer(start: name, count: nameCount),
                     UnsafeBufferPointer(start: value, count: valueCount))
@@ -94,15 +94,15 @@ extension HTTP2Session {
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
             _, _, id, bytes, count, user in
-            unsafe HTTP2Session.of(user) { session in
-                unsafe session.bodyCame(id, UnsafeBufferPointer(start: bytes, count: count))
+            unsafe HTTP2Session.withSession(user) { session in
+                unsafe session.dataReceived(id, UnsafeBufferPointer(start: bytes, count: count))
                 return 0
             }
         }
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.of(user) { session in
-                unsafe session.received(frame)
+            return unsafe HTTP2Session.withSession(user) { session in
+                unsafe session.dispatchFrame(frame)
                 return 0
             }
         }
@@ -112,15 +112,15 @@ extension HTTP2Session {
     private static func setSendingCallbacks(_ callbacks: OpaquePointer?) {
         unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.of(user) { session in
-                unsafe session.frameWent(frame)
+            return unsafe HTTP2Session.withSession(user) { session in
+                unsafe session.frameSent(frame)
                 return 0
             }
         }
         unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) {
             _, frame, error, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.of(user) { session in
+            return unsafe HTTP2Session.withSession(user) { session in
                 unsafe session.frameFailed(frame, error: error)
                 return 0
             }
@@ -131,9 +131,9 @@ extension HTTP2Session {
                 return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
             }
             let stream = unsafe Unmanaged<HTTP2Stream>.fromOpaque(source)
-            return unsafe HTTP2Session.of(user) { session in
+            return unsafe HTTP2Session.withSession(user) { session in
                 unsafe stream._withUnsafeGuaranteedRef { stream in
-                    unsafe session.send(
+                    unsafe session.appendDataFrame(
                         UnsafeBufferPointer(start: head, count: HTTP2Session.frameHeadBytes),
                         count, of: stream)
                 }
@@ -141,8 +141,8 @@ extension HTTP2Session {
         }
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
             _, id, code, user in
-            unsafe HTTP2Session.of(user) { session in
-                session.streamClosed(id, HTTP2ErrorCode(rawValue: code))
+            unsafe HTTP2Session.withSession(user) { session in
+                session.removeClosedStream(id, HTTP2ErrorCode(rawValue: code))
                 return 0
             }
         }
@@ -151,16 +151,16 @@ extension HTTP2Session {
     /// Bytes of the head of every frame (RFC 9113 §4.1).
     static let frameHeadBytes = 9
 
-    private func received(_ frame: UnsafePointer<nghttp2_frame>) {
+    private func dispatchFrame(_ frame: UnsafePointer<nghttp2_frame>) {
         let head = unsafe frame.pointee.hd
         let endsStream = head.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
         switch UInt32(head.type) {
         case NGHTTP2_HEADERS.rawValue:
-            unsafe headEnded(
+            unsafe headerBlockEnded(
                 head.stream_id, category: frame.pointee.headers.cat, endsStream: endsStream)
         case NGHTTP2_DATA.rawValue:
             if endsStream { streamEnded(head.stream_id) }
-        default: unsafe frameCame(frame)
+        default: unsafe frameReceived(frame)
         }
     }
 }

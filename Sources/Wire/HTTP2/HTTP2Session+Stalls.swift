@@ -6,10 +6,10 @@ extension HTTP2Session {
     /// Looks at the windows: a stall counts from the first look that finds it.
     ///
     /// To be called each tick, before the two that follow are asked; nothing else notes stalls.
-    package func noteStalls(now: Instant) {
+    package func updateStalls(now: Instant) {
         guard bytesQueued > 0 else { return }
         if isConnectionWindowUsedUp { unsafe connectionStall.begin(now) }
-        for stream in unsafe streams where stream.bytesQueued > 0 && stream.isAnswered {
+        for stream in unsafe streams where stream.bytesQueued > 0 && stream.isHeadSubmitted {
             if isWindowUsedUp(of: stream) { stream.stall.begin(now) }
         }
     }
@@ -34,16 +34,16 @@ extension HTTP2Session {
 
     /// May be negative, after a change of SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 §6.9.2).
     private func isWindowUsedUp(of stream: HTTP2Stream) -> Bool {
-        unsafe nghttp2_session_get_stream_remote_window_size(library, stream.id) <= 0
+        unsafe nghttp2_session_get_stream_remote_window_size(nghttp2Session, stream.id) <= 0
     }
 
     private var isConnectionWindowUsedUp: Bool {
-        unsafe nghttp2_session_get_remote_window_size(library) <= 0
+        unsafe nghttp2_session_get_remote_window_size(nghttp2Session) <= 0
     }
 
     /// Takes note that bytes of bodies are not to be framed any more, or were.
     @inline(__always)
-    func unqueue(_ bytes: Int) {
+    func recordDequeued(_ bytes: Int) {
         bytesQueued -= bytes
         if bytesQueued == 0 { unsafe connectionStall.end() }
     }

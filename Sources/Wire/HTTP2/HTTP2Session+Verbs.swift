@@ -27,19 +27,19 @@ extension HTTP2Session {
     package func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         guard !stream.isClosed, !stream.isReset else { return }
         stream.isReset = true
-        unqueue(stream.bytesQueued)
+        recordDequeued(stream.bytesQueued)
         stream.dropQueue()
-        unsafe nghttp2_submit_rst_stream(library, 0, stream.id, code.rawValue)
+        unsafe nghttp2_submit_rst_stream(nghttp2Session, 0, stream.id, code.rawValue)
     }
 
     func resume(_ stream: HTTP2Stream) {
         guard stream.isDeferred else { return }
         stream.isDeferred = false
-        unsafe nghttp2_session_resume_data(library, stream.id)
+        unsafe nghttp2_session_resume_data(nghttp2Session, stream.id)
     }
 
     /// Where nghttp2 asks for the body of `stream`, which lives until nghttp2 has closed it.
-    func provider(_ stream: HTTP2Stream) -> nghttp2_data_provider {
+    func dataProvider(_ stream: HTTP2Stream) -> nghttp2_data_provider {
         unsafe nghttp2_data_provider(
             source: nghttp2_data_source(ptr: Unmanaged.passUnretained(stream).toOpaque()),
             read_callback: { _, _, _, countMax, flags, source, user in
@@ -50,14 +50,14 @@ extension HTTP2Session {
                 let stream = unsafe Unmanaged<HTTP2Stream>.fromOpaque(pointer)
                 return unsafe session._withUnsafeGuaranteedRef { session in
                     unsafe stream._withUnsafeGuaranteedRef { stream in
-                        unsafe session.nextData(of: stream, countMax, &flags.pointee)
+                        unsafe session.nextDataLength(of: stream, countMax, &flags.pointee)
                     }
                 }
             })
     }
 
     /// The length of the next DATA frame, or that there is none for now.
-    private func nextData(
+    private func nextDataLength(
         of stream: HTTP2Stream, _ countMax: Int, _ flags: inout UInt32
     ) -> Int {
         if stream.isReset { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
@@ -81,20 +81,20 @@ extension HTTP2Session {
         let span = trailers.span
         unsafe fields.appendLines(span, from: 0)
         _ = unsafe span.withUnsafeBufferPointer { _ in
-            unsafe nghttp2_submit_trailer(library, stream.id, fields.fields, fields.count)
+            unsafe nghttp2_submit_trailer(nghttp2Session, stream.id, fields.fields, fields.count)
         }
     }
 
     /// Puts a DATA frame into the output: its head, and so much of the queue.
-    func send(
+    func appendDataFrame(
         _ head: UnsafeBufferPointer<UInt8>, _ count: Int, of stream: HTTP2Stream
     ) -> CInt {
         unsafe output.append(head)
-        unsafe stream.take(count, into: &output)
-        unsafe flood.earn(FloodGuard.gain(ofData: count))
-        unsafe connectionStall.framed(count)
-        unqueue(count)
-        if stream.bytesQueued == 0, !stream.isEnding { drained(stream) }
+        unsafe stream.dequeue(count, into: &output)
+        unsafe flood.credit(FloodGuard.gain(ofData: count))
+        unsafe connectionStall.recordProgress(count)
+        recordDequeued(count)
+        if stream.bytesQueued == 0, !stream.isEnding { streamDrained(stream) }
         return unsafe output.count < outputBytesMax ? 0 : NGHTTP2_ERR_PAUSE.rawValue
     }
 }

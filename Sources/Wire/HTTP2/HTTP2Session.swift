@@ -21,26 +21,26 @@ package class HTTP2Session {
     package private(set) var failure: HTTP2ErrorCode?
 
     /// nghttp2's state; freed with this object.
-    @exclusivity(unchecked) var library: OpaquePointer?
-    @exclusivity(unchecked) var output = OutputPlan()
+    @exclusivity(unchecked) var nghttp2Session: OpaquePointer?
+    @exclusivity(unchecked) var output = FrameOutputBuffer()
     /// Bytes after which the present turn of output ends.
     @exclusivity(unchecked) var outputBytesMax = 0
     @exclusivity(unchecked) var fields = FieldVector(capacity: 64)
     /// In no order; each knows its index.
     @exclusivity(unchecked) package internal(set) var streams: [HTTP2Stream] = []
     @exclusivity(unchecked) var now = Instant.zero
-    @exclusivity(unchecked) var walk: FrameWalk
+    @exclusivity(unchecked) var frameScanner: FrameScanner
     @exclusivity(unchecked) var flood: FloodGuard
     /// Of the connection's window, while bytes are queued.
     @exclusivity(unchecked) var connectionStall = WindowStall()
     @exclusivity(unchecked) private var pool: [HTTP2Stream] = []
-    private var isInside = false
+    private var isProcessing = false
     /// The delegate wants nothing more for now.
-    package private(set) var isHeld = false
-    private var held = Held()
+    package private(set) var isReceivingPaused = false
+    private var pausedInput = PausedInput()
 
     /// What came while the session was held.
-    private struct Held {
+    private struct PausedInput {
         var bytes: [UInt8] = []
         /// How many of them the walk knows.
         var position = 0
@@ -49,16 +49,17 @@ package class HTTP2Session {
     init(settings: HTTP2Settings, isServer: Bool) {
         self.settings = settings
         self.isServer = isServer
-        unsafe walk = FrameWalk(prefaceBytes: isServer ? Int(NGHTTP2_CLIENT_MAGIC_LEN) : 0)
+        unsafe frameScanner = FrameScanner(
+            prefaceBytes: isServer ? Int(NGHTTP2_CLIENT_MAGIC_LEN) : 0)
         unsafe flood = FloodGuard(
             unitsMax: settings.floodUnitsMax, unitsPerSecond: settings.floodUnitsPerSecond)
-        unsafe library = Self.makeLibrary(settings, isServer: isServer)
+        unsafe nghttp2Session = Self.makeNGHTTP2Session(settings, isServer: isServer)
         unsafe nghttp2_session_set_user_data(
-            library, Unmanaged.passUnretained(self).toOpaque())
+            nghttp2Session, Unmanaged.passUnretained(self).toOpaque())
     }
 
     deinit {
-        unsafe nghttp2_session_del(library)
+        unsafe nghttp2_session_del(nghttp2Session)
     }
 
     /// Takes in what has come from the peer; false if this ended the connection: send what is in
@@ -66,46 +67,47 @@ package class HTTP2Session {
     ///
     /// An error that nghttp2 finds is known when its GOAWAY has been framed: see ``isOver``.
     package func receive(_ bytes: Span<UInt8>, now: Instant) -> Bool {
-        guard !isHeld else {
-            held.bytes += bytes.copy(0..<bytes.count)
+        guard !isReceivingPaused else {
+            pausedInput.bytes += bytes.copy(0..<bytes.count)
             return failure == nil
         }
-        return take(bytes, from: 0, now: now)
+        return process(bytes, from: 0, now: now)
     }
 
     /// Takes in nothing more behind the present frame until ``goOn(now:)``; what comes is kept.
-    package func hold() {
-        isHeld = true
+    package func pauseReceiving() {
+        isReceivingPaused = true
     }
 
     /// Takes in what was held, as ``receive(_:now:)`` does; the delegate may hold again.
-    package func goOn(now: Instant) -> Bool {
-        let kept = held
-        held = Held()
-        isHeld = false
-        return take(kept.bytes.span, from: kept.position, now: now)
+    package func resumeReceiving(now: Instant) -> Bool {
+        let kept = pausedInput
+        pausedInput = PausedInput()
+        isReceivingPaused = false
+        return process(kept.bytes.span, from: kept.position, now: now)
     }
 
     /// Takes in `bytes`, of which the walk knows those before `start`, and nghttp2 none.
-    private func take(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Bool {
-        precondition(!isInside, "receive was called by a delegate")
+    private func process(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Bool {
+        precondition(!isProcessing, "receive was called by a delegate")
         unsafe self.now = now
-        isInside = true
-        defer { isInside = false }
+        isProcessing = true
+        defer { isProcessing = false }
         var (position, fed) = (start, 0)
         while failure == nil {
-            if isHeld {
-                held = Held(bytes: bytes.copy(fed..<bytes.count), position: position - fed)
+            if isReceivingPaused {
+                pausedInput = PausedInput(
+                    bytes: bytes.copy(fed..<bytes.count), position: position - fed)
                 return true
             }
-            switch unsafe walk.next(bytes, at: &position) {
+            switch unsafe frameScanner.next(bytes, at: &position) {
             case .frame(let head, let start):
-                feed(bytes.extracting(fed..<max(fed, start)))
-                if failure == nil, let code = judge(head) { fail(code) }
-                if start < 0 { unsafe feed(walk.withheld.span) }
+                feedNGHTTP2(bytes.extracting(fed..<max(fed, start)))
+                if failure == nil, let code = validateFrame(head) { fail(code) }
+                if start < 0 { unsafe feedNGHTTP2(frameScanner.bufferedBytes.span) }
                 fed = start < 0 ? position : start
             case .end(let end):
-                feed(bytes.extracting(fed..<max(fed, end)))
+                feedNGHTTP2(bytes.extracting(fed..<max(fed, end)))
                 if failure == nil, queuedFrames > settings.queuedFramesMax {
                     fail(.enhanceYourCalm)
                 }
@@ -115,20 +117,20 @@ package class HTTP2Session {
         return false
     }
 
-    private func feed(_ bytes: Span<UInt8>) {
+    private func feedNGHTTP2(_ bytes: Span<UInt8>) {
         guard bytes.count > 0, failure == nil else { return }
         let taken = unsafe bytes.withUnsafeBufferPointer { buffer in
-            unsafe nghttp2_session_mem_recv(library, buffer.baseAddress, buffer.count)
+            unsafe nghttp2_session_mem_recv(nghttp2Session, buffer.baseAddress, buffer.count)
         }
-        if taken < 0 { fail(Self.errorCode(ofLibrary: Int32(taken))) }
+        if taken < 0 { fail(Self.errorCode(ofNGHTTP2Error: Int32(taken))) }
     }
 
     /// Judges a frame by its head, before nghttp2 sees it; the code with which the connection is to
     /// be ended, if it is.
-    func judge(_ head: FrameHead) -> HTTP2ErrorCode? {
+    func validateFrame(_ head: FrameHeader) -> HTTP2ErrorCode? {
         let cost = FloodGuard.cost(of: head)
         if cost < 0 {
-            unsafe flood.earn(-cost)
+            unsafe flood.credit(-cost)
         } else if cost > 0, unsafe !flood.spend(cost, now: now) {
             return .enhanceYourCalm
         }
@@ -136,17 +138,17 @@ package class HTTP2Session {
     }
 
     /// True if ``takeOutput(into:bytesMax:now:)`` would give bytes.
-    package var hasOutput: Bool { unsafe nghttp2_session_want_write(library) != 0 }
+    package var hasOutput: Bool { unsafe nghttp2_session_want_write(nghttp2Session) != 0 }
 
     /// True if nothing is to be read or written any more; close the connection.
-    package var isOver: Bool {
+    package var isFinished: Bool {
         if hasOutput { return false }
-        return unsafe failure != nil || nghttp2_session_want_read(library) == 0
+        return unsafe failure != nil || nghttp2_session_want_read(nghttp2Session) == 0
     }
 
     /// Frames that wait to be written, DATA not counted.
     package var queuedFrames: Int {
-        unsafe nghttp2_session_get_outbound_queue_size(library)
+        unsafe nghttp2_session_get_outbound_queue_size(nghttp2Session)
     }
 
     /// Moves what is to be sent to the end of `buffers`: whole frames, by priority, until they hold
@@ -155,22 +157,22 @@ package class HTTP2Session {
     package func takeOutput(
         into buffers: inout [ByteBuffer], bytesMax: Int, now: Instant
     ) -> Int {
-        precondition(!isInside, "takeOutput was called by a delegate")
-        isInside = true
-        defer { isInside = false }
+        precondition(!isProcessing, "takeOutput was called by a delegate")
+        isProcessing = true
+        defer { isProcessing = false }
         unsafe self.now = now
-        unsafe output.begin()
+        unsafe output.beginTurn()
         unsafe outputBytesMax = bytesMax
         while unsafe output.count < bytesMax {
             var start: UnsafePointer<UInt8>?
-            let count = unsafe nghttp2_session_mem_send(library, &start)
+            let count = unsafe nghttp2_session_mem_send(nghttp2Session, &start)
             guard count > 0 else {
                 if count < 0 { fail(.internalError) }
                 break
             }
             unsafe output.append(UnsafeBufferPointer(start: start, count: count))
         }
-        return unsafe output.finish(into: &buffers)
+        return unsafe output.drain(into: &buffers)
     }
 
     /// Ends the connection: GOAWAY with `code`, after which nothing is read.
@@ -179,12 +181,12 @@ package class HTTP2Session {
     }
 
     /// The transport is gone: ends every stream that is open, and nothing more is read or sent.
-    package func abandon(_ code: HTTP2ErrorCode) {
+    package func transportClosed(_ code: HTTP2ErrorCode) {
         fail(code)
         while let stream = unsafe streams.last {
-            closed(stream, code)
-            unsafe nghttp2_session_set_stream_user_data(library, stream.id, nil)
-            forget(at: stream.index)
+            streamClosed(stream, code)
+            unsafe nghttp2_session_set_stream_user_data(nghttp2Session, stream.id, nil)
+            removeStream(at: stream.index)
         }
     }
 
@@ -192,13 +194,13 @@ package class HTTP2Session {
     func fail(_ code: HTTP2ErrorCode) {
         guard failure == nil else { return }
         failure = code
-        unsafe nghttp2_session_terminate_session(library, code.rawValue)
+        unsafe nghttp2_session_terminate_session(nghttp2Session, code.rawValue)
     }
 
     // MARK: - Streams
 
     /// An object for a stream, which lives as long as nghttp2 knows of it.
-    func takeStream() -> HTTP2Stream {
+    func makeStream() -> HTTP2Stream {
         let stream = unsafe pool.popLast() ?? HTTP2Stream()
         stream.open()
         stream.index = unsafe streams.count
@@ -208,38 +210,38 @@ package class HTTP2Session {
 
     @inline(__always)
     func stream(_ id: Int32) -> HTTP2Stream? {
-        guard let pointer = unsafe nghttp2_session_get_stream_user_data(library, id) else {
+        guard let pointer = unsafe nghttp2_session_get_stream_user_data(nghttp2Session, id) else {
             return nil
         }
         return unsafe Unmanaged<HTTP2Stream>.fromOpaque(pointer).takeUnretainedValue()
     }
 
     /// nghttp2 has closed a stream.
-    func streamClosed(_ id: Int32, _ code: HTTP2ErrorCode) {
-        if let index = reportClosed(id, code) { forget(at: index) }
+    func removeClosedStream(_ id: Int32, _ code: HTTP2ErrorCode) {
+        if let index = notifyStreamClosed(id, code) { removeStream(at: index) }
     }
 
     /// Tells the delegate that a stream is closed; the stream's index.
     ///
     /// A function of its own, so that it holds the stream no more when that is forgotten.
     @inline(never)
-    private func reportClosed(_ id: Int32, _ code: HTTP2ErrorCode) -> Int? {
+    private func notifyStreamClosed(_ id: Int32, _ code: HTTP2ErrorCode) -> Int? {
         guard let stream = stream(id) else { return nil }
-        closed(stream, stream.fault ?? code)
+        streamClosed(stream, stream.errorCodeOverride ?? code)
         return stream.index
     }
 
     /// Forgets the stream kept at `index`, which nghttp2 has closed; what was not consumed of it is
     /// given back to the connection's window, which no other call will do.
-    func forget(at index: Int) {
+    func removeStream(at index: Int) {
         var stream = unsafe streams.removeLast()
         if unsafe index < streams.count {
             stream.index = index
             unsafe swap(&streams[index], &stream)
         }
-        unqueue(stream.bytesQueued)
+        recordDequeued(stream.bytesQueued)
         if isServer, stream.bytesUnconsumed > 0 {
-            unsafe nghttp2_session_consume_connection(library, stream.bytesUnconsumed)
+            unsafe nghttp2_session_consume_connection(nghttp2Session, stream.bytesUnconsumed)
             stream.bytesUnconsumed = 0
         }
         stream.close()
@@ -251,17 +253,17 @@ package class HTTP2Session {
 
     // MARK: - For the ends to override
 
-    func headBegan(_ id: Int32, category: nghttp2_headers_category) {}
-    func fieldCame(
+    func headerBlockStarted(_ id: Int32, category: nghttp2_headers_category) {}
+    func fieldReceived(
         _ id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> Bool { true }
-    func headEnded(_ id: Int32, category: nghttp2_headers_category, endsStream: Bool) {}
-    func bodyCame(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {}
+    func headerBlockEnded(_ id: Int32, category: nghttp2_headers_category, endsStream: Bool) {}
+    func dataReceived(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {}
     func streamEnded(_ id: Int32) {}
-    func frameCame(_ frame: UnsafePointer<nghttp2_frame>) {}
+    func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {}
 
     /// Takes note of a frame that was framed into the output.
-    func frameWent(_ frame: UnsafePointer<nghttp2_frame>) {
+    func frameSent(_ frame: UnsafePointer<nghttp2_frame>) {
         let head = unsafe frame.pointee.hd
         switch UInt32(head.type) {
         case NGHTTP2_GOAWAY.rawValue:
@@ -274,7 +276,7 @@ package class HTTP2Session {
             let code = unsafe HTTP2ErrorCode(rawValue: frame.pointee.rst_stream.error_code)
             // A window above the maximum by a change of INITIAL_WINDOW_SIZE is a connection error
             // (RFC 9113 §6.9.2); that by WINDOW_UPDATE, which looks the same here, may be one.
-            if code == .flowControlError { fail(code) } else { blame() }
+            if code == .flowControlError { fail(code) } else { chargePeerError() }
         default: break
         }
     }
@@ -294,17 +296,17 @@ package class HTTP2Session {
         if unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
             // The peer knows nothing of the stream, which nghttp2 closes: as refused, though it
             // would fail again.
-            stream.fault = .internalError
+            stream.errorCodeOverride = .internalError
         } else {
             reset(stream, .internalError)
         }
     }
 
     /// A stream failed by a fault of the peer's.
-    func blame() {
+    func chargePeerError() {
         if unsafe !flood.spend(FloodGuard.resetCost, now: now) { fail(.enhanceYourCalm) }
     }
 
-    func drained(_ stream: HTTP2Stream) {}
-    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {}
+    func streamDrained(_ stream: HTTP2Stream) {}
+    func streamClosed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {}
 }

@@ -51,11 +51,12 @@ package struct HTTP2Settings: Hashable, Sendable {
 
     /// For connections to origins: a stream whose bytes are not consumed must not stall the others,
     /// so the connection's window is much larger than a stream's.
-    package static let toOrigins = HTTP2Settings(
+    package static let originDefaults = HTTP2Settings(
         streamWindowBytes: 256 * 1024, connectionWindowBytes: 16 * 1024 * 1024)
 
-    var continuationsTaken: Int {
-        continuationsMax ?? max(8, FieldSection.excessMax * headBytesMax / Self.frameBytesMax)
+    var continuationsAccepted: Int {
+        continuationsMax
+            ?? max(8, IncomingFieldSection.excessMax * headBytesMax / Self.frameBytesMax)
     }
 
     /// Bytes of a frame's payload that every endpoint takes, and this one at most (RFC 9113 §4.2).

@@ -20,15 +20,15 @@ package final class HTTP2Stream {
     package internal(set) var bytesQueued = 0
 
     /// The head of this end's message was submitted; on the server that of the final answer.
-    var isAnswered = false
+    var isHeadSubmitted = false
     /// Nothing more will be written.
     package internal(set) var isEnding = false
     /// RST_STREAM was submitted here.
     package internal(set) var isReset = false
     /// The delegate has had the head of the peer's message.
-    package internal(set) var isAnnounced = false
+    package internal(set) var isHeadDelivered = false
     /// Its head was not kept, because it passed a limit.
-    package internal(set) var refusal: RequestRefusal?
+    package internal(set) var headError: RequestParseError?
     /// Where the session keeps it.
     var index = 0
     /// DATA waits for `resume`.
@@ -40,7 +40,7 @@ package final class HTTP2Stream {
     /// Of the stream's own window, while bytes are queued.
     var stall = WindowStall()
     /// Why it fails, if nghttp2 tells another code.
-    var fault: HTTP2ErrorCode?
+    var errorCodeOverride: HTTP2ErrorCode?
     @exclusivity(unchecked) private var queue: [ByteBuffer] = []
     /// Index of the first buffer that is not framed in full.
     @exclusivity(unchecked) private var queueStart = 0
@@ -52,16 +52,16 @@ package final class HTTP2Stream {
         id = 0
         isClosed = false
         isRemoteEnded = false
-        isAnswered = false
+        isHeadSubmitted = false
         isEnding = false
         isReset = false
-        isAnnounced = false
-        refusal = nil
+        isHeadDelivered = false
+        headError = nil
         isDeferred = false
         trailers = nil
         bytesUnconsumed = 0
         stall.end()
-        fault = nil
+        errorCodeOverride = nil
     }
 
     /// Ends it.
@@ -85,9 +85,9 @@ package final class HTTP2Stream {
     }
 
     /// Moves the first `count` bytes of the queue, which holds as many, to the end of `output`.
-    func take(_ count: Int, into output: inout OutputPlan) {
+    func dequeue(_ count: Int, into output: inout FrameOutputBuffer) {
         bytesQueued -= count
-        stall.framed(count)
+        stall.recordProgress(count)
         var left = count
         while left > 0 {
             let readable = unsafe queue[queueStart].readableBytes

@@ -5,7 +5,7 @@ import NIOCore
 ///
 /// The buffer is cut only when all is written: one that is shared with slices would be copied at
 /// the next write.
-struct OutputPlan {
+struct FrameOutputBuffer {
     private var control: ByteBuffer
     /// The bodies, each with the offset in `control` before which it stands.
     private var bodies: [(before: Int, body: ByteBuffer)] = []
@@ -17,7 +17,7 @@ struct OutputPlan {
     }
 
     /// Makes ready for the next turn: the memory is used again once all slices of it are dropped.
-    mutating func begin() {
+    mutating func beginTurn() {
         control.clear()
     }
 
@@ -32,7 +32,7 @@ struct OutputPlan {
     }
 
     /// Moves all to the end of `output`; how many bytes that is.
-    mutating func finish(into output: inout [ByteBuffer]) -> Int {
+    mutating func drain(into output: inout [ByteBuffer]) -> Int {
         guard count > 0 else { return 0 }
         var cut = 0
         for index in bodies.indices {

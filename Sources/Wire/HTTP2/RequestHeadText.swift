@@ -4,14 +4,14 @@
 /// Pseudo-header fields come first, which nghttp2 holds the peer to, so the request line is written
 /// when the first other field or the end comes. Values hold no CR, LF or NUL, which nghttp2 refuses
 /// (RFC 9113 §8.2.1): so each field is one line.
-struct RequestHeadText: ~Copyable {
-    private(set) var text = ByteScratch(capacity: 4096)
+struct HTTP1RequestHeadWriter: ~Copyable {
+    private(set) var text = ScratchBuffer(capacity: 4096)
     /// Field lines of ``text``, Host and those written by this reader among them.
     private(set) var linesCount = 0
-    private var method = ByteScratch(capacity: 16)
-    private var path = ByteScratch(capacity: 1024)
-    private var authority = ByteScratch(capacity: 256)
-    private var cookie = ByteScratch(capacity: 256)
+    private var method = ScratchBuffer(capacity: 16)
+    private var path = ScratchBuffer(capacity: 1024)
+    private var authority = ScratchBuffer(capacity: 256)
+    private var cookie = ScratchBuffer(capacity: 256)
     private var hasHTTPScheme = false
     private var hasRequestLine = false
     private var hasHost = false
@@ -34,14 +34,14 @@ struct RequestHeadText: ~Copyable {
 
     mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         guard let first = unsafe name.first else { return }
-        if first == Byte.colon { return unsafe appendPseudo(name, value) }
+        if first == Byte.colon { return unsafe appendPseudoField(name, value) }
         if !hasRequestLine { writeRequestLine() }
         switch name.count {
-        case 4 where unsafe holds(name, "host"): return unsafe appendHost(value)
-        case 6 where unsafe holds(name, "cookie"):
+        case 4 where unsafe equalsIgnoringCase(name, "host"): return unsafe appendHost(value)
+        case 6 where unsafe equalsIgnoringCase(name, "cookie"):
             if cookie.count > 0 { cookie.append("; ") }
             return unsafe cookie.append(value)
-        case 14 where unsafe holds(name, "content-length"): hasLength = true
+        case 14 where unsafe equalsIgnoringCase(name, "content-length"): hasLength = true
         default: break
         }
         unsafe text.append(name)
@@ -68,14 +68,16 @@ struct RequestHeadText: ~Copyable {
         if path.count > 0, !hasHTTPScheme { isMalformed = true }
     }
 
-    private mutating func appendPseudo(
+    private mutating func appendPseudoField(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) {
         switch name.count {
         case 5: unsafe path.append(value)
         case 10: unsafe authority.append(value)
         case 7 where unsafe name[1] == UInt8(ascii: "m"): unsafe method.append(value)
-        case 7: hasHTTPScheme = unsafe holds(value, "http") || holds(value, "https")
+        case 7:
+            hasHTTPScheme =
+                unsafe equalsIgnoringCase(value, "http") || equalsIgnoringCase(value, "https")
         default: isMalformed = true
         }
     }
@@ -91,7 +93,7 @@ struct RequestHeadText: ~Copyable {
             linesCount += 1
             return
         }
-        if unsafe !isSame(authority.bytes, value) { isMalformed = true }
+        if unsafe !equalsIgnoringCase(authority.bytes, value) { isMalformed = true }
     }
 
     /// CONNECT has no path: its target is the authority (RFC 9113 §8.5).
@@ -110,7 +112,9 @@ struct RequestHeadText: ~Copyable {
     }
 
     @inline(__always)
-    private func holds(_ bytes: UnsafeBufferPointer<UInt8>, _ text: StaticString) -> Bool {
+    private func equalsIgnoringCase(_ bytes: UnsafeBufferPointer<UInt8>, _ text: StaticString)
+        -> Bool
+    {
         guard bytes.count == text.utf8CodeUnitCount else { return false }
         for index in 0..<bytes.count
         where unsafe bytes[index] | 0x20 != text.utf8Start[index] | 0x20 {
@@ -120,7 +124,7 @@ struct RequestHeadText: ~Copyable {
     }
 
     /// Letters are compared without regard to case.
-    private func isSame(
+    private func equalsIgnoringCase(
         _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
     ) -> Bool {
         guard left.count == right.count else { return false }

@@ -2,8 +2,8 @@
 ///
 /// `:status` comes first and is three digits, which nghttp2 holds the peer to, as it does to values
 /// without CR, LF and NUL.
-struct ResponseHeadText: ~Copyable {
-    private(set) var text = ByteScratch(capacity: 4096)
+struct HTTP1ResponseHeadWriter: ~Copyable {
+    private(set) var text = ScratchBuffer(capacity: 4096)
     /// Field lines of ``text``.
     private(set) var linesCount = 0
     /// 100 to 999.

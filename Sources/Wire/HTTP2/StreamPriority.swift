@@ -20,7 +20,7 @@ struct StreamPriority: Hashable {
 }
 
 /// Priorities that came for streams before their requests.
-struct EarlyPriorities {
+struct PendingPriorities {
     /// A browser sends them for what it is about to ask for; more than this is not kept.
     private static let countMax = 32
 

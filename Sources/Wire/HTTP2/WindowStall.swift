@@ -26,7 +26,7 @@ struct WindowStall: Hashable {
 
     /// Takes note of bytes that the window took.
     @inline(__always)
-    mutating func framed(_ bytes: Int) {
+    mutating func recordProgress(_ bytes: Int) {
         guard since != nil else { return }
         bytesFramed += bytes
         if bytesFramed >= Self.progressBytesMin { since = nil }

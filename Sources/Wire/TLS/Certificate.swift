@@ -1,7 +1,7 @@
 import COpenSSL
 
 /// Why a text in PEM could not be read.
-struct PEMFault: Error {
+struct PEMError: Error {
     let reason: String
 }
 
@@ -20,17 +20,17 @@ final class Certificate: @unchecked Sendable {
     }
 
     /// The certificates of `pem` in their order, at least one.
-    static func read(pem: [UInt8]) throws(PEMFault) -> [Certificate] {
-        let source = try MemorySource(pem)
+    static func read(pem: [UInt8]) throws(PEMError) -> [Certificate] {
+        let source = try MemoryBIO(pem)
         defer { source.free() }
         var certificates: [Certificate] = []
         while let next = unsafe PEM_read_bio_X509(source.pointer, nil, noPassword, nil) {
             certificates.append(unsafe Certificate(owning: next))
         }
-        let fault = OpenSSLFault.take()
-        if let fault, !fault.isNoPEM { throw PEMFault(reason: fault.text) }
+        let fault = OpenSSLError.popError()
+        if let fault, !fault.isNoPEM { throw PEMError(reason: fault.text) }
         guard !certificates.isEmpty else {
-            throw PEMFault(reason: "there is no certificate in PEM")
+            throw PEMError(reason: "there is no certificate in PEM")
         }
         return certificates
     }
@@ -50,16 +50,16 @@ final class PrivateKey: @unchecked Sendable {
     let pointer: OpaquePointer
 
     /// Reads the first private key of `pem`, which must not be encrypted.
-    init(pem: [UInt8]) throws(PEMFault) {
+    init(pem: [UInt8]) throws(PEMError) {
         let text = String(decoding: pem, as: UTF8.self)
         guard text.contains("PRIVATE KEY-----") else {
-            throw PEMFault(reason: "there is no private key in PEM")
+            throw PEMError(reason: "there is no private key in PEM")
         }
-        guard !text.contains("ENCRYPTED") else { throw PEMFault(reason: "it is encrypted") }
-        let source = try MemorySource(pem)
+        guard !text.contains("ENCRYPTED") else { throw PEMError(reason: "it is encrypted") }
+        let source = try MemoryBIO(pem)
         defer { source.free() }
         guard let key = unsafe PEM_read_bio_PrivateKey(source.pointer, nil, noPassword, nil) else {
-            throw PEMFault(reason: OpenSSLFault.takeText())
+            throw PEMError(reason: OpenSSLError.popErrorText())
         }
         unsafe pointer = unsafe key
         ERR_clear_error()
@@ -72,19 +72,19 @@ final class PrivateKey: @unchecked Sendable {
 
 /// A `BIO` that reads bytes of this process.
 @safe
-private struct MemorySource {
+private struct MemoryBIO {
     let pointer: OpaquePointer
 
-    init(_ bytes: [UInt8]) throws(PEMFault) {
+    init(_ bytes: [UInt8]) throws(PEMError) {
         // A copy of its own: the bytes need not stay where they are.
         guard let source = unsafe BIO_new(BIO_s_mem()) else {
-            throw PEMFault(reason: OpenSSLFault.takeText())
+            throw PEMError(reason: OpenSSLError.popErrorText())
         }
         unsafe pointer = unsafe source
         let written = unsafe BIO_write(source, bytes, CInt(bytes.count))
         guard written == bytes.count else {
             free()
-            throw PEMFault(reason: OpenSSLFault.takeText())
+            throw PEMError(reason: OpenSSLError.popErrorText())
         }
     }
 

@@ -1,5 +1,5 @@
 /// Which certificates serve which names.
-struct CertificateChoice {
+struct CertificateIndex {
     /// Sets of identities by number, each with one certificate for each kind of key; the first is
     /// that of the default.
     private(set) var sets: [[Int]] = []
@@ -21,22 +21,22 @@ struct CertificateChoice {
                     && Set(identities[index].names.exact).isSuperset(of: names.exact)
                     && Set(identities[index].names.wildcards).isSuperset(of: names.wildcards)
         }
-        _ = add(alike, of: identities)
+        _ = addSet(alike, of: identities)
         for index in all {
             for name in identities[index].names.exact where exact[name] == nil {
                 let having = all.filter { identities[$0].names.exact.contains(name) }
-                let covering = all.filter { identities[$0].names.cover(name) }
-                exact[name] = add(having + covering, of: identities)
+                let covering = all.filter { identities[$0].names.covers(name) }
+                exact[name] = addSet(having + covering, of: identities)
             }
             for name in identities[index].names.wildcards where wildcards[name] == nil {
                 let having = all.filter { identities[$0].names.wildcards.contains(name) }
-                wildcards[name] = add(having, of: identities)
+                wildcards[name] = addSet(having, of: identities)
             }
         }
     }
 
     /// The number of the set with the first of `candidates` for each kind of key.
-    private mutating func add(_ candidates: [Int], of identities: [ServerIdentity]) -> Int {
+    private mutating func addSet(_ candidates: [Int], of identities: [ServerIdentity]) -> Int {
         var kinds: Set<CInt> = []
         let set = candidates.filter { kinds.insert(identities[$0].certificate.keyKind).inserted }
         if let known = sets.firstIndex(of: set) { return known }

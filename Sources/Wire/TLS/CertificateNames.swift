@@ -44,7 +44,7 @@ struct CertificateNames {
     }
 
     /// True if this certificate is for `name`, a name in its one spelling.
-    func cover(_ name: String) -> Bool {
+    func covers(_ name: String) -> Bool {
         exact.contains(name) || Self.parent(of: name).map(wildcards.contains) ?? false
     }
 
@@ -55,7 +55,7 @@ struct CertificateNames {
     }
 
     /// The names as people write them, `max` at most.
-    func texts(max: Int) -> [String] {
+    func displayNames(max: Int) -> [String] {
         let all = exact + wildcards.map { "*." + $0 } + addresses.map(\.description)
         return Array(all.prefix(max))
     }

@@ -14,7 +14,7 @@ final class OpenSSLContext: @unchecked Sendable {
     private static let suites13 =
         "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
     /// A PSK belongs to one hash; OpenSSL drops it if another is negotiated.
-    private static let suitesOfPeers = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
+    private static let peerSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
     /// The larger ones cost a stranger nothing and the server much.
     private static let groups = "X25519:P-256:P-384"
     /// Bytes of a chain that is shown, at most.
@@ -28,7 +28,7 @@ final class OpenSSLContext: @unchecked Sendable {
             case .peer: unsafe TLS_method()
             }
         guard let made = unsafe SSL_CTX_new(method) else {
-            throw .library(reason: OpenSSLFault.takeText())
+            throw .library(reason: OpenSSLError.popErrorText())
         }
         unsafe pointer = unsafe made
         unsafe SSL_CTX_set_security_level(pointer, 2)
@@ -45,7 +45,7 @@ final class OpenSSLContext: @unchecked Sendable {
             && control(SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_3_VERSION)) == 1
             && setSuites(role) && control(SSL_CTRL_SET_GROUPS_LIST, text: Self.groups) == 1
             && isWithoutEarlyData
-        guard isSet else { throw .library(reason: OpenSSLFault.takeText()) }
+        guard isSet else { throw .library(reason: OpenSSLError.popErrorText()) }
         _ = control(SSL_CTRL_SET_MAX_CERT_LIST, Self.chainBytesMax)
         _ = control(SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF))
     }
@@ -55,7 +55,7 @@ final class OpenSSLContext: @unchecked Sendable {
     }
 
     private func setSuites(_ role: TLSRole) -> Bool {
-        let suites13 = role == .peer ? Self.suitesOfPeers : Self.suites13
+        let suites13 = role == .peer ? Self.peerSuites : Self.suites13
         return unsafe SSL_CTX_set_cipher_list(pointer, Self.suites12) == 1
             && SSL_CTX_set_ciphersuites(pointer, suites13) == 1
     }
@@ -73,49 +73,50 @@ final class OpenSSLContext: @unchecked Sendable {
     }
 
     /// Sessions are resumed only by contexts with the same mark, 32 bytes at most.
-    func mark(sessions mark: [UInt8]) throws(TLSSetupError) {
+    func setSessionIDContext(sessions mark: [UInt8]) throws(TLSSetupError) {
         guard unsafe SSL_CTX_set_session_id_context(pointer, mark, UInt32(mark.count)) == 1 else {
-            throw .library(reason: OpenSSLFault.takeText())
+            throw .library(reason: OpenSSLError.popErrorText())
         }
     }
 
     /// Checks whatever the other side shows with ``TLSSession/check(_:)``; `mode` is of
     /// `SSL_VERIFY_…`.
-    func verify(mode: CInt) {
+    func enableVerification(mode: CInt) {
         unsafe SSL_CTX_set_verify(pointer, mode, nil)
         unsafe SSL_CTX_set_cert_verify_callback(
             pointer,
             { store, _ in
-                guard let store = unsafe store, let session = unsafe TLSSession.of(store) else {
+                guard let store = unsafe store, let session = unsafe TLSSession.session(store)
+                else {
                     return 0
                 }
-                return unsafe session.check(store) ? 1 : 0
+                return unsafe session.verifyCertificates(store) ? 1 : 0
             }, nil)
     }
 
     /// Trusts the certificates of `pem` as issuers; any of them may end a chain.
-    func trust(pem: [UInt8]) throws(TLSSetupError) {
+    func addTrustedIssuers(pem: [UInt8]) throws(TLSSetupError) {
         let certificates = try issuers(pem)
         let store = unsafe SSL_CTX_get_cert_store(pointer)
         for certificate in certificates {
             guard unsafe X509_STORE_add_cert(store, certificate.pointer) == 1 else {
-                throw .issuers(reason: OpenSSLFault.takeText())
+                throw .issuers(reason: OpenSSLError.popErrorText())
             }
         }
         unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
     }
 
     /// Names the certificates of `pem` to clients as issuers of theirs (RFC 8446 §4.2.4).
-    func ask(forIssuersOf pem: [UInt8]) throws(TLSSetupError) {
+    func addClientIssuers(forIssuersOf pem: [UInt8]) throws(TLSSetupError) {
         for certificate in try issuers(pem) {
             guard unsafe SSL_CTX_add_client_CA(pointer, certificate.pointer) == 1 else {
-                throw .issuers(reason: OpenSSLFault.takeText())
+                throw .issuers(reason: OpenSSLError.popErrorText())
             }
         }
     }
 
     private func issuers(_ pem: [UInt8]) throws(TLSSetupError) -> [Certificate] {
-        do throws(PEMFault) {
+        do throws(PEMError) {
             return try Certificate.read(pem: pem)
         } catch {
             throw .issuers(reason: error.reason)

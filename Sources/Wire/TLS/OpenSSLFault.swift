@@ -1,20 +1,20 @@
 import COpenSSL
 
 /// The first cause of a failed call, as OpenSSL noted it for this thread.
-struct OpenSSLFault {
+struct OpenSSLError {
     private let code: UInt
 
     /// The oldest error of the thread's queue, nil if there is none; the queue is empty afterwards,
     /// so that nothing is taken for the fault of another session.
-    static func take() -> OpenSSLFault? {
+    static func popError() -> OpenSSLError? {
         let first = ERR_get_error()
         ERR_clear_error()
-        return first == 0 ? nil : OpenSSLFault(code: first)
+        return first == 0 ? nil : OpenSSLError(code: first)
     }
 
     /// OpenSSL's words for the oldest error; the queue is empty afterwards.
-    static func takeText() -> String {
-        take()?.text ?? "OpenSSL names no reason"
+    static func popErrorText() -> String {
+        popError()?.text ?? "OpenSSL names no reason"
     }
 
     /// One of `SSL_R_…` if TLS itself failed.
@@ -29,7 +29,7 @@ struct OpenSSLFault {
     }
 
     /// OpenSSL had no memory, or was used wrongly.
-    var isOurs: Bool {
+    var isInternal: Bool {
         guard Int(ERR_GET_REASON(code)) & Int(ERR_R_FATAL) == 0 else { return true }
         return reason == SSL_R_PROTOCOL_IS_SHUTDOWN
     }

@@ -7,7 +7,7 @@ package enum OpenSSLLibrary {
     ///
     /// It would do so while other threads still let go of what is theirs, which then crashes them;
     /// the kernel takes everything back in any case.
-    package static func keepUntilTheEnd() {
+    package static func disableExitCleanup() {
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }
 }

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// A secret as TLS uses it.
 @safe
-final class PeerKey: @unchecked Sendable {
+final class PreSharedKey: @unchecked Sendable {
     /// Names the key on the wire.
     let identity: [UInt8]
     /// The bytes of ``identity`` where OpenSSL may read them while this object lives.
@@ -10,7 +10,7 @@ final class PeerKey: @unchecked Sendable {
     private let key: [UInt8]
 
     /// OpenSSL takes a key for a session, which must be of the same mark as the context.
-    static let mark = Array("nuthatch peer".utf8)
+    static let sessionIDContext = Array("nuthatch peer".utf8)
     private static let keyBytes = 32
     private static let identityBytes = 8
     /// TLS_AES_128_GCM_SHA256: of the suite that a key is kept with only the hash counts.
@@ -45,16 +45,17 @@ final class PeerKey: @unchecked Sendable {
             && EVP_PKEY_CTX_add1_hkdf_info(context, information, CInt(information.count)) == 1
             && EVP_PKEY_derive(context, &derived, &derivedCount) == 1
         guard isDone, derivedCount == count else {
-            throw .library(reason: OpenSSLFault.takeText())
+            throw .library(reason: OpenSSLError.popErrorText())
         }
         return derived
     }
 
     /// Lets the sessions of `context` use the keys of their own ``TLSPeerContext``.
-    static func set(in context: OpenSSLContext) {
+    static func installCallbacks(in context: OpenSSLContext) {
         unsafe SSL_CTX_set_psk_use_session_callback(context.pointer) {
             ssl, hash, identity, identityCount, session in
-            guard let ssl = unsafe ssl, let key = unsafe TLSSession.of(ssl: ssl)?.dialledKey else {
+            guard let ssl = unsafe ssl, let key = unsafe TLSSession.session(ssl: ssl)?.dialingKey
+            else {
                 return 0
             }
             // After the other side has chosen a suite, another hash than that of the key ends it.
@@ -68,7 +69,7 @@ final class PeerKey: @unchecked Sendable {
         unsafe SSL_CTX_set_psk_find_session_callback(context.pointer) {
             ssl, identity, identityCount, session in
             unsafe session?.pointee = nil
-            guard let ssl = unsafe ssl, let owner = unsafe TLSSession.of(ssl: ssl) else {
+            guard let ssl = unsafe ssl, let owner = unsafe TLSSession.session(ssl: ssl) else {
                 return 0
             }
             let asked = unsafe Array(UnsafeBufferPointer(start: identity, count: identityCount))
@@ -86,7 +87,8 @@ final class PeerKey: @unchecked Sendable {
             unsafe SSL_SESSION_set1_master_key(session, key, key.count) == 1
             && SSL_SESSION_set_cipher(session, SSL_CIPHER_find(ssl, Self.suite)) == 1
             && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1
-            && SSL_SESSION_set1_id_context(session, Self.mark, UInt32(Self.mark.count)) == 1
+            && SSL_SESSION_set1_id_context(
+                session, Self.sessionIDContext, UInt32(Self.sessionIDContext.count)) == 1
         guard isSet else {
             unsafe SSL_SESSION_free(session)
             return nil

@@ -7,7 +7,7 @@ import Ground
 /// they come. So the first ten are small, as many segments as the first window lets through (RFC
 /// 6928), and again after a pause of a second, when the window may have closed (RFC 9293 §3.8.6
 /// and RFC 5681 §4.1 let it). All others are as large as can be (RFC 8446 §5.1).
-struct RecordSizes {
+struct RecordSizePolicy {
     /// With header, content type and tag (22 bytes) and the headers of TCP over IPv6 with
     /// timestamps, within 1500.
     static let smallBytes = 1370
@@ -21,7 +21,7 @@ struct RecordSizes {
     private var last: Instant?
 
     /// Something is to be written at `now`.
-    mutating func begin(now: Instant) {
+    mutating func beginWrite(now: Instant) {
         if let last, now - last >= Self.pause { smallLeft = Self.smallCount }
         last = now
     }
@@ -30,7 +30,7 @@ struct RecordSizes {
     var bytesMax: Int { smallLeft > 0 ? Self.smallBytes : Self.largeBytes }
 
     /// A record was written.
-    mutating func wrote() {
+    mutating func recordWritten() {
         if smallLeft > 0 { smallLeft -= 1 }
     }
 

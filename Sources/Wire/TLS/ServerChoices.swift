@@ -3,33 +3,37 @@ import Ground
 
 /// What a server chooses while it reads a client's hello: certificate, application protocol, and
 /// whether to add the issuer's word that the certificate is not revoked.
-enum ServerChoices {
-    private typealias ByName =
+enum HandshakeCallbacks {
+    private typealias ServerNameCallback =
         @convention(c) (
             OpaquePointer?, UnsafeMutablePointer<CInt>?, UnsafeMutableRawPointer?
         ) -> CInt
-    private typealias ByStatus = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt
-    private typealias Erased = @convention(c) () -> Void
+    private typealias StatusRequestCallback =
+        @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt
+    private typealias UntypedCallback = @convention(c) () -> Void
 
-    static func set(in context: OpenSSLContext) {
-        let byName: ByName = { ssl, _, _ in unsafe ServerChoices.chooseCertificate(ssl) }
-        let byStatus: ByStatus = { ssl, _ in unsafe ServerChoices.staple(ssl) }
+    static func install(in context: OpenSSLContext) {
+        let byName: ServerNameCallback = { ssl, _, _ in
+            unsafe HandshakeCallbacks.chooseCertificate(ssl)
+        }
+        let byStatus: StatusRequestCallback = { ssl, _ in unsafe HandshakeCallbacks.staple(ssl) }
         // The functions are kept as functions without arguments and called with those above.
         _ = unsafe SSL_CTX_callback_ctrl(
             context.pointer, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
-            unsafeBitCast(byName, to: Erased.self))
+            unsafeBitCast(byName, to: UntypedCallback.self))
         _ = unsafe SSL_CTX_callback_ctrl(
             context.pointer, SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB,
-            unsafeBitCast(byStatus, to: Erased.self))
+            unsafeBitCast(byStatus, to: UntypedCallback.self))
         unsafe SSL_CTX_set_alpn_select_cb(
             context.pointer,
             { ssl, chosen, chosenCount, offered, offeredCount, _ in
-                unsafe ServerChoices.chooseProtocol(ssl, chosen, chosenCount, offered, offeredCount)
+                unsafe HandshakeCallbacks.chooseProtocol(
+                    ssl, chosen, chosenCount, offered, offeredCount)
             }, nil)
     }
 
     private static func chooseCertificate(_ ssl: OpaquePointer?) -> CInt {
-        guard let ssl = unsafe ssl, let server = unsafe TLSSession.of(ssl: ssl)?.server,
+        guard let ssl = unsafe ssl, let server = unsafe TLSSession.session(ssl: ssl)?.server,
             let name = unsafe serverName(of: ssl)
         else { return SSL_TLSEXT_ERR_NOACK }
         unsafe SSL_set_SSL_CTX(ssl, server.context(for: name).pointer)
@@ -37,13 +41,13 @@ enum ServerChoices {
     }
 
     private static func staple(_ ssl: OpaquePointer?) -> CInt {
-        guard let ssl = unsafe ssl, let server = unsafe TLSSession.of(ssl: ssl)?.server,
+        guard let ssl = unsafe ssl, let server = unsafe TLSSession.session(ssl: ssl)?.server,
             let certificate = unsafe SSL_get_certificate(ssl),
-            let answer = unsafe server.ocsp(for: certificate),
-            let copy = unsafe CRYPTO_memdup(answer, answer.count, nil, 0)
+            let response = unsafe server.ocsp(for: certificate),
+            let copy = unsafe CRYPTO_memdup(response, response.count, nil, 0)
         else { return SSL_TLSEXT_ERR_NOACK }
         // OpenSSL frees the copy.
-        _ = unsafe SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_STATUS_REQ_OCSP_RESP, answer.count, copy)
+        _ = unsafe SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_STATUS_REQ_OCSP_RESP, response.count, copy)
         return SSL_TLSEXT_ERR_OK
     }
 
@@ -53,7 +57,7 @@ enum ServerChoices {
         _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?,
         _ offeredCount: UInt32
     ) -> CInt {
-        guard let ssl = unsafe ssl, let server = unsafe TLSSession.of(ssl: ssl)?.server,
+        guard let ssl = unsafe ssl, let server = unsafe TLSSession.session(ssl: ssl)?.server,
             let offered = unsafe offered
         else { return SSL_TLSEXT_ERR_ALERT_FATAL }
         let list = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredCount))

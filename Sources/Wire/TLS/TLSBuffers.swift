@@ -7,7 +7,7 @@ import NIOCore
 /// taken. Almost always the socket has accepted the bytes by then or soon after, and the next
 /// session finds memory that nobody holds and that is still in the processor's cache; otherwise it
 /// gets new memory.
-package final class TLSBuffers {
+package final class TLSBufferPool {
     /// Larger ones are not kept.
     private static let capacityMax = 128 * 1024
 
@@ -21,7 +21,7 @@ package final class TLSBuffers {
         Self.take(&output, capacity: capacity)
     }
 
-    func keepOutput(_ buffer: ByteBuffer) {
+    func recycleOutput(_ buffer: ByteBuffer) {
         if buffer.capacity <= Self.capacityMax { output = buffer }
     }
 
@@ -30,7 +30,7 @@ package final class TLSBuffers {
         Self.take(&input, capacity: capacity)
     }
 
-    func keepInput(_ buffer: ByteBuffer) {
+    func recycleInput(_ buffer: ByteBuffer) {
         if buffer.capacity <= Self.capacityMax { input = buffer }
     }
 

@@ -17,26 +17,26 @@ package final class TLSClientContext: Sendable {
         context = try OpenSSLContext(.client, minimumVersion: settings.minimumVersion)
         if settings.trustsSystem {
             guard unsafe SSL_CTX_set_default_verify_paths(context.pointer) == 1 else {
-                throw .issuers(reason: OpenSSLFault.takeText())
+                throw .issuers(reason: OpenSSLError.popErrorText())
             }
         }
-        if let issuers = settings.issuersPEM { try context.trust(pem: issuers) }
+        if let issuers = settings.issuersPEM { try context.addTrustedIssuers(pem: issuers) }
         // A file of the system that is missing is no fault: there may be a directory.
         ERR_clear_error()
-        context.verify(mode: SSL_VERIFY_PEER)
+        context.enableVerification(mode: SSL_VERIFY_PEER)
         if !settings.protocols.isEmpty {
             let list = TLSApplicationProtocol.list(settings.protocols)
             guard unsafe SSL_CTX_set_alpn_protos(context.pointer, list, UInt32(list.count)) == 0
-            else { throw .library(reason: OpenSSLFault.takeText()) }
+            else { throw .library(reason: OpenSSLError.popErrorText()) }
         }
         // Tickets are handed to the session's owner and not kept here.
         let mode = SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL
         context.control(SSL_CTRL_SET_SESS_CACHE_MODE, Int(mode))
         unsafe SSL_CTX_sess_set_new_cb(context.pointer) { ssl, ticket in
             guard let ssl = unsafe ssl, let ticket = unsafe ticket,
-                let session = unsafe TLSSession.of(ssl: ssl)
+                let session = unsafe TLSSession.session(ssl: ssl)
             else { return 0 }
-            return unsafe session.keep(ticket: ticket) ? 1 : 0
+            return unsafe session.storeTicket(ticket: ticket) ? 1 : 0
         }
     }
 }

@@ -18,11 +18,11 @@ package struct TLSFailure: Error, Hashable, Sendable {
         case origin
         case peer
         /// This node's.
-        case ours
+        case node
     }
 
     package var side: Side {
-        if case .ours = cause { return .ours }
+        if case .internalError = cause { return .node }
         switch role {
         case .server: return .client
         case .client: return .origin
@@ -59,13 +59,13 @@ package enum TLSFailureCause: Hashable, Sendable {
     /// No version of TLS that is allowed here is spoken there.
     case versionTooOld
     /// No cipher suite, group or signature in common.
-    case nothingInCommon
+    case noSharedParameters
     /// None of the application protocols that were offered is spoken (RFC 7301 §3.2).
     case noApplicationProtocol
     /// The other side ended the connection with this alert.
     case alert(UInt8)
     /// More bytes than the limit came without data among them.
-    case tooManyBytes(max: Int)
+    case inputLimitExceeded(max: Int)
     /// No certificate was shown although one is required.
     case certificateMissing
     /// A certificate of the chain is no longer valid; `depth` is 0 for the other side's own.
@@ -87,12 +87,12 @@ package enum TLSFailureCause: Hashable, Sendable {
     /// A message breaks the protocol; carries OpenSSL's words.
     case malformed(reason: String)
     /// OpenSSL failed for a reason of this node's, such as memory.
-    case ours(reason: String)
+    case internalError(reason: String)
 }
 
 extension TLSFailure {
     /// Who the other side is.
-    private var other: String {
+    private var peerName: String {
         switch role {
         case .server: "The client"
         case .client: "The origin"
@@ -101,27 +101,28 @@ extension TLSFailure {
     }
 
     /// A sentence for whoever looks after the node.
-    package var sentence: String {
+    package var message: String {
         switch cause {
-        case .truncated: "\(other) cut the TLS connection without close_notify."
-        case .notTLS: "\(other) does not speak TLS: its first bytes are none of TLS."
-        case .versionTooOld: "\(other) speaks no version of TLS that is new enough."
-        case .nothingInCommon: "\(other) has no cipher suite, group or signature in common with us."
-        case .noApplicationProtocol: "\(other) speaks none of the application protocols offered."
-        case .alert(let number): "\(other) refused with the TLS alert \(TLSAlert.name(number))."
-        case .tooManyBytes(let max):
-            "\(other) sent more than \(max) bytes of TLS without data."
-        case .noSharedSecret: "\(other) does not hold the cluster secret."
-        case .malformed(let reason): "\(other) broke the TLS protocol: \(reason)."
-        case .ours(let reason): "TLS failed here: \(reason)."
-        default: certificateSentence
+        case .truncated: "\(peerName) cut the TLS connection without close_notify."
+        case .notTLS: "\(peerName) does not speak TLS: its first bytes are none of TLS."
+        case .versionTooOld: "\(peerName) speaks no version of TLS that is new enough."
+        case .noSharedParameters:
+            "\(peerName) has no cipher suite, group or signature in common with us."
+        case .noApplicationProtocol: "\(peerName) speaks none of the application protocols offered."
+        case .alert(let number): "\(peerName) refused with the TLS alert \(TLSAlert.name(number))."
+        case .inputLimitExceeded(let max):
+            "\(peerName) sent more than \(max) bytes of TLS without data."
+        case .noSharedSecret: "\(peerName) does not hold the cluster secret."
+        case .malformed(let reason): "\(peerName) broke the TLS protocol: \(reason)."
+        case .internalError(let reason): "TLS failed here: \(reason)."
+        default: certificateMessage
         }
     }
 
-    private var certificateSentence: String {
-        let whose = "\(other)'s certificate"
+    private var certificateMessage: String {
+        let whose = "\(peerName)'s certificate"
         switch cause {
-        case .certificateMissing: return "\(other) showed no certificate."
+        case .certificateMissing: return "\(peerName) showed no certificate."
         case .expired(let time, let depth):
             return "\(Self.named(whose, depth)) expired on \(Self.text(time))."
         case .notYetValid(let time, let depth):

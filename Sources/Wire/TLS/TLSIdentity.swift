@@ -29,19 +29,19 @@ struct ServerIdentity: Sendable {
 
     init(_ identity: TLSIdentity, number: Int) throws(TLSSetupError) {
         let chain: [Certificate]
-        do throws(PEMFault) {
+        do throws(PEMError) {
             chain = try Certificate.read(pem: identity.chainPEM)
         } catch {
             throw .certificate(identity: number, reason: error.reason)
         }
-        do throws(PEMFault) {
+        do throws(PEMError) {
             key = try PrivateKey(pem: identity.keyPEM)
         } catch {
             throw .key(identity: number, reason: error.reason)
         }
         certificate = chain[0]
         guard unsafe X509_check_private_key(certificate.pointer, key.pointer) == 1 else {
-            throw .refused(identity: number, reason: OpenSSLFault.takeText())
+            throw .refused(identity: number, reason: OpenSSLError.popErrorText())
         }
         issuers = Array(chain.dropFirst())
         names = certificate.names
@@ -52,7 +52,7 @@ struct ServerIdentity: Sendable {
     /// Lets `context` show this certificate; another with the same kind of key is replaced.
     func install(in context: OpenSSLContext) throws(TLSSetupError) {
         guard let stack = unsafe OPENSSL_sk_new_null() else {
-            throw .library(reason: OpenSSLFault.takeText())
+            throw .library(reason: OpenSSLError.popErrorText())
         }
         defer { unsafe OPENSSL_sk_free(stack) }
         for issuer in issuers {
@@ -62,7 +62,7 @@ struct ServerIdentity: Sendable {
         let isInstalled = unsafe SSL_CTX_use_cert_and_key(
             context.pointer, certificate.pointer, key.pointer, stack, 1)
         guard isInstalled == 1 else {
-            throw .refused(identity: number, reason: OpenSSLFault.takeText())
+            throw .refused(identity: number, reason: OpenSSLError.popErrorText())
         }
     }
 }

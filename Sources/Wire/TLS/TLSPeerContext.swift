@@ -17,34 +17,34 @@ package final class TLSPeerContext: Sendable {
 
     let context: OpenSSLContext
     /// The first is dialled with, all are accepted.
-    private let keys: [PeerKey]
+    private let keys: [PreSharedKey]
 
     /// The first secret is used to dial, all are accepted.
     package init(secrets: [[UInt8]]) throws(TLSSetupError) {
         guard !secrets.isEmpty else { throw .noSecret }
-        var keys: [PeerKey] = []
+        var keys: [PreSharedKey] = []
         for (index, secret) in secrets.enumerated() {
             guard secret.count >= Self.secretBytesMin else {
                 throw .secretTooShort(number: index + 1, bytesMin: Self.secretBytesMin)
             }
-            keys.append(try PeerKey(secret: secret))
+            keys.append(try PreSharedKey(secret: secret))
         }
         self.keys = keys
         context = try OpenSSLContext(.peer, minimumVersion: .tls13)
         _ = unsafe SSL_CTX_set_options(context.pointer, openssl_op_no_ticket)
         guard unsafe SSL_CTX_set_num_tickets(context.pointer, 0) == 1 else {
-            throw .library(reason: OpenSSLFault.takeText())
+            throw .library(reason: OpenSSLError.popErrorText())
         }
-        try context.mark(sessions: PeerKey.mark)
+        try context.setSessionIDContext(sessions: PreSharedKey.sessionIDContext)
         // Whoever shows a certificate instead of knowing the secret is refused.
-        context.verify(mode: SSL_VERIFY_PEER)
-        PeerKey.set(in: context)
+        context.enableVerification(mode: SSL_VERIFY_PEER)
+        PreSharedKey.installCallbacks(in: context)
     }
 
     /// What this node dials with.
-    var first: PeerKey { keys[0] }
+    var dialingKey: PreSharedKey { keys[0] }
 
-    func key(identity: [UInt8]) -> PeerKey? {
+    func key(identity: [UInt8]) -> PreSharedKey? {
         keys.first { $0.identity == identity }
     }
 }

@@ -16,7 +16,7 @@ package final class TLSServerContext: Sendable {
     private let exact: [String: Int]
     /// The same for all names of one label more than this.
     private let wildcards: [String: Int]
-    private let tickets: TicketKeyBox
+    private let tickets: SharedTicketKeys
 
     /// Reads all certificates and keys.
     ///
@@ -27,7 +27,7 @@ package final class TLSServerContext: Sendable {
             identities.append(try ServerIdentity(identity, number: number))
         }
         guard !identities.isEmpty else { throw .noIdentity }
-        let choice = CertificateChoice(identities)
+        let choice = CertificateIndex(identities)
         var contexts: [OpenSSLContext] = []
         for set in choice.sets {
             let context = try Self.context(settings)
@@ -39,11 +39,11 @@ package final class TLSServerContext: Sendable {
         self.contexts = contexts
         exact = choice.exact
         wildcards = choice.wildcards
-        tickets = try TicketKeyBox()
+        tickets = try SharedTicketKeys()
     }
 
     /// Seals the tickets of all sessions with these keys from now on.
-    package func adopt(_ keys: TicketKeys) {
+    package func setTicketKeys(_ keys: TicketKeys) {
         tickets.current = keys
     }
 
@@ -51,7 +51,7 @@ package final class TLSServerContext: Sendable {
     var ticketKeys: TicketKeys? { tickets.current }
 
     /// The context that a session begins with.
-    var first: OpenSSLContext { contexts[0] }
+    var defaultContext: OpenSSLContext { contexts[0] }
 
     /// The context whose certificates are for `name`, which is in its one spelling.
     func context(for name: String) -> OpenSSLContext {
@@ -59,7 +59,7 @@ package final class TLSServerContext: Sendable {
         if let parent = CertificateNames.parent(of: name), let index = wildcards[parent] {
             return contexts[index]
         }
-        return first
+        return defaultContext
     }
 
     /// The answer about `certificate`, one of this context's, that it is not revoked.
@@ -72,17 +72,17 @@ package final class TLSServerContext: Sendable {
     {
         let context = try OpenSSLContext(.server, minimumVersion: settings.minimumVersion)
         unsafe SSL_CTX_set_timeout(context.pointer, Int(TicketKeys.lifetime.seconds))
-        ServerChoices.set(in: context)
-        TicketSeal.set(in: context)
+        HandshakeCallbacks.install(in: context)
+        TicketEncryption.install(in: context)
         var belongs: [UInt8] = Array("nuthatch".utf8)
         if let issuers = settings.clientCAPEM {
-            try context.trust(pem: issuers)
-            try context.ask(forIssuersOf: issuers)
-            context.verify(mode: SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT)
+            try context.addTrustedIssuers(pem: issuers)
+            try context.addClientIssuers(forIssuersOf: issuers)
+            context.enableVerification(mode: SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT)
             // A session in which no such certificate was shown must not be resumed here.
             belongs = sha256(issuers.span)
         }
-        try context.mark(sessions: belongs)
+        try context.setSessionIDContext(sessions: belongs)
         return context
     }
 }

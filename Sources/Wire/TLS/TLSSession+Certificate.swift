@@ -6,34 +6,37 @@ extension TLSSession {
     private static let namesMax = 8
 
     /// The session whose other side shows what is in `store`, an `X509_STORE_CTX`.
-    static func of(_ store: OpaquePointer) -> TLSSession? {
+    static func session(_ store: OpaquePointer) -> TLSSession? {
         let index = SSL_get_ex_data_X509_STORE_CTX_idx()
         guard let ssl = unsafe X509_STORE_CTX_get_ex_data(store, index) else { return nil }
-        return unsafe of(ssl: OpaquePointer(ssl))
+        return unsafe session(ssl: OpaquePointer(ssl))
     }
 
     /// Judges the certificates that the other side shows; the reason of a refusal is kept.
-    func check(_ store: OpaquePointer) -> Bool {
-        switch end {
+    func verifyCertificates(_ store: OpaquePointer) -> Bool {
+        switch endpoint {
         case .peer:
             // Peers know each other by the secret alone.
-            refusal = .noSharedSecret
+            verificationFailure = .noSharedSecret
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
         case .client(let client, let host) where !client.settings.pins.isEmpty:
             let leaf = unsafe X509_STORE_CTX_get0_cert(store)
-            refusal = unsafe Self.refusal(of: leaf, for: host, pins: client.settings.pins)
-            let error = refusal == nil ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION
+            verificationFailure = unsafe Self.pinFailure(
+                of: leaf, for: host, pins: client.settings.pins)
+            let error = verificationFailure == nil ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION
             unsafe X509_STORE_CTX_set_error(store, error)
         case .client, .server:
-            if unsafe X509_verify_cert(store) != 1 { refusal = unsafe reason(in: store) }
+            if unsafe X509_verify_cert(store) != 1 {
+                verificationFailure = unsafe chainFailure(in: store)
+            }
         }
         // Errors of the search for issuers are told by the reason.
         ERR_clear_error()
-        return refusal == nil
+        return verificationFailure == nil
     }
 
     /// What is wrong with a certificate whose key is to be one of `pins`; nil if nothing.
-    private static func refusal(
+    private static func pinFailure(
         of leaf: OpaquePointer?, for host: TLSServerName, pins: [TLSPin]
     ) -> TLSFailureCause? {
         guard let pin = unsafe TLSPin(of: leaf) else {
@@ -65,11 +68,11 @@ extension TLSSession {
             }
         return isNamed
             ? nil
-            : unsafe .wrongHost(host, names: CertificateNames(of: leaf).texts(max: namesMax))
+            : unsafe .wrongHost(host, names: CertificateNames(of: leaf).displayNames(max: namesMax))
     }
 
     /// Why the chain in `store` was refused.
-    private func reason(in store: OpaquePointer) -> TLSFailureCause {
+    private func chainFailure(in store: OpaquePointer) -> TLSFailureCause {
         let error = unsafe X509_STORE_CTX_get_error(store)
         let depth = unsafe Int(X509_STORE_CTX_get_error_depth(store))
         let current = unsafe X509_STORE_CTX_get_current_cert(store)
@@ -88,9 +91,9 @@ extension TLSSession {
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
             return unsafe .unknownIssuer(text(ofName: X509_get_issuer_name(current)))
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
-            guard case .client(_, let host) = end else { return .certificate(reason: words) }
+            guard case .client(_, let host) = endpoint else { return .certificate(reason: words) }
             let leaf = unsafe X509_STORE_CTX_get0_cert(store)
-            let names = unsafe CertificateNames(of: leaf).texts(max: Self.namesMax)
+            let names = unsafe CertificateNames(of: leaf).displayNames(max: Self.namesMax)
             return .wrongHost(host, names: names)
         default: return .certificate(reason: words)
         }

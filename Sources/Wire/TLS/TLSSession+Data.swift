@@ -8,12 +8,12 @@ extension TLSSession {
     /// The next plaintext, as much as has come and fits into 16 KiB.
     func read() -> TLSEvent {
         let pending = unsafe Int(SSL_pending(ssl))
-        guard pending > 0 || arrived != nil else { return .needsMore }
+        guard pending > 0 || currentInput != nil else { return .needsMore }
         // Plaintext is never longer than its ciphertext: what is held, and what was read of a
         // record that was not whole.
-        let held = pending + quietBytes + (arrived?.readableBytes ?? 0)
-        var plaintext = takeInput(capacity: min(held, RecordSizes.largeBytes))
-        let limit = min(plaintext.capacity, RecordSizes.largeBytes)
+        let held = pending + bytesWithoutData + (currentInput?.readableBytes ?? 0)
+        var plaintext = takeInput(capacity: min(held, RecordSizePolicy.largeBytes))
+        let limit = min(plaintext.capacity, RecordSizePolicy.largeBytes)
         ERR_clear_error()
         while plaintext.writerIndex < limit {
             var count = 0
@@ -23,12 +23,12 @@ extension TLSSession {
                 return unsafe SSL_read_ex(ssl, room.baseAddress, wanted, &count) == 1 ? count : 0
             }
             guard isRead > 0 else {
-                settle()
+                readStopped()
                 break
             }
-            quietBytes = 0
+            bytesWithoutData = 0
             // Spares a call that would say that there is no more.
-            if unsafe arrived == nil && SSL_has_pending(ssl) == 0 { break }
+            if unsafe currentInput == nil && SSL_has_pending(ssl) == 0 { break }
         }
         guard plaintext.readableBytes == 0 else {
             keepInput(plaintext)
@@ -40,14 +40,16 @@ extension TLSSession {
     }
 
     /// Notes why there is no more plaintext.
-    private func settle() {
+    private func readStopped() {
         switch unsafe SSL_get_error(ssl, 0) {
         case SSL_ERROR_WANT_READ:
-            if quietBytes >= Self.quietBytesMax { fail(.tooManyBytes(max: Self.quietBytesMax)) }
+            if bytesWithoutData >= Self.bytesWithoutDataMax {
+                fail(.inputLimitExceeded(max: Self.bytesWithoutDataMax))
+            }
         case SSL_ERROR_ZERO_RETURN:
             state = .closed
-            drop()
-        default: fail(cause())
+            discardInput()
+        default: fail(failureCause())
         }
         ERR_clear_error()
     }
@@ -61,7 +63,7 @@ extension TLSSession {
     /// Nothing is written once the session has failed or ``close()`` was called. `now` tells
     /// pauses, after which records are small again.
     package func write(_ plaintext: ByteBuffer, now: Instant) {
-        guard begin(plaintext.readableBytes, pieces: 1, now: now) else { return }
+        guard beginWrite(plaintext.readableBytes, pieces: 1, now: now) else { return }
         unsafe plaintext.withUnsafeReadableBytes { bytes in
             _ = unsafe encrypt(bytes, isLast: true)
         }
@@ -74,8 +76,8 @@ extension TLSSession {
     package func write(_ pieces: [ByteBuffer], now: Instant) {
         if pieces.count == 1 { return write(pieces[0], now: now) }
         let count = pieces.reduce(0) { $0 + $1.readableBytes }
-        guard begin(count, pieces: pieces.count, now: now) else { return }
-        let capacity = min(count, RecordSizes.largeBytes)
+        guard beginWrite(count, pieces: pieces.count, now: now) else { return }
+        let capacity = min(count, RecordSizePolicy.largeBytes)
         unsafe withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { room in
             var gathered = 0
             for (index, piece) in pieces.enumerated() {
@@ -100,15 +102,15 @@ extension TLSSession {
     }
 
     /// Makes room for the records of `count` bytes; false if nothing may or need be written.
-    private func begin(_ count: Int, pieces: Int, now: Instant) -> Bool {
+    private func beginWrite(_ count: Int, pieces: Int, now: Instant) -> Bool {
         switch state {
         case .open, .closed: break
         case .failed: return false
         case .handshaking: preconditionFailure("written before the handshake was done")
         }
         guard count > 0, unsafe SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN == 0 else { return false }
-        sizes.begin(now: now)
-        reserve(sizes.ciphertextBytesMax(count, pieces: pieces))
+        recordSizes.beginWrite(now: now)
+        reserve(recordSizes.ciphertextBytesMax(count, pieces: pieces))
         return true
     }
 
@@ -117,19 +119,19 @@ extension TLSSession {
         _ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer,
         _ gathered: inout Int, isLast: Bool
     ) {
-        if bytes.count >= RecordSizes.largeBytes { unsafe flush(room, &gathered) }
+        if bytes.count >= RecordSizePolicy.largeBytes { unsafe flush(room, &gathered) }
         var rest = unsafe bytes
         while rest.count > 0 {
             if gathered == 0 {
                 unsafe rest = unsafe encrypt(rest, isLast: isLast)
                 if rest.count == 0 { return }
             }
-            let count = min(rest.count, sizes.bytesMax - gathered)
+            let count = min(rest.count, recordSizes.bytesMax - gathered)
             unsafe UnsafeMutableRawBufferPointer(rebasing: room[gathered...])
                 .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
             gathered += count
             unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
-            if gathered == sizes.bytesMax { unsafe flush(room, &gathered) }
+            if gathered == recordSizes.bytesMax { unsafe flush(room, &gathered) }
         }
     }
 
@@ -145,8 +147,8 @@ extension TLSSession {
         _ bytes: UnsafeRawBufferPointer, isLast: Bool
     ) -> UnsafeRawBufferPointer {
         var rest = unsafe bytes
-        while rest.count >= sizes.bytesMax || isLast && rest.count > 0 {
-            let count = min(rest.count, sizes.bytesMax)
+        while rest.count >= recordSizes.bytesMax || isLast && rest.count > 0 {
+            let count = min(rest.count, recordSizes.bytesMax)
             unsafe encrypt(record: UnsafeRawBufferPointer(rebasing: rest[..<count]))
             unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
         }
@@ -158,18 +160,18 @@ extension TLSSession {
         var written = 0
         ERR_clear_error()
         guard unsafe SSL_write_ex(ssl, record.baseAddress, record.count, &written) == 1 else {
-            fail(cause())
+            fail(failureCause())
             return
         }
-        sizes.wrote()
-        recordsOfKey += 1
-        if recordsOfKey >= recordsPerKeyMax { renewKey() }
+        recordSizes.recordWritten()
+        recordsWithKey += 1
+        if recordsWithKey >= recordsPerKeyMax { updateKey() }
     }
 
     /// Lets the next record be written with a new key (RFC 8446 §4.6.3); TLS 1.2 knows no such
     /// thing.
-    private func renewKey() {
-        recordsOfKey = 0
+    private func updateKey() {
+        recordsWithKey = 0
         guard unsafe SSL_version(ssl) == TLS1_3_VERSION else { return }
         _ = unsafe SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED)
         ERR_clear_error()

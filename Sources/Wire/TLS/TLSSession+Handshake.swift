@@ -7,25 +7,25 @@ extension TLSSession {
         let result = unsafe SSL_do_handshake(ssl)
         guard result == 1 else {
             guard unsafe SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else {
-                return fail(cause())
+                return fail(failureCause())
             }
-            guard quietBytes < Self.quietBytesMax else {
-                return fail(.tooManyBytes(max: Self.quietBytesMax))
+            guard bytesWithoutData < Self.bytesWithoutDataMax else {
+                return fail(.inputLimitExceeded(max: Self.bytesWithoutDataMax))
             }
             return .needsMore
         }
         ERR_clear_error()
-        if let cause = objection() { return fail(cause) }
+        if let cause = handshakeViolation() { return fail(cause) }
         guard let parameters = parameters() else {
-            return fail(.ours(reason: "the session has no version or suite"))
+            return fail(.internalError(reason: "the session has no version or suite"))
         }
         state = .open
-        quietBytes = 0
+        bytesWithoutData = 0
         return .established(parameters)
     }
 
     /// Asks for `host`, and holds the certificate to it.
-    func name(_ host: TLSServerName) {
+    func setServerName(_ host: TLSServerName) {
         let parameters = unsafe SSL_get0_param(ssl)
         let flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
         unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(flags))
@@ -46,8 +46,8 @@ extension TLSSession {
     }
 
     /// What must not be, although OpenSSL is content.
-    private func objection() -> TLSFailureCause? {
-        switch end {
+    private func handshakeViolation() -> TLSFailureCause? {
+        switch endpoint {
         case .server: return nil
         case .client(let client, _):
             let chosen = selectedProtocol()
@@ -71,7 +71,7 @@ extension TLSSession {
             version: version,
             cipherSuite: unsafe String(cString: suite),
             applicationProtocol: selectedProtocol().flatMap(TLSApplicationProtocol.init),
-            serverName: unsafe server == nil ? nil : ServerChoices.serverName(of: ssl),
+            serverName: unsafe server == nil ? nil : HandshakeCallbacks.serverName(of: ssl),
             isResumed: unsafe SSL_session_reused(ssl) == 1,
             group: group(),
             certificate: unsafe SSL_get0_peer_certificate(ssl).map {
@@ -97,27 +97,29 @@ extension TLSSession {
     }
 
     /// Why the last call of OpenSSL failed.
-    func cause() -> TLSFailureCause {
-        let fault = OpenSSLFault.take()
-        if let refusal { return refusal }
-        if case .peer = end, case .handshaking = state, isOfSecret(fault) { return .noSharedSecret }
-        guard let fault else { return .ours(reason: "OpenSSL names no reason") }
-        if let alert = fault.alert { return cause(of: alert) }
-        if fault.isOurs { return .ours(reason: fault.text) }
+    func failureCause() -> TLSFailureCause {
+        let fault = OpenSSLError.popError()
+        if let verificationFailure { return verificationFailure }
+        if case .peer = endpoint, case .handshaking = state, isSecretMismatch(fault) {
+            return .noSharedSecret
+        }
+        guard let fault else { return .internalError(reason: "OpenSSL names no reason") }
+        if let alert = fault.alert { return failureCause(of: alert) }
+        if fault.isInternal { return .internalError(reason: fault.text) }
         switch fault.reason {
         case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_WRONG_SSL_VERSION:
             return .versionTooOld
         case SSL_R_NO_SHARED_CIPHER, SSL_R_NO_SHARED_GROUPS, SSL_R_NO_SUITABLE_KEY_SHARE,
             SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS, SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
-            return .nothingInCommon
+            return .noSharedParameters
         case SSL_R_NO_APPLICATION_PROTOCOL: return .noApplicationProtocol
         case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE: return .certificateMissing
         default: return .malformed(reason: fault.text)
         }
     }
 
-    private func cause(of alert: UInt8) -> TLSFailureCause {
-        guard case .client = end else { return .alert(alert) }
+    private func failureCause(of alert: UInt8) -> TLSFailureCause {
+        guard case .client = endpoint else { return .alert(alert) }
         switch alert {
         case TLSAlert.protocolVersion: return .versionTooOld
         case TLSAlert.noApplicationProtocol: return .noApplicationProtocol
@@ -127,7 +129,7 @@ extension TLSSession {
 
     /// True if the handshake of a peer failed because the two share no secret: the key proved
     /// nothing, or there was none and so nothing to agree on.
-    private func isOfSecret(_ fault: OpenSSLFault?) -> Bool {
+    private func isSecretMismatch(_ fault: OpenSSLError?) -> Bool {
         if wasUnknownIdentity { return true }
         switch fault?.alert {
         case TLSAlert.handshakeFailure, TLSAlert.decryptError, TLSAlert.unknownIdentity:
@@ -148,28 +150,28 @@ extension TLSSession {
 extension TLSSession {
     /// Nil unless this is the end of a server.
     var server: TLSServerContext? {
-        if case .server(let server) = end { server } else { nil }
+        if case .server(let server) = endpoint { server } else { nil }
     }
 
     /// What tickets are sealed with at the time.
     var ticketKeys: TicketKeys? { server?.ticketKeys }
 
     /// The key that a dialling peer uses.
-    var dialledKey: PeerKey? {
-        if case .peer(let peer, dials: true) = end { peer.first } else { nil }
+    var dialingKey: PreSharedKey? {
+        if case .peer(let peer, dials: true) = endpoint { peer.dialingKey } else { nil }
     }
 
     /// The key that the other peer names.
-    func acceptedKey(identity: [UInt8]) -> PeerKey? {
-        guard case .peer(let peer, dials: false) = end else { return nil }
+    func acceptedKey(identity: [UInt8]) -> PreSharedKey? {
+        guard case .peer(let peer, dials: false) = endpoint else { return nil }
         let key = peer.key(identity: identity)
         wasUnknownIdentity = key == nil
         return key
     }
 
     /// Takes a reference to a new ticket over; false if it is of no use.
-    func keep(ticket: OpaquePointer) -> Bool {
-        guard case .client(let client, let host) = end,
+    func storeTicket(ticket: OpaquePointer) -> Bool {
+        guard case .client(let client, let host) = endpoint,
             unsafe SSL_SESSION_is_resumable(ticket) == 1
         else { return false }
         newResumption = TLSResumption(

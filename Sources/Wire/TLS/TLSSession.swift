@@ -12,31 +12,31 @@ package import NIOCore
 package final class TLSSession {
     /// Bytes of ciphertext, at most, in a handshake and after it without data among them: the
     /// largest record four times.
-    package static let quietBytesMax = 64 * 1024
+    package static let bytesWithoutDataMax = 64 * 1024
 
     let ssl: OpaquePointer
-    let end: End
-    private let buffers: TLSBuffers?
+    let endpoint: Endpoint
+    private let buffers: TLSBufferPool?
     var state = State.handshaking
     /// What has arrived and was not read; nil if there is nothing.
-    var arrived: ByteBuffer?
+    var currentInput: ByteBuffer?
     /// What arrived after that.
-    private var later: [ByteBuffer] = []
+    private var queuedInput: [ByteBuffer] = []
     /// Bytes that OpenSSL has read since data came last.
-    var quietBytes = 0
+    var bytesWithoutData = 0
     /// How many of the connection's first two bytes have been looked at.
     private var firstBytes = 0
     var output: ByteBuffer?
-    var sizes = RecordSizes()
+    var recordSizes = RecordSizePolicy()
     /// How many records are written with one key: AES-GCM is safe for 2^24.5 of full size (RFC 8446
     /// §5.5), and peers stay connected for long.
     package var recordsPerKeyMax = 1 << 23
     /// Records written with the present key.
-    var recordsOfKey = 0
+    var recordsWithKey = 0
     /// The last ticket that the server gave to this client.
     package internal(set) var newResumption: TLSResumption?
     /// Why ``check(_:)`` refused what the other side showed.
-    var refusal: TLSFailureCause?
+    var verificationFailure: TLSFailureCause?
     /// A peer named a secret that is not accepted here.
     var wasUnknownIdentity = false
 
@@ -49,7 +49,7 @@ package final class TLSSession {
     }
 
     /// Which end of which kind of connection this is.
-    enum End {
+    enum Endpoint {
         case server(TLSServerContext)
         case client(TLSClientContext, TLSServerName)
         case peer(TLSPeerContext, dials: Bool)
@@ -64,7 +64,7 @@ package final class TLSSession {
 
         var context: OpenSSLContext {
             switch self {
-            case .server(let server): server.first
+            case .server(let server): server.defaultContext
             case .client(let client, _): client.context
             case .peer(let peer, _): peer.context
             }
@@ -72,7 +72,7 @@ package final class TLSSession {
     }
 
     /// A connection of a client that was accepted; `buffers` are those of the loop.
-    package convenience init(_ server: TLSServerContext, buffers: TLSBuffers? = nil) {
+    package convenience init(_ server: TLSServerContext, buffers: TLSBufferPool? = nil) {
         self.init(.server(server), buffers: buffers)
         unsafe SSL_set_accept_state(ssl)
         guard server.ticketKeys == nil else { return }
@@ -86,11 +86,11 @@ package final class TLSSession {
     /// in place of the context's; nil for those.
     package convenience init(
         _ client: TLSClientContext, to host: TLSServerName, resuming: TLSResumption? = nil,
-        offering protocols: [TLSApplicationProtocol]? = nil, buffers: TLSBuffers? = nil
+        offering protocols: [TLSApplicationProtocol]? = nil, buffers: TLSBufferPool? = nil
     ) {
         self.init(.client(client, host), buffers: buffers)
         unsafe SSL_set_connect_state(ssl)
-        name(host)
+        setServerName(host)
         if let resuming, resuming.host == host, resuming.context === client {
             unsafe SSL_set_session(ssl, resuming.ticket.pointer)
         }
@@ -102,21 +102,21 @@ package final class TLSSession {
     }
 
     /// A connection between two nodes with one secret.
-    package convenience init(peer: TLSPeerContext, dials: Bool, buffers: TLSBuffers? = nil) {
+    package convenience init(peer: TLSPeerContext, dials: Bool, buffers: TLSBufferPool? = nil) {
         self.init(.peer(peer, dials: dials), buffers: buffers)
         unsafe dials ? SSL_set_connect_state(ssl) : SSL_set_accept_state(ssl)
     }
 
-    private init(_ end: End, buffers: TLSBuffers?) {
+    private init(_ end: Endpoint, buffers: TLSBufferPool?) {
         // Like any allocation of the language, it fails only if there is no memory.
         guard let made = unsafe SSL_new(end.context.pointer) else {
-            preconditionFailure("no TLS session: \(OpenSSLFault.takeText())")
+            preconditionFailure("no TLS session: \(OpenSSLError.popErrorText())")
         }
         unsafe ssl = unsafe made
-        self.end = end
+        self.endpoint = end
         self.buffers = buffers
         guard let bio = unsafe SessionBIO.make(for: self) else {
-            preconditionFailure("no BIO: \(OpenSSLFault.takeText())")
+            preconditionFailure("no BIO: \(OpenSSLError.popErrorText())")
         }
         unsafe SSL_set_bio(ssl, bio, bio)
         unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
@@ -134,14 +134,14 @@ package final class TLSSession {
     }
 
     /// The session that OpenSSL calls back about.
-    static func of(ssl: OpaquePointer) -> TLSSession? {
+    static func session(ssl: OpaquePointer) -> TLSSession? {
         guard let data = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
         return unsafe Unmanaged<TLSSession>.fromOpaque(data).takeUnretainedValue()
     }
 
     /// A client writes its hello; others have nothing to say yet.
     package func start() {
-        switch end {
+        switch endpoint {
         case .client, .peer(_, dials: true):
             if case .needsMore = handshake() { return }
         case .server, .peer: return
@@ -155,18 +155,18 @@ package final class TLSSession {
         case .handshaking, .open: break
         case .closed, .failed: return
         }
-        guard firstBytes >= 2 || areOfTLS(ciphertext) else { return }
-        if arrived == nil {
-            arrived = ciphertext
+        guard firstBytes >= 2 || isTLSRecordPrefix(ciphertext) else { return }
+        if currentInput == nil {
+            currentInput = ciphertext
         } else {
-            later.append(ciphertext)
+            queuedInput.append(ciphertext)
         }
     }
 
     /// What has come, one thing at a time; call again until it says `.needsMore`.
     package func next() -> TLSEvent {
         switch state {
-        case .handshaking: arrived == nil ? .needsMore : handshake()
+        case .handshaking: currentInput == nil ? .needsMore : handshake()
         case .open: read()
         case .closed: .closed
         case .failed(let failure): .failed(failure)
@@ -191,23 +191,23 @@ package final class TLSSession {
     /// What is to be sent, in one piece; nil if there is nothing.
     package func takeOutput() -> ByteBuffer? {
         guard let full = output.take() else { return nil }
-        buffers?.keepOutput(full)
+        buffers?.recycleOutput(full)
         return full
     }
 
     /// Ends the session; the failure is remembered.
     @discardableResult
     func fail(_ cause: TLSFailureCause) -> TLSEvent {
-        let failure = TLSFailure(cause, as: end.role)
+        let failure = TLSFailure(cause, as: endpoint.role)
         state = .failed(failure)
-        drop()
+        discardInput()
         return .failed(failure)
     }
 
     /// Forgets what has arrived.
-    func drop() {
-        arrived = nil
-        later = []
+    func discardInput() {
+        currentInput = nil
+        queuedInput = []
     }
 
     /// An empty buffer to put `capacity` bytes of plaintext into.
@@ -216,14 +216,14 @@ package final class TLSSession {
     }
 
     func keepInput(_ buffer: ByteBuffer) {
-        buffers?.keepInput(buffer)
+        buffers?.recycleInput(buffer)
     }
 
     /// Looks at the connection's first bytes as they come: type of a record and major version (RFC
     /// 8446 §5.1).
     ///
     /// Clear text is told from TLS here, where OpenSSL would find many errors.
-    private func areOfTLS(_ ciphertext: ByteBuffer) -> Bool {
+    private func isTLSRecordPrefix(_ ciphertext: ByteBuffer) -> Bool {
         for byte in ciphertext.readableBytesView.prefix(2 - firstBytes) {
             let isRight = firstBytes == 0 ? byte == 22 || byte == 21 : byte == 3
             guard isRight else {
@@ -241,19 +241,19 @@ package final class TLSSession {
 extension TLSSession {
     /// The next bytes that arrived; none if there are none, or if too many came without data.
     func readCiphertext(into room: UnsafeMutableRawBufferPointer) -> Int {
-        guard let held = arrived else { return 0 }
-        let allowed = Self.quietBytesMax - quietBytes
+        guard let held = currentInput else { return 0 }
+        let allowed = Self.bytesWithoutDataMax - bytesWithoutData
         let count = min(room.count, held.readableBytes, allowed)
         guard count > 0 else { return 0 }
         unsafe held.withUnsafeReadableBytes { bytes in
             unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }
-        quietBytes += count
+        bytesWithoutData += count
         if count < held.readableBytes {
-            arrived?.moveReaderIndex(forwardBy: count)
+            currentInput?.moveReaderIndex(forwardBy: count)
         } else {
             // Often the only one; an array is made for those after it alone.
-            arrived = later.isEmpty ? nil : later.removeFirst()
+            currentInput = queuedInput.isEmpty ? nil : queuedInput.removeFirst()
         }
         return count
     }

@@ -20,7 +20,7 @@ package enum TLSSetupError: Error, Hashable, Sendable {
     case library(reason: String)
 
     /// A sentence for whoever looks after the node.
-    package var sentence: String {
+    package var message: String {
         switch self {
         case .noIdentity: "TLS needs at least one certificate with its key."
         case .certificate(let identity, let reason):

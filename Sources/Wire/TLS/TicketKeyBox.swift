@@ -4,13 +4,13 @@ import COpenSSL
 ///
 /// The lock is OpenSSL's; it is held for the copy of one reference.
 @safe
-final class TicketKeyBox: @unchecked Sendable {
+final class SharedTicketKeys: @unchecked Sendable {
     private let lock: UnsafeMutableRawPointer
     private var keys: TicketKeys?
 
     init() throws(TLSSetupError) {
         guard let made = unsafe CRYPTO_THREAD_lock_new() else {
-            throw .library(reason: OpenSSLFault.takeText())
+            throw .library(reason: OpenSSLError.popErrorText())
         }
         unsafe lock = made
     }

@@ -11,7 +11,7 @@ package struct TicketKeys: Hashable, Sendable {
     /// How long a key makes tickets.
     package static let period = Interval.seconds(12 * 60 * 60)
     /// Bytes of dice for each key.
-    package static let diceBytes = Key.nameBytes + Key.cipherBytes + Key.authenticationBytes
+    package static let entropyBytes = Key.nameBytes + Key.cipherBytes + Key.authenticationBytes
     /// More often than that is not rotated in a ticket's lifetime; the oldest key is forgotten.
     package static let keysMax = 8
 
@@ -31,35 +31,35 @@ package struct TicketKeys: Hashable, Sendable {
         var authentication: [UInt8]
         var made: Instant
 
-        init(made: Instant, dice: [UInt8]) {
-            precondition(dice.count == TicketKeys.diceBytes, "\(dice.count) bytes of dice")
-            name = Array(dice.prefix(Self.nameBytes))
-            cipher = Array(dice.dropFirst(Self.nameBytes).prefix(Self.cipherBytes))
-            authentication = Array(dice.suffix(Self.authenticationBytes))
+        init(made: Instant, entropy: [UInt8]) {
+            precondition(entropy.count == TicketKeys.entropyBytes, "\(entropy.count) bytes of dice")
+            name = Array(entropy.prefix(Self.nameBytes))
+            cipher = Array(entropy.dropFirst(Self.nameBytes).prefix(Self.cipherBytes))
+            authentication = Array(entropy.suffix(Self.authenticationBytes))
             self.made = made
         }
     }
 
     /// One key, made of `dice`: ``diceBytes`` bytes that nobody can guess.
-    package init(now: Instant, dice: [UInt8]) {
-        keys = [Key(made: now, dice: dice)]
+    package init(now: Instant, entropy: [UInt8]) {
+        keys = [Key(made: now, entropy: entropy)]
     }
 
     /// True if the newest key has made tickets for a ``period``.
-    package func isDue(now: Instant) -> Bool {
+    package func isRotationDue(now: Instant) -> Bool {
         now - keys[0].made >= Self.period
     }
 
     /// Makes tickets with a new key from now on, and forgets those whose last ticket has passed its
     /// lifetime.
-    package mutating func rotate(now: Instant, dice: [UInt8]) {
-        keys.insert(Key(made: now, dice: dice), at: 0)
-        forget(now: now)
+    package mutating func rotate(now: Instant, entropy: [UInt8]) {
+        keys.insert(Key(made: now, entropy: entropy), at: 0)
+        removeExpired(now: now)
         keys = Array(keys.prefix(Self.keysMax))
     }
 
     /// Forgets the keys whose last ticket has passed its lifetime.
-    package mutating func forget(now: Instant) {
+    package mutating func removeExpired(now: Instant) {
         let isNeeded = keys.indices.filter { index in
             // A key made its last ticket when the next newer one was made.
             index == 0 || now - keys[index - 1].made < Self.lifetime

@@ -1,18 +1,18 @@
 import COpenSSL
 
 /// Gives OpenSSL the keys for session tickets (RFC 5077 §4).
-enum TicketSeal {
+enum TicketEncryption {
     /// Seals tickets of `context`'s sessions with the keys of the session's own
     /// ``TLSServerContext``.
-    static func set(in context: OpenSSLContext) {
+    static func install(in context: OpenSSLContext) {
         _ = unsafe SSL_CTX_set_tlsext_ticket_key_evp_cb(context.pointer) {
             session, name, vector, cipher, authentication, isSealing in
             guard let session = unsafe session, let name = unsafe name, let vector = unsafe vector,
-                let keys = unsafe TLSSession.of(ssl: session)?.ticketKeys
-            else { return TicketSeal.refused }
+                let keys = unsafe TLSSession.session(ssl: session)?.ticketKeys
+            else { return TicketEncryption.refused }
             return isSealing == 1
-                ? unsafe TicketSeal.seal(keys.keys[0], name, vector, cipher, authentication)
-                : unsafe TicketSeal.open(
+                ? unsafe TicketEncryption.seal(keys.keys[0], name, vector, cipher, authentication)
+                : unsafe TicketEncryption.open(
                     keys.keys, name, vector, cipher, authentication,
                     isForOneUse: SSL_version(session) == TLS1_3_VERSION)
         }

@@ -3,7 +3,7 @@ import Harness
 /// Something that some clients do so that others are not served.
 struct Attack: Sendable {
     /// What is kept as long as it goes on.
-    typealias Held = [AnyObject]
+    typealias Resources = [AnyObject]
 
     let name: String
     /// The size in which it once stopped a node.
@@ -11,10 +11,10 @@ struct Attack: Sendable {
     /// Further flags of the node.
     var flags: [String] = []
     /// Begins it in a size, by those who are there.
-    let begin: @Sendable (AttackStage, _ size: Int, Crowd) throws -> Held
+    let begin: @Sendable (AttackTestbed, _ size: Int, Attackers) throws -> Resources
 
     /// Those who take part.
-    struct Crowd: Sendable {
+    struct Attackers: Sendable {
         /// How many addresses they have.
         var clients: Int
 
@@ -25,65 +25,66 @@ struct Attack: Sendable {
     }
 
     static let all: [Attack] = [
-        Attack(name: "drip", size: 1_030) { stage, size, crowd in
-            try streams(stage, size, crowd) { ("/drip?\($0)", 65_535) }
+        Attack(name: "drip", size: 1_030) { testbed, size, attackers in
+            try streams(testbed, size, attackers) { ("/drip?\($0)", 65_535) }
         },
-        Attack(name: "windows", size: 256) { stage, size, crowd in
-            try streams(stage, size, crowd) { ("/large?\($0)", 0) }
+        Attack(name: "windows", size: 256) { testbed, size, attackers in
+            try streams(testbed, size, attackers) { ("/large?\($0)", 0) }
         },
-        Attack(name: "uploads", size: 256) { stage, size, crowd in
+        Attack(name: "uploads", size: 256) { testbed, size, attackers in
             try (0..<size).map { number in
                 let isSmall = number % 2 == 0
                 return try connection(
-                    stage, crowd.client(number),
-                    AttackStage.request(
-                        "/post", host: AttackStage.bad, method: "POST",
+                    testbed, attackers.client(number),
+                    AttackTestbed.request(
+                        "/post", host: AttackTestbed.attackedSite, method: "POST",
                         fields: ["Content-Length: \(isSmall ? 10 : 200_000)"])
                         + Array(repeating: 0x78, count: isSmall ? 5 : 100))
             }
         },
-        Attack(name: "hang-ups", size: 20) { stage, size, crowd in
-            [swarm(stage, size, crowd) { _ in ("/broken", []) }]
+        Attack(name: "hang-ups", size: 20) { testbed, size, attackers in
+            [swarm(testbed, size, attackers) { _ in ("/broken", []) }]
         },
         Attack(name: "idle", size: 64, flags: ["--connections-limit", "500"]) {
-            stage, size, crowd in
-            let operators = try (0..<size).map { _ in try stage.node.connectAdmin() }
+            testbed, size, attackers in
+            let operators = try (0..<size).map { _ in try testbed.node.connectAdmin() }
             return try operators
                 + (0..<size).map { number in
-                    try connection(stage, crowd.client(number), [])
+                    try connection(testbed, attackers.client(number), [])
                 }
         },
-        Attack(name: "ranges", size: 60) { stage, size, crowd in
-            [swarm(stage, size, crowd) { ("/stored?\($0)", ["Range: bytes=0-0"]) }]
+        Attack(name: "ranges", size: 60) { testbed, size, attackers in
+            [swarm(testbed, size, attackers) { ("/stored?\($0)", ["Range: bytes=0-0"]) }]
         },
-        Attack(name: "variants", size: 100) { stage, size, crowd in
-            [swarm(stage, size, crowd) { ("/variant", ["X-Variant: \($0)"]) }]
+        Attack(name: "variants", size: 100) { testbed, size, attackers in
+            [swarm(testbed, size, attackers) { ("/variant", ["X-Variant: \($0)"]) }]
         },
     ]
 
     private static func connection(
-        _ stage: AttackStage, _ client: String, _ bytes: [UInt8]
+        _ testbed: AttackTestbed, _ client: String, _ bytes: [UInt8]
     ) throws -> HTTPConnection {
-        let connection = try stage.node.connect()
-        try connection.socket.send(AttackStage.header(of: client) + bytes)
+        let connection = try testbed.node.connect()
+        try connection.socket.send(AttackTestbed.header(of: client) + bytes)
         return connection
     }
 
     /// Requests over HTTP/2, 128 on a connection, of which nothing is read; each with its target
     /// and how much the node may send on it.
     private static func streams(
-        _ stage: AttackStage, _ size: Int, _ crowd: Crowd,
+        _ testbed: AttackTestbed, _ size: Int, _ attackers: Attackers,
         _ request: (Int) -> (target: String, window: UInt32)
-    ) throws -> Held {
+    ) throws -> Resources {
         try stride(from: 0, to: size, by: 128).map { first in
             let connection = try HTTP2Client(
-                port: stage.node.port, settings: [(4, request(first).window)],
-                behind: AttackStage.header(of: crowd.client(first / 128)))
-            try connection.send(.settingsTaken)
+                port: testbed.node.port, settings: [(4, request(first).window)],
+                behind: AttackTestbed.header(of: attackers.client(first / 128)))
+            try connection.send(.settingsAcknowledgement)
             try connection.send(
                 (first..<min(size, first + 128)).map {
                     .request(
-                        connection.takeStream(), request($0).target, host: AttackStage.bad)
+                        connection.nextStreamID(), request($0).target,
+                        host: AttackTestbed.attackedSite)
                 })
             return connection
         }
@@ -91,15 +92,15 @@ struct Attack: Sendable {
 
     /// Clients with a connection and a request each.
     private static func swarm(
-        _ stage: AttackStage, _ size: Int, _ crowd: Crowd,
+        _ testbed: AttackTestbed, _ size: Int, _ attackers: Attackers,
         _ request: (Int) -> (target: String, fields: [String])
     ) -> ClientSwarm {
         ClientSwarm(
-            port: stage.node.port,
+            port: testbed.node.port,
             (0..<size).map { number in
                 let (target, fields) = request(number)
-                var plan = SwarmClientPlan(target, host: AttackStage.bad, fields: fields)
-                plan.request = AttackStage.header(of: crowd.client(number)) + plan.request
+                var plan = SwarmClientPlan(target, host: AttackTestbed.attackedSite, fields: fields)
+                plan.request = AttackTestbed.header(of: attackers.client(number)) + plan.request
                 return plan
             })
     }

@@ -3,44 +3,45 @@ import NIOCore
 
 /// What clients ask for that behave.
 struct AttackLoads {
-    struct Seen {
+    struct LoadMeasurements {
         /// Of an image in memory.
-        var hits: StormLoad.Seen
+        var hits: ConstantRateLoad.Measurement
         /// Of images that are not in memory, whose origin is not attacked.
-        var misses: StormLoad.Seen
+        var misses: ConstantRateLoad.Measurement
         /// Of a page that is not stored, whose origin is attacked.
-        var pages: StormLoad.Seen
+        var pages: ConstantRateLoad.Measurement
     }
 
-    private let hits: StormLoad.Bound
-    private let misses: StormLoad.Bound
-    private let pages: StormLoad.Bound
+    private let hits: ConstantRateLoad.Handle
+    private let misses: ConstantRateLoad.Handle
+    private let pages: ConstantRateLoad.Handle
 
-    init(_ stage: AttackStage, on loop: any EventLoop, hits: Int, misses: Int) async throws {
+    init(_ testbed: AttackTestbed, on loop: any EventLoop, hits: Int, misses: Int) async throws {
         func load(
             _ perSecond: Int, _ client: String, _ request: @escaping @Sendable (Int) -> [UInt8]
-        ) async throws -> StormLoad.Bound {
-            try await StormLoad.bound(
-                on: loop, to: stage.node.port, interval: 1_000_000_000 / UInt64(perSecond),
-                connectionsMax: 64, greeting: AttackStage.header(of: client), request: request)
+        ) async throws -> ConstantRateLoad.Handle {
+            try await ConstantRateLoad.make(
+                on: loop, to: testbed.node.port, interval: 1_000_000_000 / UInt64(perSecond),
+                connectionsMax: 64, preamble: AttackTestbed.header(of: client), request: request)
         }
         self.hits = try await load(hits, "198.51.100.7") { _ in
-            AttackStage.request("/hot", host: AttackStage.good)
+            AttackTestbed.request("/hot", host: AttackTestbed.healthySite)
         }
         self.misses = try await load(misses, "198.51.100.8") {
-            AttackStage.request("/miss-\($0)", host: AttackStage.good)
+            AttackTestbed.request("/miss-\($0)", host: AttackTestbed.healthySite)
         }
         pages = try await load(misses, "198.51.100.9") { _ in
-            AttackStage.request("/page", host: AttackStage.bad)
+            AttackTestbed.request("/page", host: AttackTestbed.attackedSite)
         }
     }
 
     /// Asks for so long; `meanwhile` is done while that lasts.
-    func run<T>(_ seconds: Double, meanwhile: () throws -> T) async throws -> (Seen, T) {
+    func run<T>(_ seconds: Double, meanwhile: () throws -> T) async throws -> (LoadMeasurements, T)
+    {
         let (hits, others) = (hits.run(seconds), misses.run(seconds))
         let pages = pages.run(seconds)
         let made = try meanwhile()
-        let seen = Seen(
+        let seen = LoadMeasurements(
             hits: try await hits.get(), misses: try await others.get(),
             pages: try await pages.get())
         return (seen, made)
@@ -52,25 +53,26 @@ struct AttackLoads {
 
     /// What was seen, by when it was.
     struct Slices {
-        var quiet: [Seen] = []
+        var quiet: [LoadMeasurements] = []
         /// While another node's attack began, and while it went on.
-        var elsewhere: (begins: [Seen], lasts: [Seen]) = ([], [])
+        var control: (begins: [LoadMeasurements], lasts: [LoadMeasurements]) = ([], [])
         /// The same of this node.
-        var attacked: (begins: [Seen], lasts: [Seen]) = ([], [])
+        var attacked: (begins: [LoadMeasurements], lasts: [LoadMeasurements]) = ([], [])
     }
 
     static func report(_ slices: Slices) {
-        let kinds: [(String, KeyPath<Seen, StormLoad.Seen>)] = [
+        let kinds: [(String, KeyPath<LoadMeasurements, ConstantRateLoad.Measurement>)] = [
             ("hits", \.hits), ("misses of another site", \.misses),
             ("pages of the attacked site", \.pages),
         ]
         let times = [
-            ("quiet", slices.quiet), ("elsewhere, begins", slices.elsewhere.begins),
-            ("elsewhere, lasts", slices.elsewhere.lasts), ("begins", slices.attacked.begins),
+            ("quiet", slices.quiet), ("elsewhere, begins", slices.control.begins),
+            ("elsewhere, lasts", slices.control.lasts), ("begins", slices.attacked.begins),
             ("lasts", slices.attacked.lasts),
         ]
         for (name, kind) in kinds {
-            let figures = times.map { _, slices in StormFigures(slices.map { $0[keyPath: kind] }) }
+            let figures = times.map { _, slices in SliceStatistics(slices.map { $0[keyPath: kind] })
+            }
             for (time, seen) in zip(times, figures) { print("  \(name), \(time.0): \(seen.text)") }
             for (when, own, other) in [("begins", 3, 1), ("lasts", 4, 2)] {
                 let p99 = (

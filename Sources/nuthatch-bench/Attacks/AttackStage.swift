@@ -1,29 +1,30 @@
 import Harness
 
 /// A node with two sites, and their origins: one for those who behave, one for those who do not.
-final class AttackStage {
-    static let good = "good.example"
-    static let bad = "bad.example"
+final class AttackTestbed {
+    static let healthySite = "good.example"
+    static let attackedSite = "bad.example"
 
     let node: NodeProcess
     let origin: ScriptedOrigin
-    let attacked: ScriptedOrigin
+    let attackedOrigin: ScriptedOrigin
 
     init(_ flags: [String]) throws {
         origin = try ScriptedOrigin(host: "127.0.0.9", keepsLog: false)
-        attacked = try ScriptedOrigin(keepsLog: false)
+        attackedOrigin = try ScriptedOrigin(keepsLog: false)
         let image = TestImage.generated(.gif, byteCount: 10_000, seed: 1)
-        origin.onAnythingElse { _ in OriginAnswer(image, fields: ["Cache-Control: max-age=86400"]) }
-        Self.script(attacked)
+        origin.onAnyOtherPath { _ in OriginResponse(image, fields: ["Cache-Control: max-age=86400"])
+        }
+        Self.script(attackedOrigin)
         node = try NodeProcess(
             [
                 "--log-level", "error", "--trusted-proxy", "127.0.0.1/32",
-                "--site", "\(Self.good)=\(origin.url(""))",
-                "--site", "\(Self.bad)=\(attacked.url(""))",
+                "--site", "\(Self.healthySite)=\(origin.url(""))",
+                "--site", "\(Self.attackedSite)=\(attackedOrigin.url(""))",
             ] + flags)
-        let hot = try ask("/hot")
-        guard hot.status == 200, hot.looksWhole else {
-            throw BenchFault(description: "the node does not serve: \(hot)")
+        let hot = try send("/hot")
+        guard hot.status == 200, hot.isWhole else {
+            throw BenchError(description: "the node does not serve: \(hot)")
         }
     }
 
@@ -31,22 +32,22 @@ final class AttackStage {
         let large = TestImage.generated(.jpeg, byteCount: 5_000_000, seed: 2)
         let small = TestImage.generated(.jpeg, byteCount: 1_000, seed: 3)
         origin.on("/page", .text("ok", fields: ["Cache-Control: no-store"]))
-        origin.on("/drip", OriginAnswer(small).dripping(bytesMax: 1, seconds: 20))
-        origin.on("/broken", OriginAnswer(small).cutInHead(.reset))
-        origin.on("/large", OriginAnswer(large, fields: ["Cache-Control: no-store"]))
-        origin.on("/stored", OriginAnswer(large, fields: ["Cache-Control: max-age=86400"]))
+        origin.on("/drip", OriginResponse(small).dripping(bytesMax: 1, seconds: 20))
+        origin.on("/broken", OriginResponse(small).truncatedInHead(.reset))
+        origin.on("/large", OriginResponse(large, fields: ["Cache-Control: no-store"]))
+        origin.on("/stored", OriginResponse(large, fields: ["Cache-Control: max-age=86400"]))
         origin.on(
             "/variant",
-            OriginAnswer(small, fields: ["Cache-Control: max-age=86400", "Vary: X-Variant"]))
+            OriginResponse(small, fields: ["Cache-Control: max-age=86400", "Vary: X-Variant"]))
     }
 
     /// Waits until nobody is connected but those who go on, and nothing is fetched.
-    func waitForRest() throws {
-        let isAtRest = Deadline.seconds(60).reached {
-            let open = node.figure("nuthatch_connections_open") ?? .infinity
-            return open < 256 && node.figure("nuthatch_fills_in_flight") == 0
+    func waitUntilIdle() throws {
+        let isAtRest = Deadline.seconds(60).waitUntil {
+            let open = node.metric("nuthatch_connections_open") ?? .infinity
+            return open < 256 && node.metric("nuthatch_fills_in_flight") == 0
         }
-        guard isAtRest else { throw BenchFault(description: "the node does not come to rest") }
+        guard isAtRest else { throw BenchError(description: "the node does not come to rest") }
     }
 
     /// What the load balancer says of a client before its first request.
@@ -60,10 +61,10 @@ final class AttackStage {
         HTTPConnection.request(target, method: method, host: host, fields: fields)
     }
 
-    private func ask(_ target: String) throws -> Response {
+    private func send(_ target: String) throws -> Response {
         let connection = try node.connect()
         try connection.socket.send(
-            Self.header(of: "198.51.100.7") + Self.request(target, host: Self.good))
+            Self.header(of: "198.51.100.7") + Self.request(target, host: Self.healthySite))
         return connection.readResponse()
     }
 }

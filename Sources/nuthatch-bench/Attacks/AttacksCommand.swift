@@ -60,15 +60,15 @@ struct AttacksCommand: AsyncParsableCommand {
     }
 
     private func run(_ attack: Attack, on loop: any EventLoop) async throws {
-        let stage = try AttackStage(attack.flags + flags)
-        let other = try AttackStage(attack.flags + flags)
+        let stage = try AttackTestbed(attack.flags + flags)
+        let other = try AttackTestbed(attack.flags + flags)
         let loads = try await AttackLoads(stage, on: loop, hits: hits, misses: misses)
         var slices = AttackLoads.Slices()
-        let crowd = Attack.Crowd(clients: clients)
+        let crowd = Attack.Attackers(clients: clients)
         for _ in 1...rounds {
             slices.quiet.append(try await loads.run(seconds) {}.0)
             for (target, kind) in [
-                (other, \AttackLoads.Slices.elsewhere), (stage, \AttackLoads.Slices.attacked),
+                (other, \AttackLoads.Slices.control), (stage, \AttackLoads.Slices.attacked),
             ] {
                 let (begins, held) = try await loads.run(seconds) {
                     try attack.begin(target, attack.size * times, crowd)
@@ -77,7 +77,7 @@ struct AttacksCommand: AsyncParsableCommand {
                 slices[keyPath: kind].lasts.append(try await loads.run(seconds) {}.0)
                 withExtendedLifetime(held) {}
             }
-            try [stage, other].forEach { try $0.waitForRest() }
+            try [stage, other].forEach { try $0.waitUntilIdle() }
         }
         print("\(attack.name), \(attack.size * times), by \(clients):")
         AttackLoads.report(slices)

@@ -19,22 +19,22 @@ final class ChurnCatalog: Sendable {
 
     private static let noiseBytes = 6 << 20
 
-    init(places: Int, seed: UInt64) {
+    init(slots: Int, seed: UInt64) {
         self.seed = seed
-        generations = Mutex(Array(repeating: 0, count: places))
+        generations = Mutex(Array(repeating: 0, count: slots))
         var sum = 0.0
-        popularity = (0..<places).map { place in
+        popularity = (0..<slots).map { place in
             sum += 1 / pow(Double(place + 1), 0.9)
             return sum
         }
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var noise = ByteBuffer()
         for _ in 0..<Self.noiseBytes / 8 { noise.writeInteger(dice.next()) }
         self.noise = noise
     }
 
     /// Puts new images into `count` places that nobody chose.
-    func renew(_ count: Int, using dice: inout Dice) {
+    func replaceRandomImages(_ count: Int, using dice: inout SplitMix64) {
         generations.withLock { generations in
             for _ in 0..<count {
                 generations[Int.random(in: generations.indices, using: &dice)] += 1
@@ -43,7 +43,7 @@ final class ChurnCatalog: Sendable {
     }
 
     /// An image as popularity has it.
-    func popular(using dice: inout Dice) -> ChurnImage {
+    func popular(using dice: inout SplitMix64) -> ChurnImage {
         let wanted = Double.random(in: 0..<(popularity.last ?? 1), using: &dice)
         var (low, high) = (0, popularity.count - 1)
         while low < high {
@@ -54,7 +54,7 @@ final class ChurnCatalog: Sendable {
     }
 
     /// Any image of at least `bytes`, or whatever is found after a while.
-    func large(_ bytes: Int, using dice: inout Dice) -> ChurnImage {
+    func large(_ bytes: Int, using dice: inout SplitMix64) -> ChurnImage {
         var image = popular(using: &dice)
         for _ in 0..<10_000 where image.bytes < bytes {
             image = self.image(Int.random(in: popularity.indices, using: &dice))
@@ -85,27 +85,27 @@ final class ChurnCatalog: Sendable {
     }
 
     /// What an origin that has every image of the catalogue answers.
-    func answer(_ request: OriginRequest) -> OriginAnswer {
+    func response(_ request: OriginRequest) -> OriginResponse {
         guard let image = image(atPath: request.path[...]) else {
             return .text("no such image", status: "404 Not Found")
         }
         let fields = [
-            "ETag: \"\(image.place).\(image.generation)\"",
+            "ETag: \"\(image.slot).\(image.generation)\"",
             "Cache-Control: max-age=\(image.isShortLived ? 2 : 86_400)",
         ]
         // The path names the generation, so that what a client holds of it is current.
         return request.isConditional
-            ? .notModified(fields) : OriginAnswer(body(of: image), fields: fields)
+            ? .notModified(fields) : OriginResponse(body(of: image), fields: fields)
     }
 }
 
 /// One image: a PNG's beginning and end, and noise between them.
 struct ChurnImage: Sendable {
-    let place: Int
+    let slot: Int
     let generation: UInt32
     /// Length of its body: from 200 bytes to 5 MB, half of them below 3.3 KB, 60 KB on average.
     let bytes: Int
-    private let throwOfDice: UInt64
+    private let randomBits: UInt64
 
     /// Signature and header of 100 × 100 pixels in true colour.
     static let head = ByteBuffer(bytes: [
@@ -117,9 +117,9 @@ struct ChurnImage: Sendable {
     static let bytesMax = 5_000_000
 
     init(place: Int, generation: UInt32, seed: UInt64) {
-        self.place = place
+        self.slot = place
         self.generation = generation
-        var dice = Dice(seed: seed ^ UInt64(place) << 32 ^ UInt64(generation))
+        var dice = SplitMix64(seed: seed ^ UInt64(place) << 32 ^ UInt64(generation))
         let (low, high): (Double, Double) =
             switch Int.random(in: 0..<100, using: &dice) {
             case ..<70: (200, 10_000)
@@ -128,15 +128,15 @@ struct ChurnImage: Sendable {
             default: (1_000_000, Double(Self.bytesMax))
             }
         bytes = Int(low * pow(high / low, Double.random(in: 0..<1, using: &dice)))
-        throwOfDice = dice.next()
+        randomBits = dice.next()
     }
 
-    var path: String { "/i/\(place).\(generation)" }
+    var path: String { "/i/\(slot).\(generation)" }
 
     /// Some images are fresh for two seconds only, so that the origin is asked again.
-    var isShortLived: Bool { throwOfDice % 16 == 0 }
+    var isShortLived: Bool { randomBits % 16 == 0 }
 
     func noiseStart(of noiseBytes: Int) -> Int {
-        Int(throwOfDice >> 8) % (noiseBytes - Self.bytesMax)
+        Int(randomBits >> 8) % (noiseBytes - Self.bytesMax)
     }
 }

@@ -9,65 +9,67 @@ import Synchronization
 /// A slow one asks for large images only, takes some 100 KB a second, and gives up after a while.
 /// Owned by its connection's loop.
 final class ChurnClient {
-    private let world: ChurnWorld
-    private let connection: LoopClient
+    private let configuration: ChurnContext
+    private let connection: EventLoopClient
     private let isSlow: Bool
-    private var dice: Dice
+    private var dice: SplitMix64
 
     private static let slowBytes = 500_000
     private static let patience = TimeAmount.seconds(20)
     /// How a slow one reads: 10,000 bytes each tenth of a second.
-    static let slowly = LoopClient.Reading.slowly(bytesMax: 10_000, milliseconds: 100)
+    static let slowReading = EventLoopClient.ReadMode.slowly(bytesMax: 10_000, milliseconds: 100)
 
-    init(_ world: ChurnWorld, _ connection: LoopClient, isSlow: Bool, seed: UInt64) {
-        self.world = world
+    init(_ world: ChurnContext, _ connection: EventLoopClient, isSlow: Bool, seed: UInt64) {
+        self.configuration = world
         self.connection = connection
         self.isSlow = isSlow
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
     }
 
     /// Asks until the world is over, the connection ends, or patience does.
-    func begin() {
+    func start() {
         if isSlow {
-            let (world, connection) = (world, connection)
+            let (world, connection) = (configuration, connection)
             connection.eventLoop.scheduleTask(in: Self.patience) {
                 guard connection.isOpen else { return }
-                world.tally.withLock { $0.gaveUp() }
+                world.results.withLock { $0.recordAbandoned() }
                 connection.close()
             }
         }
-        ask()
+        sendNext()
     }
 
-    private func ask() {
-        guard !world.isOver else { return connection.close() }
+    private func sendNext() {
+        guard !configuration.isOver else { return connection.close() }
         let image =
             isSlow
-            ? world.catalog.large(Self.slowBytes, using: &dice)
-            : world.catalog.popular(using: &dice)
-        let body = world.catalog.body(of: image)
+            ? configuration.catalog.large(Self.slowBytes, using: &dice)
+            : configuration.catalog.popular(using: &dice)
+        let body = configuration.catalog.body(of: image)
         let askedAt = nanoseconds()
         let request = HTTPConnection.request(
-            "/v1/image?url=\(world.originPart)\(image.path)", host: "node")
-        connection.ask(ByteBuffer(bytes: request), expecting: body) { response in
-            self.answered(response, body, nanoseconds: nanoseconds() - askedAt)
+            "/v1/image?url=\(configuration.encodedOriginURL)\(image.path)", host: "node")
+        connection.send(ByteBuffer(bytes: request), expecting: body) { response in
+            self.responseReceived(response, body, nanoseconds: nanoseconds() - askedAt)
         }
     }
 
-    private func answered(_ response: Response, _ body: TestImage, nanoseconds: UInt64) {
-        guard response.looksWhole else {
+    private func responseReceived(_ response: Response, _ body: TestImage, nanoseconds: UInt64) {
+        guard response.isWhole else {
             // What broke off in an answer, unless a slow client broke it off itself.
-            if response.status != 0, !isSlow { world.tally.withLock { $0.connectionBroke() } }
+            if response.status != 0, !isSlow {
+                configuration.results.withLock { $0.recordBrokenConnection() }
+            }
             return connection.close()
         }
-        let isWrong = response.status == 200 && !response.brings(body)
+        let isWrong = response.status == 200 && !response.matches(body)
         let time = isSlow ? nil : nanoseconds
-        world.tally.withLock { tally in
-            tally.answered(
+        configuration.results.withLock { tally in
+            tally.recordResponse(
                 response.status, bytes: response.bodyByteCount, isHit: response.isHit,
                 nanoseconds: time)
-            if isWrong { tally.foundWrong("\(body): \(response)") }
+            if isWrong { tally.recordWrongBody("\(body): \(response)") }
         }
-        ask()
+        sendNext()
     }
 }

@@ -60,18 +60,18 @@ struct ChurnCommand: AsyncParsableCommand {
         let seed = seed ?? random.next()
         print("seed \(seed)")
         let group = MultiThreadedEventLoopGroup(numberOfThreads: loops)
-        let catalog = ChurnCatalog(places: images, seed: seed)
+        let catalog = ChurnCatalog(slots: images, seed: seed)
         let site = try ScriptedOrigin(host: origin.host, port: origin.port, keepsLog: false)
-        site.onAnythingElse(catalog.answer)
-        let world = ChurnWorld(catalog: catalog, node: node, origin: origin, group: group)
-        await churn(world, Dice(seed: seed))
+        site.onAnyOtherPath(catalog.response)
+        let world = ChurnContext(catalog: catalog, node: node, origin: origin, group: group)
+        await churn(world, SplitMix64(seed: seed))
         site.stop()
-        let tally = world.tally.withLock { $0 }
+        let tally = world.results.withLock { $0 }
         print(tally.report)
         guard tally.isClean, tally.count > 0 else { throw ExitCode(1) }
     }
 
-    private func churn(_ world: ChurnWorld, _ dice: Dice) async {
+    private func churn(_ world: ChurnContext, _ dice: SplitMix64) async {
         var dice = dice
         await withTaskGroup(of: Void.self) { tasks in
             for number in 0..<clients + slowClients {
@@ -82,10 +82,10 @@ struct ChurnCommand: AsyncParsableCommand {
             for second in 1...seconds {
                 for _ in 0..<10 {
                     await world.pause()
-                    world.catalog.renew(renewed / 10, using: &dice)
+                    world.catalog.replaceRandomImages(renewed / 10, using: &dice)
                 }
                 if second % 10 == 0 {
-                    let (count, bytes) = world.tally.withLock { ($0.count, $0.bytes) }
+                    let (count, bytes) = world.results.withLock { ($0.count, $0.bytes) }
                     print("\(second) s: \(count) answers, \(bytes >> 20) MiB")
                 }
             }

@@ -1,26 +1,26 @@
 /// What clients have seen.
-struct ChurnTally: Sendable {
-    private(set) var answers: [Int: Int] = [:]
+struct ChurnResults: Sendable {
+    private(set) var responses: [Int: Int] = [:]
     private(set) var bytes = 0
     /// Whole answers, by what Cache-Status says.
     private(set) var hits = 0
     private(set) var misses = 0
     /// Bodies that were not what the origin has; the first of them is told.
-    private(set) var wrong: [String] = []
+    private(set) var wrongBodies: [String] = []
     private(set) var wrongCount = 0
     /// Connections that ended inside an answer, and those that could not be opened.
-    private(set) var brokenOff = 0
-    private(set) var notOpened = 0
+    private(set) var brokenConnections = 0
+    private(set) var failedConnections = 0
     /// Answers that slow clients gave up on themselves.
     private(set) var abandoned = 0
-    private var hitTimes = ChurnTimes()
-    private var missTimes = ChurnTimes()
+    private var hitTimes = OctaveHistogram()
+    private var missTimes = OctaveHistogram()
 
     /// Answers of all statuses.
-    var count: Int { answers.values.reduce(0, +) }
+    var count: Int { responses.values.reduce(0, +) }
 
-    mutating func answered(_ status: Int, bytes: Int, isHit: Bool, nanoseconds: UInt64?) {
-        answers[status, default: 0] += 1
+    mutating func recordResponse(_ status: Int, bytes: Int, isHit: Bool, nanoseconds: UInt64?) {
+        responses[status, default: 0] += 1
         self.bytes += bytes
         guard status == 200 else { return }
         if isHit { hits += 1 } else { misses += 1 }
@@ -28,36 +28,37 @@ struct ChurnTally: Sendable {
         if isHit { hitTimes.add(nanoseconds) } else { missTimes.add(nanoseconds) }
     }
 
-    mutating func foundWrong(_ what: String) {
+    mutating func recordWrongBody(_ what: String) {
         wrongCount += 1
-        if wrong.count < 5 { wrong.append(what) }
+        if wrongBodies.count < 5 { wrongBodies.append(what) }
     }
 
-    mutating func connectionBroke() { brokenOff += 1 }
-    mutating func connectionFailed() { notOpened += 1 }
-    mutating func gaveUp() { abandoned += 1 }
+    mutating func recordBrokenConnection() { brokenConnections += 1 }
+    mutating func recordFailedConnection() { failedConnections += 1 }
+    mutating func recordAbandoned() { abandoned += 1 }
 
     /// True if nothing was seen that may not be: 200, and 503 where there was no room.
     var isClean: Bool {
-        wrongCount == 0 && notOpened == 0 && answers.keys.allSatisfy { $0 == 200 || $0 == 503 }
+        wrongCount == 0 && failedConnections == 0
+            && responses.keys.allSatisfy { $0 == 200 || $0 == 503 }
     }
 
     var report: String {
-        let statuses = answers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+        let statuses = responses.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
         return """
             answers: \(count) (\(statuses.joined(separator: ", "))), \(bytes >> 20) MiB
             hits: \(hits), misses: \(misses)
             time of a hit: \(hitTimes.text)
             time of a miss: \(missTimes.text)
-            wrong bodies: \(wrongCount) \(wrong)
-            broken off by the node: \(brokenOff), given up by slow clients: \(abandoned), \
-            not connected: \(notOpened)
+            wrong bodies: \(wrongCount) \(wrongBodies)
+            broken off by the node: \(brokenConnections), given up by slow clients: \(abandoned), \
+            not connected: \(failedConnections)
             """
     }
 }
 
 /// Times in steps of an eighth of an octave: as many as one likes in little memory.
-struct ChurnTimes: Sendable {
+struct OctaveHistogram: Sendable {
     private var counts = [Int](repeating: 0, count: 64 * 8)
 
     mutating func add(_ nanoseconds: UInt64) {

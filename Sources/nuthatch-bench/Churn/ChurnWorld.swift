@@ -5,14 +5,14 @@ import NIOPosix
 import Synchronization
 
 /// What all clients of a churn share.
-final class ChurnWorld: Sendable {
+final class ChurnContext: Sendable {
     let catalog: ChurnCatalog
-    let tally = Mutex(ChurnTally())
+    let results = Mutex(ChurnResults())
     /// The origin's URL without a path, encoded as a parameter.
-    let originPart: String
+    let encodedOriginURL: String
     private let node: (host: String, port: Int)
     private let group: MultiThreadedEventLoopGroup
-    private let over = Atomic<Bool>(false)
+    private let isEnded = Atomic<Bool>(false)
 
     init(
         catalog: ChurnCatalog, node: (host: String, port: Int), origin: (host: String, port: Int),
@@ -21,33 +21,33 @@ final class ChurnWorld: Sendable {
         self.catalog = catalog
         self.node = node
         self.group = group
-        originPart = "http%3A%2F%2F\(origin.host)%3A\(origin.port)"
+        encodedOriginURL = "http%3A%2F%2F\(origin.host)%3A\(origin.port)"
     }
 
-    var isOver: Bool { over.load(ordering: .relaxed) }
+    var isOver: Bool { isEnded.load(ordering: .relaxed) }
 
     /// Clients ask nothing more.
     func end() {
-        over.store(true, ordering: .relaxed)
+        isEnded.store(true, ordering: .relaxed)
     }
 
     /// Keeps one client connected until the end, with a new connection whenever one is over.
     func keepClient(isSlow: Bool, seed: UInt64) async {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         while !isOver {
             let clientSeed = dice.next()
             do {
-                let connection = try await LoopClient.connect(
+                let connection = try await EventLoopClient.connect(
                     to: node.port, host: node.host, on: group,
-                    reading: isSlow ? ChurnClient.slowly : .all
+                    readMode: isSlow ? ChurnClient.slowReading : .all
                 ).get()
                 try await connection.eventLoop.submit {
-                    ChurnClient(self, connection, isSlow: isSlow, seed: clientSeed).begin()
+                    ChurnClient(self, connection, isSlow: isSlow, seed: clientSeed).start()
                 }.get()
                 try await connection.closed.get()
             } catch {
                 guard !isOver else { return }
-                tally.withLock { $0.connectionFailed() }
+                results.withLock { $0.recordFailedConnection() }
                 await pause()
             }
         }

@@ -11,7 +11,7 @@ import Ground
 /// - at no instant do the directory's blocks exceed the limit.
 struct KillCampaign {
     private let directory: String
-    private var dice: Dice
+    private var dice: SplitMix64
     private var stored: [Int: Set<Int>] = [:]
     private var deleted: [Int: Int] = [:]
     private var found: [Int: Int] = [:]
@@ -29,8 +29,8 @@ struct KillCampaign {
         var scanned = 0
         var damaged = 0
         var reclaims = 0
-        var readsAtOnce = 0
-        var readsByThread = 0
+        var cachedReads = 0
+        var diskReads = 0
     }
 
     /// A torn record, and one of an earlier use of the file that begins where the next one would.
@@ -40,19 +40,19 @@ struct KillCampaign {
 
     init(directory: String, seed: UInt64) {
         self.directory = directory
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
     }
 
     var report: String {
-        let share = Double(peak * 1_000 / KillWorld.limitBytes) / 10
+        let share = Double(peak * 1_000 / KillConfiguration.limitBytes) / 10
         return """
             runs \(runs): \(counts.killed) killed, \(counts.closed) closed before that
             stores \(counts.stores), deletes acknowledged \(counts.deletes), \
             reclaims \(counts.reclaims)
             entries found after kills \(counts.found), segments scanned \(counts.scanned), \
             damaged records \(counts.damaged)
-            reads at once \(counts.readsAtOnce), by a thread \(counts.readsByThread)
-            peak \(peak) of \(KillWorld.limitBytes) bytes (\(share) %), \(samples) samples
+            reads at once \(counts.cachedReads), by a thread \(counts.diskReads)
+            peak \(peak) of \(KillConfiguration.limitBytes) bytes (\(share) %), \(samples) samples
             """
     }
 
@@ -66,13 +66,13 @@ struct KillCampaign {
             ? Duration.milliseconds(Int.random(in: 1...60, using: &dice)) : Self.killedAfterMost
         let writer = try spawn(["--child", "\(dice.next())"], run: run * 2)
         var reclaims = 0
-        let wasKilled = try follow(writer, lines: lines, time: time) { counts, line in
+        let wasKilled = try monitor(writer, lines: lines, time: time) { counts, line in
             if case .reclaimed(let count) = line { reclaims = count }
         }
         counts.reclaims += reclaims
         if wasKilled { counts.killed += 1 } else { counts.closed += 1 }
         let reader = try spawn(["--verify"], run: run * 2 + 1)
-        let hadToBeKilled = try follow(reader, lines: .max, time: Self.readAfterMost) {
+        let hadToBeKilled = try monitor(reader, lines: .max, time: Self.readAfterMost) {
             counts, line in
             if case .found = line { counts.found += 1 }
         }
@@ -85,9 +85,9 @@ struct KillCampaign {
 
     /// Takes a child's lines until it is to be killed, and those it had written by then; false if
     /// it ended by itself.
-    private mutating func follow(
+    private mutating func monitor(
         _ child: KillChild, lines most: Int, time: Duration,
-        _ note: (inout Counts, KillLine) -> Void
+        _ note: (inout Counts, KillMessage) -> Void
     ) throws(KillViolation) -> Bool {
         let end = ContinuousClock.now + time
         var lines = 0
@@ -100,9 +100,9 @@ struct KillCampaign {
                 if line == .closed { isOver = true }
                 if case .damaged(let count) = line { damaged += count }
                 note(&counts, line)
-                try take(line)
+                try apply(line)
             }
-            try sample()
+            try sampleDiskUsage()
             guard !isKilled, !isOver, lines >= most || ContinuousClock.now >= end else { continue }
             child.kill()
             isKilled = true
@@ -117,7 +117,7 @@ struct KillCampaign {
         return isKilled
     }
 
-    private mutating func take(_ line: KillLine) throws(KillViolation) {
+    private mutating func apply(_ line: KillMessage) throws(KillViolation) {
         switch line {
         case .opened(_, let scanned): counts.scanned += scanned
         case .damaged(let count): counts.damaged += count
@@ -129,10 +129,10 @@ struct KillCampaign {
             deleted[name] = max(deleted[name] ?? 0, version)
         case .found(let name, let version): try check(name, version)
         case .read(let atOnce, let byThread):
-            counts.readsAtOnce += atOnce
-            counts.readsByThread += byThread
+            counts.cachedReads += atOnce
+            counts.diskReads += byThread
         case .reclaimed, .closed: break
-        case .wrong(let what): throw KillViolation(what)
+        case .violation(let what): throw KillViolation(what)
         }
     }
 
@@ -149,11 +149,11 @@ struct KillCampaign {
         found[name] = version
     }
 
-    private mutating func sample() throws(KillViolation) {
+    private mutating func sampleDiskUsage() throws(KillViolation) {
         let bytes = Self.blockBytes(below: directory)
         peak = max(peak, bytes)
         samples += 1
-        guard bytes <= KillWorld.limitBytes else {
+        guard bytes <= KillConfiguration.limitBytes else {
             throw KillViolation("\(bytes) bytes of blocks are above the limit")
         }
     }

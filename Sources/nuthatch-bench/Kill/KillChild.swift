@@ -37,7 +37,7 @@ final class KillChild {
     }
 
     /// Lines that have come, after a millisecond at most; nil once there are no more.
-    func read() -> [KillLine]? {
+    func read() -> [KillMessage]? {
         var entry = pollfd(fd: descriptor, events: CShort(POLLIN), revents: 0)
         guard unsafe poll(&entry, 1, 1) > 0 else { return [] }
         let room = 64 << 10
@@ -49,7 +49,7 @@ final class KillChild {
         guard let last = rest.lastIndex(of: 0x0A) else { return [] }
         let lines = rest[..<last].split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
         rest.removeSubrange(...last)
-        return lines.map { KillLine($0) ?? .wrong("a child says \($0)") }
+        return lines.map { KillMessage($0) ?? .violation("a child says \($0)") }
     }
 
     /// Ends it at once; its id is its own until ``wait()``.

@@ -35,11 +35,11 @@ struct KillCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let world = KillWorld(directory: directory, run: number)
+        let world = KillConfiguration(directory: directory, run: number)
         if verify {
-            await KillReader(world).run()
+            await KillVerifier(world).run()
         } else if let child {
-            await KillWriter(world, Dice(seed: child)).run()
+            await KillWriter(world, SplitMix64(seed: child)).run()
         } else {
             var random = SystemRandomNumberGenerator()
             try campaign(seed: seed ?? random.next())
@@ -55,7 +55,7 @@ struct KillCommand: AsyncParsableCommand {
             for run in 0..<runs { try campaign.kill(run) }
         } catch {
             print(campaign.report)
-            print("violation in run \(campaign.runs): \(error.what)")
+            print("violation in run \(campaign.runs): \(error.message)")
             throw ExitCode(1)
         }
         print(campaign.report)

@@ -30,7 +30,7 @@ struct KillEntry {
 
     /// From nothing to some 600 KB, most of them small; some end where chunks do.
     var body: ByteBuffer {
-        var dice = Dice(seed: UInt64(name) << 40 ^ UInt64(version))
+        var dice = SplitMix64(seed: UInt64(name) << 40 ^ UInt64(version))
         let most = [64, 8_192, 8_192, 8_192, 100_000, 100_000, 600_000, 0].randomElement(
             using: &dice)
         let chunks = DiskFormat.chunkBytes * Int.random(in: 0...9, using: &dice)
@@ -45,15 +45,17 @@ struct KillEntry {
     }
 
     /// The entry as a fetch leaves it.
-    func resident(_ account: MemoryAccount, stamp: Stamp, now: Instant) -> Resident? {
-        Resident.fetched(
+    func resident(_ account: MemoryAccount, version: InvalidationVersion, now: Instant)
+        -> MemoryEntry?
+    {
+        MemoryEntry.fetched(
             key: Self.key(name), hash: 0, name: Self.entryName(name), head: head, body: body,
-            now: now, stamp: stamp, account: account, reserve: account.reserve)
+            now: now, version: version, account: account, reserve: account.reserve)
     }
 
     /// The version that a reading and its body are, byte for byte.
     static func version(
-        _ name: Int, _ reading: DiskReading, _ chunks: [ByteBuffer]
+        _ name: Int, _ reading: DiskRecordHandle, _ chunks: [ByteBuffer]
     ) throws(KillViolation) -> Int {
         guard let version = version(ofHead: reading.record.head) else {
             throw KillViolation("entry \(name) has a head that says no version")
@@ -68,9 +70,10 @@ struct KillEntry {
             throw KillViolation("entry \(name) has bytes that are not those of \(version)")
         }
         guard !reading.isStale else {
-            let stamp = reading.record.stamp
+            let version = reading.record.invalidationVersion
             throw KillViolation(
-                "entry \(name) is \(version) of stamp \(stamp.epoch).\(stamp.count), and stale, "
+                "entry \(name) is \(version) of stamp \(version.epoch).\(version.count), "
+                    + "and stale, "
                     + "though no mark made it so")
         }
         return version
@@ -79,9 +82,9 @@ struct KillEntry {
 
 /// Something was found that must not be there.
 struct KillViolation: Error {
-    let what: String
+    let message: String
 
     init(_ what: String) {
-        self.what = what
+        self.message = what
     }
 }

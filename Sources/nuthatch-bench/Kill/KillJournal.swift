@@ -10,7 +10,7 @@ final class KillJournal: Sendable {
     private let file: Int32
     private let path: String
 
-    init(_ world: KillWorld) {
+    init(_ world: KillConfiguration) {
         path = world.directory + "/deleted"
         try? FileManager.default.createDirectory(
             atPath: world.directory, withIntermediateDirectories: true)
@@ -18,15 +18,15 @@ final class KillJournal: Sendable {
     }
 
     /// Returns when it survives a kill and a power failure; false if that cannot be.
-    func add(_ names: [Int], at stamp: Stamp) -> Bool {
-        let text = names.map { "\($0) \(stamp.epoch) \(stamp.count)\n" }.joined()
+    func add(_ names: [Int], at version: InvalidationVersion) -> Bool {
+        let text = names.map { "\($0) \(version.epoch) \(version.count)\n" }.joined()
         let bytes = Array(text.utf8)
         return unsafe write(file, bytes, bytes.count) == bytes.count && fdatasync(file) == 0
     }
 
     /// All of it that is wanted.
-    func read(_ wanted: ([Mark]) -> [Mark]) -> RecoveredMarks {
-        var marks: [Mark] = []
+    func read(_ wanted: ([InvalidationMark]) -> [InvalidationMark]) -> RecoveredMarks {
+        var marks: [InvalidationMark] = []
         var found = RecoveredMarks(table: MarkTable())
         let bytes = (try? Data(contentsOf: URL(fileURLWithPath: path))) ?? Data()
         // What is behind the last line's end was not synced.
@@ -35,10 +35,11 @@ final class KillJournal: Sendable {
             let numbers = String(decoding: line, as: UTF8.self).split(separator: " ")
                 .compactMap { UInt64($0) }
             guard numbers.count == 3 else { continue }
-            let stamp = Stamp(epoch: numbers[1], count: numbers[2])
-            found.reached = max(found.reached, stamp)
+            let version = InvalidationVersion(epoch: numbers[1], count: numbers[2])
+            found.lastVersion = max(found.lastVersion, version)
             marks.append(
-                Mark(KillEntry.target(Int(numbers[0])), isSoft: false, stamp: stamp))
+                InvalidationMark(KillEntry.target(Int(numbers[0])), isSoft: false, version: version)
+            )
         }
         found.table = MarkTable(wanted(marks))
         return found

@@ -3,10 +3,10 @@ import Store
 import Synchronization
 
 /// Below which version each entry is deleted for certain.
-final class KillDeleted: Sendable {
+final class KillDeletedVersions: Sendable {
     private let versions = Mutex<[Int: Int]>([:])
 
-    func note(_ name: Int, below version: Int) {
+    func record(_ name: Int, below version: Int) {
         versions.withLock { $0[name] = version }
     }
 
@@ -15,41 +15,41 @@ final class KillDeleted: Sendable {
 
 /// A reader while everything moves: it finds nothing that was deleted before it looked, nothing
 /// older than it has seen, and nothing damaged.
-struct KillLooker {
-    private let deleted: KillDeleted
-    private var dice: Dice
+struct KillConcurrentReader {
+    private let deleted: KillDeletedVersions
+    private var dice: SplitMix64
     private var room = [UInt8](repeating: 0, count: 1 << 20)
     /// The newest version of each entry that was seen here.
-    private var seen: [Int: Int] = [:]
+    private var measurement: [Int: Int] = [:]
 
-    init(_ deleted: KillDeleted, _ dice: Dice) {
+    init(_ deleted: KillDeletedVersions, _ dice: SplitMix64) {
         self.deleted = deleted
         self.dice = dice
     }
 
     /// Looks up an entry in both ways.
-    mutating func look(_ tier: DiskTier) throws(KillViolation) {
-        let name = KillWorld.anyName(using: &dice)
+    mutating func checkRandomEntry(_ tier: DiskStore) throws(KillViolation) {
+        let name = KillConfiguration.randomName(using: &dice)
         let deleted = deleted.version(name)
         guard let view = tier.view else { return }
-        if case .version(let version) = try KillReader.readAtOnce(name, view, &room) {
-            try see(name, version, deleted)
+        if case .version(let version) = try KillVerifier.readCached(name, view, &room) {
+            try recordSeen(name, version, deleted)
         }
-        if case (let reading, let chunks?)? = KillReader.read(name, view) {
-            try see(name, try KillEntry.version(name, reading, chunks), deleted)
+        if case (let reading, let chunks?)? = KillVerifier.read(name, view) {
+            try recordSeen(name, try KillEntry.version(name, reading, chunks), deleted)
         }
-        guard tier.figures[.lostRecords] == 0 else {
+        guard tier.counters[.lostRecords] == 0 else {
             throw KillViolation("a reader has found entry \(name) damaged")
         }
     }
 
-    private mutating func see(
+    private mutating func recordSeen(
         _ name: Int, _ version: Int, _ deleted: Int
     ) throws(KillViolation) {
-        let least = max(deleted, seen[name] ?? 0)
+        let least = max(deleted, measurement[name] ?? 0)
         guard version >= least else {
             throw KillViolation("entry \(name) is \(version) again, and was \(least)")
         }
-        seen[name] = version
+        measurement[name] = version
     }
 }

@@ -3,37 +3,37 @@ import NIOCore
 import Store
 
 /// The child that looks at what a killed one has left.
-struct KillReader {
-    private let world: KillWorld
+struct KillVerifier {
+    private let configuration: KillConfiguration
     private var room = [UInt8](repeating: 0, count: 1 << 20)
 
-    init(_ world: KillWorld) {
-        self.world = world
+    init(_ world: KillConfiguration) {
+        self.configuration = world
     }
 
     consuming func run() async {
-        let tier = await world.openTier()
+        let tier = await configuration.openTier()
         do throws(KillViolation) {
             guard let view = tier.view else { throw KillViolation("there is no log") }
-            for name in 0..<KillWorld.names {
+            for name in 0..<KillConfiguration.names {
                 guard let version = try find(name, view) else { continue }
-                KillLine.found(name: name, version: version).say()
+                KillMessage.found(name: name, version: version).send()
             }
-            guard tier.figures[.lostRecords] == 0 else { throw KillViolation("records are lost") }
+            guard tier.counters[.lostRecords] == 0 else { throw KillViolation("records are lost") }
         } catch {
-            KillLine.wrong("after a kill, \(error.what)").say()
+            KillMessage.violation("after a kill, \(error.message)").send()
         }
-        KillLine.read(
-            atOnce: tier.figures[.readsAtOnce], byThread: tier.figures[.readsByThread]
-        ).say()
+        KillMessage.read(
+            atOnce: tier.counters[.nonblockingReads], byThread: tier.counters[.threadReads]
+        ).send()
         // It ends as if killed: what comes next recovers the same segments once more.
-        KillLine.closed.say()
+        KillMessage.closed.send()
         _exit(0)
     }
 
     /// The version that is there; both ways of reading must give the same.
     private mutating func find(_ name: Int, _ view: DiskView) throws(KillViolation) -> Int? {
-        let atOnce = try Self.readAtOnce(name, view, &room)
+        let atOnce = try Self.readCached(name, view, &room)
         guard let (reading, chunks) = Self.read(name, view) else {
             // What was deleted is in the index until its place is wanted.
             if case .version = atOnce {
@@ -44,7 +44,7 @@ struct KillReader {
         guard let chunks else { throw KillViolation("the body of entry \(name) is lost") }
         let version = try KillEntry.version(name, reading, chunks)
         switch atOnce {
-        case .later: break
+        case .notCached: break
         case .version(version): break
         case .absent, .version:
             throw KillViolation("entry \(name) is \(version) for a thread, and at once \(atOnce)")
@@ -52,28 +52,28 @@ struct KillReader {
         return version
     }
 
-    enum AtOnce {
+    enum CachedRead {
         case absent
-        case later
+        case notCached
         case version(Int)
     }
 
     /// What the page cache gives.
-    static func readAtOnce(
+    static func readCached(
         _ name: Int, _ view: DiskView, _ room: inout [UInt8]
-    ) throws(KillViolation) -> AtOnce {
-        let found = view.readAtOnce(
-            KillEntry.entryName(name), key: KillEntry.key(name), room: &room)
+    ) throws(KillViolation) -> CachedRead {
+        let found = view.readNonblocking(
+            KillEntry.entryName(name), key: KillEntry.key(name), buffer: &room)
         switch found {
-        case .absent: return .absent
-        case .later: return .later
-        case .whole(let reading, let chunks):
+        case .notFound: return .absent
+        case .wouldBlock: return .notCached
+        case .complete(let reading, let chunks):
             return .version(try KillEntry.version(name, reading, chunks))
         }
     }
 
     /// What a disk thread gives; the body is nil if it is gone meanwhile.
-    static func read(_ name: Int, _ view: DiskView) -> (DiskReading, [ByteBuffer]?)? {
+    static func read(_ name: Int, _ view: DiskView) -> (DiskRecordHandle, [ByteBuffer]?)? {
         let found = view.read(KillEntry.entryName(name), key: KillEntry.key(name))
         guard var reading = found else { return nil }
         let chunks = view.readBody(&reading)

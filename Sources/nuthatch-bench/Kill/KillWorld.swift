@@ -7,7 +7,7 @@ import Tiers
 /// What the processes of a campaign agree on: the tier's settings and the time of a run.
 ///
 /// Time is no clock's: each run begins later than the one before can have ended.
-struct KillWorld {
+struct KillConfiguration {
     let directory: String
     let run: Int
 
@@ -16,45 +16,45 @@ struct KillWorld {
     static let names = 400
 
     /// Half of all that is done is done to a few.
-    static func anyName(using dice: inout Dice) -> Int {
+    static func randomName(using dice: inout SplitMix64) -> Int {
         let isHot = Bool.random(using: &dice)
         return Int.random(in: 0..<(isHot ? names / 16 : names), using: &dice)
     }
 
     /// Segments of a MiB, so that there are reclaims all the time.
-    var settings: DiskTier.Settings {
-        DiskTier.Settings(
+    var settings: DiskStore.Settings {
+        DiskStore.Settings(
             root: directory, limitBytes: UInt64(Self.limitBytes), objectBytesMax: 64 << 10,
             ageLimit: .seconds(100_000), queueBytesMax: 4 << 20, checkpointInterval: .seconds(1))
     }
 
     /// The instant at which the run begins.
-    var begin: Instant { Instant.zero + .seconds(1 + Int64(run) * 5_000) }
+    var startTime: Instant { Instant.zero + .seconds(1 + Int64(run) * 5_000) }
 
     /// The first version of the run; later ones are greater, whatever they are a version of.
     var firstVersion: Int { run * 1_000_000 + 1 }
 
     /// A tier over the directory, which says on standard output what an operator should know.
-    func openTier() async -> DiskTier {
+    func openTier() async -> DiskStore {
         let readers = NIOThreadPool(numberOfThreads: 1)
         readers.start()
         let journal = KillJournal(self)
         var settings = settings
-        settings.marks = { _, _, wanted in journal.read(wanted) }
-        let marks = MarkBook(isJournaled: true)
-        let tier = DiskTier(
+        settings.markRecovery = { _, _, wanted in journal.read(wanted) }
+        let marks = InvalidationIndex(isJournaled: true)
+        let tier = DiskStore(
             settings, marks: marks,
             clock: DiskClock(instant: .zero, wall: 1_800_000_000_000),
             readers: readers
-        ) { KillLine($0)?.say() }
-        await tier.start(now: begin)
-        marks.keeps(upTo: marks.stamp)
+        ) { KillMessage($0)?.send() }
+        await tier.start(now: startTime)
+        marks.journaled(upTo: marks.version)
         return tier
     }
 }
 
 /// What a child tells its parent, a line each.
-enum KillLine: Equatable {
+enum KillMessage: Equatable {
     case opened(entries: Int, scanned: Int)
     /// So many records were found damaged in one file.
     case damaged(Int)
@@ -68,21 +68,22 @@ enum KillLine: Equatable {
     case read(atOnce: Int, byThread: Int)
     case closed
     /// What must not be.
-    case wrong(String)
+    case violation(String)
 
     /// What a note of the tier means to the campaign.
-    init?(_ note: DiskNote) {
+    init?(_ note: DiskEvent) {
         switch note {
-        case .opened(_, let entries, _, let scanned):
+        case .logOpened(_, let entries, _, let scanned):
             self = .opened(entries: entries, scanned: scanned)
-        case .damaged(_, let offsets): self = .damaged(offsets.count)
+        case .recordsCorrupt(_, let offsets): self = .damaged(offsets.count)
         // Nothing but a fault of the disk, or of ours, makes the tier say this.
-        case .discarded, .lost, .revalidatesAll, .folded, .failed, .returned:
-            self = .wrong(note.text)
+        case .fileDiscarded, .recordLost, .revalidationRequired, .marksFolded, .storeFailed,
+            .storeRecovered:
+            self = .violation(note.message)
         }
     }
 
-    private var words: [String] {
+    private var fields: [String] {
         switch self {
         case .opened(let entries, let scanned): ["opened", "\(entries)", "\(scanned)"]
         case .damaged(let count): ["damaged", "\(count)"]
@@ -92,7 +93,7 @@ enum KillLine: Equatable {
         case .reclaimed(let count): ["reclaimed", "\(count)"]
         case .read(let atOnce, let byThread): ["read", "\(atOnce)", "\(byThread)"]
         case .closed: ["closed"]
-        case .wrong(let what): ["wrong", what]
+        case .violation(let what): ["wrong", what]
         }
     }
 
@@ -100,7 +101,7 @@ enum KillLine: Equatable {
     init?(_ text: String) {
         let words = text.split(separator: " ", maxSplits: 1).map(String.init)
         if words.first == "wrong" {
-            self = .wrong(words.last ?? "")
+            self = .violation(words.last ?? "")
             return
         }
         let numbers = (words.count == 2 ? words[1] : "").split(separator: " ").map { Int($0) ?? -1 }
@@ -118,8 +119,8 @@ enum KillLine: Equatable {
     }
 
     /// Writes the line to standard output at once, and whole: it is shorter than a pipe's buffer.
-    func say() {
-        let line = Array((words.joined(separator: " ") + "\n").utf8)
+    func send() {
+        let line = Array((fields.joined(separator: " ") + "\n").utf8)
         _ = unsafe line.withUnsafeBytes { unsafe write(1, $0.baseAddress, $0.count) }
     }
 }

@@ -12,11 +12,11 @@ struct HitProbe {
     func measure(
         for seconds: Int, on group: MultiThreadedEventLoopGroup
     ) async throws -> Latencies {
-        let connection = try await LoopClient.connect(to: node, on: group).get()
+        let connection = try await EventLoopClient.connect(to: node, on: group).get()
         let done = connection.eventLoop.makePromise(of: Latencies.self)
         let request = ByteBuffer(bytes: HTTPConnection.request(target))
         connection.eventLoop.execute {
-            Asker(connection, request, seconds: seconds, done).ask()
+            RequestLoop(connection, request, seconds: seconds, done).sendNext()
         }
         let latencies = try await done.futureResult.get()
         // It may be closed already.
@@ -25,15 +25,15 @@ struct HitProbe {
     }
 
     /// Owned by its connection's loop.
-    private final class Asker: @unchecked Sendable {
-        private let connection: LoopClient
+    private final class RequestLoop: @unchecked Sendable {
+        private let connection: EventLoopClient
         private let request: ByteBuffer
         private let endsAt: UInt64
         private let done: EventLoopPromise<Latencies>
         private var latencies = Latencies()
 
         init(
-            _ connection: LoopClient, _ request: ByteBuffer, seconds: Int,
+            _ connection: EventLoopClient, _ request: ByteBuffer, seconds: Int,
             _ done: EventLoopPromise<Latencies>
         ) {
             self.connection = connection
@@ -42,15 +42,15 @@ struct HitProbe {
             endsAt = nanoseconds() + UInt64(seconds) * 1_000_000_000
         }
 
-        func ask() {
+        func sendNext() {
             let askedAt = nanoseconds()
             guard askedAt < endsAt else { return done.succeed(latencies) }
-            connection.ask(request) { response in
-                guard response.looksWhole, response.status == 200 else {
-                    return self.done.fail(BenchFault(description: "not the image: \(response)"))
+            connection.send(request) { response in
+                guard response.isWhole, response.status == 200 else {
+                    return self.done.fail(BenchError(description: "not the image: \(response)"))
                 }
                 self.latencies.add(nanoseconds() - askedAt)
-                self.connection.eventLoop.scheduleTask(in: .milliseconds(1)) { self.ask() }
+                self.connection.eventLoop.scheduleTask(in: .milliseconds(1)) { self.sendNext() }
             }
         }
     }

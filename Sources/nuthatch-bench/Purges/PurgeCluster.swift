@@ -9,7 +9,7 @@ final class PurgeCluster {
     init(_ count: Int, below directory: URL) throws {
         let secret = directory.appendingPathComponent("secret")
         try Data(repeating: UInt8(ascii: "s"), count: 32).write(to: secret)
-        let peerPorts = try (0..<count).map { _ in try HeldPort.forever() }
+        let peerPorts = try (0..<count).map { _ in try ReservedPort.forProcess() }
         let seeds = peerPorts.prefix(2).flatMap { ["--join", "127.0.0.1:\($0)"] }
         nodes = try NodeProcess.cluster(of: count) { index, waits in
             try NodeProcess(
@@ -21,11 +21,11 @@ final class PurgeCluster {
                 ] + seeds, waits: waits)
         }
         let nodes = nodes
-        let isWhole = Deadline.seconds(60).reached(every: 100) {
+        let isWhole = Deadline.seconds(60).waitUntil(every: 100) {
             nodes.allSatisfy { $0.isCurrent(among: count) }
         }
         guard isWhole else {
-            throw BenchFault(description: "the nodes have not found each other within a minute")
+            throw BenchError(description: "the nodes have not found each other within a minute")
         }
     }
 }

@@ -70,7 +70,7 @@ struct PurgeCommand: AsyncParsableCommand {
             .generated(.png, byteCount: 10_000, seed: 1), fields: ["Cache-Control: max-age=86400"])
         let hits = HitProbe(
             node: cluster.nodes[nodes > 1 ? 1 : 0].port,
-            target: ImageTarget.of(origin.url(path)))
+            target: ImageRequestTarget.forURL(origin.url(path)))
         let ports = cluster.nodes.map(\.adminPort)
         let loop = group.next()
         let first = PurgeCost(of: cluster)
@@ -78,7 +78,7 @@ struct PurgeCommand: AsyncParsableCommand {
         let idle = PurgeCost(of: cluster) - first
         print("hits without purges: \(still.text)")
         for rate in rate {
-            let synced = Sampler.ofSyncs(in: place)
+            let synced = Sampler.measuringSyncs(in: place)
             let before = PurgeCost(of: cluster)
             async let answered = PurgeLoad.run(
                 rate: rate, targets: targets, seconds: seconds, ports: ports, on: loop)

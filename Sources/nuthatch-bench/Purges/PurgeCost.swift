@@ -11,10 +11,10 @@ struct PurgeCost {
     /// As the kernel and their metrics say at this moment.
     init(of cluster: PurgeCluster) {
         func sum(_ name: String) -> Double {
-            cluster.nodes.reduce(0) { $0 + ($1.figure(name) ?? 0) }
+            cluster.nodes.reduce(0) { $0 + ($1.metric(name) ?? 0) }
         }
         cpuSeconds = cluster.nodes.reduce(0) {
-            $0 + ((try? ProcessFigures(of: $1.identifier))?.processorSeconds ?? 0)
+            $0 + ((try? ProcessStatistics(of: $1.identifier))?.processorSeconds ?? 0)
         }
         frames = sum("nuthatch_peer_frames_sent_total")
         bytes = sum("nuthatch_peer_sent_bytes_total")

@@ -16,17 +16,18 @@ enum PurgeLoad {
     /// `rate` is of targets a second; a request has so many `targets`.
     static func run(
         rate: Int, targets: Int, seconds: Int, ports: [Int], on loop: any EventLoop
-    ) async throws -> PurgeTally {
+    ) async throws -> PurgeResults {
         let interval = UInt64(targets) * 1_000_000_000 / UInt64(rate)
-        var loads: [StormLoad.Bound] = []
+        var loads: [ConstantRateLoad.Handle] = []
         for (index, port) in ports.enumerated() {
-            let load = try await StormLoad.bound(
+            let load = try await ConstantRateLoad.make(
                 on: loop, to: port, interval: interval * UInt64(ports.count),
-                startsAfter: interval * UInt64(index), connectionsMax: connectionsMax, waits: true
+                startsAfter: interval * UInt64(index), connectionsMax: connectionsMax,
+                queuesWhenBusy: true
             ) { _ in request(targets) }
             loads.append(load)
         }
-        var tally = PurgeTally()
+        var tally = PurgeResults()
         for seen in loads.map({ $0.run(Double(seconds)) }) { tally.add(try await seen.get()) }
         for load in loads { try await load.close() }
         return tally
@@ -48,18 +49,20 @@ enum PurgeLoad {
 }
 
 /// How purges were answered.
-struct PurgeTally: Sendable {
+struct PurgeResults: Sendable {
     private var latencies = Latencies()
     private var confirmed = 0
-    private var others = 0
+    private var unconfirmed = 0
 
-    mutating func add(_ seen: StormLoad.Seen) {
+    mutating func add(_ seen: ConstantRateLoad.Measurement) {
         latencies.add(seen.latencies)
         for (status, count) in seen.statuses {
-            if status == 200 { confirmed += count } else { others += count }
+            if status == 200 { confirmed += count } else { unconfirmed += count }
         }
     }
 
     /// Like `50 confirmed by all, 0 otherwise; p50 …`.
-    var text: String { "\(confirmed) confirmed by all, \(others) otherwise; \(latencies.text)" }
+    var text: String {
+        "\(confirmed) confirmed by all, \(unconfirmed) otherwise; \(latencies.text)"
+    }
 }

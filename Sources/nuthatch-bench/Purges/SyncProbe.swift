@@ -5,7 +5,7 @@ extension Sampler {
     private static let pauseMilliseconds: Int32 = 5
 
     /// Writes 256 bytes to a file and syncs them, over and over.
-    static func ofSyncs(in directory: URL) -> Sampler {
+    static func measuringSyncs(in directory: URL) -> Sampler {
         let path = directory.appendingPathComponent("synced").path
         return Sampler { isOver in
             var latencies = Latencies()

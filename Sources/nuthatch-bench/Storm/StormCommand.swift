@@ -51,12 +51,12 @@ struct StormCommand: AsyncParsableCommand {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let node = try NodeProcess(["--log-level", "warning"] + flags)
         let origin = try ScriptedOrigin()
-        origin.onAnythingElse(Self.answer)
+        origin.onAnyOtherPath(Self.answer)
         try fill(node, from: origin)
         origin.stop()
-        let deaf = silent ? try DeafListener() : nil
+        let deaf = silent ? try FullBacklogListener() : nil
         let bystander = try ScriptedOrigin(keepsLog: false)
-        bystander.onAnythingElse(Self.answer)
+        bystander.onAnyOtherPath(Self.answer)
         try await measure(
             node.port, origin: origin.port, dead: deaf?.port ?? origin.port,
             bystander: bystander.port, on: group.next())
@@ -66,8 +66,8 @@ struct StormCommand: AsyncParsableCommand {
 
     /// One image of 10 KB, for whatever path.
     @Sendable
-    private static func answer(_ request: OriginRequest) -> OriginAnswer {
-        OriginAnswer(
+    private static func answer(_ request: OriginRequest) -> OriginResponse {
+        OriginResponse(
             .generated(.gif, byteCount: 10_000, seed: 1),
             fields: ["Cache-Control: max-age=86400"])
     }
@@ -77,8 +77,8 @@ struct StormCommand: AsyncParsableCommand {
         let connection = try node.connect()
         for image in 0..<images {
             let response = try connection.get(Self.target(origin.port, "\(image)"))
-            guard response.status == 200, response.looksWhole else {
-                throw BenchFault(description: "the node does not serve: \(response)")
+            guard response.status == 200, response.isWhole else {
+                throw BenchError(description: "the node does not serve: \(response)")
             }
         }
     }
@@ -88,20 +88,20 @@ struct StormCommand: AsyncParsableCommand {
     }
 
     private static func target(_ origin: Int, _ name: String) -> String {
-        ImageTarget.of("http://127.0.0.1:\(origin)/\(name)")
+        ImageRequestTarget.forURL("http://127.0.0.1:\(origin)/\(name)")
     }
 
     private func measure(
         _ port: Int, origin: Int, dead: Int, bystander: Int, on loop: any EventLoop
     ) async throws {
         let images = images
-        let hits = try await StormLoad.bound(
+        let hits = try await ConstantRateLoad.make(
             on: loop, to: port, interval: 1_000_000_000 / UInt64(hits), connectionsMax: 64
         ) { Self.request(Self.target(origin, "\($0 * 7919 % images)")) }
-        let misses = try await StormLoad.bound(
+        let misses = try await ConstantRateLoad.make(
             on: loop, to: port, interval: 1_000_000_000 / UInt64(misses), connectionsMax: 4000
         ) { Self.request(Self.target(dead, "miss-\($0)")) }
-        let others = try await StormLoad.bound(
+        let others = try await ConstantRateLoad.make(
             on: loop, to: bystander, interval: 1_000_000_000 / UInt64(self.misses),
             connectionsMax: 4000
         ) { Self.request("/\($0)") }
@@ -109,10 +109,10 @@ struct StormCommand: AsyncParsableCommand {
         for _ in 1...rounds {
             slices.quiet.append(try await hits.run(seconds).get())
             let aside = others.run(seconds)
-            slices.aside.append(try await hits.run(seconds).get())
+            slices.control.append(try await hits.run(seconds).get())
             _ = try await aside.get()
             let storm = misses.run(seconds)
-            slices.stormy.append(try await hits.run(seconds).get())
+            slices.underLoad.append(try await hits.run(seconds).get())
             slices.misses.append(try await storm.get())
         }
         slices.report()

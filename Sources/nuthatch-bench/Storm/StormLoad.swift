@@ -6,9 +6,9 @@ import NIOPosix
 ///
 /// A time is counted from the instant at which its request was due, so that a node which stands
 /// still is not spared the requests of that time.
-final class StormLoad {
+final class ConstantRateLoad {
     /// What was seen in one slice.
-    struct Seen: Sendable {
+    struct Measurement: Sendable {
         var latencies = Latencies()
         /// Answers by status; 0 counts connections that ended without one.
         var statuses: [Int: Int] = [:]
@@ -21,19 +21,19 @@ final class StormLoad {
     private let interval: UInt64
     private let startsAfter: UInt64
     private let connectionsMax: Int
-    private let waits: Bool
-    private let greeting: [UInt8]
+    private let queuesWhenBusy: Bool
+    private let preamble: [UInt8]
     private let request: (Int) -> [UInt8]
     private var number = 0
-    private var idle: [LoopClient] = []
+    private var idle: [EventLoopClient] = []
     private var open = 0
-    private var due: UInt64 = 0
+    private var nextDue: UInt64 = 0
     private var end: UInt64 = 0
     private var pending = 0
     /// When those were due that wait for a connection.
     private var waiting: [UInt64] = []
-    private var seen = Seen()
-    private var promise: EventLoopPromise<Seen>?
+    private var measurement = Measurement()
+    private var promise: EventLoopPromise<Measurement>?
 
     private init(
         on loop: any EventLoop, to port: Int, interval: UInt64, startsAfter: UInt64,
@@ -44,8 +44,8 @@ final class StormLoad {
         self.interval = interval
         self.startsAfter = startsAfter
         self.connectionsMax = connectionsMax
-        self.waits = waits
-        self.greeting = greeting
+        self.queuesWhenBusy = waits
+        self.preamble = greeting
         self.request = request
     }
 
@@ -54,25 +54,26 @@ final class StormLoad {
     /// What is due while no connection is free is skipped, or with `waits` asked for later.
     /// `greeting` is sent before the first request of each connection; `request` is given the
     /// number of the request.
-    static func bound(
+    static func make(
         on loop: any EventLoop, to port: Int, interval: UInt64, startsAfter: UInt64 = 0,
-        connectionsMax: Int, waits: Bool = false, greeting: [UInt8] = [],
+        connectionsMax: Int, queuesWhenBusy: Bool = false, preamble: [UInt8] = [],
         request: @escaping @Sendable (Int) -> [UInt8]
-    ) async throws -> Bound {
+    ) async throws -> Handle {
         try await loop.submit {
-            let load = StormLoad(
+            let load = ConstantRateLoad(
                 on: loop, to: port, interval: interval, startsAfter: startsAfter,
-                connectionsMax: connectionsMax, waits: waits, greeting: greeting, request: request)
-            return Bound(load: NIOLoopBound(load, eventLoop: loop), loop: loop)
+                connectionsMax: connectionsMax, waits: queuesWhenBusy, greeting: preamble,
+                request: request)
+            return Handle(load: NIOLoopBound(load, eventLoop: loop), loop: loop)
         }.get()
     }
 
     /// A load and the loop on which it is used.
-    struct Bound: Sendable {
-        fileprivate let load: NIOLoopBound<StormLoad>
+    struct Handle: Sendable {
+        fileprivate let load: NIOLoopBound<ConstantRateLoad>
         fileprivate let loop: any EventLoop
 
-        func run(_ seconds: Double) -> EventLoopFuture<Seen> {
+        func run(_ seconds: Double) -> EventLoopFuture<Measurement> {
             loop.flatSubmit { load.value.run(seconds: seconds) }
         }
 
@@ -82,14 +83,14 @@ final class StormLoad {
     }
 
     /// Makes requests for so long, and waits for their answers.
-    func run(seconds: Double) -> EventLoopFuture<Seen> {
-        let promise = loop.makePromise(of: Seen.self)
+    func run(seconds: Double) -> EventLoopFuture<Measurement> {
+        let promise = loop.makePromise(of: Measurement.self)
         self.promise = promise
-        seen = Seen()
+        measurement = Measurement()
         let start = nanoseconds()
-        due = start + startsAfter
+        nextDue = start + startsAfter
         end = start + UInt64(seconds * 1e9)
-        step()
+        tick()
         return promise.futureResult
     }
 
@@ -98,54 +99,54 @@ final class StormLoad {
         idle = []
     }
 
-    private func step() {
+    private func tick() {
         let now = nanoseconds()
-        while due <= now, due < end {
-            ask(due: due)
-            due += interval
+        while nextDue <= now, nextDue < end {
+            send(due: nextDue)
+            nextDue += interval
         }
-        guard due < end else { return finishIfDone() }
-        loop.assumeIsolated().scheduleTask(in: .microseconds(200)) { self.step() }
+        guard nextDue < end else { return finishIfDone() }
+        loop.assumeIsolated().scheduleTask(in: .microseconds(200)) { self.tick() }
     }
 
-    private func ask(due: UInt64) {
+    private func send(due: UInt64) {
         pending += 1
         while let client = idle.popLast() {
-            if client.isOpen { return ask(client, due) }
+            if client.isOpen { return send(client, due) }
             open -= 1
         }
         guard open < connectionsMax else {
             pending -= 1
-            if waits { waiting.append(due) } else { seen.skipped += 1 }
+            if queuesWhenBusy { waiting.append(due) } else { measurement.skipped += 1 }
             return
         }
         open += 1
-        LoopClient.connect(to: port, on: loop).assumeIsolated().whenComplete { result in
+        EventLoopClient.connect(to: port, on: loop).assumeIsolated().whenComplete { result in
             switch result {
-            case .success(let client): self.ask(client, due, greeting: self.greeting)
-            case .failure: self.answered(0, nil, due)
+            case .success(let client): self.send(client, due, greeting: self.preamble)
+            case .failure: self.responseReceived(0, nil, due)
             }
         }
     }
 
-    private func ask(_ client: LoopClient, _ due: UInt64, greeting: [UInt8] = []) {
+    private func send(_ client: EventLoopClient, _ due: UInt64, greeting: [UInt8] = []) {
         number += 1
-        client.ask(ByteBuffer(bytes: greeting + request(number))) { response in
-            self.answered(response.looksWhole ? response.status : 0, client, due)
+        client.send(ByteBuffer(bytes: greeting + request(number))) { response in
+            self.responseReceived(response.isWhole ? response.status : 0, client, due)
         }
     }
 
-    private func answered(_ status: Int, _ client: LoopClient?, _ due: UInt64) {
-        seen.latencies.add(nanoseconds() - due)
-        seen.statuses[status, default: 0] += 1
+    private func responseReceived(_ status: Int, _ client: EventLoopClient?, _ due: UInt64) {
+        measurement.latencies.add(nanoseconds() - due)
+        measurement.statuses[status, default: 0] += 1
         if let client, status != 0, client.isOpen { idle.append(client) } else { open -= 1 }
         pending -= 1
-        if waiting.isEmpty { finishIfDone() } else { ask(due: waiting.removeFirst()) }
+        if waiting.isEmpty { finishIfDone() } else { send(due: waiting.removeFirst()) }
     }
 
     private func finishIfDone() {
-        guard pending == 0, due >= end, let promise else { return }
+        guard pending == 0, nextDue >= end, let promise else { return }
         self.promise = nil
-        promise.succeed(seen)
+        promise.succeed(measurement)
     }
 }

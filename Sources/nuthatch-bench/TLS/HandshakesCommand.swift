@@ -48,7 +48,7 @@ struct HandshakesCommand: AsyncParsableCommand {
         }
 
         func processorSeconds() throws -> Double {
-            try identifiers.reduce(0) { try $0 + ProcessFigures(of: $1).processorSeconds }
+            try identifiers.reduce(0) { try $0 + ProcessStatistics(of: $1).processorSeconds }
         }
     }
 
@@ -63,8 +63,8 @@ struct HandshakesCommand: AsyncParsableCommand {
                 protocols: [.http11]))
         for round in 0...rounds {
             for index in servers.indices {
-                let full = try await turn(servers[index], tls, Tickets(), loop)
-                let resumed = try await turn(servers[index], tls, full.tickets, loop)
+                let full = try await measure(servers[index], tls, TicketStore(), loop)
+                let resumed = try await measure(servers[index], tls, full.tickets, loop)
                 guard round > 0 else {
                     let agreed = full.agreed
                     print(
@@ -81,25 +81,25 @@ struct HandshakesCommand: AsyncParsableCommand {
     }
 
     /// Tickets of earlier connections, each for one use; used on the loop only.
-    private final class Tickets: @unchecked Sendable {
+    private final class TicketStore: @unchecked Sendable {
         var all: [TLSResumption] = []
     }
 
-    private struct Turn {
+    private struct ServerRound {
         /// Handshakes in a second of processor time.
         let perSecond: Double
         let resumed: Int
         let agreed: TLSParameters
         /// A ticket of each connection.
-        let tickets: Tickets
+        let tickets: TicketStore
     }
 
     /// Makes the handshakes, each with one of `tickets` while there are any.
-    private func turn(
-        _ server: Server, _ tls: TLSClientContext, _ tickets: Tickets, _ loop: any EventLoop
-    ) async throws -> Turn {
+    private func measure(
+        _ server: Server, _ tls: TLSClientContext, _ tickets: TicketStore, _ loop: any EventLoop
+    ) async throws -> ServerRound {
         let before = try server.processorSeconds()
-        let given = Tickets()
+        let given = TicketStore()
         var agreed: TLSParameters?
         var resumed = 0
         var left = handshakes
@@ -108,7 +108,7 @@ struct HandshakesCommand: AsyncParsableCommand {
             left -= batch
             let futures = (0..<batch).map { _ in
                 loop.flatSubmit {
-                    SecureClient.connect(
+                    TLSClient.connect(
                         to: server.port, tls, name: .name("localhost"),
                         resuming: tickets.all.popLast(), on: loop)
                 }
@@ -118,7 +118,7 @@ struct HandshakesCommand: AsyncParsableCommand {
                 agreed = parameters
                 if parameters.isResumed { resumed += 1 }
                 // It comes behind the handshake.
-                try await loop.flatSubmit { client.value.ticket(on: loop) }.get()
+                try await loop.flatSubmit { client.value.waitForTicket(on: loop) }.get()
                 try await loop.submit {
                     if let ticket = client.value.takeTicket() { given.all.append(ticket) }
                     client.value.close()
@@ -127,7 +127,7 @@ struct HandshakesCommand: AsyncParsableCommand {
         }
         guard let agreed else { throw ValidationError("no handshake was made") }
         let spent = try server.processorSeconds() - before
-        return Turn(
+        return ServerRound(
             perSecond: Double(handshakes) / spent, resumed: resumed, agreed: agreed,
             tickets: given)
     }

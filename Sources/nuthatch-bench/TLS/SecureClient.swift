@@ -4,14 +4,14 @@ import NIOPosix
 import Wire
 
 /// One TLS connection to a server: does its handshake and then keeps silent; used on its loop only.
-final class SecureClient: ChannelInboundHandler {
+final class TLSClient: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private let session: TLSSession
     private let established: EventLoopPromise<TLSParameters>
     private var context: ChannelHandlerContext?
-    private var ticketed: EventLoopPromise<Void>?
+    private var ticketPromise: EventLoopPromise<Void>?
 
     init(
         _ tls: TLSClientContext, to name: TLSServerName, resuming: TLSResumption?,
@@ -22,12 +22,12 @@ final class SecureClient: ChannelInboundHandler {
     }
 
     /// The server's next ticket, which may be used once; nil if the connection ends without one.
-    func ticket(on loop: any EventLoop) -> EventLoopFuture<Void> {
+    func waitForTicket(on loop: any EventLoop) -> EventLoopFuture<Void> {
         guard session.newResumption == nil, context != nil else {
             return loop.makeSucceededVoidFuture()
         }
         let promise = loop.makePromise(of: Void.self)
-        ticketed = promise
+        ticketPromise = promise
         return promise.futureResult
     }
 
@@ -46,7 +46,7 @@ final class SecureClient: ChannelInboundHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         established.fail(ChannelError.eof)
-        ticketed.take()?.succeed()
+        ticketPromise.take()?.succeed()
     }
 
     func channelActive(context: ChannelHandlerContext) {
@@ -59,7 +59,7 @@ final class SecureClient: ChannelInboundHandler {
         while true {
             switch session.next() {
             case .needsMore:
-                if session.newResumption != nil { ticketed.take()?.succeed() }
+                if session.newResumption != nil { ticketPromise.take()?.succeed() }
                 return sendOutput()
             case .established(let parameters):
                 sendOutput()
@@ -83,15 +83,15 @@ final class SecureClient: ChannelInboundHandler {
     }
 }
 
-extension SecureClient {
+extension TLSClient {
     /// A new connection whose handshake is done, and what was agreed on.
     static func connect(
         to port: Int, _ tls: TLSClientContext, name: TLSServerName, resuming: TLSResumption? = nil,
         on loop: any EventLoop
-    ) -> EventLoopFuture<(NIOLoopBound<SecureClient>, TLSParameters)> {
+    ) -> EventLoopFuture<(NIOLoopBound<TLSClient>, TLSParameters)> {
         let established = loop.makePromise(of: TLSParameters.self)
         let client = NIOLoopBound(
-            SecureClient(tls, to: name, resuming: resuming, established: established),
+            TLSClient(tls, to: name, resuming: resuming, established: established),
             eventLoop: loop)
         return ClientBootstrap(group: loop)
             .channelInitializer { channel in

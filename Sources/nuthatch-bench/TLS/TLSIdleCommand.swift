@@ -40,11 +40,11 @@ struct TLSIdleCommand: AsyncParsableCommand {
         let port = node.securePort
         let loop = group.next()
         try await warmUp(port, tls, loop)
-        let before = try ProcessFigures(of: node.identifier)
+        let before = try ProcessStatistics(of: node.identifier)
         print("before: \(before.anonymousBytes >> 10) KiB, \(before.descriptors) descriptors")
         for _ in 1...3 {
             let clients = try await open(port, tls, loop)
-            let open = try ProcessFigures(of: node.identifier)
+            let open = try ProcessStatistics(of: node.identifier)
             let each = (open.anonymousBytes - before.anonymousBytes) / connections
             print(
                 "\(connections) open: \(open.anonymousBytes >> 10) KiB, \(each) bytes each, "
@@ -68,8 +68,8 @@ struct TLSIdleCommand: AsyncParsableCommand {
 
     private func open(
         _ port: Int, _ tls: TLSClientContext, _ loop: any EventLoop
-    ) async throws -> [NIOLoopBound<SecureClient>] {
-        var clients: [NIOLoopBound<SecureClient>] = []
+    ) async throws -> [NIOLoopBound<TLSClient>] {
+        var clients: [NIOLoopBound<TLSClient>] = []
         while clients.count < connections {
             let batch = min(64, connections - clients.count)
             let futures = (0..<batch).map { _ in connect(port, tls, loop) }
@@ -82,28 +82,29 @@ struct TLSIdleCommand: AsyncParsableCommand {
 
     private func connect(
         _ port: Int, _ tls: TLSClientContext, _ loop: any EventLoop
-    ) -> EventLoopFuture<(NIOLoopBound<SecureClient>, TLSParameters)> {
+    ) -> EventLoopFuture<(NIOLoopBound<TLSClient>, TLSParameters)> {
         loop.flatSubmit {
-            SecureClient.connect(to: port, tls, name: .name("localhost"), on: loop)
+            TLSClient.connect(to: port, tls, name: .name("localhost"), on: loop)
         }
     }
 
     private func close(
-        _ clients: [NIOLoopBound<SecureClient>], _ loop: any EventLoop
+        _ clients: [NIOLoopBound<TLSClient>], _ loop: any EventLoop
     ) async throws {
         try await loop.submit { for client in clients { client.value.close() } }.get()
     }
 
     /// The node when it has had the time to give memory back, and its descriptors are no longer
     /// fewer from one look to the next.
-    private func settled(_ node: NodeProcess, _ loop: any EventLoop) async throws -> ProcessFigures
+    private func settled(_ node: NodeProcess, _ loop: any EventLoop) async throws
+        -> ProcessStatistics
     {
         for _ in 0..<400 { try await Self.pause(loop) }
-        var last = try ProcessFigures(of: node.identifier)
+        var last = try ProcessStatistics(of: node.identifier)
         var same = 0
         while same < 20 {
             try await Self.pause(loop)
-            let next = try ProcessFigures(of: node.identifier)
+            let next = try ProcessStatistics(of: node.identifier)
             same = next.descriptors == last.descriptors ? same + 1 : 0
             last = next
         }

@@ -4,11 +4,11 @@ import Testing
 
 @Suite("The body of a prefetch")
 struct PrefetchRequestTests {
-    private func read(_ json: String) -> Result<PrefetchRequest, BodyFault> {
+    private func read(_ json: String) -> Result<PrefetchRequest, RequestBodyError> {
         do {
             return .success(try JSONDecoder().decode(PrefetchRequest.self, from: Data(json.utf8)))
         } catch {
-            return .failure(BodyFault(reading: error))
+            return .failure(RequestBodyError(decodingError: error))
         }
     }
 
@@ -50,9 +50,9 @@ struct PrefetchRequestTests {
             return
         }
         switch fault {
-        case .value(let found, _), .type(let found, _), .unknown(let found, _, _):
+        case .invalidValue(let found, _), .typeMismatch(let found, _), .unknownKey(let found, _, _):
             #expect(found == place, "\(fault)")
-        case .notJSON: Issue.record("\(fault)")
+        case .invalidJSON: Issue.record("\(fault)")
         }
     }
 
@@ -64,9 +64,9 @@ struct PrefetchRequestTests {
             return #expect(Bool(false))
         }
         #expect(urls.count == PrefetchRequest.urlsMax)
-        #expect(throws: BodyFault.self) { try read(body(PrefetchRequest.urlsMax + 1)).get() }
+        #expect(throws: RequestBodyError.self) { try read(body(PrefetchRequest.urlsMax + 1)).get() }
         let long = "http://a/" + String(repeating: "b", count: PrefetchRequest.urlBytesMax)
-        #expect(throws: BodyFault.self) { try read("{\"urls\":[\"\(long)\"]}").get() }
+        #expect(throws: RequestBodyError.self) { try read("{\"urls\":[\"\(long)\"]}").get() }
     }
 
     private func body(_ count: Int) -> String {

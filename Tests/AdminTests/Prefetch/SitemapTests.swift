@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Sitemaps")
 struct SitemapTests {
-    private func read(_ text: String, imagesMax: Int = 100) throws(Sitemap.Fault) -> Sitemap {
+    private func read(_ text: String, imagesMax: Int = 100) throws(Sitemap.FormatError) -> Sitemap {
         try Sitemap(Array(text.utf8), imagesMax: imagesMax)
     }
 
@@ -31,7 +31,7 @@ struct SitemapTests {
                 "http://a.example/1.jpg", "http://a.example/2?a=1&b=%20&c",
                 "http://a.example/3.WebP?x=<1>&y",
             ])
-        #expect(sitemap.sitemaps.isEmpty && !sitemap.isCut)
+        #expect(sitemap.sitemaps.isEmpty && !sitemap.isTruncated)
     }
 
     @Test("an index names sitemaps and no images, so many at most")
@@ -40,7 +40,7 @@ struct SitemapTests {
             "<sitemap><loc>http://a.example/\($0).png</loc></sitemap>"
         }
         let sitemap = try read("<sitemapindex>\(entries.joined())</sitemapindex>")
-        #expect(sitemap.images.isEmpty && sitemap.isCut)
+        #expect(sitemap.images.isEmpty && sitemap.isTruncated)
         #expect(sitemap.sitemaps.count == Sitemap.sitemapsMax)
         #expect(sitemap.sitemaps.first == "http://a.example/0.png")
     }
@@ -54,27 +54,27 @@ struct SitemapTests {
     @Test("no more images are taken than are wanted, and that is said")
     func limit() throws {
         let list = (0..<10).map { "http://a.example/\($0)" }.joined(separator: "\n")
-        #expect(try read(list, imagesMax: 10).isCut == false)
+        #expect(try read(list, imagesMax: 10).isTruncated == false)
         let cut = try read(list, imagesMax: 9)
-        #expect(cut.isCut && cut.images.count == 9)
+        #expect(cut.isTruncated && cut.images.count == 9)
     }
 
     @Test(
         "what is none is refused, and why is said",
         arguments: [
-            ("", Sitemap.Fault.noSitemap), ("<html><body/></html>", .noSitemap),
-            ("{\"urls\":[]}", .noSitemap), ("/1.png", .noSitemap),
-            ("<urlset><url><loc>http://a.example/1.png</loc>", .cutOff),
-            ("<urlset><!-- ", .cutOff), ("<urlset><url", .cutOff), ("<!--->", .cutOff),
-            (String(repeating: "<urlset>", count: 17), .noSitemap),
+            ("", Sitemap.FormatError.notSitemap), ("<html><body/></html>", .notSitemap),
+            ("{\"urls\":[]}", .notSitemap), ("/1.png", .notSitemap),
+            ("<urlset><url><loc>http://a.example/1.png</loc>", .truncated),
+            ("<urlset><!-- ", .truncated), ("<urlset><url", .truncated), ("<!--->", .truncated),
+            (String(repeating: "<urlset>", count: 17), .notSitemap),
         ])
-    func faults(text: String, fault: Sitemap.Fault) {
+    func faults(text: String, fault: Sitemap.FormatError) {
         #expect(throws: fault) { try read(text) }
     }
 
     @Test("what gzip has written is not guessed at")
     func compressed() {
-        #expect(throws: Sitemap.Fault.compressed) {
+        #expect(throws: Sitemap.FormatError.compressed) {
             try Sitemap([0x1F, 0x8B, 0x08, 0x00], imagesMax: 1)
         }
     }
@@ -96,10 +96,10 @@ struct SitemapTests {
         let names = ["/1.png", "http://a&#13;&#10;Cookie: b/1.png", long, "http://a.example/1.png"]
         let pages = names.map { "<image:image><image:loc>\($0)</image:loc></image:image>" }
         let sitemap = try read("<urlset><url>\(pages.joined())</url></urlset>")
-        #expect(sitemap.images == ["http://a.example/1.png"] && sitemap.refusedCount == 3)
+        #expect(sitemap.images == ["http://a.example/1.png"] && sitemap.rejectedCount == 3)
         let index = names.map { "<sitemap><loc>\($0)</loc></sitemap>" }
         let other = try read("<sitemapindex>\(index.joined())</sitemapindex>")
-        #expect(other.sitemaps == ["http://a.example/1.png"] && other.refusedCount == 3)
+        #expect(other.sitemaps == ["http://a.example/1.png"] && other.rejectedCount == 3)
         #expect(try read(long + "\nhttp://a.example/2").images == ["http://a.example/2"])
     }
 
@@ -109,7 +109,7 @@ struct SitemapTests {
             "<urlset><url><a:b c='d'/><!-- --><loc><![CDATA[http://f/g]]>&amp;</loc></url></urlset>"
                 .utf8)
         for end in text.indices {
-            #expect(throws: Sitemap.Fault.self) {
+            #expect(throws: Sitemap.FormatError.self) {
                 try Sitemap(Array(text[..<end]), imagesMax: 9)
             }
         }

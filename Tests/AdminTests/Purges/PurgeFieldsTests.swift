@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What the fields of a PURGE say of waiting")
 struct PurgeFieldsTests {
-    private func settled(_ fields: [String]) throws(PurgeFault) -> PurgeRequest {
+    private func settled(_ fields: [String]) throws(PurgeError) -> PurgeRequest {
         var bytes: [UInt8] = []
         var lines: [FieldLine] = []
         for field in fields {
@@ -18,11 +18,11 @@ struct PurgeFieldsTests {
             lines.append(FieldLine(id: .other, name: name, value: place))
         }
         var request = PurgeRequest(targets: [])
-        (request.wait, request.timeout) = try PurgeOptions(lines, in: bytes.span).settled
+        (request.wait, request.timeout) = try PurgeOptions(lines, in: bytes.span).resolved
         return request
     }
 
-    private func request(_ wait: PurgeWait, _ timeout: Interval) -> PurgeRequest {
+    private func request(_ wait: PurgeAcknowledgement, _ timeout: Interval) -> PurgeRequest {
         var request = PurgeRequest(targets: [])
         (request.wait, request.timeout) = (wait, timeout)
         return request
@@ -48,10 +48,10 @@ struct PurgeFieldsTests {
             ["Nuthatch-Purge-Timeout: 1s", "Nuthatch-Purge-Timeout: 1s"],
         ])
     func refused(fields: [String]) {
-        let fault = #expect(throws: PurgeFault.self) {
+        let fault = #expect(throws: PurgeError.self) {
             try settled(fields)
         }
         #expect(fault?.problem.status == 400 && fault?.problem.name == "purge-invalid")
-        #expect(fault?.sentence.hasSuffix("Nothing was purged.") == true)
+        #expect(fault?.message.hasSuffix("Nothing was purged.") == true)
     }
 }

@@ -6,65 +6,75 @@ import Testing
 @Suite("How long a purge is waited for, and what its receipt is called")
 struct PurgeOptionsTests {
     private let text = "0123456789abcdeffedcba9876543210-17"
-    private let name = ReceiptName(
+    private let name = ReceiptID(
         high: 0x0123_4567_89AB_CDEF, low: 0xFEDC_BA98_7654_3210, number: 17)
 
     private func options(_ query: String) throws -> PurgeOptions {
-        let parameters = AdminOperation.row(.issuePurge).parameters
+        let parameters = AdminOperation.operation(.issuePurge).parameters
         return try PurgeOptions(AdminQuery(query[...], parameters))
     }
 
     @Test("what is waited for can stand in the query or in the body")
     func options() throws {
         var body = PurgeRequest(targets: [.everything])
-        let usual = try PurgeOptions().settled(with: body)
+        let usual = try PurgeOptions().resolved(with: body)
         #expect(usual.wait == .issued && usual.timeout == .seconds(5))
-        let said = try options("wait=all&timeout=1s").settled(with: body)
+        let said = try options("wait=all&timeout=1s").resolved(with: body)
         #expect(said.wait == .all && said.timeout == .seconds(1))
         #expect(try options("timeout_ms=1000").timeout == .seconds(1))
         #expect(try options("timeout=60s&").timeout == .seconds(60))
         #expect(try options("timeout_ms=0").timeout == .zero)
-        body.wait = PurgeWait.none
+        body.wait = PurgeAcknowledgement.none
         body.timeout = .milliseconds(7)
-        let inBody = try PurgeOptions().settled(with: body)
+        let inBody = try PurgeOptions().resolved(with: body)
         #expect(inBody.wait == .none && inBody.timeout == .milliseconds(7))
-        #expect(throws: PurgeFault.saidTwice("wait")) {
-            try options("wait=all").settled(with: body)
+        #expect(throws: PurgeError.duplicateParameter("wait")) {
+            try options("wait=all").resolved(with: body)
         }
-        #expect(throws: PurgeFault.saidTwice("timeout")) {
-            try options("timeout=1s").settled(with: body)
+        #expect(throws: PurgeError.duplicateParameter("timeout")) {
+            try options("timeout=1s").resolved(with: body)
         }
     }
 
     @Test("a query that is not understood purges nothing")
     func badQueries() {
         for query in ["wait=most", "wait", "wait="] {
-            #expect(throws: AdminQuery.Fault.value("wait", allowed: "none, issued, all")) {
+            #expect(
+                throws: AdminQuery.QueryError.invalidValue("wait", allowed: "none, issued, all")
+            ) {
                 try options(query)
             }
         }
         for value in ["1", "61s", "2m", "-1s", "", "s", "1%73x"] {
             #expect(
-                throws: AdminQuery.Fault.value("timeout", allowed: "0s to 1m, with ms, s or m"),
+                throws: AdminQuery.QueryError.invalidValue(
+                    "timeout", allowed: "0s to 1m, with ms, s or m"),
                 "\(value)"
             ) { try options("timeout=\(value)") }
         }
         for value in ["60001", "1s", "x", ""] {
-            #expect(throws: AdminQuery.Fault.value("timeout_ms", allowed: "0 to 60000")) {
+            #expect(throws: AdminQuery.QueryError.invalidValue("timeout_ms", allowed: "0 to 60000"))
+            {
                 try options("timeout_ms=\(value)")
             }
         }
-        #expect(throws: AdminQuery.Fault.saidTwice("wait")) { try options("wait=all&wait=all") }
-        #expect(throws: PurgeFault.saidTwice("timeout")) { try options("timeout=1s&timeout_ms=1") }
+        #expect(throws: AdminQuery.QueryError.duplicateParameter("wait")) {
+            try options("wait=all&wait=all")
+        }
+        #expect(throws: PurgeError.duplicateParameter("timeout")) {
+            try options("timeout=1s&timeout_ms=1")
+        }
         let known = ["wait", "timeout", "timeout_ms"]
-        #expect(throws: AdminQuery.Fault.unknown("soft", allowed: known)) { try options("soft=1") }
+        #expect(throws: AdminQuery.QueryError.unknownParameter("soft", allowed: known)) {
+            try options("soft=1")
+        }
     }
 
     @Test("a receipt's name has one spelling")
     func names() {
-        #expect(name.description == text && ReceiptName(text) == name)
+        #expect(name.description == text && ReceiptID(text) == name)
         let last = "00000000000000000000000000000000-18446744073709551615"
-        #expect(ReceiptName(last)?.number == .max && ReceiptName(last)?.description == last)
+        #expect(ReceiptID(last)?.number == .max && ReceiptID(last)?.description == last)
         let digits = String(text.prefix(32))
         for other in [
             "", digits, digits + "-", digits + "-0", digits + "-01", digits + "-1x", digits + "_1",
@@ -72,7 +82,7 @@ struct PurgeOptionsTests {
             digits.dropFirst() + "-1", digits + "-18446744073709551616", digits + "0-1",
             " " + text, text + " ",
         ] {
-            #expect(ReceiptName(other) == nil, "\(other)")
+            #expect(ReceiptID(other) == nil, "\(other)")
         }
     }
 }

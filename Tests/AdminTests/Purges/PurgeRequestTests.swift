@@ -7,15 +7,15 @@ import Testing
 @Suite("The body of a purge")
 struct PurgeRequestTests {
     /// Read as a node reads it.
-    private func read(_ json: String) -> Result<PurgeRequest, PurgeFault> {
+    private func read(_ json: String) -> Result<PurgeRequest, PurgeError> {
         do {
             return .success(try JSONDecoder().decode(PurgeRequest.self, from: Data(json.utf8)))
         } catch {
-            return .failure(PurgeFault(reading: error))
+            return .failure(PurgeError(decodingError: error))
         }
     }
 
-    private func refusal(_ json: String) -> PurgeFault? {
+    private func refusal(_ json: String) -> PurgeError? {
         guard case .failure(let fault) = read(json) else { return nil }
         return fault
     }
@@ -80,11 +80,11 @@ struct PurgeRequestTests {
         #expect {
             try JSONDecoder().decode(PurgeRequest.self, from: data)
         } throws: {
-            PurgeFault(reading: $0).status == 400
+            PurgeError(decodingError: $0).status == 400
         }
     }
 
-    private static let types: [(String, PurgeFault)] = [
+    private static let types: [(String, PurgeError)] = [
         ("[]", .type("", wanted: "an object")), ("null", .type("", wanted: "an object")),
         ("7", .type("", wanted: "an object")),
         ("{\"targets\":{}}", .type("targets", wanted: "an array")),
@@ -109,19 +109,19 @@ struct PurgeRequestTests {
     @Test(
         "a value of another type is told by its place, with the type that is wanted",
         arguments: types)
-    func ofType(json: String, expected: PurgeFault) {
+    func ofType(json: String, expected: PurgeError) {
         #expect(refusal(json) == expected)
         #expect(expected.status == 422)
     }
 
-    private static let values: [(String, PurgeFault)] = [
-        ("{}", .targetsMissing), ("{\"targets\":[]}", .targetsMissing),
+    private static let values: [(String, PurgeError)] = [
+        ("{}", .noTargets), ("{\"targets\":[]}", .noTargets),
         ("{\"mode\":\"HARD\"}", .value("mode", allowed: "hard or soft")),
         ("{\"wait\":\"some\"}", .value("wait", allowed: "none, issued, all")),
         ("{\"timeout_ms\":-1}", .value("timeout_ms", allowed: "0 to 60000")),
         ("{\"timeout_ms\":60001}", .value("timeout_ms", allowed: "0 to 60000")),
-        ("{\"id\":\"\"}", .id("id")), ("{\"id\":\"a\\u0000\"}", .id("id")),
-        ("{\"id\":\"\(String(repeating: "é", count: 65))\"}", .id("id")),
+        ("{\"id\":\"\"}", .invalidID("id")), ("{\"id\":\"a\\u0000\"}", .invalidID("id")),
+        ("{\"id\":\"\(String(repeating: "é", count: 65))\"}", .invalidID("id")),
         (
             "{\"targets\":[{}]}",
             .value("targets[0]", allowed: "exactly one of url, prefix, tag, everything")
@@ -134,12 +134,15 @@ struct PurgeRequestTests {
             "{\"targets\":[{\"everything\":false}]}",
             .value("targets[0].everything", allowed: "true alone")
         ),
-        ("{\"targets\":[{\"url\":\"/a\"}]}", .target("targets[0].url", .url(.scheme))),
-        ("{\"targets\":[{\"prefix\":\"a/?b\"}]}", .target("targets[0].prefix", .prefixQuery)),
-        ("{\"targets\":[{\"tag\":\"\"}]}", .target("targets[0].tag", .tagEmpty)),
+        ("{\"targets\":[{\"url\":\"/a\"}]}", .invalidTarget("targets[0].url", .url(.scheme))),
+        (
+            "{\"targets\":[{\"prefix\":\"a/?b\"}]}",
+            .invalidTarget("targets[0].prefix", .prefixQuery)
+        ),
+        ("{\"targets\":[{\"tag\":\"\"}]}", .invalidTarget("targets[0].tag", .tagEmpty)),
         (
             "{\"targets\":[{\"tag\":\"\\u0000a.test/x\"}]}",
-            .target("targets[0].tag", .tagControl)
+            .invalidTarget("targets[0].tag", .tagControl)
         ),
         (
             "{\"targte\":[]}",
@@ -152,9 +155,9 @@ struct PurgeRequestTests {
     ]
 
     @Test("what is not allowed is told by its place, with what is", arguments: values)
-    func ofValue(json: String, expected: PurgeFault) {
+    func ofValue(json: String, expected: PurgeError) {
         #expect(refusal(json) == expected)
-        #expect(expected.status == 422 && expected.sentence.hasSuffix("Nothing was purged."))
+        #expect(expected.status == 422 && expected.message.hasSuffix("Nothing was purged."))
     }
 
     @Test("of several unknown keys it is always the same that is told")
@@ -162,7 +165,7 @@ struct PurgeRequestTests {
         for number in 0..<20 {
             let keys = ["z", "y", "x", "w"].map { "\"\($0)\(number)\":1," }.joined()
             let refusal = refusal("{\(keys)\"targets\":[{\"tag\":\"a\"}]}")
-            guard case .body(.unknown("", "w\(number)", _))? = refusal else {
+            guard case .invalidBody(.unknownKey("", "w\(number)", _))? = refusal else {
                 Issue.record("\(String(describing: refusal))")
                 return
             }
@@ -182,8 +185,8 @@ struct PurgeRequestTests {
             return "{\"targets\":[\(targets)]}"
         }
         #expect(try read(body(256)).get().targets.count == 256)
-        #expect(refusal(body(257)) == .targetsTooMany)
-        #expect(PurgeFault.targetsTooMany.status == 422)
+        #expect(refusal(body(257)) == .tooManyTargets)
+        #expect(PurgeError.tooManyTargets.status == 422)
         let id = String(repeating: "é", count: 64)
         #expect(
             try read("{\"id\":\"\(id)\",\"targets\":[{\"tag\":\"a\"}]}").get().id == Self.key(id))
@@ -196,7 +199,7 @@ struct PurgeFaultTests {
     func sentences() {
         for (fault, status, name, part) in [
             (
-                .target("targets[3].url", .url(.scheme)), 422, "purge-invalid",
+                .invalidTarget("targets[3].url", .url(.scheme)), 422, "purge-invalid",
                 "targets[3].url: The URL must begin with http:// or https://."
             ),
             (
@@ -206,14 +209,14 @@ struct PurgeFaultTests {
             (.type("", wanted: "an object"), 422, "purge-invalid", "The body must be an object."),
             (.bodyTooLarge, 413, "purge-too-large", "65536 bytes"),
             (.recordTooLarge(bytesMax: 49152), 413, "purge-too-large", "49152 bytes"),
-            (.targetsTooMany, 422, "purge-too-large", "more than 256 targets"),
-            (.namesTooMany(300), 422, "purge-too-large", "300 names"),
+            (.tooManyTargets, 422, "purge-too-large", "more than 256 targets"),
+            (.tooManyNames(300), 422, "purge-too-large", "300 names"),
             (.notJSON(""), 400, "purge-malformed", "The body cannot be read as JSON"),
-            (.idTaken, 409, "purge-id-taken", "other targets or another mode"),
-            (.receiptUnknown, 404, "receipt-unknown", "The log does not hold it"),
-            (.receiptName, 400, "receipt-name", "32 hexadecimal digits"),
-            (.saidTwice("wait"), 400, "admin-query", "wait is said twice"),
-        ] as [(PurgeFault, UInt16, String, String)] {
+            (.idConflict, 409, "purge-id-taken", "other targets or another mode"),
+            (.unknownReceipt, 404, "receipt-unknown", "The log does not hold it"),
+            (.invalidReceiptID, 400, "receipt-name", "32 hexadecimal digits"),
+            (.duplicateParameter("wait"), 400, "admin-query", "wait is said twice"),
+        ] as [(PurgeError, UInt16, String, String)] {
             let problem = fault.problem
             #expect(problem.status == status && problem.name == name, "\(fault)")
             #expect(problem.detail.contains(part), "\(problem.detail)")
@@ -247,34 +250,36 @@ struct PurgeFaultTests {
             (.valueNotFound(Int.self, context), .type("targets[3].url", wanted: "another type")),
             (.dataCorrupted(context), .notJSON("targets[3].url")),
             (.keyNotFound(Step.index(1), context), .notJSON("")),
-        ] as [(DecodingError, PurgeFault)] {
-            #expect(PurgeFault(reading: error) == fault)
+        ] as [(DecodingError, PurgeError)] {
+            #expect(PurgeError(decodingError: error) == fault)
         }
-        #expect(PurgeFault(reading: PurgeFault.idTaken) == .idTaken)
-        #expect(PurgeFault(reading: CancellationError()) == .notJSON(""))
+        #expect(PurgeError(decodingError: PurgeError.idConflict) == .idConflict)
+        #expect(PurgeError(decodingError: CancellationError()) == .notJSON(""))
     }
 
     @Test("of an unknown key no more is told than a person needs")
     func longKey() {
         let key = String(repeating: "k", count: 10_000)
-        let fault = PurgeFault.unknown("", key: key, allowed: ["id"])
-        #expect(fault.sentence.contains("\"\(key.prefix(40))…\"") && fault.sentence.count < 200)
+        let fault = PurgeError.unknown("", key: key, allowed: ["id"])
+        #expect(fault.message.contains("\"\(key.prefix(40))…\"") && fault.message.count < 200)
     }
 }
 
 /// What is wrong with a body, as a table of them is read best.
-extension PurgeFault {
-    fileprivate static func notJSON(_ place: String) -> PurgeFault { .body(.notJSON(place)) }
-
-    fileprivate static func type(_ place: String, wanted: String) -> PurgeFault {
-        .body(.type(place, wanted: wanted))
+extension PurgeError {
+    fileprivate static func notJSON(_ place: String) -> PurgeError {
+        .invalidBody(.invalidJSON(place))
     }
 
-    fileprivate static func unknown(_ place: String, key: String, allowed: [String]) -> PurgeFault {
-        .body(.unknown(place, key: key, allowed: allowed))
+    fileprivate static func type(_ place: String, wanted: String) -> PurgeError {
+        .invalidBody(.typeMismatch(place, expected: wanted))
     }
 
-    fileprivate static func value(_ place: String, allowed: String) -> PurgeFault {
-        .body(.value(place, allowed: allowed))
+    fileprivate static func unknown(_ place: String, key: String, allowed: [String]) -> PurgeError {
+        .invalidBody(.unknownKey(place, key: key, allowed: allowed))
+    }
+
+    fileprivate static func value(_ place: String, allowed: String) -> PurgeError {
+        .invalidBody(.invalidValue(place, allowed: allowed))
     }
 }

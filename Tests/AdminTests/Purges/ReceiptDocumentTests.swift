@@ -8,9 +8,9 @@ import Testing
 struct ReceiptDocumentTests {
     private static func node(_ digit: Int) -> String { String(repeating: "\(digit)", count: 32) }
 
-    private func receipt(_ standings: ReceiptDocument.Standing...) -> ReceiptDocument {
+    private func receipt(_ standings: ReceiptDocument.ConfirmationState...) -> ReceiptDocument {
         ReceiptDocument(
-            ReceiptName(high: 1, low: 2, number: 3), id: Array("a\"b\\\n".utf8), isSoft: false,
+            ReceiptID(high: 1, low: 2, number: 3), id: Array("a\"b\\\n".utf8), isSoft: false,
             targets: [
                 .url(Array("a.test/x?\"".utf8)), .prefix(host: Array("b.test".utf8), path: []),
                 .prefix(host: Array("c.test:81".utf8), path: Array("/i/".utf8)),
@@ -54,7 +54,7 @@ struct ReceiptDocumentTests {
     private func read(_ receipt: ReceiptDocument) throws -> Read {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return try decoder.decode(Read.self, from: Data(receipt.json.page))
+        return try decoder.decode(Read.self, from: Data(receipt.json.formattedBytes))
     }
 
     @Test("the document says who has confirmed, and what was purged")
@@ -94,7 +94,7 @@ struct ReceiptDocumentTests {
             ",\"bounded_in_ms\":8512,", ",\"members\":[\n{\"node\":\"", ",\"elapsed_ms\":5},\n",
             ",\"unreachable_since_ms_ago\":6}\n]", ",\"targets\":[\n{\"url\":\"", "]}\n",
         ] {
-            let page = String(decoding: receipt.json.page, as: UTF8.self)
+            let page = String(decoding: receipt.json.formattedBytes, as: UTF8.self)
             #expect(page.contains(part), "\(part) in \(page)")
         }
     }
@@ -102,39 +102,39 @@ struct ReceiptDocumentTests {
     @Test("what is not known is null, and not left out")
     func unknown() throws {
         var receipt = receipt(.pending)
-        receipt.issuedBy = nil
+        receipt.issuer = nil
         receipt.majorityMilliseconds = nil
-        receipt.boundedInMilliseconds = nil
+        receipt.millisecondsUntilBounded = nil
         receipt.isSoft = true
         let read = try read(receipt)
         #expect(read.issuedBy == nil && read.majorityMs == nil && read.boundedInMs == nil)
         #expect(read.mode == "soft")
         for name in ["issued_by", "majority_ms", "bounded_in_ms"] {
-            #expect(receipt.json.line.contains("\"\(name)\":null"))
+            #expect(receipt.json.compactText.contains("\"\(name)\":null"))
         }
     }
 
     @Test("an issuer is answered 200 only if everybody has confirmed")
     func status() {
-        let confirmed = ReceiptDocument.Standing.confirmed(elapsedMilliseconds: 4)
-        #expect(receipt(confirmed, confirmed).statusOfIssue == 200)
-        #expect(receipt(confirmed, .pending).statusOfIssue == 202)
-        #expect(receipt(confirmed, .unreachable(sinceMillisecondsAgo: 1)).statusOfIssue == 202)
+        let confirmed = ReceiptDocument.ConfirmationState.confirmed(elapsedMilliseconds: 4)
+        #expect(receipt(confirmed, confirmed).issueStatusCode == 200)
+        #expect(receipt(confirmed, .pending).issueStatusCode == 202)
+        #expect(receipt(confirmed, .unreachable(sinceMillisecondsAgo: 1)).issueStatusCode == 202)
         var alone = receipt(confirmed)
         alone.majorityMilliseconds = nil
-        #expect(alone.statusOfIssue == 202, "who knows of no majority knows not who else serves")
+        #expect(alone.issueStatusCode == 202, "who knows of no majority knows not who else serves")
         var young = receipt(confirmed, confirmed)
         young.areMembersKnown = false
-        #expect(young.statusOfIssue == 202, "there may be somebody whom nobody knows")
-        #expect(receipt().statusOfIssue == 202, "of nobody nothing is confirmed")
+        #expect(young.issueStatusCode == 202, "there may be somebody whom nobody knows")
+        #expect(receipt().issueStatusCode == 202, "of nobody nothing is confirmed")
     }
 
     @Test("targets as a receipt has them can be purged again")
     func again() throws {
         for target in try read(receipt(.pending)).targets {
-            if let url = target.url { _ = try PurgeTarget.url(reading: Array(url.utf8)) }
+            if let url = target.url { _ = try PurgeTarget.url(parsing: Array(url.utf8)) }
             guard let prefix = target.prefix else { continue }
-            let again = try PurgeTarget.prefix(reading: Array(prefix.utf8))
+            let again = try PurgeTarget.prefix(parsing: Array(prefix.utf8))
             #expect(receipt(.pending).targets.contains(again), "\(prefix)")
         }
     }

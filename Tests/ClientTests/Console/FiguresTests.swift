@@ -6,9 +6,9 @@ struct FiguresTests {
     @Test("counts have a comma before each three digits")
     func counts() {
         #expect(
-            [0, 999, 1000, 1_234_567].map(Figures.count) == ["0", "999", "1,000", "1,234,567"])
-        #expect(Figures.plural(1, "entry", "entries") == "1 entry")
-        #expect(Figures.plural(2000, "image") == "2,000 images")
+            [0, 999, 1000, 1_234_567].map(NumberFormat.count) == ["0", "999", "1,000", "1,234,567"])
+        #expect(NumberFormat.plural(1, "entry", "entries") == "1 entry")
+        #expect(NumberFormat.plural(2000, "image") == "2,000 images")
     }
 
     @Test(
@@ -19,7 +19,7 @@ struct FiguresTests {
             (1_300_000, "1.3M"),
         ])
     func rates(rate: Double, text: String) {
-        #expect(Figures.rate(rate) == text)
+        #expect(NumberFormat.rate(rate) == text)
     }
 
     @Test(
@@ -29,7 +29,7 @@ struct FiguresTests {
             (nil, "–"), (.nan, "–"),
         ])
     func percent(share: Double?, text: String) {
-        #expect(Figures.percent(share) == text)
+        #expect(NumberFormat.percent(share) == text)
     }
 
     @Test(
@@ -39,7 +39,7 @@ struct FiguresTests {
             (118 << 30, "118 GiB"), (1 << 20, "1 MiB"),
         ])
     func bytes(count: UInt64, text: String) {
-        #expect(Figures.bytes(count) == text)
+        #expect(NumberFormat.bytes(count) == text)
     }
 
     @Test(
@@ -49,7 +49,7 @@ struct FiguresTests {
             (3_660_000, "1h 1m"), (90_000_000_000, "1041d 16h"), (-5, "0ms"),
         ])
     func durations(milliseconds: Int64, text: String) {
-        #expect(Figures.duration(milliseconds: milliseconds) == text)
+        #expect(NumberFormat.duration(milliseconds: milliseconds) == text)
     }
 
     @Test(
@@ -59,6 +59,6 @@ struct FiguresTests {
             (42_000, "42ms"), (2_000_000, "2s"),
         ])
     func latencies(microseconds: Double?, text: String) {
-        #expect(Figures.latency(microseconds) == text)
+        #expect(NumberFormat.latency(microseconds) == text)
     }
 }

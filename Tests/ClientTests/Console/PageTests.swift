@@ -6,7 +6,7 @@ import Testing
 @Suite("Pages of the command line")
 struct PageTests {
     private func text(_ lines: [TextLine]) -> String {
-        lines.map { $0.written(isColoured: false) }.joined(separator: "\n")
+        lines.map { $0.rendered(isColoured: false) }.joined(separator: "\n")
     }
 
     private func status(_ statistics: StatisticsReport) throws -> StatusReport {
@@ -26,7 +26,7 @@ struct PageTests {
             "invalidations": ["applied": 1_200, "records": 7, "receipts_pending": 1],
             "sites": ["www.example.com", "*"],
         ]
-        return try JSONDecoder().decode(StatusReport.self, from: Data(document.line.utf8))
+        return try JSONDecoder().decode(StatusReport.self, from: Data(document.compactText.utf8))
     }
 
     private let members = [
@@ -60,7 +60,7 @@ struct PageTests {
             1, at: 1, hits: 987, misses: 13, members: members)
         let lines = StatusTable.lines(
             [
-                ("a:8081", .answered(try status(statistics), statistics)),
+                ("a:8081", .received(try status(statistics), statistics)),
                 ("b:8081", .failed("Connection refused")),
             ], columnsMax: nil)
         let wanted = """
@@ -94,15 +94,17 @@ struct PageTests {
         var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         (variant.isInMemory, variant.isOnDisk) = (true, true)
         (variant.contentType, variant.bodyBytes) = ("image/png", 2048)
-        (variant.ageMilliseconds, variant.freshMilliseconds) = (61_000, -5_000)
-        (variant.verdict, variant.why, variant.stamp) = (.revalidate, "stale for 5 s", "1.2")
+        (variant.ageMilliseconds, variant.remainingFreshnessMilliseconds) = (61_000, -5_000)
+        (variant.decision, variant.reason, variant.invalidationVersion) = (
+            .revalidate, "stale for 5 s", "1.2"
+        )
         (variant.accesses, variant.lastAccessMillisecondsAgo) = (3, 2_000)
         variant.tags = ["one", "two"]
         let document = EntryDocument(
             url: "http://A.example/b", key: "http://a.example/b", variants: [variant],
             owners: [Reports.id(1), Reports.id(2)], isOwner: false)
         let report = try JSONDecoder().decode(
-            EntryReport.self, from: Data(document.json.line.utf8))
+            EntryReport.self, from: Data(document.json.compactText.utf8))
         #expect(
             text(report.lines(columnsMax: nil)) == """
                 url     http://A.example/b
@@ -121,7 +123,7 @@ struct PageTests {
 
     @Test("an answer is told in one line, or field by field")
     func answer() {
-        let summary = AnswerSummary(
+        let summary = ResponseSummary(
             status: 200,
             fields: [
                 ("Content-Type", "image/png"), ("Cache-Status", "nuthatch; hit; detail=memory"),
@@ -149,12 +151,12 @@ struct PageTests {
         var document = PrefetchDocument(prefetch: "p1", source: .urls, state: .running)
         (document.urlsTotal, document.urlsDone, document.urlsFetched) = (2000, 500, 499)
         (document.urlsFailed, document.bodyBytes) = (1, 5 << 20)
-        document.runningMilliseconds = 10_000
+        document.elapsedMilliseconds = 10_000
         #expect(
             document.progress("prefetching", columnsMax: 90).text.hasSuffix(
                 "25%  500 of 2,000, 5 MiB, 1 failed, 30s left"))
         document.state = .done
-        document.faults = [.init(url: "http://a.example/x", why: "it answered 404")]
+        document.failures = [.init(url: "http://a.example/x", why: "it answered 404")]
         #expect(
             text(document.lines(columnsMax: nil)) == """
                 done  2,000 URLs: 499 fetched, 0 held already, 1 failed; 5 MiB in 10s
@@ -174,7 +176,7 @@ struct PageTests {
         #expect(cut.flatMap(\.self) == long)
         for part in cut {
             let body: JSON = ["urls": JSON(part)]
-            #expect(body.line.utf8.count <= PrefetchRequest.bodyBytesMax)
+            #expect(body.compactText.utf8.count <= PrefetchRequest.bodyBytesMax)
         }
     }
 
@@ -184,25 +186,25 @@ struct PageTests {
             var report = try Reports.statistics(
                 1, at: 1, members: [Reports.member(1, isSelf: true)])
             report.readiness = "draining"
-            report.members[0].ringShare = 0
+            report.members[0].primaryShare = 0
             change(&report)
             return report
         }
         var progress = DrainProgress()
-        progress.saw(try report { $0.members[0].ringShare = 0.2 })
-        progress.saw(try report { $0.members[0].ringShare = 0.2 })
-        #expect(!progress.isOver)
+        progress.update(try report { $0.members[0].primaryShare = 0.2 })
+        progress.update(try report { $0.members[0].primaryShare = 0.2 })
+        #expect(!progress.isFinished)
         for left: UInt64 in [80, 20] {
-            progress.saw(
+            progress.update(
                 try report {
-                    $0.cluster?.isHandingOver = true
+                    $0.cluster?.isHandingOff = true
                     $0.cluster?.offersPending = left
                 })
         }
         #expect(progress.line(columnsMax: 80).text.hasSuffix("75%  20 images left"))
-        progress.saw(try report { _ in })
-        #expect(!progress.isOver)
-        progress.saw(try report { _ in })
-        #expect(progress.isOver && progress.offersLeft == 0)
+        progress.update(try report { _ in })
+        #expect(!progress.isFinished)
+        progress.update(try report { _ in })
+        #expect(progress.isFinished && progress.offersLeft == 0)
     }
 }

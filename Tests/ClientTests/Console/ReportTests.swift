@@ -11,7 +11,7 @@ struct ReportTests {
     private static let id = String(repeating: "0a", count: 16)
 
     private func read<Report: Decodable>(_ document: JSON) throws -> Report {
-        try JSONDecoder().decode(Report.self, from: Data(document.page))
+        try JSONDecoder().decode(Report.self, from: Data(document.formattedBytes))
     }
 
     @Test("status")
@@ -19,15 +19,15 @@ struct ReportTests {
         let node = NodeCounters()
         node.set(.memoryUsedBytes, to: 30)
         node.set(.memoryLimitBytes, to: 40)
-        node.set(.offersWaiting, to: 2)
-        node.set(.offersOpen, to: 3)
-        node.set(.handingOver, to: 1)
+        node.set(.offersQueued, to: 2)
+        node.set(.offersUnanswered, to: 3)
+        node.set(.handoffActive, to: 1)
         for isWhole in [true, false] {
             let report: StatusReport = try read(
                 StatusDocument(
                     node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
                     role: .purge, readiness: .draining, fencedMilliseconds: isWhole ? 7 : nil,
-                    snapshot: Snapshot(loops: [], node: node), hasDisk: isWhole,
+                    snapshot: MetricsSnapshot(loops: [], node: node), hasDisk: isWhole,
                     isInCluster: isWhole, missing: [], receiptsPending: 2,
                     sites: ["a.example"]
                 ).json)
@@ -36,21 +36,21 @@ struct ReportTests {
             #expect(report.fencedMilliseconds == (isWhole ? 7 : nil))
             #expect(report.memory.share == 0.75 && report.memory.pinnedBytes == 0)
             #expect((report.disk?.isUp == false) == isWhole && (report.cluster != nil) == isWhole)
-            #expect(report.cluster.map { $0.offersPending == 5 && $0.isHandingOver } ?? !isWhole)
+            #expect(report.cluster.map { $0.offersPending == 5 && $0.isHandingOff } ?? !isWhole)
             #expect(report.invalidations.receiptsPending == 2 && report.sites == ["a.example"])
         }
     }
 
     @Test("statistics, and what follows from them")
     func statistics() throws {
-        let loop = LoopOutcomes()
+        let loop = OutcomeHistograms()
         for _ in 0..<8 { loop.add(.hit, nanoseconds: 60_000, bodyBytes: 10) }
         loop.add(.miss, nanoseconds: 60_000_000_000, bodyBytes: 20)
-        loop.add(.none, nanoseconds: 1, bodyBytes: 5)
+        loop.add(.generated, nanoseconds: 1, bodyBytes: 5)
         let report: StatisticsReport = try read(
             StatisticsDocument(
                 uptimeMilliseconds: 5,
-                snapshot: Snapshot(loops: [], node: NodeCounters(), outcomes: [loop]),
+                snapshot: MetricsSnapshot(loops: [], node: NodeCounters(), outcomes: [loop]),
                 readiness: .ready, fencedMilliseconds: nil, hasDisk: false, isInCluster: false,
                 receiptsPending: 0, members: []
             ).json)
@@ -58,10 +58,11 @@ struct ReportTests {
         #expect(report.requests.all == 10 && report.bytes.hitRatio == 0.8)
         let buckets = report.latency.all
         #expect(buckets.reduce(0, +) == 9 && report.latency.bounds == LatencyBuckets.bounds)
-        let middle = LatencyReport.quantile(0.5, of: buckets, bounds: report.latency.bounds)
+        let middle = LatencyHistogram.quantile(0.5, of: buckets, bounds: report.latency.bounds)
         #expect(middle.map { (50...100).contains($0) } == true)
-        #expect(LatencyReport.quantile(1, of: buckets, bounds: LatencyBuckets.bounds) == .infinity)
-        #expect(LatencyReport.quantile(0.5, of: [0, 0], bounds: [1]) == nil)
+        #expect(
+            LatencyHistogram.quantile(1, of: buckets, bounds: LatencyBuckets.bounds) == .infinity)
+        #expect(LatencyHistogram.quantile(0.5, of: [0, 0], bounds: [1]) == nil)
     }
 
     @Test("quantiles never fall as the share rises, and lie in the bucket that has them")
@@ -70,7 +71,8 @@ struct ReportTests {
         var last = 0.0
         for step in 0...100 {
             let value = try #require(
-                LatencyReport.quantile(Double(step) / 100, of: buckets, bounds: [10, 20, 50, 100]))
+                LatencyHistogram.quantile(
+                    Double(step) / 100, of: buckets, bounds: [10, 20, 50, 100]))
             #expect(value >= last)
             last = value
         }
@@ -79,7 +81,7 @@ struct ReportTests {
 
     @Test("receipts")
     func receipts() throws {
-        let name = try #require(ReceiptName("\(Self.id)-3"[...]))
+        let name = try #require(ReceiptID("\(Self.id)-3"[...]))
         let document = ReceiptDocument(
             name, id: Array("deploy".utf8), isSoft: true,
             targets: [.tag(Array("t".utf8)), .everything], issuedBy: nil, seenBy: "d",
@@ -92,11 +94,11 @@ struct ReportTests {
         let report: ReceiptReport = try read(document.json)
         #expect(report.receipt == "\(Self.id)-3" && report.id == "deploy" && report.mode == "soft")
         #expect(report.confirmed == 1 && report.pending == 1 && report.unreachable == 1)
-        #expect(report.members.map(\.standing) == ["confirmed", "pending", "unreachable"])
+        #expect(report.members.map(\.state) == ["confirmed", "pending", "unreachable"])
         #expect(report.members[0].elapsedMilliseconds == 4)
         #expect(report.members[2].unreachableMilliseconds == 70)
-        #expect(report.targets.map(\.words) == ["tag t", "everything"])
-        #expect(!report.isSettled && report.boundedInMilliseconds == 100)
+        #expect(report.targets.map(\.summary) == ["tag t", "everything"])
+        #expect(!report.isSettled && report.millisecondsUntilBounded == 100)
         let page: ReceiptReport.Page = try read(ReceiptDocument.json([document]))
         #expect(page.purges == [report])
     }
@@ -105,7 +107,7 @@ struct ReportTests {
     func entries() throws {
         var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         (variant.isInMemory, variant.isOnDisk) = (true, true)
-        (variant.entityTag, variant.accesses, variant.verdict) = ("\"e\"", 3, .refetch)
+        (variant.entityTag, variant.accesses, variant.decision) = ("\"e\"", 3, .refetch)
         variant.fields = [("content-type", "image/png")]
         let report: EntryReport = try read(
             EntryDocument(
@@ -114,10 +116,10 @@ struct ReportTests {
         let read = try #require(report.variants.first)
         #expect(report.isOwner && report.owners == [Self.id] && report.key == "k")
         #expect(read.tier == "memory" && read.isAlsoOnDisk && read.entityTag == "\"e\"")
-        #expect(read.accesses == 3 && read.verdict == "refetch")
+        #expect(read.accesses == 3 && read.decision == "refetch")
         #expect(read.fieldLines.map(\.text) == ["content-type: image/png"])
         let hot: HotReport = try self.read(
-            HotDocument(rows: [
+            HotEntriesDocument(rows: [
                 .init(key: "k", url: "u", contentType: "image/png", bodyBytes: 3, accesses: 9)
             ]).json)
         #expect(hot.entries.map(\.accesses) == [9] && hot.entries[0].bodyBytes == 3)

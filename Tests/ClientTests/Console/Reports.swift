@@ -8,8 +8,8 @@ enum Reports {
 
     static func member(
         _ digit: Int, _ state: String = "alive", isSelf: Bool = false, lag: UInt64? = 0
-    ) -> MemberRow {
-        MemberRow(
+    ) -> MemberDocument {
+        MemberDocument(
             node: id(digit), process: id(digit), address: "10.0.0.\(digit):8082", state: state,
             isCounted: true, contactMilliseconds: 100, weight: 100, isCaughtUp: true,
             isDraining: false, isSelf: isSelf, isConnected: state == "alive",
@@ -20,7 +20,7 @@ enum Reports {
     /// start.
     static func statistics(
         _ own: Int, at milliseconds: Int64, hits: UInt64 = 0, misses: UInt64 = 0,
-        members: [MemberRow] = [], fenced: Int64? = nil, pending: Int = 0
+        members: [MemberDocument] = [], fenced: Int64? = nil, pending: Int = 0
     ) throws -> StatisticsReport {
         let none: JSON = .list(Array(repeating: 0, count: 4))
         func counts(_ scale: UInt64) -> JSON {
@@ -57,7 +57,7 @@ enum Reports {
             "members": .list(members.map(\.json)),
         ]
         return try JSONDecoder().decode(
-            StatisticsReport.self, from: Data(document.line.utf8))
+            StatisticsReport.self, from: Data(document.compactText.utf8))
     }
 
     static func receipt(
@@ -78,16 +78,16 @@ enum Reports {
             "pending": 0, "unreachable": JSON(all - confirmed), "majority_ms": 2,
             "bounded_in_ms": 4_000, "members": .list(members), "targets": [target],
         ]
-        return try JSONDecoder().decode(ReceiptReport.self, from: Data(document.line.utf8))
+        return try JSONDecoder().decode(ReceiptReport.self, from: Data(document.compactText.utf8))
     }
 
     static func hot(_ rows: [(url: String, accesses: UInt64)]) throws -> HotReport {
-        let document = HotDocument(
+        let document = HotEntriesDocument(
             rows: rows.map {
                 .init(
                     key: $0.url, url: $0.url, contentType: "image/jpeg", bodyBytes: 10_240,
                     accesses: $0.accesses)
             })
-        return try JSONDecoder().decode(HotReport.self, from: Data(document.json.line.utf8))
+        return try JSONDecoder().decode(HotReport.self, from: Data(document.json.compactText.utf8))
     }
 }

@@ -6,7 +6,7 @@ struct TextLineTests {
     @Test("what a node says cannot move the cursor or change the terminal")
     func escaped() {
         let line = TextLine("a\u{1B}[2Jb\r\n\u{9B}31m\u{202E}", .bad)
-        let written = line.written(isColoured: true)
+        let written = line.rendered(isColoured: true)
         #expect(written == "\u{1B}[31ma\\u{1B}[2Jb\\r\\n\\u{9B}31m\\u{202E}\u{1B}[0m")
         #expect(TextLine("a\tb").text == "a\\tb")
     }
@@ -14,10 +14,10 @@ struct TextLineTests {
     @Test("looks are written only where there are colours, and blanks at the end nowhere")
     func looks() {
         let line = TextLine("a ", .good) + TextLine("b", .plain) + TextLine("  ", .faint)
-        #expect(line.written(isColoured: false) == "a b")
-        #expect(line.written(isColoured: true) == "\u{1B}[32ma \u{1B}[0mb")
-        #expect(TextLine("a ", .reversed).written(isColoured: true) == "\u{1B}[7ma \u{1B}[0m")
-        #expect(TextLine("a ", .reversed).written(isColoured: false) == "a")
+        #expect(line.rendered(isColoured: false) == "a b")
+        #expect(line.rendered(isColoured: true) == "\u{1B}[32ma \u{1B}[0mb")
+        #expect(TextLine("a ", .reversed).rendered(isColoured: true) == "\u{1B}[7ma \u{1B}[0m")
+        #expect(TextLine("a ", .reversed).rendered(isColoured: false) == "a")
     }
 
     @Test("columns are those of a terminal: none for accents that follow, two for wide characters")
@@ -29,15 +29,15 @@ struct TextLineTests {
 
     @Test("a line is cut where there is no room, never through a character")
     func cut() {
-        #expect(TextLine("abcd").cut(to: 4).text == "abcd")
-        #expect(TextLine("abcde").cut(to: 4).text == "abc…")
-        #expect((TextLine("ab", .good) + TextLine("cde")).cut(to: 3).text == "ab…")
-        #expect(TextLine("鳥鳥鳥").cut(to: 4).text == "鳥…")
-        #expect(TextLine("abc").cut(to: 0).text == "")
+        #expect(TextLine("abcd").truncated(to: 4).text == "abcd")
+        #expect(TextLine("abcde").truncated(to: 4).text == "abc…")
+        #expect((TextLine("ab", .good) + TextLine("cde")).truncated(to: 3).text == "ab…")
+        #expect(TextLine("鳥鳥鳥").truncated(to: 4).text == "鳥…")
+        #expect(TextLine("abc").truncated(to: 0).text == "")
         for columns in 0...12 {
-            let line = TextLine("a鳥b").filled(to: columns)
+            let line = TextLine("a鳥b").padded(to: columns)
             #expect(line.columns == columns, "\(columns)")
-            #expect(TextLine("a鳥b").filled(to: columns, isRight: true).columns == columns)
+            #expect(TextLine("a鳥b").padded(to: columns, isRight: true).columns == columns)
         }
     }
 }
@@ -49,7 +49,7 @@ struct TableTests {
         var table = Table([.left("NAME"), .right("N"), .flexible("URL")])
         table.append([TextLine("a"), TextLine("12"), TextLine("http://a.example/1")])
         table.append([TextLine("longer"), TextLine("3"), TextLine("b")])
-        let lines = table.lines().map { $0.written(isColoured: false) }
+        let lines = table.lines().map { $0.rendered(isColoured: false) }
         #expect(
             lines == [
                 "NAME     N  URL", "a       12  http://a.example/1", "longer   3  b",

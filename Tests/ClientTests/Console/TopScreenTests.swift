@@ -29,13 +29,13 @@ struct TopScreenTests {
                     misses: UInt64(second * node), members: members,
                     fenced: isCut && second > 16 ? Int64(second - 16) * 1000 : nil,
                     pending: node == 0 ? 1 : 0)
-                state.answered(node, report, at: Self.time(Double(second)))
+                state.received(node, report, at: Self.time(Double(second)))
             }
             if second >= 12 {
-                state.failed(3, "Connection refused", at: Self.time(Double(second)))
+                state.requestFailed(3, "Connection refused", at: Self.time(Double(second)))
             }
         }
-        state.answered(
+        state.received(
             0,
             try Reports.hot([
                 ("http://origin.example/photos/nuthatch.jpg", 48_000),
@@ -45,8 +45,8 @@ struct TopScreenTests {
                     9
                 ),
             ]))
-        state.answered(1, try Reports.hot([("http://origin.example/photos/nuthatch.jpg", 2_000)]))
-        state.answered(
+        state.received(1, try Reports.hot([("http://origin.example/photos/nuthatch.jpg", 2_000)]))
+        state.received(
             0,
             [
                 try Reports.receipt(2, held: 9_000, confirmed: 3, of: 5, ["tag": "product-17"]),
@@ -62,8 +62,8 @@ struct TopScreenTests {
         _ state: TopState, _ columns: Int, _ rows: Int?, is name: String,
         at location: SourceLocation = #_sourceLocation
     ) throws {
-        let lines = state.screen(columns: columns, rows: rows, now: Self.time(20))
-        let text = lines.map { $0.written(isColoured: false) + "\n" }.joined()
+        let lines = state.render(columns: columns, rows: rows, now: Self.time(20))
+        let text = lines.map { $0.rendered(isColoured: false) + "\n" }.joined()
         if let folder = ProcessInfo.processInfo.environment["RENEW_SCREENS"] {
             try Data(text.utf8).write(to: URL(filePath: folder).appending(path: "\(name).txt"))
         }
@@ -86,16 +86,16 @@ struct TopScreenTests {
     @Test("one node alone, its images and purges; help; and a picture without a terminal")
     func others() throws {
         var state = try cluster()
-        for _ in 0..<5 { _ = state.pressed(.next) }
+        for _ in 0..<5 { _ = state.keyPressed(.next) }
         #expect(state.selection == 4)
         try expect(state, 80, 24, is: "top-fenced-node")
-        _ = state.pressed(.previous)
+        _ = state.keyPressed(.previous)
         try expect(state, 80, 24, is: "top-dead-node")
-        _ = state.pressed(.help)
+        _ = state.keyPressed(.help)
         try expect(state, 80, 32, is: "top-help")
-        _ = state.pressed(.escape)
+        _ = state.keyPressed(.escape)
         #expect(!state.showsHelp && state.selection == 3)
-        _ = state.pressed(.escape)
+        _ = state.keyPressed(.escape)
         #expect(state.selection == nil)
         try expect(state, 100, nil, is: "top-once")
     }
@@ -103,10 +103,10 @@ struct TopScreenTests {
     @Test("whatever the terminal's size, as many lines as it has and none wider", arguments: 0...3)
     func sizes(presses: Int) throws {
         var state = try cluster()
-        for _ in 0..<presses { _ = state.pressed(.next) }
+        for _ in 0..<presses { _ = state.keyPressed(.next) }
         for columns in [1, 7, 20, 40, 79, 81, 119, 121, 200, 400] {
             for rows in [0, 1, 2, 5, 9, 13, 16, 23, 60, 200] {
-                let lines = state.screen(columns: columns, rows: rows, now: Self.time(20))
+                let lines = state.render(columns: columns, rows: rows, now: Self.time(20))
                 #expect(lines.count == rows && lines.allSatisfy { $0.columns <= columns })
             }
         }
@@ -116,19 +116,19 @@ struct TopScreenTests {
     func sorted() throws {
         var state = try cluster()
         func names() -> [String] {
-            state.screen(columns: 80, rows: 24, now: Self.time(20))[8..<13].map {
+            state.render(columns: 80, rows: 24, now: Self.time(20))[8..<13].map {
                 String($0.text.prefix(1))
             }
         }
         #expect(names() == ["1", "2", "3", "4", "5"])
-        _ = state.pressed(.sort)
-        #expect(state.order == .requests)
+        _ = state.keyPressed(.sort)
+        #expect(state.arguments == .requests)
         #expect(names() == ["5", "3", "2", "1", "4"])
-        _ = state.pressed(.sort)
-        #expect(state.order == .hits)
+        _ = state.keyPressed(.sort)
+        #expect(state.arguments == .hits)
         #expect(names() == ["5", "3", "2", "1", "4"])
-        for _ in 0..<4 { _ = state.pressed(.sort) }
-        #expect(state.order == .given)
+        for _ in 0..<4 { _ = state.keyPressed(.sort) }
+        #expect(state.arguments == .asListed)
     }
 
     @Test("a node that was never heard of is the member that nobody else is")
@@ -137,10 +137,10 @@ struct TopScreenTests {
         let members = [Reports.member(1, isSelf: true), Reports.member(2, "dead")]
         for second in 0...1 {
             let report = try Reports.statistics(1, at: Int64(second) * 1000, members: members)
-            state.answered(0, report, at: Self.time(Double(second)))
-            state.failed(1, "no route", at: Self.time(Double(second)))
+            state.received(0, report, at: Self.time(Double(second)))
+            state.requestFailed(1, "no route", at: Self.time(Double(second)))
         }
-        let lines = state.screen(columns: 80, rows: 24, now: Self.time(1)).map(\.text)
+        let lines = state.render(columns: 80, rows: 24, now: Self.time(1)).map(\.text)
         #expect(lines.contains { $0.hasPrefix("22222222 dead 1s") })
         #expect(!lines.contains { $0.hasPrefix("10.0.0.2") })
     }
@@ -152,8 +152,8 @@ struct TopScreenTests {
             Reports.member(1, isSelf: true), Reports.member(2, "suspected", lag: 4),
             Reports.member(3, "left"),
         ]
-        state.answered(0, try Reports.statistics(1, at: 0, members: members), at: Self.time(0))
-        let lines = state.screen(columns: 80, rows: 24, now: Self.time(0)).map(\.text)
+        state.received(0, try Reports.statistics(1, at: 0, members: members), at: Self.time(0))
+        let lines = state.render(columns: 80, rows: 24, now: Self.time(0)).map(\.text)
         #expect(lines.contains { $0.hasPrefix("22222222 suspected") && $0.hasSuffix("   4") })
         #expect(!lines.contains { $0.hasPrefix("33333333") })
     }
@@ -163,19 +163,19 @@ struct TopScreenTests {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
         for (second, at) in [(0, 90_000), (1, 91_000), (2, 500)] {
             let report = try Reports.statistics(1, at: Int64(at), hits: UInt64(at))
-            state.answered(0, report, at: Self.time(Double(second)))
+            state.received(0, report, at: Self.time(Double(second)))
         }
-        let lines = state.screen(columns: 80, rows: 24, now: Self.time(2)).map(\.text)
+        let lines = state.render(columns: 80, rows: 24, now: Self.time(2)).map(\.text)
         #expect(lines.contains { $0.contains("no figures yet") })
     }
 
     @Test("what a node says of itself cannot change the terminal")
     func hostile() throws {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
-        state.answered(0, try Reports.statistics(1, at: 0), at: Self.time(0))
-        state.answered(0, try Reports.hot([("http://a/\u{1B}]0;x\u{7}\u{1B}[2J", 9)]))
-        let text = state.screen(columns: 80, rows: 24, now: Self.time(0)).map {
-            $0.written(isColoured: false)
+        state.received(0, try Reports.statistics(1, at: 0), at: Self.time(0))
+        state.received(0, try Reports.hot([("http://a/\u{1B}]0;x\u{7}\u{1B}[2J", 9)]))
+        let text = state.render(columns: 80, rows: 24, now: Self.time(0)).map {
+            $0.rendered(isColoured: false)
         }.joined()
         #expect(!text.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
     }
@@ -200,10 +200,10 @@ struct TopKeyTests {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
         let others: [TopKey] = [.sort, .pause, .next, .previous, .help, .escape]
         for key in others {
-            let goesOn = state.pressed(key)
+            let goesOn = state.keyPressed(key)
             #expect(goesOn, "\(key)")
         }
-        let goesOn = state.pressed(.quit)
+        let goesOn = state.keyPressed(.quit)
         #expect(!goesOn)
     }
 }

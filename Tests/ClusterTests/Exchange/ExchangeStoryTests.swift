@@ -6,24 +6,25 @@ import Testing
 struct ExchangeStoryTests {
     /// One exchange, and what came out last.
     private struct Stage {
-        var exchange: InvalidationExchange
-        var dice = Dice(seed: 1)
+        var exchange: InvalidationReplication
+        var dice = SplitMix64(seed: 1)
         var now = Instant(nanoseconds: 1_000_000_000)
         var effects: [InvalidationEffect] = []
 
-        init(kept: KeptLog = KeptLog(), following set: CountedSet? = nil) {
-            var start = InvalidationExchange.Start(
+        init(kept: PersistedLog = PersistedLog(), following set: VoterSet? = nil) {
+            var start = InvalidationReplication.InitialState(
                 node: LogStage.id(1), process: LogStage.process(1), firstRound: 7)
-            start.mayOpen = true
-            start.kept = kept
-            start.memory = set.map {
-                CountedMembers.Memory(standing: CountStanding($0), joins: 1, records: [])
+            start.mayBootstrap = true
+            start.persistedLog = kept
+            start.persistentState = set.map {
+                VoterSetConsensus.PersistentState(
+                    standing: VoterConfiguration($0), joins: 1, records: [])
             }
-            exchange = InvalidationExchange(start, now: now)
+            exchange = InvalidationReplication(start, now: now)
             exchange.started(now: now, using: &dice, effects: &effects)
         }
 
-        mutating func tell(_ event: ExchangeEvent) {
+        mutating func tell(_ event: ReplicationEvent) {
             effects.removeAll()
             exchange.handle(event, now: now, using: &dice, effects: &effects)
         }
@@ -37,16 +38,17 @@ struct ExchangeStoryTests {
 
         /// The other one answers, which follows `set`.
         mutating func answers(
-            _ set: CountedSet? = nil, isCurrent: Bool = false, nominee: NodeID? = nil,
+            _ set: VoterSet? = nil, isCurrent: Bool = false, nominee: NodeID? = nil,
             round: UInt64 = 7, holds: [StreamPosition] = [], retired: [StreamPosition] = []
         ) {
-            let view = CountView(
-                standing: set.map { CountStanding($0) }, isCurrent: isCurrent, nominee: nominee)
-            let answer = FenceAnswer(round: round, holds: holds, view: view)
-            tell(.message(.answer(answer, retired: retired), from: LogStage.id(2)))
+            let view = VoterSetView(
+                standing: set.map { VoterConfiguration($0) }, isCurrent: isCurrent, nominee: nominee
+            )
+            let response = FenceResponse(round: round, holds: holds, view: view)
+            tell(.messageReceived(.roundResponse(response, retired: retired), from: LogStage.id(2)))
         }
 
-        mutating func issue(_ id: String) throws -> Issuance {
+        mutating func issue(_ id: String) throws -> IssueOutcome {
             effects.removeAll()
             return try exchange.issue(LogStage.purge(id), now: now, using: &dice, effects: &effects)
         }
@@ -54,15 +56,15 @@ struct ExchangeStoryTests {
         /// Alone, it has opened a cluster and synced that it follows it.
         static func opened() -> Stage {
             var stage = Stage()
-            stage.tell(.mayForm(.unanimous))
+            stage.tell(.formationRuleChanged(.unanimous))
             stage.tell(.synced)
             return stage
         }
 
-        var repairs: [RepairAnswer] {
+        var repairs: [RepairResponse] {
             effects.compactMap { effect in
-                guard case .send(.repair(let answer), _) = effect else { return nil }
-                return answer
+                guard case .send(.repairResponse(let response), _) = effect else { return nil }
+                return response
             }
         }
     }
@@ -72,47 +74,47 @@ struct ExchangeStoryTests {
     @Test("the node that finds nobody opens a cluster when that is synced, and is current")
     func opening() {
         var stage = Stage()
-        #expect(stage.effects == [.window(FenceWindow(closedAt: stage.now))])
-        stage.tell(.mayForm(.unanimous))
+        #expect(stage.effects == [.publishWindow(FenceWindow(closedAt: stage.now))])
+        stage.tell(.formationRuleChanged(.unanimous))
         #expect(stage.effects.contains { if case .write = $0 { true } else { false } })
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
         stage.tell(.synced)
-        #expect(stage.effects.last == .window(stage.exchange.window))
+        #expect(stage.effects.last == .publishWindow(stage.exchange.window))
         #expect(stage.exchange.window.isCurrent(at: stage.now))
-        #expect(stage.exchange.standing?.set.members == [LogStage.id(1)])
+        #expect(stage.exchange.voterConfiguration?.set.members == [LogStage.id(1)])
     }
 
     @Test("whoever finds others opens nothing before all of them have said that they know none")
     func notAlone() {
         var stage = Stage()
-        stage.tell(.membersChanged([ExchangeMember(other, LogStage.process(2), .here)]))
-        stage.tell(.mayForm(.unanimous))
-        #expect(stage.exchange.standing == nil)
+        stage.tell(.membersChanged([ReplicationMember(other, LogStage.process(2), .live)]))
+        stage.tell(.formationRuleChanged(.unanimous))
+        #expect(stage.exchange.voterConfiguration == nil)
         stage.tell(.connected(other, on: ConnectionID(1)))
-        #expect(stage.exchange.standing == nil)
+        #expect(stage.exchange.voterConfiguration == nil)
         stage.answers(nominee: LogStage.id(1))
-        #expect(stage.exchange.standing != nil)
+        #expect(stage.exchange.voterConfiguration != nil)
     }
 
     @Test("a record of the count goes with no question, and to nobody before it is synced")
     func countStaysHome() throws {
         var stage = Stage()
         stage.tell(.connected(other, on: ConnectionID(1)))
-        stage.tell(.mayForm(.unanimous))
+        stage.tell(.formationRuleChanged(.unanimous))
         stage.answers(nominee: LogStage.id(1))
         // The join is number 1, and not synced yet; a purge is number 2.
-        #expect(try stage.issue("a") == .new(LogStage.name(1, 2)))
-        let untold = try #require(stage.exchange.untold(to: other))
-        #expect(untold.records.map(\.name) == [LogStage.name(1, 2)])
-        stage.exchange.told(untold, to: other)
-        #expect(stage.exchange.untold(to: other)?.isEmpty == true)
+        #expect(try stage.issue("a") == .issued(LogStage.name(1, 2)))
+        let untold = try #require(stage.exchange.unsentInvalidations(to: other))
+        #expect(untold.records.map(\.id) == [LogStage.name(1, 2)])
+        stage.exchange.invalidationsSent(untold, to: other)
+        #expect(stage.exchange.unsentInvalidations(to: other)?.isEmpty == true)
         let range = LogStage.range(1, 1...2)
-        stage.tell(.message(.ask([range]), from: other))
+        stage.tell(.messageReceived(.repairRequest([range]), from: other))
         let before = try #require(stage.repairs.first)
-        #expect(before.records.map(\.name.number) == [2] && before.covered == [range])
+        #expect(before.records.map(\.id.number) == [2] && before.covered == [range])
         stage.tell(.synced)
-        stage.tell(.message(.ask([range]), from: other))
-        #expect(stage.repairs.last?.records.map(\.name.number) == [1, 2])
+        stage.tell(.messageReceived(.repairRequest([range]), from: other))
+        #expect(stage.repairs.last?.records.map(\.id.number) == [1, 2])
     }
 
     @Test("a question that could not be sent, or went over an earlier connection, has told nothing")
@@ -120,34 +122,34 @@ struct ExchangeStoryTests {
         var stage = Stage()
         stage.tell(.connected(other, on: ConnectionID(1)))
         _ = try stage.issue("a")
-        let refused = try #require(stage.exchange.untold(to: other))
+        let refused = try #require(stage.exchange.unsentInvalidations(to: other))
         #expect(refused.records.count == 1)
-        #expect(stage.exchange.untold(to: other) == refused)
+        #expect(stage.exchange.unsentInvalidations(to: other) == refused)
         stage.tell(.connected(other, on: ConnectionID(2)))
         _ = try stage.issue("b")
-        stage.exchange.told(refused, to: other)
-        let untold = try #require(stage.exchange.untold(to: other))
+        stage.exchange.invalidationsSent(refused, to: other)
+        let untold = try #require(stage.exchange.unsentInvalidations(to: other))
         #expect(untold.positions == [LogStage.position(1, 2)])
-        stage.exchange.told(untold, to: other)
-        #expect(stage.exchange.untold(to: other)?.isEmpty == true)
+        stage.exchange.invalidationsSent(untold, to: other)
+        #expect(stage.exchange.unsentInvalidations(to: other)?.isEmpty == true)
     }
 
     @Test("what an answer names opens the fence only once it is applied, after the effects")
     func appliedFirst() throws {
-        let set = CountedSet(openedBy: LogStage.id(1))
-        let next = try #require(set.changed(by: .count(other)))
+        let set = VoterSet(foundedBy: LogStage.id(1))
+        let next = try #require(set.applying(by: .add(other)))
         var stage = Stage(following: next)
         stage.tell(.connected(other, on: ConnectionID(1)))
         stage.answers(next, isCurrent: true, holds: [LogStage.position(2, 1)])
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
-        stage.tell(.message(.push([LogStage.record(2, 1)]), from: other))
+        stage.tell(.messageReceived(.push([LogStage.record(2, 1)]), from: other))
         #expect(stage.exchange.window.isCurrent(at: stage.now))
         guard case .apply(let record, _)? = stage.effects.first else {
             Issue.record("not applied first")
             return
         }
         #expect(record == LogStage.record(2, 1))
-        #expect(stage.effects.last == .window(stage.exchange.window))
+        #expect(stage.effects.last == .publishWindow(stage.exchange.window))
     }
 
     @Test("a retired stream that this node lacks makes everything soft, and holds nobody up")
@@ -157,17 +159,19 @@ struct ExchangeStoryTests {
         stage.answers(retired: [LogStage.position(9, 4)])
         #expect(stage.effects.first == .applyFloors([LogStage.position(9, 4)], count: 2))
         #expect(!stage.exchange.isBehind(other))
-        #expect(Stage(kept: KeptLog(retired: [LogStage.position(9, 4)])).exchange.positions.isEmpty)
+        #expect(
+            Stage(kept: PersistedLog(retired: [LogStage.position(9, 4)])).exchange.syncedPositions
+                .isEmpty)
     }
 
     @Test("two contents under one number close the fence until the operator says otherwise")
     func contradiction() {
         var stage = Stage.opened()
-        stage.tell(.message(.push([LogStage.record(1, 5)]), from: other))
-        let found = CountedMembers.Contradiction.twoRecords(LogStage.position(1, 5))
-        #expect(stage.effects.contains(.contradiction(found)))
+        stage.tell(.messageReceived(.push([LogStage.record(1, 5)]), from: other))
+        let found = VoterSetConsensus.Conflict.conflictingRecords(LogStage.position(1, 5))
+        #expect(stage.effects.contains(.reportConflict(found)))
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
-        stage.tell(.recovers)
+        stage.tell(.recoveryRequested)
         // Nothing of before is held for certain any more.
         #expect(stage.effects.contains { if case .applyFloors([], _) = $0 { true } else { false } })
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
@@ -180,16 +184,16 @@ struct ExchangeStoryTests {
     @Test("who was forgotten stays in receipts for as long as it may take itself for current")
     func forgotten() throws {
         var stage = Stage.opened()
-        stage.tell(.membersChanged([ExchangeMember(other, LogStage.process(2), .here)]))
+        stage.tell(.membersChanged([ReplicationMember(other, LogStage.process(2), .live)]))
         stage.tell(.connected(other, on: ConnectionID(1)))
-        let opened = CountedSet(openedBy: LogStage.id(1))
-        let two = try #require(opened.changed(by: .count(other)))
-        let one = try #require(two.changed(by: .forget([other])))
+        let opened = VoterSet(foundedBy: LogStage.id(1))
+        let two = try #require(opened.applying(by: .add(other)))
+        let one = try #require(two.applying(by: .remove([other])))
         for set in [two, one] { stage.answers(set, round: 1) }
-        #expect(stage.exchange.standing?.set == one)
+        #expect(stage.exchange.voterConfiguration?.set == one)
         let name = LogStage.name(1, 2)
-        #expect(try stage.issue("a") == .new(name))
-        func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.lines.map(\.node) }
+        #expect(try stage.issue("a") == .issued(name))
+        func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.confirmations.map(\.node) }
         stage.tell(.membersChanged([]))
         stage.pass(.seconds(9))
         #expect(nodes() == [LogStage.id(1), other])
@@ -200,13 +204,13 @@ struct ExchangeStoryTests {
     @Test("who is cut off stays in receipts until it counts no more or is away for long")
     func company() throws {
         var stage = Stage.opened()
-        let member = ExchangeMember(other, LogStage.process(2), .here)
+        let member = ReplicationMember(other, LogStage.process(2), .live)
         stage.tell(.membersChanged([member]))
         stage.tell(.connected(other, on: ConnectionID(1)))
         let name = LogStage.name(1, 2)
-        #expect(try stage.issue("a") == .new(name))
+        #expect(try stage.issue("a") == .issued(name))
         stage.tell(.synced)
-        func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.lines.map(\.node) }
+        func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.confirmations.map(\.node) }
         stage.tell(.membersChanged([]))
         #expect(nodes() == [LogStage.id(1), other])
         stage.pass(.seconds(3_599))
@@ -215,7 +219,7 @@ struct ExchangeStoryTests {
         #expect(nodes() == [LogStage.id(1)])
         stage.tell(.membersChanged([member]))
         #expect(nodes() == [LogStage.id(1), other])
-        stage.tell(.membersChanged([ExchangeMember(other, LogStage.process(2), .left)]))
+        stage.tell(.membersChanged([ReplicationMember(other, LogStage.process(2), .left)]))
         #expect(nodes() == [LogStage.id(1)])
     }
 
@@ -224,13 +228,13 @@ struct ExchangeStoryTests {
         var stage = Stage.opened()
         let process = LogStage.process(2)
         let name = LogStage.name(1, 2)
-        #expect(try stage.issue("a") == .new(name))
-        func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.lines.map(\.node) }
-        stage.tell(.membersChanged([ExchangeMember(other, process, .away)]))
+        #expect(try stage.issue("a") == .issued(name))
+        func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.confirmations.map(\.node) }
+        stage.tell(.membersChanged([ReplicationMember(other, process, .dead)]))
         #expect(nodes() == [LogStage.id(1)])
-        stage.tell(.membersChanged([ExchangeMember(other, process, .here)]))
+        stage.tell(.membersChanged([ReplicationMember(other, process, .live)]))
         #expect(nodes() == [LogStage.id(1), other])
-        stage.tell(.membersChanged([ExchangeMember(other, process, .away)]))
+        stage.tell(.membersChanged([ReplicationMember(other, process, .dead)]))
         #expect(nodes() == [LogStage.id(1), other])
         stage.pass(.seconds(10))
         #expect(nodes() == [LogStage.id(1)])
@@ -241,21 +245,24 @@ struct ExchangeStoryTests {
         arguments: [true, false])
     func young(isOtherYoung: Bool) throws {
         let members = (1...3).map { LogStage.id($0) }
-        let set = try #require(CountedSet(opener: members[0], generation: 3, members: members))
+        let set = try #require(VoterSet(opener: members[0], generation: 3, members: members))
         var stage = Stage(following: set)
         for place in 1...2 {
             stage.tell(.connected(members[place], on: ConnectionID(UInt64(place))))
         }
         let name = LogStage.name(1, 1)
-        #expect(try stage.issue("a") == .new(name))
+        #expect(try stage.issue("a") == .issued(name))
         stage.tell(.synced)
         for (node, isYoung) in [(members[1], isOtherYoung), (members[2], false)] {
-            let view = CountView(standing: CountStanding(set), isCurrent: true, isYoung: isYoung)
+            let view = VoterSetView(
+                standing: VoterConfiguration(set), isCurrent: true, isYoung: isYoung)
             let positions = [LogStage.position(1, 1)]
-            stage.tell(.message(.confirm(positions, members: members, view: view), from: node))
+            stage.tell(
+                .messageReceived(.confirmation(positions, members: members, view: view), from: node)
+            )
         }
         let all = try #require(stage.exchange.receipt(of: name))
-        #expect(all.majorityAt != nil && all.lines.allSatisfy(\.standing.isConfirmed))
+        #expect(all.majorityAt != nil && all.confirmations.allSatisfy(\.status.isConfirmed))
         #expect(all.isConfirmedByAll == !isOtherYoung && all.isSettled == !isOtherYoung)
         stage.pass(.seconds(10), isDue: true)
         #expect(stage.exchange.receipt(of: name)?.isConfirmedByAll == true)
@@ -264,46 +271,46 @@ struct ExchangeStoryTests {
     @Test("where most were forgotten within a fence, whom they had answered is not known for one")
     func replaced() throws {
         var stage = Stage.opened()
-        var set = CountedSet(openedBy: LogStage.id(1))
+        var set = VoterSet(foundedBy: LogStage.id(1))
         stage.tell(.connected(other, on: ConnectionID(1)))
-        let changes: [CountChange] = [
-            .count(other), .count(LogStage.id(3)), .forget([LogStage.id(3)]), .forget([other]),
+        let changes: [VoterSetChange] = [
+            .add(other), .add(LogStage.id(3)), .remove([LogStage.id(3)]), .remove([other]),
         ]
         for change in changes {
-            set = try #require(set.changed(by: change))
+            set = try #require(set.applying(by: change))
             stage.answers(set, isCurrent: true, round: 1)
         }
         let name = LogStage.name(1, 2)
-        #expect(try stage.issue("a") == .new(name))
+        #expect(try stage.issue("a") == .issued(name))
         stage.tell(.synced)
-        #expect(stage.exchange.receipt(of: name)?.isCompanyKnown == false)
+        #expect(stage.exchange.receipt(of: name)?.isMembershipComplete == false)
         stage.pass(.seconds(10))
-        #expect(stage.exchange.receipt(of: name)?.isCompanyKnown == true)
+        #expect(stage.exchange.receipt(of: name)?.isMembershipComplete == true)
     }
 
     @Test(
         "who says nothing more is waited for no longer than a fence, once its set is left",
         arguments: [
-            CountedSet(openedBy: LogStage.id(2), recovery: 1),
-            CountedSet(
+            VoterSet(foundedBy: LogStage.id(2), recovery: 1),
+            VoterSet(
                 opener: LogStage.id(1), generation: 8, members: [1, 2].map { LogStage.id($0) }),
         ])
-    func silent(next: CountedSet?) throws {
+    func silent(next: VoterSet?) throws {
         var stage = Stage.opened()
         stage.tell(.connected(other, on: ConnectionID(1)))
         let members = [LogStage.id(1), other] + (3...5).map { LogStage.id($0) }
-        let first = CountedSet(opener: LogStage.id(1), generation: 5, members: members.sorted())
+        let first = VoterSet(opener: LogStage.id(1), generation: 5, members: members.sorted())
         for case let set? in [first, next] {
             stage.answers(set, isCurrent: true, round: 1)
         }
         stage.tell(.synced)
-        guard case .new(let name) = try stage.issue("a") else {
+        guard case .issued(let name) = try stage.issue("a") else {
             Issue.record("it was issued before")
             return
         }
         stage.tell(.synced)
-        #expect(stage.exchange.receipt(of: name)?.isCompanyKnown == false)
+        #expect(stage.exchange.receipt(of: name)?.isMembershipComplete == false)
         stage.pass(.seconds(10))
-        #expect(stage.exchange.receipt(of: name)?.isCompanyKnown == true)
+        #expect(stage.exchange.receipt(of: name)?.isMembershipComplete == true)
     }
 }

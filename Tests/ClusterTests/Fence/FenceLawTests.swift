@@ -35,10 +35,10 @@ struct FenceLawTests {
 /// Here a purge goes only where the rules force it to: nobody repairs anything.
 private struct LawPlay {
     private let mutation: FenceLawTests.Mutation?
-    private var dice: Dice
+    private var dice: SplitMix64
     private let nodes = (1...7).map { FenceStage.node($0) }
-    private var set = CountedSet(openedBy: FenceStage.node(1))
-    private var previous: CountedSet?
+    private var set = VoterSet(foundedBy: FenceStage.node(1))
+    private var previous: VoterSet?
     /// Who has voted on the set, and whether his vote names the purge.
     private var votes: [NodeID: Bool] = [:]
     private var isNamed = false
@@ -47,7 +47,7 @@ private struct LawPlay {
 
     init(seed: UInt64, mutation: FenceLawTests.Mutation?) {
         self.mutation = mutation
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
     }
 
     /// False as soon as somebody could be asked enough and hear nothing of a durable purge.
@@ -76,13 +76,13 @@ private struct LawPlay {
         }
         votes[voter] = holders.contains(voter) && mutation != .votesThatNameNothing
         guard set.isMajority(Array(votes.keys)) else { return }
-        let change: CountChange =
+        let change: VoterSetChange =
             if let node = nodes.randomElement(using: &dice), !set.contains(node) {
-                .count(node)
+                .add(node)
             } else {
-                .forget(forgotten())
+                .remove(forgotten())
             }
-        guard let next = set.changed(by: change) else { return }
+        guard let next = set.applying(by: change) else { return }
         isNamed = votes.values.contains(true)
         votes = [:]
         previous = mutation == .settledSetAtOnce ? nil : set

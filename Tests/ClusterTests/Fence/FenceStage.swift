@@ -7,11 +7,11 @@ struct FenceStage {
     static let start = Instant(nanoseconds: 1_000_000_000_000)
     static let fence = Interval.seconds(10)
 
-    var keeper: FenceKeeper
+    var keeper: FenceCoordinator
     var now = FenceStage.start
-    private var dice = Dice(seed: 5)
+    private var dice = SplitMix64(seed: 5)
     /// Records that wait to be synced.
-    private(set) var issued: [CountRecord] = []
+    private(set) var issued: [ConsensusRecord] = []
     /// Rounds that were asked for.
     private(set) var rounds: [UInt64] = []
     /// Members that were asked, in that order.
@@ -21,15 +21,15 @@ struct FenceStage {
     /// answers.
     init(
         own: UInt64 = 1, counted: [UInt64], reaching reached: [UInt64] = [],
-        contacting others: [UInt64] = [], replaying log: [CountRecord] = []
+        contacting others: [UInt64] = [], replaying log: [ConsensusRecord] = []
     ) {
         var settings = Fence.Settings()
-        settings.fence = Self.fence
-        settings.forgetAfter = .seconds(60)
-        let memory = CountedMembers.Memory(
-            standing: CountStanding(Self.set(counted)), joins: 1, records: [])
-        keeper = FenceKeeper(
-            own: Self.node(own), memory: memory, replaying: log, mayOpen: false,
+        settings.duration = Self.fence
+        settings.removeAfter = .seconds(60)
+        let memory = VoterSetConsensus.PersistentState(
+            standing: VoterConfiguration(Self.set(counted)), joins: 1, records: [])
+        keeper = FenceCoordinator(
+            own: Self.node(own), persistentState: memory, replaying: log, mayBootstrap: false,
             settings: settings, firstRound: 100, now: Self.start)
         if !reached.isEmpty { reach(reached) }
         if !others.isEmpty { contact(others) }
@@ -37,18 +37,18 @@ struct FenceStage {
 
     /// A node that has never been in a cluster.
     init(newcomer own: UInt64) {
-        keeper = FenceKeeper(
-            own: Self.node(own), memory: nil, replaying: [], mayOpen: true,
+        keeper = FenceCoordinator(
+            own: Self.node(own), persistentState: nil, replaying: [], mayBootstrap: true,
             settings: Fence.Settings(), firstRound: 100, now: Self.start)
     }
 
     static func node(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
 
     /// Its generation is as if the numbers had been counted one by one.
-    static func set(_ numbers: [UInt64], later: UInt64 = 0) -> CountedSet {
+    static func set(_ numbers: [UInt64], later: UInt64 = 0) -> VoterSet {
         let members = numbers.map(node)
         guard
-            let set = CountedSet(
+            let set = VoterSet(
                 opener: members[0], generation: UInt64(numbers.count) + later, members: members)
         else { preconditionFailure("a set of \(numbers)") }
         return set
@@ -59,20 +59,20 @@ struct FenceStage {
     }
 
     var isCurrent: Bool { keeper.window.isCurrent(at: now) }
-    var set: CountedSet? { keeper.counted.standing?.set }
+    var set: VoterSet? { keeper.consensus.configuration?.set }
 
     @discardableResult
-    mutating func happens(_ event: FenceEvent) -> FenceNews {
+    mutating func happens(_ event: FenceEvent) -> FenceOutput {
         keeper.handle(event, now: now, using: &dice)
         return note()
     }
 
     @discardableResult
-    private mutating func note() -> FenceNews {
+    private mutating func note() -> FenceOutput {
         let news = keeper.takeNews()
         issued += news.records
-        rounds += news.questions.map(\.round)
-        asked += news.questions.flatMap(\.members)
+        rounds += news.roundRequests.map(\.round)
+        asked += news.roundRequests.flatMap(\.members)
         return news
     }
 
@@ -87,7 +87,9 @@ struct FenceStage {
         now = end
     }
 
-    mutating func reach(_ numbers: [UInt64]) { happens(.reached(numbers.map(Self.node))) }
+    mutating func reach(_ numbers: [UInt64]) {
+        happens(.reachableMembersChanged(numbers.map(Self.node)))
+    }
 
     /// The number of a question that is sent now.
     mutating func ask() -> UInt64 { keeper.round(at: now) }
@@ -96,13 +98,13 @@ struct FenceStage {
     /// given.
     mutating func answer(
         _ round: UInt64?, by number: UInt64, holds: [StreamPosition] = [],
-        standing: CountStanding? = nil, hasVoted: Bool = false, isCurrent: Bool = true
+        standing: VoterConfiguration? = nil, hasVoted: Bool = false, isCurrent: Bool = true
     ) {
-        let view = CountView(
-            standing: standing ?? keeper.counted.standing, hasVoted: hasVoted,
+        let view = VoterSetView(
+            standing: standing ?? keeper.consensus.configuration, hasVoted: hasVoted,
             isCurrent: isCurrent)
-        let answer = FenceAnswer(round: round, holds: holds, view: view)
-        happens(.heard(answer, Self.node(number)))
+        let response = FenceResponse(round: round, holds: holds, view: view)
+        happens(.responseReceived(response, Self.node(number)))
     }
 
     /// Asks now, and has the answers at once.
@@ -122,33 +124,35 @@ struct FenceStage {
     /// Asks `other`, which has this number, and has its answer at once.
     mutating func hear(_ other: FenceStage, as number: UInt64) {
         let (view, holds) = other.keeper.view(at: other.now)
-        let answer = FenceAnswer(round: ask(), holds: holds, view: view)
-        happens(.heard(answer, Self.node(number)))
+        let response = FenceResponse(round: ask(), holds: holds, view: view)
+        happens(.responseReceived(response, Self.node(number)))
     }
 
     /// What this node has issued, which is synced.
-    mutating func takeSynced() -> [CountRecord] {
+    mutating func takeSynced() -> [ConsensusRecord] {
         defer { issued = [] }
         return issued
     }
 
     /// What this node has issued is synced, and read by it.
     mutating func sync() {
-        while !issued.isEmpty { happens(.recorded(issued.removeFirst())) }
+        while !issued.isEmpty { happens(.consensusRecordRead(issued.removeFirst())) }
     }
 
     /// `number` promises or votes in the ballot of this node's attempt.
-    mutating func record(_ number: UInt64, like own: CountRecord, voted: CountVote? = nil) {
+    mutating func record(_ number: UInt64, like own: ConsensusRecord, voted: Vote? = nil) {
         var body = own.body
         if case .promise = body { body = .promise(voted: voted) }
         happens(
-            .recorded(
-                CountRecord(
+            .consensusRecordRead(
+                ConsensusRecord(
                     base: own.base, member: Self.node(number), ballot: own.ballot, body: body)))
     }
 
     /// This node's call for votes, and its vote once `members` have promised theirs; both synced.
-    mutating func vote(with members: [UInt64]) throws -> (call: CountRecord, vote: CountRecord) {
+    mutating func vote(with members: [UInt64]) throws -> (
+        call: ConsensusRecord, vote: ConsensusRecord
+    ) {
         let call = try #require(issued.first)
         sync()
         for member in members { record(member, like: call) }
@@ -157,16 +161,16 @@ struct FenceStage {
         return (call, vote)
     }
 
-    mutating func forget(_ numbers: [UInt64]) throws(FenceKeeper.ForgetRefusal) {
+    mutating func forget(_ numbers: [UInt64]) throws(FenceCoordinator.ForgetRefusal) {
         try keeper.forget(numbers.map(Self.node), now: now, using: &dice)
         note()
     }
 }
 
-extension FenceKeeper {
+extension FenceCoordinator {
     /// What is to be done since it was taken last.
-    mutating func takeNews() -> FenceNews {
-        defer { news = FenceNews() }
-        return news
+    mutating func takeNews() -> FenceOutput {
+        defer { output = FenceOutput() }
+        return output
     }
 }

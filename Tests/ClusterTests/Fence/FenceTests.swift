@@ -34,9 +34,9 @@ struct FenceTests {
         stage.answer(stage.ask(), by: 2, holds: [FenceStage.purge(3)])
         #expect(!stage.isCurrent)
         stage.now = stage.now + .seconds(4)
-        stage.happens(.applied([FenceStage.purge(2)]))
+        stage.happens(.positionsApplied([FenceStage.purge(2)]))
         #expect(!stage.isCurrent)
-        stage.happens(.applied([FenceStage.purge(3)]))
+        stage.happens(.positionsApplied([FenceStage.purge(3)]))
         #expect(stage.keeper.window.currentUntil == askedAt + FenceStage.fence)
     }
 
@@ -47,7 +47,7 @@ struct FenceTests {
             stage.answer(stage.ask(), by: 2, holds: [FenceStage.purge(number)])
             stage.now = stage.now + .seconds(1)
         }
-        stage.happens(.applied([FenceStage.purge(1)]))
+        stage.happens(.positionsApplied([FenceStage.purge(1)]))
         #expect(stage.isCurrent)
     }
 
@@ -69,14 +69,14 @@ struct FenceTests {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2])
         let until = stage.keeper.window.currentUntil
         let after = FenceStage.set([1, 2], later: 2)
-        stage.answer(nil, by: 3, standing: CountStanding(after))
+        stage.answer(nil, by: 3, standing: VoterConfiguration(after))
         #expect(stage.set == after && stage.keeper.window.currentUntil == until)
         var alone = FenceStage(counted: [1])
         alone.pass(.seconds(60))
         #expect(alone.isCurrent)
         alone.reach([2])
         let grown = FenceStage.set([1, 2])
-        alone.answer(nil, by: 2, standing: CountStanding(grown))
+        alone.answer(nil, by: 2, standing: VoterConfiguration(grown))
         alone.pass(.seconds(11))
         #expect(alone.set == grown && !alone.isCurrent)
     }
@@ -141,7 +141,7 @@ struct FenceTests {
         stage.reach([2])
         stage.pass(.seconds(1))
         #expect(stage.issued.isEmpty, "it may only be silent")
-        stage.happens(.departed([FenceStage.node(3)]))
+        stage.happens(.membersLeft([FenceStage.node(3)]))
         stage.pass(.seconds(1))
         // A change begins with a promise of each.
         #expect(stage.issued.map(\.body) == [.promise(voted: nil)])
@@ -151,12 +151,12 @@ struct FenceTests {
     func contradiction() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2, 3])
         stage.now = stage.now + .seconds(1)
-        stage.happens(.contradicted(FenceStage.purge(4)))
+        stage.happens(.recordConflictFound(FenceStage.purge(4)))
         #expect(!stage.isCurrent)
         #expect(stage.keeper.window.closedAt == stage.now)
         stage.contact([2, 3])
         #expect(!stage.isCurrent)
-        stage.happens(.recovers)
+        stage.happens(.recoveryRequested)
         stage.sync()
         stage.pass(.seconds(11))
         #expect(stage.isCurrent)
@@ -165,9 +165,9 @@ struct FenceTests {
     @Test("with the fence off nobody is ever fenced")
     func off() {
         var settings = Fence.Settings()
-        settings.fence = nil
-        let keeper = FenceKeeper(
-            own: FenceStage.node(1), memory: nil, replaying: [], mayOpen: false,
+        settings.duration = nil
+        let keeper = FenceCoordinator(
+            own: FenceStage.node(1), persistentState: nil, replaying: [], mayBootstrap: false,
             settings: settings, firstRound: 1, now: FenceStage.start)
         #expect(keeper.window.currentUntil == .distantFuture)
     }
@@ -181,8 +181,8 @@ struct FencedUseTests {
     func use(
         _ now: Int64, validatedAt: Int64, staleIfError: Int64? = nil,
         window: FenceWindow = FencedUseTests.closed
-    ) -> FencedUse {
-        FencedUse.decide(
+    ) -> FenceDecision {
+        FenceDecision.decide(
             now: Instant(nanoseconds: now), window: window,
             validatedAt: Instant(nanoseconds: validatedAt), fence: Interval(nanoseconds: 10),
             staleIfError: staleIfError.map { Interval(nanoseconds: $0) })
@@ -190,12 +190,12 @@ struct FencedUseTests {
 
     @Test("unfenced, the fence says nothing")
     func open() {
-        #expect(use(99, validatedAt: 0) == .asAlways)
+        #expect(use(99, validatedAt: 0) == .unrestricted)
     }
 
     @Test("fenced, each entry costs the origin one request in a fence")
     func recent() {
-        #expect(use(104, validatedAt: 95) == .asAlwaysUntil(Instant(nanoseconds: 105)))
+        #expect(use(104, validatedAt: 95) == .unrestrictedUntil(Instant(nanoseconds: 105)))
         #expect(use(105, validatedAt: 95) == .revalidate(staleUntil: nil))
         #expect(use(105, validatedAt: 106) == .revalidate(staleUntil: nil))
     }

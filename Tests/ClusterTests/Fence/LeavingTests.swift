@@ -8,21 +8,21 @@ struct LeavingTests {
     func patience() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         stage.happens(.leaveRequested)
-        #expect(!stage.keeper.isLeaveOver)
+        #expect(!stage.keeper.isLeaveComplete)
         stage.reach([2])
-        #expect(!stage.keeper.isLeaveOver)
+        #expect(!stage.keeper.isLeaveComplete)
         stage.reach([])
-        #expect(stage.keeper.isLeaveOver && !stage.keeper.hasLeft)
+        #expect(stage.keeper.isLeaveComplete && !stage.keeper.hasLeft)
     }
 
     @Test("of two, as long as the other one is reached")
     func two() {
         var stage = FenceStage(counted: [1, 2], reaching: [2])
         stage.happens(.leaveRequested)
-        #expect(!stage.keeper.isLeaveOver)
+        #expect(!stage.keeper.isLeaveComplete)
         // Whoever is not counted has no say.
         stage.reach([3, 4])
-        #expect(stage.keeper.isLeaveOver)
+        #expect(stage.keeper.isLeaveComplete)
     }
 
     @Test("it is not counted again in the moment between being forgotten and going")
@@ -40,8 +40,8 @@ struct LeavingTests {
                 goes.happens(.leaveRequested)
             }
             for record in stays.takeSynced() + goes.takeSynced() {
-                stays.happens(.recorded(record))
-                goes.happens(.recorded(record))
+                stays.happens(.consensusRecordRead(record))
+                goes.happens(.consensusRecordRead(record))
             }
         }
         #expect(goes.keeper.hasLeft)
@@ -55,7 +55,7 @@ struct LeavingTests {
 
     @Test("alone, or without a count, it waits for nobody")
     func nobody() {
-        #expect(FenceStage(counted: [1]).keeper.isLeaveOver)
-        #expect(FenceStage(newcomer: 1).keeper.isLeaveOver)
+        #expect(FenceStage(counted: [1]).keeper.isLeaveComplete)
+        #expect(FenceStage(newcomer: 1).keeper.isLeaveComplete)
     }
 }

@@ -18,18 +18,18 @@ struct OperatorTests {
     func unheard() {
         var stage = FenceStage(counted: [1, 2])
         stage.pass(.seconds(60))
-        #expect(throws: FenceKeeper.ForgetRefusal.mayLosePurges) { try stage.forget([2]) }
+        #expect(throws: FenceCoordinator.ForgetRefusal.mayLosePurges) { try stage.forget([2]) }
     }
 
     @Test("of three, the last one may lack a purge that both others had: forgetting is not enough")
     func lastOfThree() throws {
         var stage = FenceStage(counted: [1, 2, 3])
         stage.pass(.seconds(60))
-        #expect(throws: FenceKeeper.ForgetRefusal.tooFewAnswer(count: 1, needed: 2)) {
+        #expect(throws: FenceCoordinator.ForgetRefusal.tooFewResponding(count: 1, needed: 2)) {
             try stage.forget([3])
         }
-        #expect(throws: FenceKeeper.ForgetRefusal.mayLosePurges) { try stage.forget([2, 3]) }
-        stage.happens(.recovers)
+        #expect(throws: FenceCoordinator.ForgetRefusal.mayLosePurges) { try stage.forget([2, 3]) }
+        stage.happens(.recoveryRequested)
         stage.sync()
         stage.pass(.seconds(11))
         #expect(stage.isCurrent)
@@ -38,7 +38,7 @@ struct OperatorTests {
     @Test("a member that died before it had all can be forgotten, and the count goes on")
     func diedWhileCounted() throws {
         var stage = FenceStage(counted: [1])
-        for event in [FenceEvent.applied, FenceEvent.synced] {
+        for event in [FenceEvent.positionsApplied, FenceEvent.positionsSynced] {
             stage.happens(event([FenceStage.purge(5)]))
         }
         stage.reach([2])
@@ -46,7 +46,7 @@ struct OperatorTests {
         stage.pass(.seconds(1))
         stage.sync()
         try #require(stage.set?.members == [1, 2].map(FenceStage.node))
-        #expect(stage.keeper.counted.standing?.isSettled == false)
+        #expect(stage.keeper.consensus.configuration?.isSettled == false)
         stage.reach([])
         stage.pass(.seconds(60))
         #expect(!stage.isCurrent)
@@ -61,14 +61,14 @@ struct OperatorTests {
         var stage = FenceStage(own: 2, counted: [1, 2], reaching: [1])
         let after = FenceStage.set([1], later: 2)
         stage.answer(
-            stage.ask(), by: 1, holds: [FenceStage.purge(1)], standing: CountStanding(after))
+            stage.ask(), by: 1, holds: [FenceStage.purge(1)], standing: VoterConfiguration(after))
         #expect(stage.set == after)
         #expect(!stage.isCurrent)
-        stage.happens(.applied([FenceStage.purge(1)]))
+        stage.happens(.positionsApplied([FenceStage.purge(1)]))
         stage.now = stage.now + .seconds(1)
         stage.contact([1])
         #expect(stage.isCurrent)
-        #expect(!stage.keeper.counted.isCounted)
+        #expect(!stage.keeper.consensus.isVoter)
     }
 
     @Test("two that forgot each other fence, until the count begins anew with one of them")
@@ -77,20 +77,21 @@ struct OperatorTests {
         stage.meet([2])
         try stage.forget([2])
         for _ in 0..<3 { stage.sync() }
-        let other = try #require(FenceStage.set([1, 2]).changed(by: .forget([FenceStage.node(1)])))
+        let other = try #require(
+            FenceStage.set([1, 2]).applying(by: .remove([FenceStage.node(1)])))
         stage.reach([2])
-        stage.answer(nil, by: 2, standing: CountStanding(other))
+        stage.answer(nil, by: 2, standing: VoterConfiguration(other))
         #expect(!stage.isCurrent)
-        #expect(stage.keeper.counted.contradiction != nil)
-        let anew = CountedSet(openedBy: FenceStage.node(2), recovery: 1)
-        stage.answer(stage.ask(), by: 2, standing: CountStanding(anew))
-        #expect(stage.set == anew && stage.keeper.counted.contradiction == nil)
+        #expect(stage.keeper.consensus.conflict != nil)
+        let anew = VoterSet(foundedBy: FenceStage.node(2), recovery: 1)
+        stage.answer(stage.ask(), by: 2, standing: VoterConfiguration(anew))
+        #expect(stage.set == anew && stage.keeper.consensus.conflict == nil)
         // It has left the other line when it is synced that it has.
         #expect(!stage.isCurrent)
         stage.sync()
         stage.pass(.seconds(11))
         stage.contact([2])
-        #expect(stage.isCurrent && !stage.keeper.counted.isCounted)
+        #expect(stage.isCurrent && !stage.keeper.consensus.isVoter)
     }
 
     @Test("the count begins anew with a node alone, whatever contradicted it or did not answer")
@@ -98,10 +99,10 @@ struct OperatorTests {
         for isContradicted in [false, true] {
             var stage = FenceStage(counted: [1, 2, 3])
             stage.pass(.seconds(60))
-            if isContradicted { stage.happens(.contradicted(FenceStage.purge(4))) }
+            if isContradicted { stage.happens(.recordConflictFound(FenceStage.purge(4))) }
             #expect(!stage.isCurrent)
-            stage.happens(.recovers)
-            #expect(stage.set == CountedSet(openedBy: FenceStage.node(1), recovery: 1))
+            stage.happens(.recoveryRequested)
+            #expect(stage.set == VoterSet(foundedBy: FenceStage.node(1), recovery: 1))
             #expect(!stage.isCurrent)
             stage.sync()
             // Somebody may be current in the line before for one fence more.
@@ -111,11 +112,11 @@ struct OperatorTests {
             #expect(stage.isCurrent)
             // What it left says nothing to it any more.
             stage.reach([2])
-            stage.answer(nil, by: 2, standing: CountStanding(FenceStage.set([1, 2, 3])))
-            #expect(stage.isCurrent && stage.set?.line.recovery == 1)
+            stage.answer(nil, by: 2, standing: VoterConfiguration(FenceStage.set([1, 2, 3])))
+            #expect(stage.isCurrent && stage.set?.lineage.recovery == 1)
             // Whoever recovers after it is right.
-            let later = CountedSet(openedBy: FenceStage.node(2), recovery: 2)
-            stage.answer(nil, by: 2, standing: CountStanding(later))
+            let later = VoterSet(foundedBy: FenceStage.node(2), recovery: 2)
+            stage.answer(nil, by: 2, standing: VoterConfiguration(later))
             #expect(!stage.isCurrent && stage.set == later)
         }
     }
@@ -123,18 +124,18 @@ struct OperatorTests {
     @Test("what is recovered at two nodes at once becomes one")
     func twoRecoveries() {
         var stage = FenceStage(counted: [1, 2])
-        stage.happens(.recovers)
+        stage.happens(.recoveryRequested)
         stage.sync()
-        let other = CountedSet(openedBy: FenceStage.node(2), recovery: 1)
+        let other = VoterSet(foundedBy: FenceStage.node(2), recovery: 1)
         stage.reach([2])
-        stage.answer(nil, by: 2, standing: CountStanding(other))
-        #expect(stage.set?.opener == FenceStage.node(1))
+        stage.answer(nil, by: 2, standing: VoterConfiguration(other))
+        #expect(stage.set?.founder == FenceStage.node(1))
         var second = FenceStage(own: 2, counted: [1, 2])
-        second.happens(.recovers)
+        second.happens(.recoveryRequested)
         second.sync()
         second.reach([1])
-        let first = CountedSet(openedBy: FenceStage.node(1), recovery: 1)
-        second.answer(nil, by: 1, standing: CountStanding(first))
+        let first = VoterSet(foundedBy: FenceStage.node(1), recovery: 1)
+        second.answer(nil, by: 1, standing: VoterConfiguration(first))
         #expect(second.set == first)
     }
 
@@ -147,7 +148,7 @@ struct OperatorTests {
             stage.pass(.seconds(1))
             stage.contact([2, 3, 4, 5])
             let vote = try stage.vote(with: [2, 3, 4]).vote
-            #expect(vote.vote?.change == .forget([FenceStage.node(gone)]))
+            #expect(vote.vote?.change == .remove([FenceStage.node(gone)]))
             for member in [2, 3, 4] as [UInt64] { stage.record(member, like: vote) }
             #expect(stage.set?.contains(FenceStage.node(gone)) == false)
             stage.answer(nil, by: 2)
@@ -158,36 +159,36 @@ struct OperatorTests {
 
     @Test("what cannot be forgotten is refused with the reason")
     func refusals() throws {
-        typealias Refusal = FenceKeeper.ForgetRefusal
+        typealias Refusal = FenceCoordinator.ForgetRefusal
         var stage = FenceStage(counted: [1, 2, 3, 4, 5], reaching: [2, 3], contacting: [2, 3])
-        #expect(throws: Refusal.notCounted([FenceStage.node(8)])) { try stage.forget([8]) }
-        #expect(throws: Refusal.isThisNode) { try stage.forget([1]) }
-        #expect(throws: Refusal.answers([FenceStage.node(2)])) { try stage.forget([2]) }
+        #expect(throws: Refusal.notVoters([FenceStage.node(8)])) { try stage.forget([8]) }
+        #expect(throws: Refusal.isOwnNode) { try stage.forget([1]) }
+        #expect(throws: Refusal.stillResponding([FenceStage.node(2)])) { try stage.forget([2]) }
         // One that is connected and speaks is alive, asked or not.
         stage.reach([2, 3, 4])
         stage.answer(nil, by: 4)
-        #expect(throws: Refusal.answers([FenceStage.node(4)])) { try stage.forget([4]) }
+        #expect(throws: Refusal.stillResponding([FenceStage.node(4)])) { try stage.forget([4]) }
         stage.reach([2, 3])
         try stage.forget([4])
-        #expect(throws: Refusal.isChanging(.forget([FenceStage.node(4)]))) {
+        #expect(throws: Refusal.changeInProgress(.remove([FenceStage.node(4)]))) {
             try stage.forget([5])
         }
         var newcomer = FenceStage(newcomer: 1)
-        #expect(throws: Refusal.noCount) { try newcomer.forget([2]) }
+        #expect(throws: Refusal.noVoterSet) { try newcomer.forget([2]) }
     }
 
     @Test("the table says who is counted, how long ago it was in contact and what it lacks")
     func table() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 7])
-        stage.happens(.applied([FenceStage.purge(5)]))
-        stage.happens(.synced([FenceStage.purge(5)]))
+        stage.happens(.positionsApplied([FenceStage.purge(5)]))
+        stage.happens(.positionsSynced([FenceStage.purge(5)]))
         let round = stage.ask()
         stage.answer(round, by: 2, holds: [FenceStage.purge(5)])
         stage.answer(round, by: 7, holds: [FenceStage.purge(1)], isCurrent: false)
         stage.now = stage.now + .seconds(1)
-        let table = stage.keeper.table(at: stage.now)
+        let table = stage.keeper.memberStatuses(at: stage.now)
         #expect(table.map(\.id) == [1, 2, 3, 7].map(FenceStage.node))
-        #expect(table.map(\.isCounted) == [true, true, true, false])
+        #expect(table.map(\.isVoter) == [true, true, true, false])
         #expect(table.map(\.contactAge) == [.zero, .seconds(1), nil, .seconds(1)])
         #expect(table.map(\.lag) == [0, 0, nil, 4])
         #expect(table.map(\.isCurrent) == [true, true, nil, false])
@@ -196,11 +197,11 @@ struct OperatorTests {
     @Test("a newborn cluster gives itself up to one that has grown, when that is synced")
     func newborn() {
         var stage = FenceStage(newcomer: 1)
-        stage.happens(.opens())
+        stage.happens(.bootstrapRequested())
         stage.sync()
         #expect(stage.isCurrent)
         stage.reach([2, 3])
-        let grown = CountStanding(FenceStage.set([2, 3]))
+        let grown = VoterConfiguration(FenceStage.set([2, 3]))
         let round = stage.ask()
         for member in [2, 3] as [UInt64] { stage.answer(round, by: member, standing: grown) }
         #expect(!stage.isCurrent)
@@ -214,7 +215,7 @@ struct OperatorTests {
     @Test("two clusters that have both grown contradict each other")
     func twoClusters() {
         var stage = FenceStage(counted: [1, 2], reaching: [2, 3], contacting: [2])
-        stage.answer(nil, by: 3, standing: CountStanding(FenceStage.set([3, 4])))
+        stage.answer(nil, by: 3, standing: VoterConfiguration(FenceStage.set([3, 4])))
         #expect(!stage.isCurrent)
     }
 
@@ -222,10 +223,10 @@ struct OperatorTests {
     func restart() throws {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3, 7], contacting: [2, 3, 7])
         let (call, vote) = try stage.vote(with: [2])
-        let memory = stage.keeper.counted.memory
-        let restarted = CountedMembers(
+        let memory = stage.keeper.consensus.persistentState
+        let restarted = VoterSetConsensus(
             own: FenceStage.node(1), memory: memory, replaying: [vote, call], now: stage.now)
-        #expect(restarted.memory == memory)
+        #expect(restarted.persistentState == memory)
         stage.record(2, like: vote)
         #expect(stage.set == FenceStage.set([1, 2, 3, 7]))
     }

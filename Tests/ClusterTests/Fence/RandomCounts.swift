@@ -2,11 +2,12 @@ import Cluster
 import Ground
 
 /// Counts as they may come to be written, now and then as long as they may be.
-extension CountedSet {
-    static func random(using dice: inout Dice, listMax: Int = CountedSet.membersMax) -> CountedSet {
+extension VoterSet {
+    static func random(using dice: inout SplitMix64, listMax: Int = VoterSet.membersMax) -> VoterSet
+    {
         let members = dice.nodes(max: listMax)
         guard
-            let set = CountedSet(
+            let set = VoterSet(
                 opener: members[0],
                 generation: UInt64.random(in: 2...(1 << 62), using: &dice), members: members)
         else { preconditionFailure("a set of \(members)") }
@@ -14,66 +15,66 @@ extension CountedSet {
     }
 }
 
-extension CountStanding {
+extension VoterConfiguration {
     static func random(
-        using dice: inout Dice, listMax: Int = CountedSet.membersMax
-    ) -> CountStanding {
-        CountStanding(
+        using dice: inout SplitMix64, listMax: Int = VoterSet.membersMax
+    ) -> VoterConfiguration {
+        VoterConfiguration(
             .random(using: &dice, listMax: listMax),
             after: Bool.random(using: &dice) ? nil : .random(using: &dice, listMax: listMax))
     }
 }
 
-extension CountChange {
-    static func random(using dice: inout Dice, listMax: Int) -> CountChange {
+extension VoterSetChange {
+    static func random(using dice: inout SplitMix64, listMax: Int) -> VoterSetChange {
         let nodes = dice.nodes(max: listMax)
-        return Bool.random(using: &dice) ? .count(nodes[0]) : .forget(nodes)
+        return Bool.random(using: &dice) ? .add(nodes[0]) : .remove(nodes)
     }
 }
 
-extension CountBallot {
-    static func random(using dice: inout Dice, listMax: Int) -> CountBallot {
-        CountBallot(
-            round: UInt64.random(in: 1...(1 << 62), using: &dice), owner: NodeID(using: &dice),
-            without: Bool.random(using: &dice) ? [] : dice.nodes(max: listMax))
+extension Ballot {
+    static func random(using dice: inout SplitMix64, listMax: Int) -> Ballot {
+        Ballot(
+            round: UInt64.random(in: 1...(1 << 62), using: &dice), proposer: NodeID(using: &dice),
+            excluding: Bool.random(using: &dice) ? [] : dice.nodes(max: listMax))
     }
 }
 
-extension CountRecord {
+extension ConsensusRecord {
     static func random(
-        using dice: inout Dice, listMax: Int = CountedSet.membersMax, holdsMax: Int = 1_023
-    ) -> CountRecord {
-        let body: Body =
+        using dice: inout SplitMix64, listMax: Int = VoterSet.membersMax, holdsMax: Int = 1_023
+    ) -> ConsensusRecord {
+        let body: Payload =
             switch Int.random(in: 0..<5, using: &dice) {
             case 0: .joined(previous: nil)
             case 1: .joined(previous: .random(using: &dice, listMax: listMax))
             case 2: .promise(voted: nil)
             case 3:
                 .promise(
-                    voted: CountVote(
+                    voted: Vote(
                         ballot: .random(using: &dice, listMax: listMax),
                         change: .random(using: &dice, listMax: listMax)))
             default:
                 .vote(
                     .random(using: &dice, listMax: listMax),
-                    holds: dice.list(max: holdsMax) { .random(using: &$0) })
+                    synced: dice.list(max: holdsMax) { .random(using: &$0) })
             }
-        return CountRecord(
+        return ConsensusRecord(
             base: .random(using: &dice, listMax: listMax), member: NodeID(using: &dice),
             ballot: .random(using: &dice, listMax: listMax), body: body)
     }
 }
 
-extension CountView {
-    static func random(using dice: inout Dice) -> CountView {
-        CountView(
+extension VoterSetView {
+    static func random(using dice: inout SplitMix64) -> VoterSetView {
+        VoterSetView(
             standing: Bool.random(using: &dice) ? nil : .random(using: &dice),
             hasVoted: Bool.random(using: &dice), isCurrent: Bool.random(using: &dice),
             isYoung: Bool.random(using: &dice))
     }
 }
 
-extension Dice {
+extension SplitMix64 {
     /// Ascending, at least one.
     mutating func nodes(max countMax: Int) -> [NodeID] {
         (list(max: countMax - 1) { NodeID(using: &$0) } + [NodeID(using: &self)]).sorted()

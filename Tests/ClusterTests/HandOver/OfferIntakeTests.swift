@@ -16,139 +16,152 @@ struct OfferIntakeTests {
 
     private func answer(
         _ number: UInt64, _ isKept: Bool, on connection: ConnectionID
-    ) -> OfferIntake.Answer {
-        OfferIntake.Answer(
+    ) -> InboundOffers.Reply {
+        InboundOffers.Reply(
             connection: connection,
-            verdict: OfferVerdict(digest: offer(number).digest, isKept: isKept))
+            verdict: OfferOutcome(digest: offer(number).digest, isKept: isKept))
     }
 
     @Test("what is held is said at once; what is wanted is fetched, and answered then")
     func usual() {
-        var intake = OfferIntake()
-        let said = intake.offered([offer(1), offer(2)], on: left, now: start) {
-            $0 == offer(1) ? .held : .wanted
+        var intake = InboundOffers()
+        let said = intake.offersReceived([offer(1), offer(2)], on: left, now: start) {
+            $0 == offer(1) ? .alreadyStored : .accepted
         }
         #expect(said == [answer(1, true, on: left)])
-        let next = intake.next(now: start) { _ in .wanted }
-        #expect(next.fetches.map(\.offer) == [offer(2)] && next.answers.isEmpty)
-        #expect(intake.ended(offer(2).digest, .kept, now: start) == [answer(2, true, on: left)])
-        #expect(intake.count == 0 && intake.takingCount == 0 && !intake.waits)
+        let next = intake.next(now: start) { _ in .accepted }
+        #expect(next.fetches.map(\.offer) == [offer(2)] && next.responses.isEmpty)
+        #expect(
+            intake.transferEnded(offer(2).digest, .stored, now: start) == [
+                answer(2, true, on: left)
+            ])
+        #expect(intake.count == 0 && intake.transferCount == 0 && !intake.hasWaiting)
     }
 
     @Test("what was fetched while it waited for its turn is not fetched again")
     func judgedAgain() {
-        var intake = OfferIntake()
-        _ = intake.offered([offer(1)], on: left, now: start) { _ in .wanted }
-        let next = intake.next(now: start) { _ in .held }
-        #expect(next.fetches.isEmpty && next.answers == [answer(1, true, on: left)])
+        var intake = InboundOffers()
+        _ = intake.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
+        let next = intake.next(now: start) { _ in .alreadyStored }
+        #expect(next.fetches.isEmpty && next.responses == [answer(1, true, on: left)])
     }
 
     @Test("a ring that lags behind the giver's is waited for, and not for long")
     func lag() {
-        var intake = OfferIntake()
-        let said = intake.offered([offer(1), offer(2)], on: left, now: start) { _ in .unwanted }
+        var intake = InboundOffers()
+        let said = intake.offersReceived([offer(1), offer(2)], on: left, now: start) { _ in
+            .notOwned
+        }
         #expect(said.isEmpty)
-        let soon = intake.next(now: start + .seconds(1)) { $0 == offer(1) ? .wanted : .unwanted }
-        #expect(soon.fetches.map(\.offer) == [offer(1)] && soon.answers.isEmpty)
-        let late = intake.next(now: start + OfferIntake.lag) { _ in .unwanted }
-        #expect(late.fetches.isEmpty && late.answers == [answer(2, false, on: left)])
+        let soon = intake.next(now: start + .seconds(1)) { $0 == offer(1) ? .accepted : .notOwned }
+        #expect(soon.fetches.map(\.offer) == [offer(1)] && soon.responses.isEmpty)
+        let late = intake.next(now: start + InboundOffers.ringLagMax) { _ in .notOwned }
+        #expect(late.fetches.isEmpty && late.responses == [answer(2, false, on: left)])
     }
 
     @Test("what two offer is fetched from one, and from the other if that brings nothing")
     func twice() {
-        var intake = OfferIntake()
+        var intake = InboundOffers()
         for line in [left, right] {
-            _ = intake.offered([offer(1)], on: line, now: start) { _ in .wanted }
+            _ = intake.offersReceived([offer(1)], on: line, now: start) { _ in .accepted }
         }
-        #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
-        #expect(intake.ended(offer(1).digest, .refused, now: start) == [answer(1, false, on: left)])
-        #expect(intake.next(now: start) { _ in .wanted }.fetches.map(\.connection) == [right])
-        _ = intake.offered([offer(1)], on: left, now: start) { _ in .wanted }
-        _ = intake.next(now: start) { _ in .wanted }
+        #expect(intake.next(now: start) { _ in .accepted }.fetches.count == 1)
         #expect(
-            intake.ended(offer(1).digest, .kept, now: start)
+            intake.transferEnded(offer(1).digest, .rejected, now: start) == [
+                answer(1, false, on: left)
+            ])
+        #expect(intake.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
+        _ = intake.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
+        _ = intake.next(now: start) { _ in .accepted }
+        #expect(
+            intake.transferEnded(offer(1).digest, .stored, now: start)
                 == [answer(1, true, on: right), answer(1, true, on: left)])
     }
 
     @Test("of what its giver has no more nothing is left; another that offers it is asked")
     func gone() {
-        var intake = OfferIntake()
+        var intake = InboundOffers()
         for line in [left, right] {
-            _ = intake.offered([offer(1)], on: line, now: start) { _ in .wanted }
+            _ = intake.offersReceived([offer(1)], on: line, now: start) { _ in .accepted }
         }
-        _ = intake.next(now: start) { _ in .wanted }
-        #expect(intake.ended(offer(1).digest, .gone, now: start) == [answer(1, true, on: left)])
-        #expect(intake.next(now: start) { _ in .wanted }.fetches.map(\.connection) == [right])
+        _ = intake.next(now: start) { _ in .accepted }
+        #expect(
+            intake.transferEnded(offer(1).digest, .goneAtSender, now: start) == [
+                answer(1, true, on: left)
+            ])
+        #expect(intake.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
     }
 
     @Test("what fails is tried again in a while, and refused when it has failed often")
     func failing() {
-        var intake = OfferIntake()
-        _ = intake.offered([offer(1)], on: left, now: start) { _ in .wanted }
+        var intake = InboundOffers()
+        _ = intake.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
         var now = start
-        for _ in 1..<OfferIntake.failuresMax {
-            #expect(intake.next(now: now) { _ in .wanted }.fetches.count == 1)
-            #expect(intake.ended(offer(1).digest, .failed, now: now).isEmpty)
-            #expect(intake.next(now: now) { _ in .wanted }.fetches.isEmpty)
-            now = now + OfferIntake.retryTime
+        for _ in 1..<InboundOffers.failuresMax {
+            #expect(intake.next(now: now) { _ in .accepted }.fetches.count == 1)
+            #expect(intake.transferEnded(offer(1).digest, .failed, now: now).isEmpty)
+            #expect(intake.next(now: now) { _ in .accepted }.fetches.isEmpty)
+            now = now + InboundOffers.retryTime
         }
-        #expect(intake.next(now: now) { _ in .wanted }.fetches.count == 1)
-        let last = intake.ended(offer(1).digest, .failed, now: now)
-        #expect(last == [answer(1, false, on: left)] && !intake.waits)
+        #expect(intake.next(now: now) { _ in .accepted }.fetches.count == 1)
+        let last = intake.transferEnded(offer(1).digest, .failed, now: now)
+        #expect(last == [answer(1, false, on: left)] && !intake.hasWaiting)
     }
 
     @Test("of two that have just fetched the same, both are asked")
     func bothNew() {
-        var intake = OfferIntake()
+        var intake = InboundOffers()
         var new = offer(1)
-        new.isNew = true
+        new.isJustFetched = true
         for line in [left, right] {
-            _ = intake.offered([new], on: line, now: start) { _ in .wanted }
+            _ = intake.offersReceived([new], on: line, now: start) { _ in .accepted }
         }
-        #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
-        #expect(intake.ended(new.digest, .kept, now: start) == [answer(1, true, on: left)])
-        #expect(intake.next(now: start) { _ in .wanted }.fetches.map(\.connection) == [right])
+        #expect(intake.next(now: start) { _ in .accepted }.fetches.count == 1)
+        #expect(
+            intake.transferEnded(new.digest, .stored, now: start) == [answer(1, true, on: left)])
+        #expect(intake.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
     }
 
     @Test("so many are fetched at once, and so many bytes, unless one alone is more")
     func bounds() {
-        var intake = OfferIntake()
+        var intake = InboundOffers()
         let small = (0..<20).map { offer($0) }
-        _ = intake.offered(small, on: left, now: start) { _ in .wanted }
-        #expect(intake.next(now: start) { _ in .wanted }.fetches.count == OfferIntake.takingMax)
-        #expect(intake.next(now: start) { _ in .wanted }.fetches.isEmpty)
-        _ = intake.ended(offer(0).digest, .kept, now: start)
-        #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
+        _ = intake.offersReceived(small, on: left, now: start) { _ in .accepted }
+        #expect(
+            intake.next(now: start) { _ in .accepted }.fetches.count == InboundOffers.transfersMax)
+        #expect(intake.next(now: start) { _ in .accepted }.fetches.isEmpty)
+        _ = intake.transferEnded(offer(0).digest, .stored, now: start)
+        #expect(intake.next(now: start) { _ in .accepted }.fetches.count == 1)
 
-        var large = OfferIntake()
-        let bodies = (0..<3).map { offer($0, size: OfferIntake.takingBytesMax * 3) }
-        _ = large.offered(bodies, on: left, now: start) { _ in .wanted }
-        #expect(large.next(now: start) { _ in .wanted }.fetches.count == 1)
-        _ = large.ended(offer(0).digest, .kept, now: start)
-        #expect(large.next(now: start) { _ in .wanted }.fetches.count == 1)
+        var large = InboundOffers()
+        let bodies = (0..<3).map { offer($0, size: InboundOffers.transferBytesMax * 3) }
+        _ = large.offersReceived(bodies, on: left, now: start) { _ in .accepted }
+        #expect(large.next(now: start) { _ in .accepted }.fetches.count == 1)
+        _ = large.transferEnded(offer(0).digest, .stored, now: start)
+        #expect(large.next(now: start) { _ in .accepted }.fetches.count == 1)
     }
 
     @Test("more than may wait is refused at once")
     func full() {
-        var intake = OfferIntake()
-        let all = (0...UInt64(OfferIntake.waitingMax)).map { offer($0) }
-        let said = intake.offered(all, on: left, now: start) { _ in .wanted }
-        #expect(said == [answer(UInt64(OfferIntake.waitingMax), false, on: left)])
-        #expect(intake.offered([offer(5)], on: right, now: start) { _ in .wanted }.isEmpty)
+        var intake = InboundOffers()
+        let all = (0...UInt64(InboundOffers.waitingMax)).map { offer($0) }
+        let said = intake.offersReceived(all, on: left, now: start) { _ in .accepted }
+        #expect(said == [answer(UInt64(InboundOffers.waitingMax), false, on: left)])
+        #expect(intake.offersReceived([offer(5)], on: right, now: start) { _ in .accepted }.isEmpty)
     }
 
     @Test("what a connection that is gone has offered is neither fetched nor answered")
     func closed() {
-        var intake = OfferIntake()
-        _ = intake.offered([offer(1), offer(2)], on: left, now: start) {
-            $0 == offer(1) ? .wanted : .unwanted
+        var intake = InboundOffers()
+        _ = intake.offersReceived([offer(1), offer(2)], on: left, now: start) {
+            $0 == offer(1) ? .accepted : .notOwned
         }
-        _ = intake.offered([offer(3)], on: right, now: start) { _ in .wanted }
-        intake.closed(left)
-        let next = intake.next(now: start + OfferIntake.lag) { _ in .wanted }
-        #expect(next.fetches.map(\.offer) == [offer(3)] && next.answers.isEmpty)
-        intake.closed(right)
-        #expect(intake.ended(offer(3).digest, .kept, now: start).isEmpty)
-        #expect(intake.count == 0 && !intake.waits)
+        _ = intake.offersReceived([offer(3)], on: right, now: start) { _ in .accepted }
+        intake.connectionClosed(left)
+        let next = intake.next(now: start + InboundOffers.ringLagMax) { _ in .accepted }
+        #expect(next.fetches.map(\.offer) == [offer(3)] && next.responses.isEmpty)
+        intake.connectionClosed(right)
+        #expect(intake.transferEnded(offer(3).digest, .stored, now: start).isEmpty)
+        #expect(intake.count == 0 && !intake.hasWaiting)
     }
 }

@@ -3,10 +3,10 @@ import Ground
 import Testing
 import Trials
 
-@Suite("Who is offered what after a change of owners", .disabled(if: Trials.areFew))
+@Suite("Who is offered what after a change of owners", .disabled(if: Trials.isReduced))
 struct RingMoveTests {
     private func members(_ count: Int) -> [RingMember] {
-        var dice = Dice(seed: 5)
+        var dice = SplitMix64(seed: 5)
         return (0..<count).map { _ in RingMember(NodeID(using: &dice)) }
     }
 
@@ -17,8 +17,8 @@ struct RingMoveTests {
 
     private func move(
         from before: Ring, to after: Ring, replicas: Int, holder: NodeID
-    ) -> RingMove {
-        var move = RingMove(settled: before, replicas: replicas, holder: holder)
+    ) -> OwnershipChange {
+        var move = OwnershipChange(settled: before, replicas: replicas, sender: holder)
         move.change(to: after)
         return move
     }
@@ -31,7 +31,7 @@ struct RingMoveTests {
         let move = move(from: before, to: after, replicas: 2, holder: members[0].id)
         var offered = 0
         for digest in digests {
-            let gainers = move.gainers(of: digest)
+            let gainers = move.newOwners(of: digest)
             let owns = after.owners(of: digest).prefix(2).contains(new)
             #expect(gainers == (owns ? [new] : []))
             if owns { offered += 1 }
@@ -49,7 +49,7 @@ struct RingMoveTests {
             let owners = before.owners(of: digest).prefix(2)
             guard let left = owners.first(where: { $0 != dead }) else { continue }
             let move = move(from: before, to: after, replicas: 2, holder: left)
-            #expect(move.gainers(of: digest).count == (owners.contains(dead) ? 1 : 0))
+            #expect(move.newOwners(of: digest).count == (owners.contains(dead) ? 1 : 0))
         }
     }
 
@@ -60,7 +60,7 @@ struct RingMoveTests {
         let own = members[2].id
         let move = move(from: before, to: after, replicas: 1, holder: own)
         for digest in digests where before.owners(of: digest).first == own {
-            #expect(move.gainers(of: digest) == Array(after.owners(of: digest).prefix(1)))
+            #expect(move.newOwners(of: digest) == Array(after.owners(of: digest).prefix(1)))
         }
     }
 
@@ -68,10 +68,10 @@ struct RingMoveTests {
     func none() {
         let members = members(3)
         let ring = Ring(members: members)
-        #expect(move(from: ring, to: ring, replicas: 2, holder: members[0].id).isNone)
+        #expect(move(from: ring, to: ring, replicas: 2, holder: members[0].id).isSettled)
         let alone = Ring(members: [members[0]])
         let move = move(from: ring, to: alone, replicas: 2, holder: members[0].id)
-        #expect(digests.allSatisfy { move.gainers(of: $0).isEmpty })
+        #expect(digests.allSatisfy { move.newOwners(of: $0).isEmpty })
     }
 
     @Test("who was away for a while is offered all that it owns, though the ring is as before")
@@ -79,20 +79,20 @@ struct RingMoveTests {
         let members = members(4)
         let (all, rest) = (Ring(members: members), Ring(members: Array(members.dropLast())))
         let away = members[3].id
-        var move = RingMove(settled: all, replicas: 2, holder: members[0].id)
+        var move = OwnershipChange(settled: all, replicas: 2, sender: members[0].id)
         move.change(to: rest)
         move.change(to: all)
-        #expect(!move.isNone)
+        #expect(!move.isSettled)
         for digest in digests {
             let owns = all.owners(of: digest).prefix(2).contains(away)
-            #expect(move.gainers(of: digest) == (owns ? [away] : []))
+            #expect(move.newOwners(of: digest) == (owns ? [away] : []))
         }
         move.settle()
-        #expect(move.isNone && digests.allSatisfy { move.gainers(of: $0).isEmpty })
+        #expect(move.isSettled && digests.allSatisfy { move.newOwners(of: $0).isEmpty })
         // The same for one that could not be reached, though the ring never changed.
-        move.miss(away)
-        #expect(digests.contains { move.gainers(of: $0) == [away] })
-        #expect(digests.allSatisfy { move.gainers(of: $0).allSatisfy { $0 == away } })
+        move.markMissed(away)
+        #expect(digests.contains { move.newOwners(of: $0) == [away] })
+        #expect(digests.allSatisfy { move.newOwners(of: $0).allSatisfy { $0 == away } })
     }
 
     @Test("after many changes everybody is offered everything that it owns")
@@ -100,14 +100,14 @@ struct RingMoveTests {
         let members = members(4)
         let (all, rest) = (Ring(members: members), Ring(members: Array(members.dropLast())))
         let own = members[0].id
-        var move = RingMove(settled: all, replicas: 2, holder: own)
-        for _ in 0...RingMove.ringsMax {
+        var move = OwnershipChange(settled: all, replicas: 2, sender: own)
+        for _ in 0...OwnershipChange.ringsMax {
             move.change(to: rest)
             move.change(to: all)
         }
         for digest in digests {
             let others = all.owners(of: digest).prefix(2).filter { $0 != own }
-            #expect(move.gainers(of: digest) == others)
+            #expect(move.newOwners(of: digest) == others)
         }
     }
 }

@@ -30,11 +30,11 @@ struct FloorTests {
         #expect(stage.notes() == [.dropped(LogStage.position(1, 5))])
         #expect(stage.log.heldCount == 10)
         #expect(stage.log.record(LogStage.name(1, 5)) == nil)
-        #expect(stage.log.record(withID: Array("1/5".utf8)) == nil)
-        #expect(stage.log.record(withID: Array("1/6".utf8)) == LogStage.name(1, 6))
+        #expect(stage.log.record(withClientID: Array("1/5".utf8)) == nil)
+        #expect(stage.log.record(withClientID: Array("1/6".utf8)) == LogStage.name(1, 6))
         #expect(stage.log.receipt(of: LogStage.name(1, 5)) == nil)
         // What is dropped is had all the same.
-        #expect(stage.log.positions == [LogStage.position(1, 10), LogStage.position(2, 5)])
+        #expect(stage.log.syncedPositions == [LogStage.position(1, 10), LogStage.position(2, 5)])
         #expect(stage.receive(LogStage.records(1, 1...10), from: 1).isEmpty)
     }
 
@@ -57,42 +57,43 @@ struct FloorTests {
         stage.receive(LogStage.records(1, 1...50) + LogStage.records(2, 1...50), from: 1)
         stage.synced()
         let ranges = [LogStage.range(1, 1...50), LogStage.range(2, 1...50)]
-        let answer = stage.log.answer(to: ranges, of: LogStage.id(7), bytesMax: 9_999)
-        #expect(answer.floors.count == 2)
+        let response = stage.log.repairResponse(to: ranges, of: LogStage.id(7), bytesMax: 9_999)
+        #expect(response.floors.count == 2)
 
         var late = LogStage(members: 1...2)
         let know = [LogStage.position(1, 50), LogStage.position(2, 50)]
         late.hear(know, from: 1)
         late.wait(.milliseconds(20))
-        let effects = late.answer(answer, from: 1)
-        let count = UInt64(answer.records.count) + 1
-        #expect(effects.contains(.applyFloors(answer.floors, count: count)))
+        let effects = late.answer(response, from: 1)
+        let count = UInt64(response.records.count) + 1
+        #expect(effects.contains(.applyFloors(response.floors, count: count)))
         #expect(effects.asks.isEmpty)
         // It is no more had before the sync than any record.
-        #expect(late.log.positions.isEmpty)
+        #expect(late.log.syncedPositions.isEmpty)
         #expect(!late.log.lags(behind: know))
         late.synced()
         late.synced()
-        #expect(late.log.positions == know)
-        #expect(late.answer(answer, from: 1).isEmpty)
+        #expect(late.log.syncedPositions == know)
+        #expect(late.answer(response, from: 1).isEmpty)
         // Whoever asks this one hears the same.
-        #expect(late.log.answer(to: ranges, of: LogStage.id(8), bytesMax: 9_999) == answer)
+        #expect(
+            late.log.repairResponse(to: ranges, of: LogStage.id(8), bytesMax: 9_999) == response)
     }
 
     @Test("after a restart all is known that was synced, under a new process")
     func recovered() {
-        let kept = KeptLog(
+        let kept = PersistedLog(
             records: (LogStage.records(1, 4...9) + LogStage.records(3, 2...3)).reversed(),
             floors: [LogStage.position(1, 3), LogStage.position(4, 7)],
             retired: [LogStage.position(5, 11)])
         var stage = LogStage(members: 1...2, kept: kept)
-        #expect(stage.log.positions == [LogStage.position(1, 9), LogStage.position(4, 7)])
-        #expect(stage.log.reaches.contains(LogStage.position(3, 3)))
+        #expect(stage.log.syncedPositions == [LogStage.position(1, 9), LogStage.position(4, 7)])
+        #expect(stage.log.appliedPositions.contains(LogStage.position(3, 3)))
         #expect(stage.log.appliedCount == 0 && stage.log.count(of: LogStage.name(1, 5)) == 0)
         let known = LogStage.records(1, 1...9) + LogStage.records(5, 9...11)
         #expect(stage.receive(known, from: 1).isEmpty)
-        #expect(stage.issue(LogStage.purge("1/4")).outcome == .repeated(LogStage.name(1, 4)))
-        #expect(stage.issue(LogStage.purge("x")).outcome == .new(LogStage.name(100, 1)))
+        #expect(stage.issue(LogStage.purge("1/4")).outcome == .duplicate(LogStage.name(1, 4)))
+        #expect(stage.issue(LogStage.purge("x")).outcome == .issued(LogStage.name(100, 1)))
     }
 
     @Test("a dead process's stream that all have is forgotten in time, and not learnt again")
@@ -110,14 +111,14 @@ struct FloorTests {
         stage.confirm([LogStage.position(9, 3)], members: [1, 2, 100], by: 2)
         stage.wait(.seconds(1))
         #expect(stage.notes() == [.retired(LogStage.position(9, 3))])
-        #expect(stage.log.positions == [LogStage.position(1, 3)])
+        #expect(stage.log.syncedPositions == [LogStage.position(1, 3)])
         #expect(stage.hear([LogStage.position(9, 3)], from: 1).isEmpty)
         #expect(stage.receive(LogStage.records(9, 1...3), from: 1).isEmpty)
         #expect(stage.wait(.seconds(1)).isEmpty)
         // Should it go on after all, it goes on where it was.
         #expect(stage.receive([LogStage.record(9, 4)], from: 1).applied.count == 1)
         stage.synced()
-        #expect(stage.log.positions.contains(LogStage.position(9, 4)))
+        #expect(stage.log.syncedPositions.contains(LogStage.position(9, 4)))
     }
 
     @Test("a dead process's stream with gaps makes everything soft before it is retired")
@@ -132,39 +133,39 @@ struct FloorTests {
         let effects = stage.wait(.seconds(61))
         #expect(effects.contains(.applyFloors([position], count: 3)))
         #expect(effects.writes == [.floor(position, count: 3)])
-        #expect(!stage.log.positions.contains(position))
+        #expect(!stage.log.syncedPositions.contains(position))
         stage.synced()
-        #expect(stage.log.positions.contains(position))
+        #expect(stage.log.syncedPositions.contains(position))
         stage.wait(.seconds(61))
         #expect(stage.notes() == [.retired(position)])
     }
 
     @Test("after a restart a stream that went on after its retirement begins where it had ended")
     func revivedBeforeRestart() {
-        let kept = KeptLog(
+        let kept = PersistedLog(
             records: LogStage.records(9, 7...8), floors: [LogStage.position(8, 2)],
             retired: [LogStage.position(9, 6), LogStage.position(8, 5)])
         var stage = LogStage(members: 1...1, kept: kept)
-        #expect(stage.log.positions == [LogStage.position(9, 8)])
+        #expect(stage.log.syncedPositions == [LogStage.position(9, 8)])
         #expect(!stage.log.lags(behind: [LogStage.position(9, 8), LogStage.position(8, 5)]))
-        #expect(stage.log.catchUp(of: LogStage.id(1)).retired == [LogStage.position(8, 5)])
+        #expect(stage.log.catchUpTarget(of: LogStage.id(1)).retired == [LogStage.position(8, 5)])
         #expect(stage.hear([LogStage.position(9, 8)], from: 1).isEmpty)
     }
 
     @Test("who comes back and lacks retired streams makes everything soft, once for all of them")
     func cameBack() {
         let retired = (1...40 as ClosedRange<UInt64>).map { LogStage.position(1_000 + $0, $0) }
-        var stage = LogStage(members: 1...2, kept: KeptLog(retired: retired))
-        let catchUp = stage.log.catchUp(of: LogStage.id(1))
+        var stage = LogStage(members: 1...2, kept: PersistedLog(retired: retired))
+        let catchUp = stage.log.catchUpTarget(of: LogStage.id(1))
         #expect(catchUp.retired == retired && catchUp.positions.isEmpty)
-        var late = LogStage(members: 1...2, kept: KeptLog(retired: Array(retired.dropLast(2))))
+        var late = LogStage(members: 1...2, kept: PersistedLog(retired: Array(retired.dropLast(2))))
         let effects = late.happens {
-            $0.caughtUp(catchUp, from: LogStage.id(1), now: $1, effects: &$2)
+            $0.applyCatchUpTarget(catchUp, from: LogStage.id(1), now: $1, effects: &$2)
         }
         #expect(effects.first == .applyFloors(Array(retired.suffix(2)), count: 1))
         late.synced()
         let again = late.happens {
-            $0.caughtUp(catchUp, from: LogStage.id(2), now: $1, effects: &$2)
+            $0.applyCatchUpTarget(catchUp, from: LogStage.id(2), now: $1, effects: &$2)
         }
         #expect(again.isEmpty)
     }
@@ -174,16 +175,16 @@ struct FloorTests {
         var stage = LogStage(members: 1...2)
         _ = stage.receive([LogStage.record(7, .max), LogStage.record(7, 2)], from: 1)
         stage.happens {
-            $0.answered(
-                RepairAnswer(
+            $0.repairResponseReceived(
+                RepairResponse(
                     floors: [LogStage.position(8, .max), LogStage.position(9, 0)], covered: []),
                 from: LogStage.id(1), now: $1, effects: &$2)
         }
         stage.synced()
         _ = stage.receive([LogStage.record(7, 1), LogStage.record(8, .max)], from: 2)
         stage.synced()
-        #expect(stage.log.positions.contains(LogStage.position(8, .max)))
-        #expect(!stage.log.positions.contains { $0.process == LogStage.process(9) })
+        #expect(stage.log.syncedPositions.contains(LogStage.position(8, .max)))
+        #expect(!stage.log.syncedPositions.contains { $0.process == LogStage.process(9) })
     }
 
     @Test("what a full log could not take is retired, and begins anew")
@@ -198,7 +199,7 @@ struct FloorTests {
         stage.synced()
         _ = stage.receive([LogStage.record(7, 1)], from: 1)
         stage.synced()
-        #expect(stage.log.positions.contains(LogStage.position(7, 1)))
+        #expect(stage.log.syncedPositions.contains(LogStage.position(7, 1)))
     }
 
     @Test("restarts for ever leave no more behind than the limits allow")
@@ -211,11 +212,13 @@ struct FloorTests {
         var forgotten: [ProcessID] = []
         for run in 1_000..<1_100 as Range<UInt64> {
             let effects = stage.receive([LogStage.record(run, 1)], from: 1) + stage.synced()
-            for case .note(.forgotten(let process)) in effects.writes { forgotten.append(process) }
+            for case .metadata(.forgotten(let process)) in effects.writes {
+                forgotten.append(process)
+            }
             stage.now = stage.now + .seconds(1)
             #expect(stage.log.streamsCount <= 8)
         }
-        #expect(stage.log.catchUp(of: LogStage.id(1)).retired.count == 20)
+        #expect(stage.log.catchUpTarget(of: LogStage.id(1)).retired.count == 20)
         #expect(forgotten.count == 100 - 7 - 20 && forgotten[0] == LogStage.process(1_000))
     }
 }

@@ -5,10 +5,10 @@ import Trials
 
 @Suite("What a record says")
 struct InvalidationCodecTests {
-    private static func random(using dice: inout Dice) -> Invalidation {
+    private static func random(using dice: inout SplitMix64) -> Invalidation {
         let id = dice.bytes(max: 127) + [1]
         switch Int.random(in: 0..<4, using: &dice) {
-        case 0...1: return Invalidation(id: [], .count(.random(using: &dice)))
+        case 0...1: return Invalidation(id: [], .consensus(.random(using: &dice)))
         default:
             let targets = dice.list(max: 20) { target(using: &$0) } + [target(using: &dice)]
             let mode = Bool.random(using: &dice) ? Purge.Mode.hard : .soft
@@ -16,7 +16,7 @@ struct InvalidationCodecTests {
         }
     }
 
-    private static func target(using dice: inout Dice) -> PurgeTarget {
+    private static func target(using dice: inout SplitMix64) -> PurgeTarget {
         switch Int.random(in: 0..<4, using: &dice) {
         case 0: .url(dice.bytes(max: 2_000) + [7])
         case 1: .prefix(host: dice.bytes(max: 254) + [7], path: dice.bytes(max: 300))
@@ -31,13 +31,13 @@ struct InvalidationCodecTests {
 
     @Test("what is written is read as the same")
     func roundTrip() throws {
-        var dice = Dice(seed: 3)
+        var dice = SplitMix64(seed: 3)
         for _ in 0..<Trials.count(2_000) {
             let invalidation = Self.random(using: &dice)
             guard let content = try? invalidation.content() else { continue }
             #expect(Invalidation(content: content.span) == invalidation)
             let record = InvalidationRecord(
-                RecordName(stream: ProcessID(using: &dice), number: dice.number() | 1),
+                RecordID(stream: ProcessID(using: &dice), number: dice.number() | 1),
                 content: content)
             #expect(record.bytes.count == record.bytesCount)
             #expect(InvalidationRecord.read(record.bytes.span) == record)
@@ -53,7 +53,7 @@ struct InvalidationCodecTests {
         ]
         #expect(try purge.content() == content)
         let record = InvalidationRecord(
-            RecordName(stream: ProcessID(high: 2, low: 1), number: 9), content: content)
+            RecordID(stream: ProcessID(high: 2, low: 1), number: 9), content: content)
         let head: [UInt8] = [34, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]
         #expect(Array(record.bytes.prefix(19)) == head)
         #expect(Array(record.bytes.suffix(content.count + 4).prefix(4)) == [1, 0, 24, 0])
@@ -61,16 +61,16 @@ struct InvalidationCodecTests {
 
     @Test("a record of the count is a field of its own")
     func countVector() throws {
-        let base = CountedSet(openedBy: NodeID(low: 1, high: 0))
-        let record = CountRecord(
+        let base = VoterSet(foundedBy: NodeID(low: 1, high: 0))
+        let record = ConsensusRecord(
             base: base, member: NodeID(low: 2, high: 0),
-            ballot: CountBallot(round: 3, owner: NodeID(low: 4, high: 0)),
+            ballot: Ballot(round: 3, proposer: NodeID(low: 4, high: 0)),
             body: .vote(
-                .count(NodeID(low: 5, high: 0)),
-                holds: [StreamPosition(process: ProcessID(high: 0, low: 6), count: 7)]))
+                .add(NodeID(low: 5, high: 0)),
+                synced: [StreamPosition(process: ProcessID(high: 0, low: 6), count: 7)]))
         let bytes = try record.bytes()
         var content: [UInt8] = [4, 0, 2, 0, 3, 0, UInt8(bytes.count), 0] + bytes
-        let invalidation = Invalidation(id: [], .count(record))
+        let invalidation = Invalidation(id: [], .consensus(record))
         #expect(try invalidation.content() == content)
         #expect(Invalidation(content: content.span) == invalidation)
         #expect(invalidation.purge == nil)
@@ -81,9 +81,9 @@ struct InvalidationCodecTests {
 
     @Test("an id in a record of the count is nobody's: it is skipped")
     func countWithID() throws {
-        var dice = Dice(seed: 4)
+        var dice = SplitMix64(seed: 4)
         for _ in 0..<20 {
-            let record = Invalidation(id: [], .count(.random(using: &dice)))
+            let record = Invalidation(id: [], .consensus(.random(using: &dice)))
             let content = try record.content()
             let read = Invalidation(content: (content + [1, 0, 2, 0, 0x70, 0x31]).span)
             #expect(read == record)
@@ -102,18 +102,18 @@ struct InvalidationCodecTests {
             }
         }
         let long = Array(repeating: UInt8(9), count: 16 << 10)
-        #expect(fault([], [.everything]) == .id)
+        #expect(fault([], [.everything]) == .invalidID)
         #expect(fault(Array(long.prefix(128)), [.everything]) == nil)
-        #expect(fault(Array(long.prefix(129)), [.everything]) == .id)
-        #expect(fault([1], []) == .targetsCount)
+        #expect(fault(Array(long.prefix(129)), [.everything]) == .invalidID)
+        #expect(fault([1], []) == .invalidTargetCount)
         #expect(fault([1], Array(repeating: .everything, count: 256)) == nil)
-        #expect(fault([1], Array(repeating: .everything, count: 257)) == .targetsCount)
-        #expect(fault([1], [.url([])]) == .target)
-        #expect(fault([1], [.tag([])]) == .target)
-        #expect(fault([1], [.prefix(host: [], path: [47])]) == .target)
-        #expect(fault([1], [.prefix(host: Array(long.prefix(256)), path: [])]) == .target)
+        #expect(fault([1], Array(repeating: .everything, count: 257)) == .invalidTargetCount)
+        #expect(fault([1], [.url([])]) == .invalidTarget)
+        #expect(fault([1], [.tag([])]) == .invalidTarget)
+        #expect(fault([1], [.prefix(host: [], path: [47])]) == .invalidTarget)
+        #expect(fault([1], [.prefix(host: Array(long.prefix(256)), path: [])]) == .invalidTarget)
         #expect(fault([1], [.url(long)]) == nil)
-        #expect(fault([1], [.url(long + [1])]) == .target)
+        #expect(fault([1], [.url(long + [1])]) == .invalidTarget)
         #expect(fault([1], [.url(long), .url(long), .url(long)]) == .tooLong)
     }
 
@@ -124,9 +124,9 @@ struct InvalidationCodecTests {
         var content = try purge.content()
         content[place] = byte
         let read = Invalidation(content: content.span)
-        #expect(read.action == .foreign(content))
+        #expect(read.action == .unrecognized(content))
         #expect(read.purge == Purge(.soft, [.everything]))
-        #expect(read.id == Array("p1".utf8))
+        #expect(read.clientID == Array("p1".utf8))
         #expect(try read.content() == content)
     }
 
@@ -145,13 +145,13 @@ struct InvalidationCodecTests {
             [4, 0, 2, 0], [4, 0, 2, 1, 1, 0, 1, 0, 9], [4, 0, 2, 2, 3, 0, 2, 0, 1, 1],
         ]
         for content in contents {
-            #expect(Invalidation(content: content.span).action == .foreign(content))
+            #expect(Invalidation(content: content.span).action == .unrecognized(content))
         }
     }
 
     @Test("whatever the bytes, they are read as something, and as the same again")
     func noise() throws {
-        var dice = Dice(seed: 5)
+        var dice = SplitMix64(seed: 5)
         var understood = 0
         for _ in 0..<Trials.count(20_000) {
             var content = try Self.random(using: &dice).shortened(using: &dice)
@@ -160,7 +160,7 @@ struct InvalidationCodecTests {
                 content[place] = UInt8(truncatingIfNeeded: dice.next())
             }
             let read = Invalidation(content: content.span)
-            if case .foreign = read.action {} else { understood += 1 }
+            if case .unrecognized = read.action {} else { understood += 1 }
             // An expectation is slow where it holds, too.
             if let written = try? read.content(), Invalidation(content: written.span) != read {
                 Issue.record("\(content) is written as \(written)")
@@ -189,7 +189,7 @@ struct InvalidationCodecTests {
 
 extension Invalidation {
     /// Its content, now and then cut.
-    fileprivate func shortened(using dice: inout Dice) throws -> [UInt8] {
+    fileprivate func shortened(using dice: inout SplitMix64) throws -> [UInt8] {
         let content = (try? content()) ?? []
         guard Int.random(in: 0..<4, using: &dice) == 0 else { return content }
         return Array(content.prefix(Int.random(in: 0...content.count, using: &dice)))

@@ -10,50 +10,51 @@ struct InvalidationPaceTests {
 
     @Test("up to a thousand of a host in a second go into the log one by one")
     func alone() {
-        var pace = InvalidationPace()
+        var pace = InvalidationThrottle()
         for second in 0..<3 as Range<Int64> {
             for number in 0..<1_000 as Range<Int64> {
-                #expect(pace.take(host, now: at(second * 1_000 + number / 2)) == .alone)
+                #expect(pace.admit(host, now: at(second * 1_000 + number / 2)) == .individual)
             }
         }
-        #expect(pace.due(now: at(9_000)).isEmpty && !pace.hasMerged)
+        #expect(pace.takeDueHosts(now: at(9_000)).isEmpty && !pace.hasCoalescedHosts)
     }
 
     @Test("what is more goes together, and the purge of the host comes after all of it")
     func together() {
-        var pace = InvalidationPace()
-        for _ in 0..<1_000 { _ = pace.take(host, now: at(0)) }
+        var pace = InvalidationThrottle()
+        for _ in 0..<1_000 { _ = pace.admit(host, now: at(0)) }
         for number in 0..<500 {
-            #expect(pace.take(host, now: at(Int64(number))) == .together)
+            #expect(pace.admit(host, now: at(Int64(number))) == .coalesced)
         }
-        #expect(pace.take(Array("b.test".utf8), now: at(500)) == .alone, "a host pays for itself")
-        #expect(pace.due(now: at(999)).isEmpty && pace.hasMerged)
+        #expect(
+            pace.admit(Array("b.test".utf8), now: at(500)) == .individual, "a host pays for itself")
+        #expect(pace.takeDueHosts(now: at(999)).isEmpty && pace.hasCoalescedHosts)
         // Until it is named, everything goes with it.
-        #expect(pace.take(host, now: at(1_400)) == .together)
-        #expect(pace.due(now: at(1_400)) == [host] && !pace.hasMerged)
-        #expect(pace.take(host, now: at(1_400)) == .alone)
+        #expect(pace.admit(host, now: at(1_400)) == .coalesced)
+        #expect(pace.takeDueHosts(now: at(1_400)) == [host] && !pace.hasCoalescedHosts)
+        #expect(pace.admit(host, now: at(1_400)) == .individual)
     }
 
     @Test("what the log did not take goes with the host as soon as it takes something")
     func owed() {
-        var pace = InvalidationPace()
-        #expect(pace.take(host, now: at(0)) == .alone && !pace.isOwed(host))
-        pace.owes(host)
-        #expect(pace.isOwed(host) && pace.hasMerged)
-        #expect(pace.due(now: at(999)).isEmpty)
-        #expect(pace.due(now: at(1_000)) == [host] && !pace.isOwed(host))
+        var pace = InvalidationThrottle()
+        #expect(pace.admit(host, now: at(0)) == .individual && !pace.isHostPurgePending(host))
+        pace.requireHostPurge(host)
+        #expect(pace.isHostPurgePending(host) && pace.hasCoalescedHosts)
+        #expect(pace.takeDueHosts(now: at(999)).isEmpty)
+        #expect(pace.takeDueHosts(now: at(1_000)) == [host] && !pace.isHostPurgePending(host))
         // It was not taken again.
-        pace.owes(host)
-        #expect(pace.due(now: at(1_000)) == [host])
+        pace.requireHostPurge(host)
+        #expect(pace.takeDueHosts(now: at(1_000)) == [host])
     }
 
     @Test("more hosts than are kept account of let more pass, and lose nothing")
     func hosts() {
-        var pace = InvalidationPace()
-        for _ in 0...1_000 { _ = pace.take(host, now: at(0)) }
+        var pace = InvalidationThrottle()
+        for _ in 0...1_000 { _ = pace.admit(host, now: at(0)) }
         for number in 0..<5_000 {
-            #expect(pace.take(Array("\(number).test".utf8), now: at(1)) == .alone)
+            #expect(pace.admit(Array("\(number).test".utf8), now: at(1)) == .individual)
         }
-        #expect(pace.due(now: at(2)) == [host])
+        #expect(pace.takeDueHosts(now: at(2)) == [host])
     }
 }

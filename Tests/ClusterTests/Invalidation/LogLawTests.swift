@@ -7,7 +7,7 @@ import Trials
 struct LogLawTests {
     /// All know the same and have applied everything that survived.
     private func expectAgreement(_ world: LogWorld) {
-        let positions = world.hosts.map(\.log.positions)
+        let positions = world.hosts.map(\.log.syncedPositions)
         #expect(positions.allSatisfy { $0 == positions[0] })
         #expect(world.hosts.allSatisfy { !$0.log.lags(behind: positions[0]) })
         #expect(world.hosts.allSatisfy { $0.contradictions.isEmpty })
@@ -70,7 +70,7 @@ struct LogLawTests {
         for host in world.hosts {
             for write in host.disk {
                 guard let record = write.record else { continue }
-                #expect(world.contents[record.name] == record.content)
+                #expect(world.contents[record.id] == record.content)
             }
         }
     }
@@ -99,7 +99,8 @@ struct LogLawTests {
         // Nobody stays behind, not even behind what was lost with its issuer.
         for (index, other) in pairs(world.hosts.count) {
             world.ask(index, of: other)
-            #expect(world.hosts[index].log.untold(to: LogWorld.id(other))?.isEmpty == true)
+            #expect(
+                world.hosts[index].log.unsentInvalidations(to: LogWorld.id(other))?.isEmpty == true)
         }
         world.calm()
         let behind = world.answered.behind
@@ -113,7 +114,7 @@ struct LogLawTests {
     }
 
     /// So big that few fit in a question.
-    private func big(_ dice: inout Dice) -> Invalidation {
+    private func big(_ dice: inout SplitMix64) -> Invalidation {
         let name = (0..<1_500).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
         return Invalidation(id: Array(name.prefix(16)), .purge(Purge(.soft, [.tag(name)])))
     }

@@ -6,7 +6,7 @@ import Testing
 struct LogModelTests {
     @Test("whatever the order of records, what is held and had is as in a table", arguments: 0..<6)
     func model(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var stage = LogStage(members: 1...1)
         var held: [UInt64: InvalidationRecord] = [:]
         for _ in 0..<1_500 {
@@ -20,11 +20,11 @@ struct LogModelTests {
         #expect(stage.log.heldCount == held.count)
         var prefix: UInt64 = 0
         while held[prefix + 1] != nil { prefix += 1 }
-        #expect(stage.log.positions.first?.count ?? 0 == prefix)
+        #expect(stage.log.syncedPositions.first?.count ?? 0 == prefix)
         for number in 1...1_201 as ClosedRange<UInt64> {
             #expect(stage.log.record(LogStage.name(1, number)) == held[number])
         }
-        let all = stage.log.answer(
+        let all = stage.log.repairResponse(
             to: [LogStage.range(1, 1...1_200)], of: LogStage.id(1), bytesMax: .max)
         #expect(all.records == held.keys.sorted().compactMap { held[$0] })
         // What is missing is asked for: every gap, and nothing that is held below the last ones.

@@ -14,12 +14,12 @@ struct LogStage {
     /// given.
     init(
         members: ClosedRange<UInt64>? = nil, settings: InvalidationLog.Settings = .init(),
-        kept: KeptLog = KeptLog(), batchInterval interval: Interval = .zero
+        kept: PersistedLog = PersistedLog(), batchInterval interval: Interval = .zero
     ) {
         var settings = settings
         settings.delays.batch = interval
         log = InvalidationLog(
-            node: Self.id(100), process: Self.process(100), settings: settings, kept: kept,
+            node: Self.id(100), process: Self.process(100), settings: settings, persisted: kept,
             now: Self.start)
         let others = members.map(Array.init) ?? []
         follow(others + [100])
@@ -41,8 +41,8 @@ struct LogStage {
         StreamPosition(process: process(number), count: count)
     }
 
-    static func name(_ number: UInt64, _ count: UInt64) -> RecordName {
-        RecordName(stream: process(number), number: count)
+    static func name(_ number: UInt64, _ count: UInt64) -> RecordID {
+        RecordID(stream: process(number), number: count)
     }
 
     static func purge(_ id: String, _ url: String = "http://a.example/1") -> Invalidation {
@@ -76,10 +76,10 @@ struct LogStage {
 
     @discardableResult
     mutating func follow(_ numbers: [UInt64], gone: [UInt64] = []) -> [InvalidationEffect] {
-        let members = numbers.map { ExchangeMember(Self.id($0), Self.process($0), .here) }
-        let left = gone.map { ExchangeMember(Self.id($0), Self.process($0), .left) }
+        let members = numbers.map { ReplicationMember(Self.id($0), Self.process($0), .live) }
+        let left = gone.map { ReplicationMember(Self.id($0), Self.process($0), .left) }
         return happens {
-            $0.counted(numbers.map(Self.id), now: $1, effects: &$2)
+            $0.votersChanged(numbers.map(Self.id), now: $1, effects: &$2)
             $0.membersChanged(members + left, now: $1, effects: &$2)
         }
     }
@@ -100,8 +100,8 @@ struct LogStage {
     /// Nil if it was refused for what it is.
     mutating func issue(
         _ invalidation: Invalidation
-    ) -> (outcome: Issuance?, effects: [InvalidationEffect]) {
-        var outcome: Issuance?
+    ) -> (outcome: IssueOutcome?, effects: [InvalidationEffect]) {
+        var outcome: IssueOutcome?
         let effects = happens {
             outcome = try? $0.issue(invalidation, now: $1, effects: &$2)
         }
@@ -110,14 +110,14 @@ struct LogStage {
 
     @discardableResult
     mutating func synced() -> [InvalidationEffect] {
-        happens { $0.synced(now: $1, effects: &$2) }
+        happens { $0.writeSynced(now: $1, effects: &$2) }
     }
 
     @discardableResult
     mutating func receive(
         _ records: [InvalidationRecord], from number: UInt64
     ) -> [InvalidationEffect] {
-        happens { $0.received(records, from: Self.id(number), now: $1, effects: &$2) }
+        happens { $0.recordsReceived(records, from: Self.id(number), now: $1, effects: &$2) }
     }
 
     @discardableResult
@@ -125,7 +125,7 @@ struct LogStage {
         _ positions: [StreamPosition], members: [UInt64], by number: UInt64
     ) -> [InvalidationEffect] {
         happens {
-            $0.confirmed(
+            $0.confirmationReceived(
                 positions, members: members.map(Self.id), by: Self.id(number), now: $1,
                 effects: &$2)
         }
@@ -133,17 +133,23 @@ struct LogStage {
 
     @discardableResult
     mutating func hear(_ positions: [StreamPosition], from number: UInt64) -> [InvalidationEffect] {
-        happens { $0.heard(positions, from: Self.id(number), now: $1, effects: &$2) }
+        happens {
+            $0.syncedPositionsReceived(positions, from: Self.id(number), now: $1, effects: &$2)
+        }
     }
 
     @discardableResult
     mutating func tell(_ positions: [StreamPosition], by number: UInt64) -> [InvalidationEffect] {
-        happens { $0.told(positions, by: Self.id(number), now: $1, effects: &$2) }
+        happens {
+            $0.appliedPositionsReceived(positions, from: Self.id(number), now: $1, effects: &$2)
+        }
     }
 
     @discardableResult
-    mutating func answer(_ answer: RepairAnswer, from number: UInt64) -> [InvalidationEffect] {
-        happens { $0.answered(answer, from: Self.id(number), now: $1, effects: &$2) }
+    mutating func answer(_ response: RepairResponse, from number: UInt64) -> [InvalidationEffect] {
+        happens {
+            $0.repairResponseReceived(response, from: Self.id(number), now: $1, effects: &$2)
+        }
     }
 
     /// Time passes, and the log hears of it once.
@@ -155,13 +161,13 @@ struct LogStage {
 
     /// What was noted and not written; writes it, with something that this node alone has
     /// invalidated.
-    mutating func notes() -> [LogNote] {
+    mutating func notes() -> [LogMetadataUpdate] {
         let effects = happens {
             $0.applyLocally(Purge(.soft, [.tag([1])]), effects: &$2)
         }
         synced()
         return effects.writes.compactMap { write in
-            if case .note(let note) = write { note } else { nil }
+            if case .metadata(let note) = write { note } else { nil }
         }
     }
 
@@ -176,8 +182,8 @@ struct LogStage {
 
     /// What was found to contradict itself since this was asked last.
     mutating func contradictions() -> [StreamPosition] {
-        log.takeNews().events.compactMap { event in
-            if case .contradicted(let position) = event { position } else { nil }
+        log.takeOutput().events.compactMap { event in
+            if case .recordConflictFound(let position) = event { position } else { nil }
         }
     }
 
@@ -185,9 +191,9 @@ struct LogStage {
     var receipt: Receipt? { log.receipt(of: Self.name(100, 1)) }
 
     /// The standing of a member in the receipt of this node's own record.
-    func standing(_ number: UInt64, of count: UInt64 = 1) -> Receipt.Standing? {
-        log.receipt(of: Self.name(100, count))?.lines.first { $0.node == Self.id(number) }?
-            .standing
+    func standing(_ number: UInt64, of count: UInt64 = 1) -> Receipt.ConfirmationStatus? {
+        log.receipt(of: Self.name(100, count))?.confirmations.first { $0.node == Self.id(number) }?
+            .status
     }
 }
 
@@ -200,17 +206,17 @@ extension [InvalidationEffect] {
     }
 
     /// The names of what is applied, in order.
-    var applied: [RecordName] {
+    var applied: [RecordID] {
         compactMap { effect in
             guard case .apply(let record, _) = effect else { return nil }
-            return record.name
+            return record.id
         }
     }
 
     /// Whom is asked for what.
     var asks: [UInt64: [StreamRange]] {
         reduce(into: [:]) { asks, effect in
-            guard case .send(.ask(let ranges), let nodes) = effect else { return }
+            guard case .send(.repairRequest(let ranges), let nodes) = effect else { return }
             for node in nodes { asks[node.low, default: []] += ranges }
         }
     }

@@ -8,19 +8,20 @@ struct LogStoryTests {
     func issued() {
         var stage = LogStage(members: 1...2)
         let (outcome, effects) = stage.issue(LogStage.purge("a"))
-        #expect(outcome == .new(LogStage.name(100, 1)))
+        #expect(outcome == .issued(LogStage.name(100, 1)))
         guard let record = stage.log.record(LogStage.name(100, 1)) else {
             Issue.record("it is not held")
             return
         }
         #expect(effects == [.apply(record, count: 1), .write([.record(record, count: 1)])])
-        #expect(stage.log.positions.isEmpty)
+        #expect(stage.log.syncedPositions.isEmpty)
         let told = stage.synced()
         #expect(
             told == [
-                .issued(upTo: 1), .send(.push([record]), to: [LogStage.id(1), LogStage.id(2)]),
+                .ownRecordsSynced(upTo: 1),
+                .send(.push([record]), to: [LogStage.id(1), LogStage.id(2)]),
             ])
-        #expect(stage.log.positions == [LogStage.position(100, 1)])
+        #expect(stage.log.syncedPositions == [LogStage.position(100, 1)])
     }
 
     @Test("many batches are begun some milliseconds apart, and what comes alone does not wait")
@@ -53,9 +54,9 @@ struct LogStoryTests {
         }
         stage.receive([LogStage.record(1, 1)], from: 1)
         #expect(stage.synced().writes.count == 4)
-        #expect(stage.log.positions == [LogStage.position(100, 1)])
-        #expect(stage.synced().first == .issued(upTo: 4))
-        #expect(stage.log.positions == [LogStage.position(1, 1), LogStage.position(100, 4)])
+        #expect(stage.log.syncedPositions == [LogStage.position(100, 1)])
+        #expect(stage.synced().first == .ownRecordsSynced(upTo: 4))
+        #expect(stage.log.syncedPositions == [LogStage.position(1, 1), LogStage.position(100, 4)])
         #expect(stage.log.unsyncedBytes == 0)
     }
 
@@ -64,15 +65,15 @@ struct LogStoryTests {
         var stage = LogStage(members: 1...1)
         _ = stage.issue(LogStage.purge("a", "http://a.example/1"))
         let again = stage.issue(LogStage.purge("a", "http://a.example/1"))
-        #expect(again.outcome == .repeated(LogStage.name(100, 1)))
+        #expect(again.outcome == .duplicate(LogStage.name(100, 1)))
         let other = stage.issue(LogStage.purge("a", "http://a.example/2"))
         #expect(other.outcome == .conflict(LogStage.name(100, 1)))
         #expect(again.effects.isEmpty && other.effects.isEmpty)
         // At any node: it knows the ids of what it was told.
         stage.receive([LogStage.record(1, 1)], from: 1)
-        #expect(stage.issue(LogStage.purge("1/1")).outcome == .repeated(LogStage.name(1, 1)))
-        #expect(stage.log.record(withID: Array("1/1".utf8)) == LogStage.name(1, 1))
-        #expect(throws: InvalidationFault.id) {
+        #expect(stage.issue(LogStage.purge("1/1")).outcome == .duplicate(LogStage.name(1, 1)))
+        #expect(stage.log.record(withClientID: Array("1/1".utf8)) == LogStage.name(1, 1))
+        #expect(throws: InvalidationFault.invalidID) {
             var effects: [InvalidationEffect] = []
             return try stage.log.issue(
                 Invalidation(id: [], .purge(.everythingSoft)), now: stage.now,
@@ -86,13 +87,13 @@ struct LogStoryTests {
         let late = stage.receive([LogStage.record(1, 3), LogStage.record(1, 3)], from: 1)
         #expect(late.applied == [LogStage.name(1, 3)])
         stage.synced()
-        #expect(stage.log.positions.isEmpty)
-        #expect(stage.log.reaches == [LogStage.position(1, 3)])
+        #expect(stage.log.syncedPositions.isEmpty)
+        #expect(stage.log.appliedPositions == [LogStage.position(1, 3)])
         let rest = stage.receive(LogStage.records(1, 1...3), from: 1)
         #expect(rest.applied == [LogStage.name(1, 1), LogStage.name(1, 2)])
-        #expect(stage.log.positions.isEmpty)
+        #expect(stage.log.syncedPositions.isEmpty)
         stage.synced()
-        #expect(stage.log.positions == [LogStage.position(1, 3)])
+        #expect(stage.log.syncedPositions == [LogStage.position(1, 3)])
         #expect(stage.log.count(of: LogStage.name(1, 2)) == 3)
         #expect(stage.receive(LogStage.records(1, 1...3), from: 1).isEmpty)
     }
@@ -139,7 +140,7 @@ struct LogStoryTests {
         let foreign = LogStage.record(100, 2)
         stage.receive([foreign], from: 1)
         #expect(stage.contradictions() == [LogStage.position(100, 2)])
-        #expect(stage.issue(LogStage.purge("b")).outcome == .new(LogStage.name(100, 2)))
+        #expect(stage.issue(LogStage.purge("b")).outcome == .issued(LogStage.name(100, 2)))
         stage.hear([LogStage.position(100, 9)], from: 1)
         #expect(stage.contradictions() == [LogStage.position(100, 9)])
     }
@@ -150,12 +151,12 @@ struct LogStoryTests {
         let content: [UInt8] = [5, 0, 200, 1, 7, 9, 0, 1, 0, 3]
         let record = InvalidationRecord(LogStage.name(1, 1), content: content)
         #expect(record.invalidation.purge == .everythingSoft)
-        #expect(stage.receive([record], from: 1).applied == [record.name])
+        #expect(stage.receive([record], from: 1).applied == [record.id])
         stage.synced()
         let range = LogStage.range(1, 1...1)
-        let answer = stage.log.answer(to: [range], of: LogStage.id(2), bytesMax: 1)
-        #expect(answer == RepairAnswer(records: [record], covered: [range]))
-        #expect(stage.log.untold(to: LogStage.id(2))?.records == [record])
+        let response = stage.log.repairResponse(to: [range], of: LogStage.id(2), bytesMax: 1)
+        #expect(response == RepairResponse(records: [record], covered: [range]))
+        #expect(stage.log.unsentInvalidations(to: LogStage.id(2))?.records == [record])
     }
 
     @Test("when a write fails it is tried again, and nothing is had before")
@@ -166,7 +167,7 @@ struct LogStoryTests {
         #expect(stage.issue(LogStage.purge("b")).effects.writes.isEmpty)
         #expect(stage.wait(.milliseconds(900)).writes.isEmpty)
         #expect(stage.wait(.milliseconds(100)).writes.count == 2)
-        #expect(stage.synced().first == .issued(upTo: 2))
+        #expect(stage.synced().first == .ownRecordsSynced(upTo: 2))
     }
 
     @Test("when too much waits for the disk nothing more is taken, and it is asked for later")
@@ -177,14 +178,14 @@ struct LogStoryTests {
         _ = stage.issue(LogStage.purge("a"))
         _ = stage.issue(LogStage.purge("b"))
         #expect(stage.issue(LogStage.purge("c")).outcome == .busy)
-        #expect(stage.issue(LogStage.purge("a")).outcome == .repeated(LogStage.name(100, 1)))
+        #expect(stage.issue(LogStage.purge("a")).outcome == .duplicate(LogStage.name(100, 1)))
         #expect(stage.receive([LogStage.record(1, 1)], from: 1).isEmpty)
         #expect(stage.log.lags(behind: LogStage.id(1)))
         stage.synced()
         stage.synced()
         #expect(stage.wait(.seconds(1)).asks == [1: [LogStage.range(1, 1...1)]])
         stage.answer(
-            RepairAnswer(
+            RepairResponse(
                 records: [LogStage.record(1, 1)], covered: [LogStage.range(1, 1...1)]), from: 1)
         #expect(!stage.log.lags(behind: LogStage.id(1)))
     }

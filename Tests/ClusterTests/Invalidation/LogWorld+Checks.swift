@@ -8,7 +8,7 @@ extension LogWorld {
         for host in hosts {
             for name in contents.keys {
                 guard let receipt = host.log.receipt(of: name) else { continue }
-                for line in receipt.lines where line.standing.isConfirmed {
+                for line in receipt.confirmations where line.status.isConfirmed {
                     #expect(hosts[Self.index(line.node)].has(name), "confirmed before the sync")
                 }
             }
@@ -17,7 +17,7 @@ extension LogWorld {
 }
 
 extension LogWorld.Host {
-    func has(_ name: RecordName) -> Bool {
+    func has(_ name: RecordID) -> Bool {
         hasAll(StreamPosition(process: name.stream, count: name.number), from: name.number)
     }
 
@@ -26,7 +26,7 @@ extension LogWorld.Host {
         var numbers: Set<UInt64> = []
         var floor: UInt64 = 0
         for write in disk {
-            if let name = write.record?.name, name.stream == position.process {
+            if let name = write.record?.id, name.stream == position.process {
                 numbers.insert(name.number)
             }
             if let below = write.floor, below.process == position.process {
@@ -51,5 +51,5 @@ extension LogWrite {
         if case .floor(let position, _) = self { position } else { nil }
     }
 
-    func isOwn(of process: ProcessID) -> Bool { record?.name.stream == process }
+    func isOwn(of process: ProcessID) -> Bool { record?.id.stream == process }
 }

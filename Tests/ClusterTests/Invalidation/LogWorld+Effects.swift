@@ -12,7 +12,7 @@ extension LogWorld {
         event(&hosts[index].log, now, &effects)
         hosts[index].log.flush(now, &effects)
         for effect in effects { perform(effect, index) }
-        for event in hosts[index].log.takeNews().events { take(event, index) }
+        for event in hosts[index].log.takeOutput().events { take(event, index) }
         for (positions, nodes) in hosts[index].log.takeConfirmations() {
             // Whom it has for members every node says: nobody else is there.
             send(.confirm(positions, hosts.map(\.log.node)), from: index, to: nodes)
@@ -23,39 +23,40 @@ extension LogWorld {
     private mutating func perform(_ effect: InvalidationEffect, _ index: Int) {
         switch effect {
         case .apply(let record, let count):
-            hosts[index].applied[record.name, default: 0] += 1
-            #expect(hosts[index].applied[record.name] == 1, "applied twice")
-            #expect(hosts[index].log.count(of: record.name) ?? count == count)
+            hosts[index].applied[record.id, default: 0] += 1
+            #expect(hosts[index].applied[record.id] == 1, "applied twice")
+            #expect(hosts[index].log.count(of: record.id) ?? count == count)
         case .applyFloors(let positions, let count): hosts[index].floors.append((positions, count))
         case .write(let batch):
             #expect(hosts[index].batch == nil, "two batches at once")
             hosts[index].batch = batch
-        case .issued(let number):
+        case .ownRecordsSynced(let number):
             #expect(
                 hosts[index].disk.filter { $0.isOwn(of: hosts[index].log.process) }.count
                     == Int(number))
         case .send(.push(let records), let nodes):
-            for record in records { #expect(hosts[index].has(record.name)) }
+            for record in records { #expect(hosts[index].has(record.id)) }
             send(.push(records), from: index, to: nodes)
             for node in nodes where Bool.random(using: &dice) {
-                hosts[index].log.pushed(upTo: records.map(\.name.number).max() ?? 0, to: node)
+                hosts[index].log.recordPushed(upTo: records.map(\.id.number).max() ?? 0, to: node)
             }
-        case .send(.told(let positions), let nodes):
+        case .send(.appliedPositions(let positions), let nodes):
             send(.tell(positions), from: index, to: nodes)
-        case .send(.ask(let ranges), let nodes): send(.ask(ranges), from: index, to: nodes)
-        case .settled(let number):
+        case .send(.repairRequest(let ranges), let nodes):
+            send(.ask(ranges), from: index, to: nodes)
+        case .receiptsSettled(let number):
             #expect(number > hosts[index].settledCount)
             hosts[index].settledCount = number
-        case .send, .applyLocally, .contradiction, .window:
+        case .send, .applyLocally, .reportConflict, .publishWindow:
             Issue.record("no effect of a log: \(effect)")
         }
     }
 
     private mutating func take(_ event: FenceEvent, _ index: Int) {
         switch event {
-        case .retired(let position): hosts[index].retired.append(position)
-        case .forgotten(let process): hosts[index].retired.removeAll { $0.process == process }
-        case .contradicted(let position): hosts[index].contradictions.append(position)
+        case .streamRetired(let position): hosts[index].retired.append(position)
+        case .streamForgotten(let process): hosts[index].retired.removeAll { $0.process == process }
+        case .recordConflictFound(let position): hosts[index].contradictions.append(position)
         default: break
         }
     }
@@ -68,7 +69,7 @@ extension LogWorld {
 
     /// What must be true at every instant.
     private mutating func check(_ index: Int) {
-        let positions = hosts[index].log.positions
+        let positions = hosts[index].log.syncedPositions
         guard positions != hosts[index].checked else { return }
         hosts[index].checked = positions
         for position in positions {

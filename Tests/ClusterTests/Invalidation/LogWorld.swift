@@ -11,9 +11,9 @@ struct LogWorld {
         case confirm([StreamPosition], [NodeID])
         case tell([StreamPosition])
         case ask([StreamRange])
-        case answer(RepairAnswer)
+        case answer(RepairResponse)
         /// With the names of all that the asker has applied.
-        case question(Untold, Set<RecordName>)
+        case question(UnsentInvalidations, Set<RecordID>)
     }
 
     struct Letter {
@@ -29,13 +29,13 @@ struct LogWorld {
         var retired: [StreamPosition] = []
         var batch: [LogWrite]?
         /// How often this process has applied each record.
-        var applied: [RecordName: Int] = [:]
+        var applied: [RecordID: Int] = [:]
         var floors: [(positions: [StreamPosition], count: UInt64)] = []
         var settledCount: UInt64 = 0
         var contradictions: [StreamPosition] = []
         /// Positions that were found to be true.
         var checked: [StreamPosition] = []
-        var kept: Set<RecordName> = []
+        var kept: Set<RecordID> = []
     }
 
     /// What the network may do.
@@ -51,17 +51,17 @@ struct LogWorld {
     var hosts: [Host] = []
     var letters: [Letter] = []
     var now = Instant(nanoseconds: 1_000_000_000)
-    var dice: Dice
+    var dice: SplitMix64
     var weather = Weather.fair
     /// The content of every record that was ever issued.
-    private(set) var contents: [RecordName: [UInt8]] = [:]
+    private(set) var contents: [RecordID: [UInt8]] = [:]
     private var connections: UInt64 = 0
     private var clientIDs: UInt64 = 0
     /// Questions that were answered with knowledge, and *behind*.
     private(set) var answered = (served: 0, behind: 0)
 
     init(_ count: Int, seed: UInt64) {
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
         for index in 0..<count {
             let process = ProcessID(using: &dice)
             let log = InvalidationLog(node: Self.id(index), process: process, now: now)
@@ -79,10 +79,10 @@ struct LogWorld {
     /// Everybody hears who is a member.
     mutating func introduce() {
         let indices = hosts.indices
-        let members = hosts.map { ExchangeMember($0.log.node, $0.log.process, .here) }
+        let members = hosts.map { ReplicationMember($0.log.node, $0.log.process, .live) }
         for index in indices {
             happens(index) { log, now, effects in
-                log.counted(indices.map(Self.id), now: now, effects: &effects)
+                log.votersChanged(indices.map(Self.id), now: now, effects: &effects)
                 log.membersChanged(members, now: now, effects: &effects)
             }
         }
@@ -120,21 +120,21 @@ struct LogWorld {
         clientIDs += 1
         let name = Array("\(clientIDs)".utf8)
         let usual = Invalidation(id: name, .purge(Purge(.hard, [.url(name)])))
-        var issue: Issuance?
+        var issue: IssueOutcome?
         happens(index) { log, now, effects in
             issue = try? log.issue(invalidation ?? usual, now: now, effects: &effects)
         }
-        if case .new(let name) = issue {
+        if case .issued(let name) = issue {
             #expect(contents[name] == nil, "a number that was used before")
             contents[name] = hosts[index].log.record(name)?.content
         }
     }
 
     mutating func ask(_ index: Int, of other: Int) {
-        guard let untold = hosts[index].log.untold(to: Self.id(other)) else { return }
+        guard let untold = hosts[index].log.unsentInvalidations(to: Self.id(other)) else { return }
         let names = Set(hosts[index].applied.keys).union(hosts[index].kept)
         letters.append(Letter(from: index, to: other, message: .question(untold, names)))
-        hosts[index].log.told(untold, to: Self.id(other))
+        hosts[index].log.invalidationsSent(untold, to: Self.id(other))
     }
 
     /// The disk has done what was to be written last.
@@ -142,28 +142,28 @@ struct LogWorld {
         guard let batch = hosts[index].batch else { return }
         hosts[index].disk += batch
         hosts[index].batch = nil
-        happens(index) { log, now, effects in log.synced(now: now, effects: &effects) }
+        happens(index) { log, now, effects in log.writeSynced(now: now, effects: &effects) }
     }
 
     /// The process ends and another begins, which finds what was synced and some of what was being
     /// written.
     mutating func crash(_ index: Int) {
-        let before = hosts[index].log.positions
+        let before = hosts[index].log.syncedPositions
         var disk = hosts[index].disk
         for write in hosts[index].batch ?? [] where Bool.random(using: &dice) {
             disk.append(write)
         }
         let retired = hosts[index].retired
         let process = ProcessID(using: &dice)
-        let kept = KeptLog(
+        let kept = PersistedLog(
             records: disk.compactMap(\.record), floors: disk.compactMap(\.floor),
             retired: retired)
         letters.removeAll { $0.from == index || $0.to == index }
         hosts[index] = Host(
-            log: InvalidationLog(node: Self.id(index), process: process, kept: kept, now: now),
-            disk: disk, retired: retired, kept: Set(disk.compactMap { $0.record?.name }))
+            log: InvalidationLog(node: Self.id(index), process: process, persisted: kept, now: now),
+            disk: disk, retired: retired, kept: Set(disk.compactMap { $0.record?.id }))
         for position in before {
-            let after = hosts[index].log.positions.first { $0.process == position.process }
+            let after = hosts[index].log.syncedPositions.first { $0.process == position.process }
             #expect(after?.count ?? 0 >= position.count, "a crash took back a confirmation")
         }
         introduce()
@@ -199,23 +199,26 @@ struct LogWorld {
         happens(letter.to) { log, now, effects in
             switch letter.message {
             case .push(let records):
-                log.received(records, from: from, now: now, effects: &effects)
+                log.recordsReceived(records, from: from, now: now, effects: &effects)
             case .confirm(let positions, let members):
-                log.confirmed(positions, members: members, by: from, now: now, effects: &effects)
-            case .tell(let positions): log.told(positions, by: from, now: now, effects: &effects)
-            case .answer(let answer):
-                log.answered(answer, from: from, now: now, effects: &effects)
+                log.confirmationReceived(
+                    positions, members: members, by: from, now: now, effects: &effects)
+            case .tell(let positions):
+                log.appliedPositionsReceived(positions, from: from, now: now, effects: &effects)
+            case .answer(let response):
+                log.repairResponseReceived(response, from: from, now: now, effects: &effects)
             case .ask, .question: break
             }
         }
         switch letter.message {
         case .ask(let ranges):
-            let answer = hosts[letter.to].log.answer(to: ranges, of: from, bytesMax: 500)
-            letters.append(Letter(from: letter.to, to: letter.from, message: .answer(answer)))
+            let response = hosts[letter.to].log.repairResponse(to: ranges, of: from, bytesMax: 500)
+            letters.append(Letter(from: letter.to, to: letter.from, message: .answer(response)))
         case .question(let untold, let names):
             happens(letter.to) { log, now, effects in
-                log.received(untold.records, from: from, now: now, effects: &effects)
-                log.told(untold.positions, by: from, now: now, effects: &effects)
+                log.recordsReceived(untold.records, from: from, now: now, effects: &effects)
+                log.appliedPositionsReceived(
+                    untold.positions, from: from, now: now, effects: &effects)
             }
             serve(letter, names)
         default: break
@@ -223,7 +226,7 @@ struct LogWorld {
     }
 
     /// Whoever does not say that it is behind has applied all that the asker had.
-    private mutating func serve(_ letter: Letter, _ names: Set<RecordName>) {
+    private mutating func serve(_ letter: Letter, _ names: Set<RecordID>) {
         let host = hosts[letter.to]
         guard !host.log.lags(behind: Self.id(letter.from)) else {
             answered.behind += 1

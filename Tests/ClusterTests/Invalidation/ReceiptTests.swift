@@ -11,7 +11,7 @@ struct ReceiptTests {
         var stage = LogStage(members: 1...3)
         _ = stage.issue(LogStage.purge("a"))
         let fresh = try #require(stage.receipt)
-        #expect(fresh.lines.map(\.standing) == Array(repeating: .pending, count: 4))
+        #expect(fresh.confirmations.map(\.status) == Array(repeating: .pending, count: 4))
         #expect(fresh.majorityAt == nil && !fresh.isSettled && !fresh.isConfirmedByAll)
         stage.now = stage.now + .milliseconds(2)
         stage.synced()
@@ -26,28 +26,28 @@ struct ReceiptTests {
         #expect(bounded.boundedAt == LogStage.start + .milliseconds(8) + .seconds(10))
         #expect(stage.standing(2) == .confirmed(elapsed: .milliseconds(8)))
         // The last one goes away: nobody is pending, and not all have confirmed.
-        #expect(stage.disconnect(3) == [.settled(upTo: 1)])
+        #expect(stage.disconnect(3) == [.receiptsSettled(upTo: 1)])
         #expect(stage.standing(3) == .unreachable(since: stage.now))
         let settled = try #require(stage.receipt)
         #expect(settled.isSettled && !settled.isConfirmedByAll)
-        #expect(stage.log.receiptsPending == 1)
+        #expect(stage.log.pendingReceiptCount == 1)
         // It comes back and confirms late.
         stage.now = stage.now + .seconds(60)
         stage.connect(3, on: 9)
         #expect(stage.standing(3) == .pending)
         stage.confirm([own], members: [1, 2, 3, 100], by: 3)
         #expect(stage.receipt?.isConfirmedByAll == true)
-        #expect(stage.log.receiptsPending == 0)
+        #expect(stage.log.pendingReceiptCount == 0)
     }
 
     @Test("words in the count are no purges: none is listed, and none pending")
     func counts() throws {
         var stage = LogStage(members: 1...2)
-        var dice = Dice(seed: 7)
+        var dice = SplitMix64(seed: 7)
         stage.disconnect(2)
         for number in 1...600 {
             let isPurge = number.isMultiple(of: 50)
-            let word = Invalidation(id: [], .count(.random(using: &dice)))
+            let word = Invalidation(id: [], .consensus(.random(using: &dice)))
             _ = stage.issue(isPurge ? LogStage.purge("p\(number)") : word)
         }
         // The first is written at once, the others together behind it.
@@ -55,14 +55,14 @@ struct ReceiptTests {
         let names = stage.log.lastPurges(5)
         #expect(names == [600, 550, 500, 450, 400].map { LogStage.name(100, $0) })
         #expect(stage.log.lastPurges(100).count == 12 && stage.log.lastPurges(0).isEmpty)
-        #expect(stage.log.receiptsPending == 12)
+        #expect(stage.log.pendingReceiptCount == 12)
         stage.confirm([LogStage.position(100, 600)], members: [1, 2, 100], by: 1)
-        #expect(stage.log.receiptsPending == 12)
+        #expect(stage.log.pendingReceiptCount == 12)
         // A node that nobody counts is not waited for.
         stage.confirm([LogStage.position(100, 549)], members: [1, 2, 3, 100], by: 2)
-        #expect(stage.log.receiptsPending == 2)
+        #expect(stage.log.pendingReceiptCount == 2)
         stage.follow([1, 100], gone: [2])
-        #expect(stage.log.receiptsPending == 0)
+        #expect(stage.log.pendingReceiptCount == 0)
     }
 
     @Test("who knows nobody that counts says nothing of all")
@@ -73,7 +73,7 @@ struct ReceiptTests {
         _ = stage.issue(LogStage.purge("a"))
         stage.synced()
         let receipt = try #require(stage.receipt)
-        #expect(!receipt.lines.contains { !$0.standing.isConfirmed })
+        #expect(!receipt.confirmations.contains { !$0.status.isConfirmed })
         #expect(receipt.majorityAt == nil && !receipt.isConfirmedByAll)
     }
 
@@ -115,26 +115,27 @@ struct ReceiptTests {
         stage.connect(7)
         #expect(stage.confirm([own], members: [1, 2, 7, 100], by: 2).isEmpty)
         #expect(stage.standing(7) == .pending)
-        #expect(stage.confirm([own], members: [1, 2, 7, 100], by: 7) == [.settled(upTo: 1)])
+        #expect(
+            stage.confirm([own], members: [1, 2, 7, 100], by: 7) == [.receiptsSettled(upTo: 1)])
         #expect(stage.receipt?.isConfirmedByAll == true)
     }
 
     @Test("who answers a catch-up, or a question for records, has the asker for a member first")
     func recorded() {
         var stage = LogStage.issued(members: 1...1)
-        _ = stage.log.catchUp(of: id(7))
+        _ = stage.log.catchUpTarget(of: id(7))
         #expect(stage.standing(7) == .pending)
-        _ = stage.log.answer(to: [], of: id(8), bytesMax: 1)
+        _ = stage.log.repairResponse(to: [], of: id(8), bytesMax: 1)
         stage.receive([LogStage.record(1, 1)], from: 1)
         _ = stage.confirmations()
         stage.synced()
         #expect(stage.confirmations() == ["1.1 to 1"])
-        #expect(stage.log.recordedMembers == [id(1), id(7), id(8), id(100)])
+        #expect(stage.log.knownMembers == [id(1), id(7), id(8), id(100)])
         // They are known by now, or were refused.
         stage.follow([1, 7, 100], gone: [8])
         stage.wait(.seconds(1))
         #expect(stage.confirmations() == ["1.1, 100.1 to 1"])
-        #expect(stage.log.recordedMembers == [id(1), id(7), id(100)])
+        #expect(stage.log.knownMembers == [id(1), id(7), id(100)])
     }
 
     @Test("who has left is in no receipt, whatever others say")
@@ -167,7 +168,10 @@ struct ReceiptTests {
         stage.receive([LogStage.record(1, 1)], from: 1)
         stage.confirm([LogStage.position(1, 1)], members: [1, 2, 100], by: 1)
         let receipt = stage.log.receipt(of: LogStage.name(1, 1))
-        #expect(receipt?.lines.map(\.standing) == [.confirmed(elapsed: .zero), .pending, .pending])
+        #expect(
+            receipt?.confirmations.map(\.status) == [
+                .confirmed(elapsed: .zero), .pending, .pending,
+            ])
         #expect(stage.log.receipt(of: LogStage.name(1, 2)) == nil)
     }
 

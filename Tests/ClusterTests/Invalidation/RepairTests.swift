@@ -41,10 +41,10 @@ struct RepairTests {
         var stage = LogStage(members: 1...2)
         for number in [1, 2] as [UInt64] { stage.hear([LogStage.position(9, 4)], from: number) }
         stage.wait(.milliseconds(20))
-        let cut = RepairAnswer(
+        let cut = RepairResponse(
             records: LogStage.records(9, 1...2), covered: [LogStage.range(9, 1...2)])
         #expect(stage.answer(cut, from: 1).asks == [1: [LogStage.range(9, 3...4)]])
-        let empty = RepairAnswer(covered: [LogStage.range(9, 3...4)])
+        let empty = RepairResponse(covered: [LogStage.range(9, 3...4)])
         #expect(stage.answer(empty, from: 1).asks == [2: [LogStage.range(9, 3...4)]])
         #expect(stage.answer(empty, from: 2).asks.isEmpty)
         #expect(stage.wait(.seconds(2)).asks.isEmpty)
@@ -57,16 +57,17 @@ struct RepairTests {
         var want: [StreamRange] = [LogStage.range(9, 1...300)]
         var got: [UInt64] = []
         while let range = want.first {
-            let answer = stage.log.answer(to: [range], of: LogStage.id(2), bytesMax: 2_000)
-            #expect(answer.records.reduce(0) { $0 + $1.bytesCount } <= 2_000)
-            #expect(!answer.records.isEmpty && answer.floors.isEmpty)
-            got += answer.records.map(\.name.number)
+            let response = stage.log.repairResponse(
+                to: [range], of: LogStage.id(2), bytesMax: 2_000)
+            #expect(response.records.reduce(0) { $0 + $1.bytesCount } <= 2_000)
+            #expect(!response.records.isEmpty && response.floors.isEmpty)
+            got += response.records.map(\.id.number)
             want = got.count < 300 ? [LogStage.range(9, UInt64(got.count + 1)...300)] : []
         }
         #expect(got == Array(1...300))
         let huge = LogStage.range(9, 299...UInt64.max)
-        let last = stage.log.answer(to: [huge], of: LogStage.id(2), bytesMax: 9_999)
-        #expect(last.records.map(\.name.number) == [299, 300] && last.covered == [huge])
+        let last = stage.log.repairResponse(to: [huge], of: LogStage.id(2), bytesMax: 9_999)
+        #expect(last.records.map(\.id.number) == [299, 300] && last.covered == [huge])
     }
 
     @Test("a number that nothing can reach costs one question a second and no more")
@@ -77,10 +78,10 @@ struct RepairTests {
         let asks = stage.wait(.milliseconds(20)).asks
         #expect(asks == [1: [LogStage.range(1, 1...(.max - 1)), LogStage.range(9, 1...(.max))]])
         stage.synced()
-        #expect(stage.log.positions.isEmpty)
-        stage.answer(RepairAnswer(floors: [LogStage.position(1, .max)]), from: 1)
+        #expect(stage.log.syncedPositions.isEmpty)
+        stage.answer(RepairResponse(floors: [LogStage.position(1, .max)]), from: 1)
         stage.synced()
-        #expect(stage.log.positions == [LogStage.position(1, .max)])
+        #expect(stage.log.syncedPositions == [LogStage.position(1, .max)])
     }
 }
 
@@ -89,8 +90,8 @@ struct KnowledgeTests {
     @Test("a question says what the peer was not told, once for each connection")
     func untold() {
         var stage = LogStage(members: 1...2)
-        #expect(stage.log.untold(to: LogStage.id(1))?.isEmpty == true)
-        #expect(stage.log.untold(to: LogStage.id(9)) == nil)
+        #expect(stage.log.unsentInvalidations(to: LogStage.id(1))?.isEmpty == true)
+        #expect(stage.log.unsentInvalidations(to: LogStage.id(9)) == nil)
         stage.receive([LogStage.record(2, 1)], from: 2)
         let (_, effects) = stage.issue(LogStage.purge("a"))
         let records =
@@ -99,37 +100,42 @@ struct KnowledgeTests {
                 guard case .apply(let record, _) = effect else { return nil }
                 return record
             }
-        guard let untold = stage.log.untold(to: LogStage.id(1)) else { return }
+        guard let untold = stage.log.unsentInvalidations(to: LogStage.id(1)) else { return }
         #expect(untold.records == records && untold.positions.isEmpty)
         // It could not be sent; the next one says it too.
-        #expect(stage.log.untold(to: LogStage.id(1)) == untold)
-        stage.log.told(untold, to: LogStage.id(1))
-        #expect(stage.log.untold(to: LogStage.id(1))?.isEmpty == true)
+        #expect(stage.log.unsentInvalidations(to: LogStage.id(1)) == untold)
+        stage.log.invalidationsSent(untold, to: LogStage.id(1))
+        #expect(stage.log.unsentInvalidations(to: LogStage.id(1))?.isEmpty == true)
         // Whoever is known to have it need not be told; a push tells it once it is on its way.
         stage.hear([LogStage.position(2, 1)], from: 2)
         stage.synced()
         stage.synced()
-        #expect(stage.log.untold(to: LogStage.id(2))?.records == Array(records.dropFirst()))
-        stage.log.pushed(upTo: 1, to: LogStage.id(2))
-        #expect(stage.log.untold(to: LogStage.id(2))?.isEmpty == true)
+        #expect(
+            stage.log.unsentInvalidations(to: LogStage.id(2))?.records == Array(records.dropFirst())
+        )
+        stage.log.recordPushed(upTo: 1, to: LogStage.id(2))
+        #expect(stage.log.unsentInvalidations(to: LogStage.id(2))?.isEmpty == true)
         // On a new connection everything is told first.
         let opening = stage.connect(1, on: 50)
         let all = [LogStage.position(2, 1), LogStage.position(100, 1)]
-        #expect(opening.first == .send(.told(all), to: [LogStage.id(1)]))
+        #expect(opening.first == .send(.appliedPositions(all), to: [LogStage.id(1)]))
         // A question may overtake that, and tells it by itself.
-        let first = stage.log.untold(to: LogStage.id(1))
+        let first = stage.log.unsentInvalidations(to: LogStage.id(1))
         #expect(first?.positions == all && first?.records.isEmpty == true)
-        if let first { stage.log.told(first, to: LogStage.id(1)) }
-        #expect(stage.log.untold(to: LogStage.id(1))?.isEmpty == true)
+        if let first { stage.log.invalidationsSent(first, to: LogStage.id(1)) }
+        #expect(stage.log.unsentInvalidations(to: LogStage.id(1))?.isEmpty == true)
     }
 
     @Test("what does not fit in a question is said by number")
     func overflow() {
         var stage = LogStage(members: 1...2)
         stage.receive(LogStage.records(2, 1...59) + [LogStage.record(2, 70)], from: 2)
-        #expect(stage.log.untold(to: LogStage.id(1))?.positions == [LogStage.position(2, 70)])
+        #expect(
+            stage.log.unsentInvalidations(to: LogStage.id(1))?.positions == [
+                LogStage.position(2, 70)
+            ])
         stage.receive(LogStage.records(2, 1_000...10_000), from: 2)
-        let untold = stage.log.untold(to: LogStage.id(1))
+        let untold = stage.log.unsentInvalidations(to: LogStage.id(1))
         #expect(untold?.positions == [LogStage.position(2, 10_000)])
         #expect(untold?.records.isEmpty == true)
     }
@@ -142,7 +148,7 @@ struct KnowledgeTests {
         #expect(stage.log.lags(behind: LogStage.id(1)))
         #expect(!stage.log.lags(behind: LogStage.id(2)))
         stage.answer(
-            RepairAnswer(
+            RepairResponse(
                 records: [LogStage.record(9, 1), LogStage.record(9, 3)],
                 covered: [LogStage.range(9, 1...3)]), from: 1)
         // Number 2 went with its issuer; the asker has not applied it either.

@@ -36,23 +36,23 @@ struct JournalDisk {
         case .delete(let number):
             deleted[number] = files.removeValue(forKey: number)
             stale = deleted[number]?.bytes ?? stale
-        case .syncNames: deleted = [:]
+        case .syncDirectory: deleted = [:]
         }
     }
 
     /// An effect fails in its midst.
-    mutating func fail(_ effect: JournalEffect, using dice: inout Dice) {
+    mutating func fail(_ effect: JournalEffect, using dice: inout SplitMix64) {
         switch effect {
         case .append(let number, let bytes):
             let count = Int.random(in: 0...bytes.count, using: &dice)
             run(.append(number, Array(bytes.prefix(count))))
         case .create, .delete: if Bool.random(using: &dice) { run(effect) }
-        case .sync, .syncNames: break
+        case .sync, .syncDirectory: break
         }
     }
 
     /// The power fails.
-    mutating func crash(using dice: inout Dice) {
+    mutating func crash(using dice: inout SplitMix64) {
         for (number, file) in deleted.sorted(by: { $0.key < $1.key })
         where files[number] == nil && Bool.random(using: &dice) {
             files[number] = file
@@ -83,7 +83,7 @@ struct JournalDisk {
 extension JournalDisk.File {
     /// Of what lies behind `start` each piece of 64 bytes may be there, zeros, anything, or what
     /// there before; and the file may be shorter.
-    fileprivate mutating func tear(from start: Int, stale: [UInt8], using dice: inout Dice) {
+    fileprivate mutating func tear(from start: Int, stale: [UInt8], using dice: inout SplitMix64) {
         guard start < bytes.count else { return }
         if Bool.random(using: &dice) {
             bytes.removeLast(
@@ -113,13 +113,13 @@ extension JournalDisk.File {
 /// What was invalidated, as it is kept: the last ones by their stamps, and of all before these that
 /// something was.
 struct JournalMarks: Equatable {
-    var stamps: Set<Stamp> = []
-    var foldedTo = Stamp.zero
+    var stamps: Set<InvalidationVersion> = []
+    var foldedTo = InvalidationVersion.zero
 
     private static let stampsMax = 40
 
     /// Those in the range as a piece of marks.
-    func piece(after: Stamp, upTo last: Stamp) -> [UInt8] {
+    func piece(after: InvalidationVersion, upTo last: InvalidationVersion) -> [UInt8] {
         var wanted = stamps.filter { $0 > after && $0 <= last }.sorted()
         var folded = foldedTo
         if wanted.count > Self.stampsMax {
@@ -127,9 +127,9 @@ struct JournalMarks: Equatable {
             wanted.removeFirst(wanted.count - Self.stampsMax)
         }
         var bytes: [UInt8] = []
-        for stamp in [folded] + wanted {
-            bytes.appendLittle(stamp.epoch)
-            bytes.appendLittle(stamp.count)
+        for version in [folded] + wanted {
+            bytes.appendLittle(version.epoch)
+            bytes.appendLittle(version.count)
         }
         return bytes
     }
@@ -137,20 +137,20 @@ struct JournalMarks: Equatable {
     /// As the pieces and items of a journal have it.
     init(of files: [UInt64: [UInt8]], node: NodeID) {
         var recovery = JournalRecovery(node: node, files: files.keys.sorted())
-        while let number = recovery.wanted {
+        while let number = recovery.nextFile {
             let file = files[number] ?? []
             recovery.read(file.span)
-            for purge in recovery.takePurges() { stamps.insert(purge.stamp) }
+            for purge in recovery.takePurges() { stamps.insert(purge.version) }
         }
         for piece in recovery.marks ?? [] {
             for start in stride(from: 0, to: piece.count, by: 16) {
-                let stamp = Stamp(
+                let version = InvalidationVersion(
                     epoch: piece.span.little64(at: start),
                     count: piece.span.little64(at: start + 8))
                 if start == 0 {
-                    foldedTo = max(foldedTo, stamp)
+                    foldedTo = max(foldedTo, version)
                 } else {
-                    stamps.insert(stamp)
+                    stamps.insert(version)
                 }
             }
         }
@@ -158,5 +158,7 @@ struct JournalMarks: Equatable {
 
     init() {}
 
-    func covers(_ stamp: Stamp) -> Bool { stamp <= foldedTo || stamps.contains(stamp) }
+    func covers(_ version: InvalidationVersion) -> Bool {
+        version <= foldedTo || stamps.contains(version)
+    }
 }

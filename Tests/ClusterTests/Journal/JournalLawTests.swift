@@ -40,10 +40,10 @@ struct JournalLawTests {
             guard world.isSynced else { continue }
             #expect(JournalModel(kept) == world.model)
             #expect(kept.records.count == world.model.records.count)
-            #expect(found.reached == world.reached)
+            #expect(found.latestVersion == world.reached)
             #expect(found.epoch == world.epoch)
             // Records of the count that need not be kept live on in what it remembers.
-            #expect(!world.hasRemembered || found.memory == world.memory)
+            #expect(!world.hasRemembered || found.persistentState == world.memory)
         }
         #expect(world.seen["rotated", default: 0] > 20)
         #expect(world.seen["deleted", default: 0] > 5)
@@ -76,7 +76,7 @@ struct JournalLawTests {
     }
 
     /// Changes something of what was synced.
-    private func change(_ disk: inout JournalDisk, using dice: inout Dice) throws {
+    private func change(_ disk: inout JournalDisk, using dice: inout SplitMix64) throws {
         let files = disk.contents
         let numbers = files.keys.sorted()
         let number = try #require(numbers.randomElement(using: &dice))

@@ -9,13 +9,13 @@ private struct KeepingNode {
     var stage: LogStage
     var journal: Journal
     var disk = JournalDisk()
-    var dice: Dice
+    var dice: SplitMix64
     private(set) var dropped = 0
 
     init(seed: UInt64, _ settings: InvalidationLog.Settings, _ limits: Journal.Settings) {
         stage = LogStage(members: 1...5, settings: settings)
         journal = Journal(node: Self.node, epoch: 1, settings: limits)
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
     }
 
     /// Does what the log wants of the disk, and all that follows.
@@ -26,12 +26,12 @@ private struct KeepingNode {
     private mutating func write(_ batch: [LogWrite]) {
         let effects = journal.write(batch, marks: { _, _ in [] }, using: &dice)
         guard let effects else {
-            let surplus = journal.surplus
-            return run(stage.happens { $0.giveUp(surplus, now: $1, effects: &$2) })
+            let surplus = journal.surplusPositions
+            return run(stage.happens { $0.dropForSpace(surplus, now: $1, effects: &$2) })
         }
         for effect in effects { disk.run(effect) }
         journal.synced()
-        for case .note(.dropped) in batch { dropped += 1 }
+        for case .metadata(.dropped) in batch { dropped += 1 }
         run(stage.synced())
     }
 
@@ -46,7 +46,7 @@ private struct KeepingNode {
         #expect(found.damage == [])
         return InvalidationLog(
             node: Self.node, process: LogStage.process(101), settings: stage.log.settings,
-            kept: kept, now: LogStage.start)
+            persisted: kept, now: LogStage.start)
     }
 }
 
@@ -78,11 +78,11 @@ struct JournalLogTests {
         #expect(node.dropped > 5)
         node.flush()
         let (log, before) = (node.restarted(), node.stage.log)
-        #expect(log.positions == before.positions)
+        #expect(log.syncedPositions == before.syncedPositions)
         #expect(log.heldCount == before.heldCount)
-        for position in before.positions {
+        for position in before.syncedPositions {
             for number in 1...position.count {
-                let name = RecordName(stream: position.process, number: number)
+                let name = RecordID(stream: position.process, number: number)
                 #expect(log.record(name) == before.record(name))
             }
         }
@@ -100,16 +100,16 @@ struct JournalLogTests {
         }
         // The process of member 1 is another from now on.
         let living = (1...5).map {
-            ExchangeMember(LogStage.id($0), LogStage.process($0 == 1 ? 11 : $0), .here)
+            ReplicationMember(LogStage.id($0), LogStage.process($0 == 1 ? 11 : $0), .live)
         }
         node.run(node.stage.happens { $0.membersChanged(living, now: $1, effects: &$2) })
         node.run(node.stage.wait(.seconds(30)))
         node.run(node.stage.receive(LogStage.records(3, 1...1), from: 3))
         #expect(node.stage.log.streamsCount == 3)
         var log = node.restarted()
-        let catchUp = log.catchUp(of: LogStage.id(9))
+        let catchUp = log.catchUpTarget(of: LogStage.id(9))
         #expect(catchUp.retired == [LogStage.position(1, 9)])
-        #expect(catchUp.positions == node.stage.log.positions)
+        #expect(catchUp.positions == node.stage.log.syncedPositions)
     }
 
     @Test("a log that is larger than its disk gives up what the disk has no room for")
@@ -123,11 +123,11 @@ struct JournalLogTests {
             #expect(node.disk.bytesCount <= limits.bytesMax)
         }
         #expect(node.dropped > 3)
-        #expect(node.stage.log.positions == [LogStage.position(1, 2_000)])
+        #expect(node.stage.log.syncedPositions == [LogStage.position(1, 2_000)])
         #expect(node.stage.log.heldCount > 100)
         node.flush()
         let log = node.restarted()
-        #expect(log.positions == node.stage.log.positions)
+        #expect(log.syncedPositions == node.stage.log.syncedPositions)
         #expect(log.heldCount == node.stage.log.heldCount)
     }
 
@@ -139,16 +139,16 @@ struct JournalLogTests {
         stage.synced()
         stage.synced()
         let surplus = [LogStage.position(1, 8), LogStage.position(2, 3), LogStage.position(7, 3)]
-        let effects = stage.happens { $0.giveUp(surplus, now: $1, effects: &$2) }
+        let effects = stage.happens { $0.dropForSpace(surplus, now: $1, effects: &$2) }
         let dropped = [LogStage.position(1, 4), LogStage.position(2, 3)]
         #expect(
             effects == [
                 .applyFloors([LogStage.position(1, 8)], count: 13),
-                .write(dropped.map { .note(.dropped($0)) }),
+                .write(dropped.map { .metadata(.dropped($0)) }),
             ])
         #expect(stage.log.heldCount == 2)
         #expect(stage.synced().writes == [.floor(LogStage.position(1, 8), count: 13)])
         stage.synced()
-        #expect(stage.log.positions == [LogStage.position(1, 9), LogStage.position(2, 4)])
+        #expect(stage.log.syncedPositions == [LogStage.position(1, 9), LogStage.position(2, 4)])
     }
 }

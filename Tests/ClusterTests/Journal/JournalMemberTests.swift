@@ -8,48 +8,48 @@ struct JournalMemberTests {
 
     @Test("starts that ended before they wrote to the journal have promised nothing")
     func silentStarts() {
-        let member = JournalMember(node: Self.node, begun: 3)
+        let member = JournalIdentity(node: Self.node, begun: 3)
         for epoch in 4...9 as ClosedRange<UInt64> {
             #expect(member.loss(of: 3, at: epoch) == nil)
         }
-        let first = JournalMember(node: Self.node, begun: 0)
+        let first = JournalIdentity(node: Self.node, begun: 0)
         #expect(first.loss(of: nil, at: 1) == nil && first.loss(of: nil, at: 5) == nil)
     }
 
     @Test("a start that ended between the journal's first line and the member's is in the journal")
     func between() {
-        #expect(JournalMember(node: Self.node, begun: 3).loss(of: 4, at: 5) == nil)
-        #expect(JournalMember(node: Self.node, begun: 0).loss(of: 1, at: 2) == nil)
+        #expect(JournalIdentity(node: Self.node, begun: 3).loss(of: 4, at: 5) == nil)
+        #expect(JournalIdentity(node: Self.node, begun: 0).loss(of: 1, at: 2) == nil)
     }
 
     @Test("a journal that is gone, or ends before what was begun, is lost")
     func lost() {
-        let member = JournalMember(node: Self.node, begun: 3)
-        #expect(member.loss(of: nil, at: 4) == .noJournal)
+        let member = JournalIdentity(node: Self.node, begun: 3)
+        #expect(member.loss(of: nil, at: 4) == .missing)
         #expect(member.loss(of: 2, at: 4) == .older(found: 2, begun: 3))
     }
 
     @Test("what is of a later start than this one is of another directory")
     func ahead() {
-        let member = JournalMember(node: Self.node, begun: 3)
-        #expect(member.loss(of: 3, at: 3) == .ahead(3))
-        #expect(member.loss(of: 7, at: 4) == .ahead(7))
-        #expect(member.loss(of: nil, at: 1) == .ahead(3))
+        let member = JournalIdentity(node: Self.node, begun: 3)
+        #expect(member.loss(of: 3, at: 3) == .fromFutureEpoch(3))
+        #expect(member.loss(of: 7, at: 4) == .fromFutureEpoch(7))
+        #expect(member.loss(of: nil, at: 1) == .fromFutureEpoch(3))
     }
 
     @Test("its bytes are read as they were written, and not if any has changed")
     func bytes() throws {
-        let member = JournalMember(node: Self.node, begun: 0x0102_0304_0506_0708)
+        let member = JournalIdentity(node: Self.node, begun: 0x0102_0304_0506_0708)
         let bytes = member.bytes
-        #expect(bytes.count == JournalMember.bytesCount)
-        #expect(try JournalMember(bytes.span) == member)
+        #expect(bytes.count == JournalIdentity.bytesCount)
+        #expect(try JournalIdentity(bytes.span) == member)
         for place in bytes.indices {
             var changed = bytes
             changed[place] ^= 0x10
-            #expect(throws: JournalDamage.Reason.checksum) { try JournalMember(changed.span) }
+            #expect(throws: JournalDamage.Reason.checksum) { try JournalIdentity(changed.span) }
         }
         #expect(throws: JournalDamage.Reason.truncated) {
-            try JournalMember(bytes.span.extracting(0..<31))
+            try JournalIdentity(bytes.span.extracting(0..<31))
         }
     }
 }

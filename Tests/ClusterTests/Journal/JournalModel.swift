@@ -3,23 +3,23 @@ import Ground
 
 /// What a journal has been told, kept without files.
 struct JournalModel: Equatable {
-    var records: [RecordName: [UInt8]] = [:]
+    var records: [RecordID: [UInt8]] = [:]
     var floors: [ProcessID: UInt64] = [:]
     var retired: [StreamPosition] = []
 
     mutating func take(_ write: LogWrite) {
         switch write {
         case .record(let record, _):
-            revive(record.name.stream)
-            records[record.name] = record.content
-            cut(record.name.stream)
+            revive(record.id.stream)
+            records[record.id] = record.content
+            cut(record.id.stream)
         case .floor(let position, _):
             revive(position.process)
             raise(position)
-        case .note(.dropped(let position)):
+        case .metadata(.dropped(let position)):
             revive(position.process)
             raise(position)
-        case .note(.retired(let position)):
+        case .metadata(.retired(let position)):
             records = records.filter { $0.key.stream != position.process }
             floors[position.process] = nil
             if let place = retired.firstIndex(where: { $0.process == position.process }) {
@@ -27,11 +27,11 @@ struct JournalModel: Equatable {
             } else {
                 retired.append(position)
             }
-        case .note(.forgotten(let process)):
+        case .metadata(.forgotten(let process)):
             records = records.filter { $0.key.stream != process }
             floors[process] = nil
             retired.removeAll { $0.process == process }
-        case .note(.memory), .local: break
+        case .metadata(.consensusState), .localPurge: break
         }
     }
 
@@ -51,8 +51,8 @@ struct JournalModel: Equatable {
     }
 
     /// What a start has found, in the same form.
-    init(_ kept: KeptLog) {
-        for record in kept.records { records[record.name] = record.content }
+    init(_ kept: PersistedLog) {
+        for record in kept.records { records[record.id] = record.content }
         for floor in kept.floors { floors[floor.process] = floor.count }
         retired = kept.retired
     }

@@ -8,22 +8,23 @@ struct JournalPageTests {
 
     @Test("a file is written, and read, as the page has it")
     func page() throws {
-        var journal = Journal(node: Self.node, epoch: 3, released: Stamp(epoch: 3, count: 0))
+        var journal = Journal(
+            node: Self.node, epoch: 3, released: InvalidationVersion(epoch: 3, count: 0))
         var disk = JournalDisk()
         func run(_ effects: [JournalEffect]?) throws {
             for effect in try #require(effects) { disk.run(effect) }
             journal.synced()
         }
-        var dice = Dice(seed: 7)
+        var dice = SplitMix64(seed: 7)
         let process = ProcessID(high: 2, low: 1)
         let record = InvalidationRecord(
-            RecordName(stream: process, number: 5), content: [1, 2, 3])
-        let memory = CountedMembers.Memory(
-            standing: CountStanding(CountedSet(openedBy: Self.node)), joins: 1,
+            RecordID(stream: process, number: 5), content: [1, 2, 3])
+        let memory = VoterSetConsensus.PersistentState(
+            standing: VoterConfiguration(VoterSet(foundedBy: Self.node)), joins: 1,
             records: [
-                CountRecord(
-                    base: CountedSet(openedBy: Self.node), member: Self.node,
-                    ballot: CountBallot(round: 1, owner: Self.node), body: .joined(previous: nil))
+                ConsensusRecord(
+                    base: VoterSet(foundedBy: Self.node), member: Self.node,
+                    ballot: Ballot(round: 1, proposer: Self.node), body: .joined(previous: nil))
             ])
         func write(_ batch: [LogWrite]) throws {
             try run(journal.write(batch, marks: { _, _ in [[1, 2]] }, using: &dice))
@@ -32,11 +33,11 @@ struct JournalPageTests {
         let floor = StreamPosition(process: ProcessID(high: 0, low: 3), count: 2)
         let retired = ProcessID(high: 0, low: 8)
         try write([
-            .note(.memory(memory)),
-            .note(.dropped(StreamPosition(process: process, count: 4))),
-            .note(.retired(StreamPosition(process: retired, count: 6))),
-            .note(.forgotten(retired)), .floor(floor, count: 10),
-            .local(Purge(.soft, [.tag(Array("news".utf8))]), count: 11),
+            .metadata(.consensusState(memory)),
+            .metadata(.dropped(StreamPosition(process: process, count: 4))),
+            .metadata(.retired(StreamPosition(process: retired, count: 6))),
+            .metadata(.forgotten(retired)), .floor(floor, count: 10),
+            .localPurge(Purge(.soft, [.tag(Array("news".utf8))]), count: 11),
         ])
         let written = try #require(disk.contents[1])
         let vector = DoccPage.code(try DoccPage.text("Journal.md", behind: "Test vector"))
@@ -44,7 +45,8 @@ struct JournalPageTests {
         let (kept, found) = JournalRecovery.recover([1: vector], node: Self.node)
         #expect(kept.records == [record])
         #expect(kept.floors == [floor, StreamPosition(process: process, count: 4)])
-        #expect(kept.retired == [] && found.memory == memory && found.epoch == 3)
-        #expect(found.reached == Stamp(epoch: 3, count: 11) && found.damage == [])
+        #expect(kept.retired == [] && found.persistentState == memory && found.epoch == 3)
+        #expect(
+            found.latestVersion == InvalidationVersion(epoch: 3, count: 11) && found.damage == [])
     }
 }

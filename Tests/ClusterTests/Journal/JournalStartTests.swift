@@ -8,7 +8,7 @@ struct JournalStartTests {
 
     /// A journal of a few files, each with records of streams 1 and 2.
     private struct Story {
-        var dice = Dice(seed: 4)
+        var dice = SplitMix64(seed: 4)
         var disk = JournalDisk()
         var journal = Journal(node: JournalStartTests.node, epoch: 1, settings: .small)
         private var number: UInt64 = 0
@@ -37,8 +37,8 @@ struct JournalStartTests {
     @Test("nothing is found where there is nothing")
     func nothing() {
         let found = JournalRecovery(node: Self.node, files: []).finish()
-        #expect(found.epoch == nil && found.memory == nil && found.damage == [])
-        #expect(found.reached == .zero && found.floors == [] && found.retired == [])
+        #expect(found.epoch == nil && found.persistentState == nil && found.damage == [])
+        #expect(found.latestVersion == .zero && found.floors == [] && found.retired == [])
     }
 
     @Test("files of another node, another version or another kind are damage, each by its name")
@@ -51,7 +51,7 @@ struct JournalStartTests {
             disk.damage(1, change)
             return recover(disk).damage
         }
-        #expect(damage { $0[0] ^= 1 } == [JournalDamage(file: 1, reason: .foreign)])
+        #expect(damage { $0[0] ^= 1 } == [JournalDamage(file: 1, reason: .notAJournalFile)])
         #expect(damage { $0[8] = 2 } == [JournalDamage(file: 1, reason: .version(2))])
         #expect(damage { $0[50] ^= 1 } == [JournalDamage(file: 1, reason: .checksum)])
         // A newer minor version is read.
@@ -60,7 +60,7 @@ struct JournalStartTests {
         #expect(kept.records == [])
         #expect(other.damage == [JournalDamage(file: 1, reason: .otherNode)])
         let renamed = JournalRecovery.recover([5: whole[1] ?? []], node: Self.node)
-        #expect(renamed.found.damage == [JournalDamage(file: 5, reason: .foreign)])
+        #expect(renamed.found.damage == [JournalDamage(file: 5, reason: .notAJournalFile)])
     }
 
     @Test("an item that was synced and has changed ends what is found, and nothing else does")
@@ -122,13 +122,13 @@ struct JournalStartTests {
     @Test("one number of a stream with two contents is damage, and with one twice it is not")
     func twoContents() {
         let record = LogStage.record(1, 1)
-        let other = InvalidationRecord(record.name, content: LogStage.record(1, 2).content)
+        let other = InvalidationRecord(record.id, content: LogStage.record(1, 2).content)
         for (second, isDamage) in [(record, false), (other, true)] {
             var story = Story()
             story.write(1)
             let batch = [LogWrite.record(second, count: 2)]
             story.run(story.journal.write(batch, marks: { _, _ in [] }, using: &story.dice))
-            let reason = JournalDamage.Reason.twoRecords(record.name)
+            let reason = JournalDamage.Reason.conflictingRecords(record.id)
             #expect(
                 recover(story.disk).damage == (isDamage ? [.init(file: 1, reason: reason)] : []))
         }
@@ -153,7 +153,7 @@ struct JournalStartTests {
         disk.damage(2) { $0 += $0.prefix(800) }
         #expect(recover(disk) == (120, []))
         // Records 1 to 100 need not be kept, and the files that hold only such are gone.
-        let dropped = LogWrite.note(.dropped(LogStage.position(1, 100)))
+        let dropped = LogWrite.metadata(.dropped(LogStage.position(1, 100)))
         story.run(story.journal.write([dropped], marks: { _, _ in [] }, using: &story.dice))
         let before = story.disk.contents
         story.run(story.journal.write([], marks: { _, _ in [] }, using: &story.dice))
@@ -171,7 +171,8 @@ struct JournalStartTests {
         var story = Story()
         story.write(10)
         let whole = try #require(story.disk.contents[1]).count
-        func begun(_ number: UInt64, after place: JournalPlace?, _ rest: [UInt8]) -> JournalDisk {
+        func begun(_ number: UInt64, after place: JournalPosition?, _ rest: [UInt8]) -> JournalDisk
+        {
             var disk = story.disk
             let header = JournalHeader(
                 node: Self.node, number: number, epoch: 1, salt: 5, previous: place)
@@ -180,11 +181,11 @@ struct JournalStartTests {
             disk.run(.sync(number))
             return disk
         }
-        let end = JournalPlace(file: 1, offset: UInt64(whole))
+        let end = JournalPosition(file: 1, offset: UInt64(whole))
         #expect(recover(begun(2, after: end, [])) == (10, []))
         #expect(recover(begun(2, after: end, Array(repeating: 7, count: 99))) == (10, []))
         // The bytes that the new file knows to be synced are not those that there are.
-        let more = JournalPlace(file: 1, offset: UInt64(whole) + 8)
+        let more = JournalPosition(file: 1, offset: UInt64(whole) + 8)
         #expect(recover(begun(2, after: more, [])) == (10, [.unreadable(1, whole)]))
         // One that is shorter than a header was never synced.
         var disk = story.disk
@@ -192,7 +193,7 @@ struct JournalStartTests {
         disk.run(.append(2, Array(repeating: 7, count: 80)))
         #expect(recover(disk) == (10, []))
         disk.run(.append(2, [7]))
-        #expect(recover(disk) == (10, [JournalDamage(file: 2, reason: .foreign)]))
+        #expect(recover(disk) == (10, [JournalDamage(file: 2, reason: .notAJournalFile)]))
     }
 
     @Test("a file that cannot be read is damage, and the others count")
@@ -201,9 +202,9 @@ struct JournalStartTests {
         story.write(120)
         var recovery = JournalRecovery(node: Self.node, files: story.disk.contents.keys.sorted())
         var records: [InvalidationRecord] = []
-        while let number = recovery.wanted {
+        while let number = recovery.nextFile {
             let file = story.disk.contents[number] ?? []
-            if number == 2 { recovery.failedToRead() } else { recovery.read(file.span) }
+            if number == 2 { recovery.readFailed() } else { recovery.read(file.span) }
             records += recovery.takeRecords()
         }
         #expect(recovery.finish().damage == [JournalDamage(file: 2, reason: .missing)])
@@ -225,7 +226,7 @@ struct JournalStartTests {
         #expect(story.disk.contents.keys.sorted() == [1, 2])
         #expect(recover(story.disk) == (6, []))
         let (kept, _) = JournalRecovery.recover(story.disk.contents, node: Self.node)
-        #expect(Set(kept.records.map(\.name)).count == 6)
+        #expect(Set(kept.records.map(\.id)).count == 6)
     }
 
     @Test("files of a write that failed go the newest first, each for good before the next")
@@ -243,7 +244,7 @@ struct JournalStartTests {
         let created = first.compactMap { effect -> UInt64? in
             if case .create(let number) = effect { number } else { nil }
         }
-        let expected = created.reversed().flatMap { [JournalEffect.delete($0), .syncNames] }
+        let expected = created.reversed().flatMap { [JournalEffect.delete($0), .syncDirectory] }
         #expect(Array(next.prefix(expected.count)) == expected)
         #expect(next[expected.count] == .create((created.max() ?? 0) + 1))
         // Wherever the power fails among them, nothing is missing.

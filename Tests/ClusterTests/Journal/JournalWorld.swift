@@ -6,7 +6,7 @@ import Testing
 struct JournalWorld {
     static let node = NodeID(low: 5, high: 6)
 
-    var dice: Dice
+    var dice: SplitMix64
     var disk = JournalDisk()
     private(set) var journal: Journal
     private(set) var epoch: UInt64 = 1
@@ -16,19 +16,19 @@ struct JournalWorld {
     /// Since then, each list what was to be written at once.
     private var attempts: [[LogWrite]] = []
     /// Notes that were not synced yet.
-    private var notes: [LogNote] = []
+    private var notes: [LogMetadataUpdate] = []
     /// What this life has invalidated, and what it has found; and what of it is synced.
     private var marks = JournalMarks()
-    private var keptMarks: Set<Stamp> = []
+    private var keptMarks: Set<InvalidationVersion> = []
     /// What waits for a write that failed to be made again.
     private var unwritten: [LogWrite] = []
-    private(set) var memory: CountedMembers.Memory?
+    private(set) var memory: VoterSetConsensus.PersistentState?
     /// Every memory that may be found.
-    private var memories: Set<CountedMembers.Memory?> = [nil]
+    private var memories: Set<VoterSetConsensus.PersistentState?> = [nil]
     /// The greatest number of each stream that was written, or is to be.
     private var heads: [ProcessID: UInt64] = [:]
-    private(set) var reached = Stamp.zero
-    private(set) var reachedAtMost = Stamp.zero
+    private(set) var reached = InvalidationVersion.zero
+    private(set) var reachedAtMost = InvalidationVersion.zero
     private var count: UInt64 = 0
     /// What is remembered was written.
     private(set) var hasRemembered = true
@@ -38,7 +38,7 @@ struct JournalWorld {
     var seen: [String: Int] = [:]
 
     init(seed: UInt64, settings: Journal.Settings) {
-        dice = Dice(seed: seed)
+        dice = SplitMix64(seed: seed)
         self.settings = settings
         journal = Journal(node: Self.node, epoch: 1, settings: settings)
     }
@@ -64,10 +64,10 @@ struct JournalWorld {
         dice.list(max: 40) { $0.next() }.map { _ in
             count += 1
             let process = randomProcess()
-            marks.stamps.insert(Stamp(epoch: epoch, count: count))
+            marks.stamps.insert(InvalidationVersion(epoch: epoch, count: count))
             let isFloor = Int.random(in: 0..<60, using: &dice) == 0
             if Int.random(in: 0..<60, using: &dice) == 0 {
-                return .local(Purge(.hard, [.tag([1, 2])]), count: count)
+                return .localPurge(Purge(.hard, [.tag([1, 2])]), count: count)
             }
             let step = Int.random(in: 0..<12, using: &dice) == 0 ? 2 : 1
             let number = (heads[process] ?? 0) + UInt64(step)
@@ -78,7 +78,7 @@ struct JournalWorld {
             let content = (0..<Int.random(in: 0...200, using: &dice)).map { _ in
                 UInt8(truncatingIfNeeded: dice.next())
             }
-            let name = RecordName(stream: process, number: number)
+            let name = RecordID(stream: process, number: number)
             let record = InvalidationRecord(name, content: content)
             written.insert(record)
             return .record(record, count: count)
@@ -87,7 +87,7 @@ struct JournalWorld {
 
     /// The log drops, retires or forgets something that is synced.
     mutating func note() {
-        let waiting = Set(unwritten.compactMap { $0.record?.name.stream })
+        let waiting = Set(unwritten.compactMap { $0.record?.id.stream })
         let process = randomProcess()
         guard let head = heads[process], !waiting.contains(process) else { return }
         switch Int.random(in: 0..<8, using: &dice) {
@@ -103,12 +103,12 @@ struct JournalWorld {
 
     private func isRetired(_ process: ProcessID) -> Bool {
         var now = model
-        for note in notes { now.take(.note(note)) }
+        for note in notes { now.take(.metadata(note)) }
         return now.retired.contains { $0.process == process }
     }
 
     mutating func remember() {
-        let memory = CountedMembers.Memory(
+        let memory = VoterSetConsensus.PersistentState(
             standing: Bool.random(using: &dice)
                 ? nil : .random(using: &dice, listMax: 3),
             joins: UInt64.random(in: 0...9, using: &dice),
@@ -116,11 +116,11 @@ struct JournalWorld {
                 .random(using: &dice, listMax: 2, holdsMax: 3)
             })
         self.memory = memory
-        notes.append(.memory(memory))
+        notes.append(.consensusState(memory))
         hasRemembered = false
     }
 
-    private var isMemoryNoted: Bool { memory.map { notes.contains(.memory($0)) } ?? false }
+    private var isMemoryNoted: Bool { memory.map { notes.contains(.consensusState($0)) } ?? false }
 
     /// Nothing was given to a write that failed and not written again.
     var isSynced: Bool { attempts.isEmpty }
@@ -153,7 +153,7 @@ struct JournalWorld {
         }
         if isMemoryNoted { memories.insert(memory) }
         for write in batch { reachedAtMost = max(reachedAtMost, stamp(write)) }
-        attempts.append(notes.map { .note($0) } + batch)
+        attempts.append(notes.map { .metadata($0) } + batch)
         let stop = end == .synced ? effects.count : Int.random(in: 0...effects.count, using: &dice)
         for (index, effect) in effects.enumerated() where index <= stop {
             if index < stop { disk.run(effect) } else { disk.fail(effect, using: &dice) }
@@ -179,7 +179,7 @@ struct JournalWorld {
     private mutating func given(_ batch: [LogWrite]) -> [JournalEffect]? {
         let marks = marks
         return journal.write(
-            notes.map { .note($0) } + batch,
+            notes.map { .metadata($0) } + batch,
             marks: { [marks.piece(after: $0, upTo: $1)] }, using: &dice)
     }
 
@@ -190,7 +190,7 @@ struct JournalWorld {
             reached = max(reached, stamp(write))
             keptMarks.insert(stamp(write))
         }
-        #expect(journal.reached == reached)
+        #expect(journal.latestVersion == reached)
         attempts = []
         if !batch.isEmpty { unwritten = [] }
         if isMemoryNoted { memories = [memory] }
@@ -199,18 +199,18 @@ struct JournalWorld {
         seen["synced", default: 0] += 1
     }
 
-    private func stamp(_ write: LogWrite) -> Stamp {
+    private func stamp(_ write: LogWrite) -> InvalidationVersion {
         switch write {
-        case .record(_, let count), .floor(_, let count), .local(_, let count):
-            Stamp(epoch: epoch, count: count)
-        case .note: .zero
+        case .record(_, let count), .floor(_, let count), .localPurge(_, let count):
+            InvalidationVersion(epoch: epoch, count: count)
+        case .metadata: .zero
         }
     }
 
     /// The log gives up what it has to, as far as it is synced.
     private mutating func giveUp() {
-        let waiting = Set(unwritten.compactMap { $0.record?.name })
-        for position in journal.surplus {
+        let waiting = Set(unwritten.compactMap { $0.record?.id })
+        for position in journal.surplusPositions {
             let least = waiting.filter { $0.stream == position.process }.map(\.number).min()
             let last = min(position.count, (least ?? .max) - 1)
             guard last > 0, !isRetired(position.process) else { continue }
@@ -230,8 +230,8 @@ struct JournalWorld {
         #expect(recovered.records.count == kept.records.count, "a record is found twice")
         let isAllowed = allowed.contains(recovered)
         #expect(isAllowed)
-        #expect(memories.contains(found.memory))
-        #expect(found.reached >= reached && found.reached <= reachedAtMost)
+        #expect(memories.contains(found.persistentState))
+        #expect(found.latestVersion >= reached && found.latestVersion <= reachedAtMost)
         if recovered != model { seen["more than synced", default: 0] += 1 }
         let marks = JournalMarks(of: disk.contents, node: Self.node)
         let isKept = keptMarks.allSatisfy(marks.covers)
@@ -240,11 +240,11 @@ struct JournalWorld {
         begin(recovered, found)
     }
 
-    private mutating func begin(_ recovered: JournalModel, _ found: JournalRecovery.Found) {
+    private mutating func begin(_ recovered: JournalModel, _ found: JournalRecovery.Summary) {
         model = recovered
-        (attempts, notes, unwritten, memories) = ([], [], [], [found.memory])
-        (memory, hasRemembered) = (found.memory, true)
-        (reached, reachedAtMost) = (found.reached, found.reached)
+        (attempts, notes, unwritten, memories) = ([], [], [], [found.persistentState])
+        (memory, hasRemembered) = (found.persistentState, true)
+        (reached, reachedAtMost) = (found.latestVersion, found.latestVersion)
         epoch += 1
         count = 0
         heads = [:]

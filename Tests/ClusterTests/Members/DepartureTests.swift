@@ -7,10 +7,11 @@ struct DepartureTests {
         "answers are given or broken off before the others stop waiting for it",
         arguments: [true, false])
     func order(isQuiet: Bool) {
-        var steps = [Departure.closing]
-        while let last = steps.last, last != .gone { steps.append(last.next(isQuiet: isQuiet)) }
-        let cut: [Departure] = isQuiet ? [] : [.breakingOff]
-        let all: [Departure] = [.closing] + cut + [.leaving, .parting, .gone]
+        var steps = [ShutdownStep.finishingRequests]
+        while let last = steps.last, last != .stopped { steps.append(last.next(isIdle: isQuiet)) }
+        let cut: [ShutdownStep] = isQuiet ? [] : [.abortingResponses]
+        let all: [ShutdownStep] =
+            [.finishingRequests] + cut + [.leavingVoterSet, .announcingLeave, .stopped]
         #expect(steps == all)
     }
 }

@@ -12,7 +12,8 @@ struct IdentityTests {
         let newcomer = stage.connect(1, run: 9, epoch: epoch)
         let ping = try #require(Array(stage.effects.suffix(1)).pings.first)
         #expect(ping.line == earlier)
-        let effects = stage.happens(.received(.ack(sequence: ping.sequence, news: []), on: earlier))
+        let effects = stage.happens(
+            .messageReceived(.ack(sequence: ping.sequence, updates: []), on: earlier))
         #expect(effects == [.close(newcomer, .duplicateIdentity)])
         #expect(stage.connection(1) == earlier)
         #expect(stage.node[NodeID(low: 1, high: 0)] == MemberStage.record(1))
@@ -48,10 +49,10 @@ struct IdentityTests {
         let id = NodeID(low: 1, high: 0)
         let held = try #require(stage.node[id])
         let copy = stage.connect(1, run: 10, epoch: 6)
-        #expect(stage.effects.last == .send(.news([held]), on: copy))
+        #expect(stage.effects.last == .send(.updates([held]), on: copy))
         #expect(stage.connection(1) == nil && stage.node[id] == held)
         // Whatever it says meanwhile; were the connection closed at once it might not be told.
-        #expect(stage.happens(.received(.ping(sequence: 1, news: []), on: copy)).isEmpty)
+        #expect(stage.happens(.messageReceived(.ping(sequence: 1, updates: []), on: copy)).isEmpty)
         let later = stage.answered(for: .seconds(5))
         #expect(later.contains(.close(copy, .redundant)) && later.said(on: copy).isEmpty)
     }
@@ -62,13 +63,14 @@ struct IdentityTests {
         let (earlier, teller) = (stage.connect(1), stage.connect(2))
         stage.answered(for: .seconds(1))
         let other = MemberStage.record(1, run: 9, epoch: 6)
-        let asked = stage.happens(.received(.news([other]), on: teller)).said(on: earlier)
+        let asked = stage.happens(.messageReceived(.updates([other]), on: teller)).said(on: earlier)
         guard case .ping(let sequence, _) = asked.first else {
             Issue.record("the earlier process is not asked")
             return
         }
-        let told = stage.happens(.received(.ack(sequence: sequence, news: []), on: earlier))
-        #expect(told == [.send(.news([other]), on: earlier)])
+        let told = stage.happens(
+            .messageReceived(.ack(sequence: sequence, updates: []), on: earlier))
+        #expect(told == [.send(.updates([other]), on: earlier)])
         #expect(stage.node[NodeID(low: 1, high: 0)] == MemberStage.record(1))
     }
 
@@ -81,24 +83,24 @@ struct IdentityTests {
         var stage = MemberStage(epoch: believed == 4 ? 5 : 3)
         stage.happens(.roleChanged(isJoining ? [] : .isCaughtUp))
         let line = stage.connect(1, isOwnDial: true)
-        if !isJoining { stage.happens(.received(.table([], isQuestion: false), on: line)) }
+        if !isJoining { stage.happens(.messageReceived(.table([], isRequest: false), on: line)) }
         let record = MemberStage.record(100, run: 7, epoch: believed, count: 2, .suspected)
-        stage.happens(.received(.table([record], isQuestion: false), on: line))
-        #expect((stage.effects.last == .refuseToServe(.copy)) == isFound)
-        #expect((stage.node.phase == .over) == isFound)
+        stage.happens(.messageReceived(.table([record], isRequest: false), on: line))
+        #expect((stage.effects.last == .refuseToServe(.restoredCopy)) == isFound)
+        #expect((stage.node.phase == .ended) == isFound)
     }
 
     @Test("a young process that is contradicted again and again gives way")
     func young() {
         var stage = MemberStage()
         let line = stage.connect(1)
-        stage.happens(.received(.table([], isQuestion: false), on: line))
+        stage.happens(.messageReceived(.table([], isRequest: false), on: line))
         for count in [1, 3, 5] as [UInt32] {
             let other = MemberStage.record(100, run: 7, epoch: 6, count: count)
-            stage.happens(.received(.news([other]), on: line))
+            stage.happens(.messageReceived(.updates([other]), on: line))
         }
-        #expect(stage.effects.last == .refuseToServe(.twin))
-        #expect(stage.node.phase == .over)
+        #expect(stage.effects.last == .refuseToServe(.duplicateIdentity))
+        #expect(stage.node.phase == .ended)
         #expect(stage.node.nextTick == .distantFuture)
     }
 
@@ -107,7 +109,7 @@ struct IdentityTests {
         var stage = MemberStage()
         let (line, other) = (stage.connect(1), stage.connect(2))
         let effects = stage.happens(.connectionClosed(line, .duplicateIdentity))
-        #expect(effects.last == .refuseToServe(.twin))
+        #expect(effects.last == .refuseToServe(.duplicateIdentity))
         #expect(effects.contains(.close(other, .leaving)))
         stage.connect(3)
         #expect(stage.effects.last == .close(ConnectionID(3), .leaving))
@@ -119,7 +121,7 @@ struct IdentityTests {
     func twins(earlierRun: UInt64, laterRun: UInt64) {
         var earlier = twin(run: earlierRun)
         earlier.connect(1)
-        earlier.happens(.received(.table([], isQuestion: false), on: ConnectionID(1)))
+        earlier.happens(.messageReceived(.table([], isRequest: false), on: ConnectionID(1)))
         var later = twin(run: laterRun)
         let line = ConnectionID(50)
         open(line, at: &earlier, of: later)
@@ -134,7 +136,7 @@ struct IdentityTests {
                 earlier.happens(.connectionClosed(line, .duplicateIdentity))
             }
         }
-        #expect(later.node.phase == .over)
+        #expect(later.node.phase == .ended)
         #expect(earlier.node.phase == .serving)
     }
 

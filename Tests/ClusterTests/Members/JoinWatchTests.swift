@@ -53,7 +53,7 @@ struct JoinWatchTests {
     @Test("its own address among the seeds' is one that answers")
     func itself() {
         var stage = JoinStage(seeds: 1, isCounting: true)
-        stage.watch.lookedUp([JoinStage.address(200)], isWhole: true)
+        stage.watch.seedsResolved([JoinStage.address(200)], isComplete: true)
         #expect(stage.rule == .never)
         let own = stage.members.node.own
         stage.happens(
@@ -66,15 +66,21 @@ struct JoinWatchTests {
     func missing() {
         var stage = JoinStage(seeds: 2)
         let name = PeerAddress(host: "b.example", port: 8082)
-        stage.watch.failed(name, why: "no address")
-        #expect(stage.watch.missing(stage.members.node.joinView) == ["b.example:8082: no address"])
+        stage.watch.addressFailed(name, reason: "no address")
+        #expect(
+            stage.watch.missingSeeds(stage.members.node.discoveryView) == [
+                "b.example:8082: no address"
+            ])
         stage.resolve()
-        stage.watch.failed(JoinStage.address(1), why: "refused")
-        let said = stage.watch.missing(stage.members.node.joinView)
+        stage.watch.addressFailed(JoinStage.address(1), reason: "refused")
+        let said = stage.watch.missingSeeds(stage.members.node.discoveryView)
         let addresses = [1, 2].map { JoinStage.address($0) }
         #expect(said == ["\(addresses[0]): refused", "\(addresses[1]): no answer"])
         stage.connect(1, isOwnDial: true)
-        #expect(stage.watch.missing(stage.members.node.joinView) == ["\(addresses[1]): no answer"])
+        #expect(
+            stage.watch.missingSeeds(stage.members.node.discoveryView) == [
+                "\(addresses[1]): no answer"
+            ])
     }
 
     @Test("it waits for the table of whom it meets, and for those in it: met or not reached")
@@ -87,7 +93,7 @@ struct JoinWatchTests {
             MemberStage.record(1), MemberStage.record(2), MemberStage.record(3),
             MemberStage.record(4, .dead), MemberStage.record(5, .left),
         ]
-        stage.happens(.received(.table(others, isQuestion: false), on: line))
+        stage.happens(.messageReceived(.table(others, isRequest: false), on: line))
         #expect(!stage.isOver)
         stage.connect(2)
         #expect(!stage.isOver)
@@ -100,27 +106,27 @@ struct JoinWatchTests {
         var stage = JoinStage(seeds: 1, isCounting: true)
         stage.resolve()
         let line = stage.connect(1)
-        stage.happens(.received(.table([MemberStage.record(1)], isQuestion: true), on: line))
+        stage.happens(.messageReceived(.table([MemberStage.record(1)], isRequest: true), on: line))
         #expect(stage.isOver)
     }
 
     @Test("a look-up that fails does not say that nobody is there; the time's end does")
     func names() {
         var stage = JoinStage(seeds: 1, isCounting: true)
-        stage.watch.lookedUp([], isWhole: false)
+        stage.watch.seedsResolved([], isComplete: false)
         stage.pass(.milliseconds(4_999))
         #expect(!stage.isOver)
         stage.pass(.milliseconds(1))
         #expect(stage.isOver && stage.rule == .never)
 
         var other = JoinStage(seeds: 2, isCounting: true)
-        other.watch.lookedUp([JoinStage.address(1)], isWhole: false)
+        other.watch.seedsResolved([JoinStage.address(1)], isComplete: false)
         other.happens(.dialFailed(JoinStage.address(1)))
         #expect(!other.isOver)
-        other.watch.lookedUp([JoinStage.address(1)], isWhole: true)
+        other.watch.seedsResolved([JoinStage.address(1)], isComplete: true)
         #expect(other.isOver)
         // What was found out once holds.
-        other.watch.lookedUp([], isWhole: false)
+        other.watch.seedsResolved([], isComplete: false)
         #expect(other.isOver)
     }
 
@@ -133,39 +139,40 @@ struct JoinWatchTests {
         stage.happens(
             .connectionOpened(
                 ConnectionID(9), dialled: JoinStage.address(1), other, own.incarnation))
-        #expect(stage.members.node.isContested && !stage.isOver && stage.rule == .never)
+        #expect(stage.members.node.hasDuplicate && !stage.isOver && stage.rule == .never)
         stage.pass(.seconds(5))
-        #expect(!stage.members.node.isContested && stage.isOver)
+        #expect(!stage.members.node.hasDuplicate && stage.isOver)
     }
 }
 
 /// A node that looks for its cluster.
 private struct JoinStage {
     var members = MemberStage()
-    var watch: JoinWatch
+    var watch: ClusterDiscovery
     let seeds: [PeerAddress]
     let isCounting: Bool
 
     init(seeds count: UInt64, isCounting: Bool = false, expects: Int? = nil) {
         seeds = (0..<count).map { Self.address($0 + 1) }
         self.isCounting = isCounting
-        watch = JoinWatch(.init(hasSeeds: count > 0, expects: expects), now: MemberStage.start)
+        watch = ClusterDiscovery(
+            .init(hasSeeds: count > 0, expects: expects), now: MemberStage.start)
     }
 
     static func address(_ number: UInt64) -> PeerAddress { MemberStage.member(number).address }
 
     var isOver: Bool {
-        watch.isOver(members.node.joinView, isCounting: isCounting, now: members.now)
+        watch.isComplete(members.node.discoveryView, hasVoterSet: isCounting, now: members.now)
     }
-    var rule: Formation.Rule { watch.rule(members.node.joinView) }
+    var rule: ClusterFormation.Rule { watch.rule(members.node.discoveryView) }
 
     mutating func resolve() {
-        watch.lookedUp(seeds, isWhole: true)
+        watch.seedsResolved(seeds, isComplete: true)
         happens(.seedsResolved(seeds))
     }
 
     mutating func happens(_ event: MembershipEvent) {
-        watch.follow(event)
+        watch.observe(event)
         members.happens(event)
     }
 
@@ -173,7 +180,7 @@ private struct JoinStage {
     mutating func connect(_ number: UInt64, isOwnDial: Bool = false) -> ConnectionID {
         let line = members.connect(number, isOwnDial: isOwnDial)
         let member = MemberStage.member(number)
-        watch.follow(
+        watch.observe(
             .connectionOpened(
                 line, dialled: isOwnDial ? member.address : nil, member,
                 Incarnation(epoch: 5, count: 0)))

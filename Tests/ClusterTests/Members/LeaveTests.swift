@@ -13,16 +13,16 @@ struct LeaveTests {
         var last: [MembershipEffect] = []
         for line in lines {
             let said = effects.said(on: line)
-            #expect(said.first == .news([left]))
+            #expect(said.first == .updates([left]))
             guard case .ping(let sequence, _) = said.last else {
                 Issue.record("no question behind the news")
                 continue
             }
             #expect(last == [])
-            last = stage.happens(.received(.ack(sequence: sequence, news: []), on: line))
+            last = stage.happens(.messageReceived(.ack(sequence: sequence, updates: []), on: line))
         }
-        #expect(last == [.finishLeaving(untold: [])])
-        #expect(stage.node.phase == .over)
+        #expect(last == [.finishLeaving(unacknowledged: [])])
+        #expect(stage.node.phase == .ended)
     }
 
     @Test("who does not acknowledge within 2 s is named")
@@ -33,13 +33,13 @@ struct LeaveTests {
         stage.happens(.leaveRequested)
         let effects = stage.run(for: .milliseconds(2_100)) { message, _ in nil }
         let ids = [MemberStage.member(1).id, MemberStage.member(2).id]
-        #expect(effects == [.finishLeaving(untold: ids)])
+        #expect(effects == [.finishLeaving(unacknowledged: ids)])
     }
 
     @Test("a node that is alone goes at once, and one that goes takes nobody in")
     func alone() {
         var stage = MemberStage()
-        #expect(stage.happens(.leaveRequested).last == .finishLeaving(untold: []))
+        #expect(stage.happens(.leaveRequested).last == .finishLeaving(unacknowledged: []))
         let id = stage.connect(1)
         #expect(stage.effects.last == .close(id, .leaving))
     }
@@ -49,7 +49,9 @@ struct LeaveTests {
         var stage = MemberStage()
         let line = stage.connect(1)
         stage.happens(.leaveRequested)
-        #expect(stage.happens(.received(.news([MemberStage.record(100, .dead)]), on: line)) == [])
+        #expect(
+            stage.happens(.messageReceived(.updates([MemberStage.record(100, .dead)]), on: line))
+                == [])
         #expect(stage.node.own == MemberStage.record(100, .left))
     }
 }

@@ -7,7 +7,7 @@ struct MemberStage {
 
     var node: Membership
     var now = MemberStage.start
-    var dice = Dice(seed: 7)
+    var dice = SplitMix64(seed: 7)
     /// Everything that came out, in order.
     private(set) var effects: [MembershipEffect] = []
     private var connections: UInt64 = 0
@@ -27,7 +27,7 @@ struct MemberStage {
         Member(
             id: NodeID(low: number, high: 0), process: ProcessID(high: number, low: run),
             address: PeerAddress(.v4(UInt32(0x0A00_0000 + number)), port: 7_000),
-            weight: Member.usualWeight, versions: 1...1, role: .isCaughtUp)
+            weight: Member.defaultWeight, versions: 1...1, role: .isCaughtUp)
     }
 
     static func record(
@@ -83,9 +83,9 @@ struct MemberStage {
             out += fresh
             while let effect = fresh.first {
                 fresh.removeFirst()
-                guard case .send(let message, let id) = effect, let answer = reply(message, id)
+                guard case .send(let message, let id) = effect, let response = reply(message, id)
                 else { continue }
-                let next = happens(.received(answer, on: id))
+                let next = happens(.messageReceived(response, on: id))
                 out += next
                 fresh += next
             }
@@ -105,7 +105,7 @@ struct MemberStage {
     /// A peer that acknowledges every ping.
     static func ack(_ message: GossipMessage) -> GossipMessage? {
         guard case .ping(let sequence, _) = message else { return nil }
-        return .ack(sequence: sequence, news: [])
+        return .ack(sequence: sequence, updates: [])
     }
 }
 
@@ -144,7 +144,7 @@ extension [MembershipEffect] {
     /// What came to be believed, in order.
     func believed(_ number: UInt64) -> [MemberRecord.State] {
         compactMap { effect in
-            guard case .changed(let record, _) = effect, record.member.id.low == number else {
+            guard case .memberChanged(let record, _) = effect, record.member.id.low == number else {
                 return nil
             }
             return record.state

@@ -34,7 +34,7 @@ struct MeshTests {
         var stage = MemberStage()
         let line = stage.connect(1)
         let news = [MemberStage.record(2, .dead), MemberStage.record(3, .left)]
-        stage.happens(.received(.news(news), on: line))
+        stage.happens(.messageReceived(.updates(news), on: line))
         var dials = 0
         for _ in 0..<36_000 {
             let effects = stage.answered(for: .milliseconds(100))
@@ -98,10 +98,10 @@ struct MeshTests {
         let peer = MemberStage.member(1).id
         let (early, late) = (larger.connect(1), larger.connect(1))
         #expect(larger.connection(1) == late)
-        let ping = MembershipEvent.received(.ping(sequence: 1, news: []), on: early)
+        let ping = MembershipEvent.messageReceived(.ping(sequence: 1, updates: []), on: early)
         #expect(larger.happens(ping).first == .useConnection(peer, early))
-        for answer in [GossipMessage.ack(sequence: 7, news: []), .nack(sequence: 7)] {
-            #expect(larger.happens(.received(answer, on: late)).isEmpty)
+        for response in [GossipMessage.ack(sequence: 7, updates: []), .nack(sequence: 7)] {
+            #expect(larger.happens(.messageReceived(response, on: late)).isEmpty)
             #expect(larger.connection(1) == early)
         }
         #expect(larger.happens(.connectionClosed(late, .redundant)).isEmpty)
@@ -149,7 +149,7 @@ struct MeshTests {
         let (early, late) = (smaller.connect(2), smaller.connect(2))
         let effects = smaller.answered(for: .seconds(2))
         let isQuestion = { (message: GossipMessage) in
-            if case .table(_, isQuestion: true) = message { true } else { false }
+            if case .table(_, isRequest: true) = message { true } else { false }
         }
         #expect(!effects.said(on: early).contains(where: isQuestion))
         #expect(effects.said(on: late).filter(isQuestion).count == 1)
@@ -179,11 +179,11 @@ struct MeshTests {
     func exchanges(members: UInt64) {
         var stage = MemberStage(own: 1_000)
         for number in 1...members { stage.connect(number) }
-        stage.happens(.received(.table([], isQuestion: false), on: ConnectionID(1)))
+        stage.happens(.messageReceived(.table([], isRequest: false), on: ConnectionID(1)))
         stage.answered(for: .seconds(120))
         let effects = stage.answered(for: .seconds(300))
         let questions = effects.count {
-            if case .send(.table(_, isQuestion: true), _) = $0 { true } else { false }
+            if case .send(.table(_, isRequest: true), _) = $0 { true } else { false }
         }
         #expect((members == 5 ? 9...10 : 3...4) ~= questions)
     }
@@ -193,12 +193,12 @@ struct MeshTests {
         var stage = MemberStage()
         let line = stage.connect(1, isOwnDial: true)
         let asked = stage.run(for: .milliseconds(10)).said(on: line)
-        #expect(asked.contains(.table(stage.node.records, isQuestion: true)))
+        #expect(asked.contains(.table(stage.node.records, isRequest: true)))
         let theirs = [MemberStage.record(1), MemberStage.record(2)]
-        let answer = stage.happens(.received(.table(theirs, isQuestion: false), on: line))
-        #expect(answer.said(on: line) == [])
+        let response = stage.happens(.messageReceived(.table(theirs, isRequest: false), on: line))
+        #expect(response.said(on: line) == [])
         #expect(stage.state(2) == .alive)
-        let question = stage.happens(.received(.table([], isQuestion: true), on: line))
-        #expect(question.said(on: line) == [.table(stage.node.records, isQuestion: false)])
+        let question = stage.happens(.messageReceived(.table([], isRequest: true), on: line))
+        #expect(question.said(on: line) == [.table(stage.node.records, isRequest: false)])
     }
 }

@@ -31,7 +31,7 @@ struct ProbeTests {
         let accused = stage.answered(for: .milliseconds(600), but: silent)
         #expect(stage.state(1) == .suspected)
         let own = MemberStage.record(1, .suspected)
-        #expect(accused.said(on: silent).contains(.news([own])))
+        #expect(accused.said(on: silent).contains(.updates([own])))
 
         // Alone with its suspicion the node waits for six times the least time.
         stage.answered(for: .seconds(20), but: silent)
@@ -39,7 +39,7 @@ struct ProbeTests {
         let end = stage.answered(for: .seconds(8), but: silent)
         #expect(stage.state(1) == .dead)
         #expect(stage.effects.believed(1) == [.alive, .suspected, .dead])
-        #expect(end.contains(.changed(MemberStage.record(1, .dead), before: own)))
+        #expect(end.contains(.memberChanged(MemberStage.record(1, .dead), before: own)))
     }
 
     @Test("two more accusers of their own leave the least time; who repeats it does not count")
@@ -57,11 +57,11 @@ struct ProbeTests {
         let suspected = MemberStage.record(1, .suspected)
         let confirmed = deadAfter { stage, number in
             guard let line = stage.connection(number) else { return }
-            stage.happens(.received(.news([suspected]), on: line))
+            stage.happens(.messageReceived(.updates([suspected]), on: line))
         }
         let repeated = deadAfter { stage, number in
             guard let line = stage.connection(number) else { return }
-            stage.happens(.received(.ack(sequence: 0, news: [suspected]), on: line))
+            stage.happens(.messageReceived(.ack(sequence: 0, updates: [suspected]), on: line))
         }
         #expect(3_900...4_200 ~= confirmed)
         #expect(23_500...25_000 ~= repeated)
@@ -74,7 +74,7 @@ struct ProbeTests {
         stage.connect(2)
         stage.run(for: .seconds(9)) { message, id in
             switch message {
-            case .pingRequest(let sequence, _, _): .ack(sequence: sequence, news: [])
+            case .pingRequest(let sequence, _, _): .ack(sequence: sequence, updates: [])
             default: id == silent ? nil : MemberStage.ack(message)
             }
         }
@@ -102,22 +102,25 @@ struct ProbeTests {
     @Test("a request is passed on, its answer comes back, and a nack before the asker gives up")
     func relays() throws {
         var stage = MemberStage()
-        let (asker, target) = (stage.connect(1), stage.connect(2))
+        let (requester, target) = (stage.connect(1), stage.connect(2))
         stage.run(for: .milliseconds(10))
         let id = MemberStage.member(2).id
         let passed = stage.happens(
-            .received(.pingRequest(sequence: 900, target: id, news: []), on: asker))
+            .messageReceived(.pingRequest(sequence: 900, target: id, updates: []), on: requester))
         let sequence = try #require(passed.pings.first { $0.line == target }?.sequence)
-        #expect(stage.run(for: .milliseconds(450)).said(on: asker).contains(.nack(sequence: 900)))
-        let answer = stage.happens(.received(.ack(sequence: sequence, news: []), on: target))
         #expect(
-            answer.said(on: asker).contains {
+            stage.run(for: .milliseconds(450)).said(on: requester).contains(.nack(sequence: 900)))
+        let response = stage.happens(
+            .messageReceived(.ack(sequence: sequence, updates: []), on: target))
+        #expect(
+            response.said(on: requester).contains {
                 if case .ack(900, _) = $0 { true } else { false }
             })
         let unknown = NodeID(low: 77, high: 0)
         let refused = stage.happens(
-            .received(.pingRequest(sequence: 901, target: unknown, news: []), on: asker))
-        #expect(refused == [.send(.nack(sequence: 901), on: asker)])
+            .messageReceived(
+                .pingRequest(sequence: 901, target: unknown, updates: []), on: requester))
+        #expect(refused == [.send(.nack(sequence: 901), on: requester)])
     }
 
     @Test("time in which the process stood still counts against nobody")
@@ -140,7 +143,7 @@ struct ProbeTests {
         stage.connect(1)
         stage.answered(for: .seconds(5))
         stage.now = stage.now + .seconds(100)
-        stage.happens(.received(.news([MemberStage.record(1, .dead)]), on: line))
+        stage.happens(.messageReceived(.updates([MemberStage.record(1, .dead)]), on: line))
         stage.happens(.ticked)
         #expect(stage.state(1) == .suspected)
         stage.answered(for: .seconds(5))
@@ -170,7 +173,7 @@ struct ProbeTests {
         stage.connect(2)
         let effects = stage.run(for: .seconds(14)) { message, id in
             switch message {
-            case .pingRequest(let sequence, _, _): .ack(sequence: sequence, news: [])
+            case .pingRequest(let sequence, _, _): .ack(sequence: sequence, updates: [])
             default: id == silent ? nil : MemberStage.ack(message)
             }
         }

@@ -30,14 +30,14 @@ struct RecordTests {
         var stage = MemberStage()
         let lines = (1...3).map { stage.connect($0) }
         let effects = stage.happens(
-            .received(.news([MemberStage.record(100, count: 4, state)]), on: lines[0]))
+            .messageReceived(.updates([MemberStage.record(100, count: 4, state)]), on: lines[0]))
         let own = MemberStage.record(100, count: 5)
         #expect(stage.node.own == own)
-        #expect(effects.filter { $0 == .send(.news([own]), on: lines[2]) }.count == 1)
-        #expect(lines.allSatisfy { effects.said(on: $0).contains(.news([own])) })
+        #expect(effects.filter { $0 == .send(.updates([own]), on: lines[2]) }.count == 1)
+        #expect(lines.allSatisfy { effects.said(on: $0).contains(.updates([own])) })
         #expect(stage.node.healthScore == 1)
         let stale = stage.happens(
-            .received(.news([MemberStage.record(100, count: 4, .dead)]), on: lines[1]))
+            .messageReceived(.updates([MemberStage.record(100, count: 4, .dead)]), on: lines[1]))
         #expect(stale.isEmpty)
     }
 
@@ -46,10 +46,10 @@ struct RecordTests {
         var stage = MemberStage()
         let line = stage.connect(2)
         stage.connect(1)
-        stage.happens(.received(.news([MemberStage.record(1, .suspected)]), on: line))
-        stage.happens(.received(.news([MemberStage.record(1)]), on: line))
+        stage.happens(.messageReceived(.updates([MemberStage.record(1, .suspected)]), on: line))
+        stage.happens(.messageReceived(.updates([MemberStage.record(1)]), on: line))
         #expect(stage.state(1) == .suspected)
-        stage.happens(.received(.news([MemberStage.record(1, count: 1)]), on: line))
+        stage.happens(.messageReceived(.updates([MemberStage.record(1, count: 1)]), on: line))
         #expect(stage.state(1) == .alive)
         stage.answered(for: .seconds(60))
         #expect(stage.effects.believed(1) == [.alive, .suspected, .alive])
@@ -60,9 +60,9 @@ struct RecordTests {
         var stage = MemberStage()
         let (accused, teller) = (stage.connect(1), stage.connect(2))
         let dead = MemberStage.record(1, .dead)
-        let effects = stage.happens(.received(.table([dead], isQuestion: false), on: teller))
+        let effects = stage.happens(.messageReceived(.table([dead], isRequest: false), on: teller))
         #expect(stage.state(1) == .suspected)
-        #expect(effects.said(on: accused) == [.news([MemberStage.record(1, .suspected)])])
+        #expect(effects.said(on: accused) == [.updates([MemberStage.record(1, .suspected)])])
         stage.answered(for: .milliseconds(3_900))
         #expect(stage.state(1) == .suspected)
         let end = stage.answered(for: .milliseconds(200))
@@ -76,14 +76,15 @@ struct RecordTests {
         let line = stage.connect(2)
         stage.connect(1)
         let news = [MemberStage.record(3, .dead), MemberStage.record(1, .left)]
-        stage.happens(.received(.news(news), on: line))
+        stage.happens(.messageReceived(.updates(news), on: line))
         #expect(stage.state(3) == .dead)
         #expect(stage.state(1) == .left)
         let alive = [MemberStage.record(1), MemberStage.record(1, .dead)]
-        stage.happens(.received(.news(alive), on: line))
+        stage.happens(.messageReceived(.updates(alive), on: line))
         #expect(stage.state(1) == .left)
         // Final for that process: its successor is another one.
-        stage.happens(.received(.news([MemberStage.record(1, run: 1, epoch: 6)]), on: line))
+        stage.happens(
+            .messageReceived(.updates([MemberStage.record(1, run: 1, epoch: 6)]), on: line))
         #expect(stage.state(1) == .left)
         stage.run(for: .milliseconds(600))
         #expect(stage.state(1) == .alive)
@@ -95,25 +96,26 @@ struct RecordTests {
         let lines = (1...4).map { stage.connect($0) }
         stage.answered(for: .seconds(60))
         let record = MemberStage.record(9)
-        stage.happens(.received(.news([record]), on: lines[0]))
+        stage.happens(.messageReceived(.updates([record]), on: lines[0]))
         var riding = 0
         for sequence in 1...20 as ClosedRange<UInt32> {
-            let answer = stage.happens(.received(.ping(sequence: sequence, news: []), on: lines[1]))
-            #expect(answer.said(on: lines[0]) == [])
-            if answer == [.send(.ack(sequence: sequence, news: [record]), on: lines[1])] {
+            let response = stage.happens(
+                .messageReceived(.ping(sequence: sequence, updates: []), on: lines[1]))
+            #expect(response.said(on: lines[0]) == [])
+            if response == [.send(.ack(sequence: sequence, updates: [record]), on: lines[1])] {
                 riding += 1
             }
         }
         #expect(riding == 4)
         let pushes = stage.run(for: .milliseconds(300)).contains { effect in
-            guard case .send(.news, _) = effect else { return false }
+            guard case .send(.updates, _) = effect else { return false }
             return true
         }
         #expect(!pushes)
 
         stage.connect(5)
         let found = stage.answered(for: .milliseconds(300))
-        #expect(lines.allSatisfy { found.said(on: $0).contains(.news([MemberStage.record(5)])) })
+        #expect(lines.allSatisfy { found.said(on: $0).contains(.updates([MemberStage.record(5)])) })
     }
 
     @Test("a role that changes raises the incarnation and is told to everybody")
@@ -125,7 +127,7 @@ struct RecordTests {
         let own = stage.node.own
         #expect(own.member.role == [.isCaughtUp, .isDraining])
         #expect(own.incarnation == Incarnation(epoch: 5, count: 1))
-        #expect(effects == [.changed(own, before: before), .send(.news([own]), on: line)])
+        #expect(effects == [.memberChanged(own, before: before), .send(.updates([own]), on: line)])
         #expect(stage.happens(.roleChanged([.isCaughtUp, .isDraining])) == [])
     }
 
@@ -144,14 +146,14 @@ struct RecordTests {
         let line = try #require(stage.connection(2))
         for number in [3, 1] as [UInt64] {
             stage.run(for: .milliseconds(10))
-            stage.happens(.received(.news([MemberStage.record(number, .left)]), on: line))
+            stage.happens(.messageReceived(.updates([MemberStage.record(number, .left)]), on: line))
         }
         stage.connect(5)
         #expect(stage.effects.contains(.forget(MemberStage.record(3, .left))))
         #expect(stage.state(3) == nil)
         #expect(stage.state(1) == .left)
         #expect(stage.state(5) == .alive)
-        stage.happens(.received(.news([MemberStage.record(6, .dead)]), on: line))
+        stage.happens(.messageReceived(.updates([MemberStage.record(6, .dead)]), on: line))
         #expect(stage.state(6) == nil)
     }
 }

@@ -6,27 +6,27 @@ import Testing
 struct FrameCodecTests {
     @Test("a head is twelve bytes: size, type, flags, reserved, stream")
     func head() throws {
-        let head = PeerFrameHead(.held, stream: 0x0403_0201, payloadBytes: 0xBA98)
+        let head = PeerFrameHeader(.held, stream: 0x0403_0201, payloadBytes: 0xBA98)
         let written = head.bytes
         let bytes = written.indices.map { written[$0] }
         #expect(bytes == [0x98, 0xBA, 0, 0, 18, 0, 0, 0, 1, 2, 3, 4])
         var flagged = bytes
         (flagged[5], flagged[6], flagged[7]) = (0xFF, 0xFF, 0xFF)
-        #expect(try PeerFrameHead(flagged.span) == head)
+        #expect(try PeerFrameHeader(flagged.span) == head)
     }
 
     @Test(
         "whatever is written is read again, and written the same",
         arguments: 1...4 as ClosedRange<UInt64>)
     func roundTrips(seed: UInt64) throws {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var sizesSeen: Set<Int> = []
         for _ in 0..<600 {
             let frame = PeerFrame.random(using: &dice)
             let bytes: [UInt8]
             do {
                 bytes = try frame.bytes()
-            } catch SendRefusal.tooLong(.payload) {
+            } catch SendError.tooLong(.payload) {
                 // A large head with many tags and a long key.
                 continue
             }
@@ -40,20 +40,20 @@ struct FrameCodecTests {
 
     @Test("facts keep their meaning on another clock: never younger, never fresher")
     func facts() {
-        var dice = Dice(seed: 5)
+        var dice = SplitMix64(seed: 5)
         for _ in 0..<2_000 {
             let sent = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
             let received = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
             let age = Interval(nanoseconds: Int64.random(in: -5...(1 << 50), using: &dice))
             let left = Interval(nanoseconds: Int64.random(in: -(1 << 50)...(1 << 50), using: &dice))
-            let facts = EntryFacts(
+            let facts = EntryMetadata(
                 size: 9, bornAt: sent - age, freshUntil: sent + left, flags: [],
                 lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
-            let arrived = TransitFacts(facts, size: 9, now: sent)
-                .facts(at: received, asked: received)
+            let arrived = PeerEntryFacts(facts, size: 9, now: sent)
+                .entryFacts(at: received, requestedAt: received)
             let loss = Interval.milliseconds(1)
-            #expect(received - arrived.bornAt >= age)
-            #expect(received - arrived.bornAt < age + loss)
+            #expect(received - arrived.generatedAt >= age)
+            #expect(received - arrived.generatedAt < age + loss)
             #expect(arrived.freshUntil - received <= left)
             #expect(arrived.freshUntil - received + loss > left)
         }
@@ -61,38 +61,39 @@ struct FrameCodecTests {
 
     @Test("what the origin has validated is never held for younger than it is")
     func validated() {
-        var dice = Dice(seed: 6)
+        var dice = SplitMix64(seed: 6)
         for _ in 0..<2_000 {
             let sent = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
             let age = Interval(nanoseconds: Int64.random(in: -(1 << 40)...(1 << 53), using: &dice))
             let asked = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
             let way = Interval(nanoseconds: Int64.random(in: 0...(1 << 34), using: &dice))
-            let facts = EntryFacts(
+            let facts = EntryMetadata(
                 size: 9, bornAt: sent, validatedAt: sent - age, freshUntil: sent, flags: [],
                 lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
-            let arrived = TransitFacts(facts, size: 9, now: sent)
-                .facts(at: asked + way, asked: asked)
+            let arrived = PeerEntryFacts(facts, size: 9, now: sent)
+                .entryFacts(at: asked + way, requestedAt: asked)
             if arrived.validatedAt == .distantPast { continue }
             #expect(age > .milliseconds(-2) && age < .milliseconds(1 << 32))
             #expect(asked - arrived.validatedAt >= age)
             #expect(asked - arrived.validatedAt < age + .milliseconds(2))
         }
-        let unknown = EntryFacts(
+        let unknown = EntryMetadata(
             size: 9, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
             date: WallTime(seconds: 3), entityTag: .empty)
-        let arrived = TransitFacts(unknown, size: 9, now: .zero).facts(at: .zero, asked: .zero)
+        let arrived = PeerEntryFacts(unknown, size: 9, now: .zero).entryFacts(
+            at: .zero, requestedAt: .zero)
         #expect(arrived.validatedAt == .distantPast)
     }
 
     @Test("what is fresh for ever is so on the other side")
     func forEver() {
-        let facts = EntryFacts(
+        let facts = EntryMetadata(
             size: 9, bornAt: Instant(nanoseconds: .min), freshUntil: .distantFuture, flags: [],
             lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
         let now = Instant.zero + .seconds(1_000_000)
-        let arrived = TransitFacts(facts, size: 9, now: now).facts(at: now, asked: now)
+        let arrived = PeerEntryFacts(facts, size: 9, now: now).entryFacts(at: now, requestedAt: now)
         #expect(arrived.freshUntil - now > .seconds(9_000_000_000))
-        #expect(now - arrived.bornAt > .seconds(9_000_000_000))
+        #expect(now - arrived.generatedAt > .seconds(9_000_000_000))
     }
 
     @Test("a touch keeps its age; one from the future has none")
@@ -115,7 +116,7 @@ struct FrameCodecTests {
     func bareFacts() throws {
         var entry = PeerSamples.notModified
         entry.facts.entityTag = Extent(start: 6, count: 4)
-        let read = try PeerFrame.read(PeerAnswer.notModified(entry).frame(stream: 1))
+        let read = try PeerFrame.read(PeerReply.notModified(entry).frame(stream: 1))
         #expect(read == .answer(.notModified(PeerSamples.notModified)))
     }
 }
@@ -145,7 +146,7 @@ struct GossipSplitTests {
     private func all(_ gossip: [Gossip]) -> [MemberRecord] {
         gossip.flatMap { gossip -> [MemberRecord] in
             switch gossip.message {
-            case .ping(_, let news), .ack(_, let news), .news(let news): news
+            case .ping(_, let news), .ack(_, let news), .updates(let news): news
             case .table(let table, _), .pingRequest(_, _, let table): table
             case .nack: []
             }
@@ -158,11 +159,11 @@ struct GossipSplitTests {
         let positions = (0..<2_000).map {
             StreamPosition(process: ProcessID(high: 1, low: UInt64($0)), count: 5)
         }
-        let frames = Gossip(.table(table, isQuestion: true), knowledge: positions).frames
+        let frames = Gossip(.table(table, isRequest: true), knowledge: positions).frames
         #expect(frames.count == 3)
         let read = try read(frames)
         #expect(all(read) == table)
-        #expect(read.flatMap(\.knowledge) == positions)
+        #expect(read.flatMap(\.positions) == positions)
         let asks = read.map { gossip -> Bool? in
             if case .table(_, let isQuestion) = gossip.message { isQuestion } else { nil }
         }
@@ -172,9 +173,9 @@ struct GossipSplitTests {
     @Test("a ping with too much news is news, and then the ping")
     func ping() throws {
         let news = records(220)
-        let read = try read(Gossip(.ping(sequence: 8, news: news)).frames)
+        let read = try read(Gossip(.ping(sequence: 8, updates: news)).frames)
         #expect(read.count == 2 && all(read) == news)
-        guard case .news = read[0].message, case .ping(8, _) = read[1].message else {
+        guard case .updates = read[0].message, case .ping(8, _) = read[1].message else {
             Issue.record("\(read)")
             return
         }
@@ -184,14 +185,14 @@ struct GossipSplitTests {
     func edge() throws {
         // 24 of the fixed part, 316 for each record, 28 for each position.
         let news = records(200)
-        let fill = { (count: Int) in
+        let fetch = { (count: Int) in
             Gossip(
-                .news(news),
+                .updates(news),
                 knowledge: Array(repeating: PeerSamples.position, count: count)
             ).frames
         }
         let room = (65_536 - 24 - 200 * (4 + 56 + 4 + 251)) / 28
-        #expect(fill(room).count == 1 && fill(room + 1).count == 2)
-        #expect(fill(room)[0].count <= 65_536 + 12)
+        #expect(fetch(room).count == 1 && fetch(room + 1).count == 2)
+        #expect(fetch(room)[0].count <= 65_536 + 12)
     }
 }

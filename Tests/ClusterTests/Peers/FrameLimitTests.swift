@@ -9,20 +9,20 @@ struct FrameLimitTests {
         bytes.appendLittle(payloadBytes)
         bytes += [kind.rawValue, 0, 0, 0, 1, 0, 0, 0]
         do throws(PeerFault) {
-            _ = try PeerFrameHead(bytes.span)
+            _ = try PeerFrameHeader(bytes.span)
             return nil
         } catch {
             return error
         }
     }
 
-    private func refusal(_ frame: PeerFrame) throws -> SendRefusal? {
+    private func refusal(_ frame: PeerFrame) throws -> SendError? {
         do {
             // What may be sent may be received.
             let bytes = try frame.bytes()
             #expect(try PeerFrame.read(bytes) == frame)
             return nil
-        } catch let refusal as SendRefusal {
+        } catch let refusal as SendError {
             return refusal
         }
     }
@@ -57,19 +57,19 @@ struct FrameLimitTests {
         full.key = Array(repeating: 1, count: 16_384)
         full.request = Array(repeating: 2, count: 32_768)
         full.entityTag = Array(repeating: 3, count: 1_024)
-        full.knowledge = Array(repeating: PeerSamples.position, count: 256)
+        full.positions = Array(repeating: PeerSamples.position, count: 256)
         full.invalidations = [Array(repeating: 4, count: 4_096 - 8), []]
-        full.cause.requestID = Array(repeating: 5, count: 128)
-        full.cause.traceParent = Array(repeating: 6, count: 128)
-        full.cause.traceState = Array(repeating: 7, count: 512)
+        full.trace.requestID = Array(repeating: 5, count: 128)
+        full.trace.traceParent = Array(repeating: 6, count: 128)
+        full.trace.traceState = Array(repeating: 7, count: 512)
         #expect(try refusal(.question(full)) == nil)
-        let above: [(PeerLimit, (inout PeerQuestion) -> Void)] = [
+        let above: [(PeerLimit, (inout PeerQuery) -> Void)] = [
             (.key, { $0.key.append(1) }), (.request, { $0.request.append(1) }),
             (.entityTag, { $0.entityTag.append(1) }),
-            (.cause, { $0.cause.requestID.append(1) }),
-            (.cause, { $0.cause.traceParent.append(1) }),
-            (.cause, { $0.cause.traceState.append(1) }),
-            (.positions, { $0.knowledge.append(PeerSamples.position) }),
+            (.requestTrace, { $0.trace.requestID.append(1) }),
+            (.requestTrace, { $0.trace.traceParent.append(1) }),
+            (.requestTrace, { $0.trace.traceState.append(1) }),
+            (.positions, { $0.positions.append(PeerSamples.position) }),
             (.invalidations, { $0.invalidations.append([]) }),
         ]
         for (limit, change) in above {
@@ -79,7 +79,8 @@ struct FrameLimitTests {
         }
         let fields: [(PeerLimit, UInt16, Int)] = [
             (.key, 1, 16_385), (.request, 2, 32_769), (.entityTag, 3, 1_025),
-            (.invalidations, 5, 4_093), (.cause, 6, 129), (.cause, 7, 129), (.cause, 8, 513),
+            (.invalidations, 5, 4_093), (.requestTrace, 6, 129), (.requestTrace, 7, 129),
+            (.requestTrace, 8, 513),
         ]
         for (limit, tag, count) in fields {
             let field = (tag: tag, value: [UInt8](repeating: 1, count: count))
@@ -101,7 +102,7 @@ struct FrameLimitTests {
         entry.tags = []
         entry.key.append(1)
         #expect(try refusal(.answer(.held(entry))) == .tooLong(.key))
-        (entry.key, entry.places) = ([], nil)
+        (entry.key, entry.headOffsets) = ([], nil)
         entry.head += Array(repeating: 1, count: 65_536 - 88 - 4 - entry.head.count)
         #expect(try refusal(.answer(.held(entry))) == nil)
         entry.head.append(1)
@@ -117,10 +118,10 @@ struct FrameLimitTests {
 
     @Test("a batch of touches or offers has a limit")
     func batches() throws {
-        var dice = Dice(seed: 3)
+        var dice = SplitMix64(seed: 3)
         var touches = (0..<1_024).map { _ in AgedTouch.random(using: &dice) }
         var offers = (0..<512).map { _ in PeerOffer.random(using: &dice) }
-        var verdicts = (0..<512).map { _ in OfferVerdict.random(using: &dice) }
+        var verdicts = (0..<512).map { _ in OfferOutcome.random(using: &dice) }
         #expect(try refusal(.touches(touches)) == nil)
         #expect(try refusal(.offers(offers)) == nil)
         #expect(try refusal(.verdicts(verdicts)) == nil)

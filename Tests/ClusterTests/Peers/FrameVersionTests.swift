@@ -47,7 +47,7 @@ struct FrameVersionTests {
         #expect(try PeerFrame.read(bytes) == frame)
         let named = try PeerFrame.question(PeerSamples.question).bytes()
         // What is new stands behind all that the other one reads.
-        let head = PeerFrameHead.bytesCount
+        let head = PeerFrameHeader.bytesCount
         #expect(named[head...].starts(with: bytes[head...]))
     }
 
@@ -65,8 +65,8 @@ struct FrameVersionTests {
     @Test("a member's record that is not understood is left out, the others are taken")
     func records() throws {
         let other = MemberRecord(PeerSamples.member, Incarnation(epoch: 99, count: 0), .left)
-        let gossip = Gossip(.news([PeerSamples.record, other, PeerSamples.record]))
-        let whole = Array(gossip.frames[0].dropFirst(PeerFrameHead.bytesCount))
+        let gossip = Gossip(.updates([PeerSamples.record, other, PeerSamples.record]))
+        let whole = Array(gossip.frames[0].dropFirst(PeerFrameHeader.bytesCount))
         let second = 24 + 4 + Int(whole.span.little16(at: 26)) + 4
         // A state, a weight, a port, versions and a host that no member has.
         let changes: [[(Int, UInt8)]] = [
@@ -77,7 +77,7 @@ struct FrameVersionTests {
             for (offset, byte) in change { bytes[second + offset] = byte }
             let read = try PeerFrame.read(.gossip, bytes)
             #expect(
-                read == .gossip(Gossip(.news([PeerSamples.record, PeerSamples.record]))),
+                read == .gossip(Gossip(.updates([PeerSamples.record, PeerSamples.record]))),
                 "\(change)")
         }
     }
@@ -96,8 +96,8 @@ struct FrameVersionTests {
     @Test("codes and reasons that are not known are kept")
     func codes() throws {
         #expect(
-            try PeerFrame.read(.fetchYourself, [4, 0, 200, 0])
-                == .answer(.fetchYourself(FetchYourselfReason(rawValue: 200))))
+            try PeerFrame.read(.declined, [4, 0, 200, 0])
+                == .answer(.declined(DeclineReason(rawValue: 200))))
         #expect(
             try PeerFrame.read(.goodbye, [4, 0, 9, 9])
                 == .goodbye(Goodbye(Goodbye.Code(rawValue: 0x0909))))
@@ -111,8 +111,8 @@ struct FrameVersionTests {
             (1...1, 2...2, nil), (3...4, 1...2, nil),
         ] as [(ClosedRange<UInt16>, ClosedRange<UInt16>, UInt16?)])
     func agreement(own: ClosedRange<UInt16>, theirs: ClosedRange<UInt16>, version: UInt16?) {
-        #expect(PeerProtocol.common(own, theirs) == version)
-        #expect(PeerProtocol.common(theirs, own) == version)
+        #expect(PeerProtocol.commonVersion(own, theirs) == version)
+        #expect(PeerProtocol.commonVersion(theirs, own) == version)
     }
 
     @Test("of a HELLO of versions to come nothing but the versions is read")

@@ -7,13 +7,13 @@ import Trials
 struct InvalidationFramesTests {
     /// The messages in `frames`, read in this order on one connection.
     private func read(_ frames: [[UInt8]]) throws -> [InvalidationMessage] {
-        var reader = InvalidationReader()
+        var reader = InvalidationMessageDecoder()
         var messages: [InvalidationMessage] = []
         for frame in frames {
-            let head = try PeerFrameHead(frame.span)
-            #expect(head.stream == 0 && head.kind.isOfInvalidations)
-            #expect(frame.count == head.payloadBytes + PeerFrameHead.bytesCount)
-            let payload = Array(frame.dropFirst(PeerFrameHead.bytesCount))
+            let head = try PeerFrameHeader(frame.span)
+            #expect(head.stream == 0 && head.kind.isInvalidationFrame)
+            #expect(frame.count == head.payloadBytes + PeerFrameHeader.bytesCount)
+            let payload = Array(frame.dropFirst(PeerFrameHeader.bytesCount))
             guard let message = try reader.read(head.kind, payload: payload.span) else {
                 continue
             }
@@ -26,14 +26,14 @@ struct InvalidationFramesTests {
         "whatever its size, a message is read as it was written, all its parts joined",
         arguments: Trials.seeds(1...4))
     func roundTrips(seed: UInt64) throws {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var severalSeen: Set<UInt8> = []
         for _ in 0..<400 {
             let message = InvalidationMessage.random(using: &dice, bytesMax: 800_000)
             let frames = try message.frames()
             let messages = try read(frames)
             if frames.count > 1 { severalSeen.insert(frames[0][4]) }
-            if case .answer = message { #expect(messages == [message]) }
+            if case .roundResponse = message { #expect(messages == [message]) }
             var whole = try #require(messages.first)
             for next in messages.dropFirst() { whole = try #require(whole.joined(next)) }
             #expect(whole == message)
@@ -48,56 +48,56 @@ struct InvalidationFramesTests {
                 StreamPosition(process: ProcessID(high: low, low: $0), count: $0 + 1)
             }
         }
-        let answer = InvalidationMessage.answer(
-            FenceAnswer(
+        let response = InvalidationMessage.roundResponse(
+            FenceResponse(
                 round: 7, holds: positions(1_024, 1),
-                view: CountView(standing: nil, hasVoted: false, isCurrent: true)),
+                view: VoterSetView(standing: nil, hasVoted: false, isCurrent: true)),
             retired: positions(4_096, 2))
-        let frames = try answer.frames()
+        let frames = try response.frames()
         #expect(frames.count > 2)
-        #expect(try read(frames) == [answer])
+        #expect(try read(frames) == [response])
         #expect(try read(Array(frames.dropLast())) == [])
         // What was begun on one connection ends with it, and counts for no other answer.
-        let ping = try InvalidationMessage.round(1, digest: 2).frames()
-        #expect(throws: PeerFault.outOfPlace(.round)) { try read(frames.dropLast() + ping) }
-        #expect(try read(frames + ping) == [answer, .round(1, digest: 2)])
+        let ping = try InvalidationMessage.roundRequest(1, digest: 2).frames()
+        #expect(throws: PeerFault.unexpectedFrame(.round)) { try read(frames.dropLast() + ping) }
+        #expect(try read(frames + ping) == [response, .roundRequest(1, digest: 2)])
     }
 
     @Test("a repair says what it looked for with the last of its records")
     func repair() throws {
-        var dice = Dice(seed: 8)
+        var dice = SplitMix64(seed: 8)
         let records = (0..<40).map { number in
             InvalidationRecord(
-                RecordName(stream: PeerSamples.member.process, number: number + 1),
+                RecordID(stream: PeerSamples.member.process, number: number + 1),
                 content: (0..<5_000).map { _ in UInt8(truncatingIfNeeded: dice.next()) })
         }
         let ranges = (0..<PeerProtocol.rangesMax).map { _ in StreamRange.random(using: &dice) }
         let floors = ranges.map { StreamPosition(process: $0.process, count: 4) }
         let messages = try read(
-            InvalidationMessage.repair(
-                RepairAnswer(records: records, floors: floors, covered: ranges)
+            InvalidationMessage.repairResponse(
+                RepairResponse(records: records, floors: floors, covered: ranges)
             ).frames())
-        let answers = messages.compactMap { message -> RepairAnswer? in
-            if case .repair(let answer) = message { answer } else { nil }
+        let responses = messages.compactMap { message -> RepairResponse? in
+            if case .repairResponse(let response) = message { response } else { nil }
         }
-        #expect(answers.count > 3 && answers.flatMap(\.records) == records)
-        for answer in answers.dropLast() {
-            #expect(answer.covered.isEmpty && answer.floors.isEmpty)
+        #expect(responses.count > 3 && responses.flatMap(\.records) == records)
+        for response in responses.dropLast() {
+            #expect(response.covered.isEmpty && response.floors.isEmpty)
         }
-        #expect(answers.last?.covered == ranges && answers.last?.floors == floors)
+        #expect(responses.last?.covered == ranges && responses.last?.floors == floors)
     }
 
     @Test("every confirmation's frame names all members")
     func confirmation() throws {
-        var dice = Dice(seed: 9)
-        let members = (0..<PeerProtocol.companyMax).map { _ in NodeID(using: &dice) }
+        var dice = SplitMix64(seed: 9)
+        let members = (0..<PeerProtocol.confirmationMembersMax).map { _ in NodeID(using: &dice) }
         let positions = (0..<5_000).map { _ in StreamPosition.random(using: &dice) }
-        let view = CountView.random(using: &dice)
-        let message = InvalidationMessage.confirm(positions, members: members, view: view)
+        let view = VoterSetView.random(using: &dice)
+        let message = InvalidationMessage.confirmation(positions, members: members, view: view)
         let messages = try read(message.frames())
         #expect(messages.count > 2)
         var found: [StreamPosition] = []
-        for case .confirm(let some, members, view) in messages { found += some }
+        for case .confirmation(let some, members, view) in messages { found += some }
         #expect(found == positions)
     }
 
@@ -105,13 +105,16 @@ struct InvalidationFramesTests {
     func longest() throws {
         // 65,536, less the fixed part, the field's head, and what a record takes.
         let content = Array(repeating: UInt8(3), count: 65_536 - 2 - 4 - 34 - 4)
-        let name = RecordName(stream: PeerSamples.member.process, number: 1)
+        let name = RecordID(stream: PeerSamples.member.process, number: 1)
         let record = InvalidationRecord(name, content: content)
         #expect(try read(InvalidationMessage.push([record]).frames()) == [.push([record])])
-        let answer = RepairAnswer(records: [record])
-        #expect(try read(InvalidationMessage.repair(answer).frames()) == [.repair(answer)])
+        let response = RepairResponse(records: [record])
+        #expect(
+            try read(InvalidationMessage.repairResponse(response).frames()) == [
+                .repairResponse(response)
+            ])
         let longer = InvalidationRecord(name, content: content + [1])
-        #expect(throws: SendRefusal.tooLong(.payload)) {
+        #expect(throws: SendError.tooLong(.payload)) {
             try InvalidationMessage.push([longer]).frames()
         }
     }
@@ -123,18 +126,25 @@ struct InvalidationFramesTests {
         }
         let ranges = many(PeerSamples.range, PeerProtocol.rangesMax)
         let floors = many(PeerSamples.position, PeerProtocol.rangesMax)
-        let positions = many(PeerSamples.position, PeerProtocol.knowledgeMax)
-        let members = many(PeerSamples.member.id, PeerProtocol.companyMax)
-        let view = CountView(standing: nil, isCurrent: false)
+        let positions = many(PeerSamples.position, PeerProtocol.messagePositionsMax)
+        let members = many(PeerSamples.member.id, PeerProtocol.confirmationMembersMax)
+        let view = VoterSetView(standing: nil, isCurrent: false)
         let refused: [(PeerLimit, InvalidationMessage)] = [
-            (.ranges, .ask(ranges)), (.ranges, .repair(RepairAnswer(covered: ranges))),
-            (.ranges, .repair(RepairAnswer(floors: floors))),
-            (.company, .confirm([], members: members, view: view)),
-            (.positions, .answer(FenceAnswer(round: 1, holds: positions, view: view), retired: [])),
-            (.positions, .answer(FenceAnswer(round: 1, holds: [], view: view), retired: positions)),
+            (.ranges, .repairRequest(ranges)),
+            (.ranges, .repairResponse(RepairResponse(covered: ranges))),
+            (.ranges, .repairResponse(RepairResponse(floors: floors))),
+            (.confirmationMembers, .confirmation([], members: members, view: view)),
+            (
+                .positions,
+                .roundResponse(FenceResponse(round: 1, holds: positions, view: view), retired: [])
+            ),
+            (
+                .positions,
+                .roundResponse(FenceResponse(round: 1, holds: [], view: view), retired: positions)
+            ),
         ]
         for (limit, message) in refused {
-            #expect(throws: SendRefusal.tooLong(limit)) { try message.frames() }
+            #expect(throws: SendError.tooLong(limit)) { try message.frames() }
         }
     }
 
@@ -149,14 +159,14 @@ struct InvalidationFramesTests {
         }
         let zeros = Array(repeating: UInt8(0), count: 16)
         let range = zeros + [1] + zeros.prefix(7) + [1] + zeros.prefix(7)
-        let empty = RepairAnswer()
+        let empty = RepairResponse()
         let faults: [(InvalidationMessage, [UInt8], Int, PeerLimit)] = [
-            (.ask([]), [1, 0, 32, 0] + range, 512, .ranges),
-            (.repair(empty), [3, 0, 32, 0] + range, 512, .ranges),
-            (.repair(empty), [2, 0, 24, 0] + zeros + zeros.prefix(8), 512, .ranges),
+            (.repairRequest([]), [1, 0, 32, 0] + range, 512, .ranges),
+            (.repairResponse(empty), [3, 0, 32, 0] + range, 512, .ranges),
+            (.repairResponse(empty), [2, 0, 24, 0] + zeros + zeros.prefix(8), 512, .ranges),
             (
-                .confirm([], members: [], view: CountView(standing: nil, isCurrent: false)),
-                [2, 0, 16, 0] + zeros, 1_024, .company
+                .confirmation([], members: [], view: VoterSetView(standing: nil, isCurrent: false)),
+                [2, 0, 16, 0] + zeros, 1_024, .confirmationMembers
             ),
         ]
         for (message, field, times, limit) in faults {
@@ -164,10 +174,10 @@ struct InvalidationFramesTests {
             #expect(try fault(message, repeated: field, times: times + 1) == .tooLong(limit))
         }
         // An answer's limit holds over all its frames.
-        let most = Array(repeating: PeerSamples.position, count: PeerProtocol.knowledgeMax)
-        let view = CountView(standing: nil, isCurrent: false)
-        var frames = try InvalidationMessage.answer(
-            FenceAnswer(round: 1, holds: most, view: view), retired: most
+        let most = Array(repeating: PeerSamples.position, count: PeerProtocol.messagePositionsMax)
+        let view = VoterSetView(standing: nil, isCurrent: false)
+        var frames = try InvalidationMessage.roundResponse(
+            FenceResponse(round: 1, holds: most, view: view), retired: most
         ).frames()
         #expect(try read(frames).count == 1)
         frames.insert(frames[0], at: 0)
@@ -176,24 +186,24 @@ struct InvalidationFramesTests {
 
     @Test("a range of no numbers, a record that is damaged, and a count of nobody make no sense")
     func senseless() throws {
-        var (kind, bytes) = try PeerFrame.invalidations(.ask([PeerSamples.range])).parts()
+        var (kind, bytes) = try PeerFrame.invalidations(.repairRequest([PeerSamples.range])).parts()
         bytes[bytes.count - 8] = 4
-        #expect(throws: PeerFault.malformed(.wanted)) { try PeerFrame.read(kind, bytes) }
+        #expect(throws: PeerFault.malformed(.repairRequest)) { try PeerFrame.read(kind, bytes) }
         (kind, bytes) = try PeerFrame.invalidations(.push([PeerSamples.invalidation])).parts()
         bytes[bytes.count - 1] ^= 1
         #expect(throws: PeerFault.malformed(.invalidations)) { try PeerFrame.read(kind, bytes) }
-        let standing = CountStanding(CountedSet(openedBy: PeerSamples.member.id))
-        let view = CountView(standing: standing, isCurrent: false)
-        let answer = FenceAnswer(round: nil, holds: [], view: view)
-        (kind, bytes) = try PeerFrame.invalidations(.answer(answer, retired: [])).parts()
+        let standing = VoterConfiguration(VoterSet(foundedBy: PeerSamples.member.id))
+        let view = VoterSetView(standing: standing, isCurrent: false)
+        let response = FenceResponse(round: nil, holds: [], view: view)
+        (kind, bytes) = try PeerFrame.invalidations(.roundResponse(response, retired: [])).parts()
         // Generation 2 with the opener alone can be; generation 0 cannot.
         bytes[12 + 4 + 6 + 2] = 0
-        #expect(throws: PeerFault.malformed(.roundAnswered)) { try PeerFrame.read(kind, bytes) }
+        #expect(throws: PeerFault.malformed(.roundReply)) { try PeerFrame.read(kind, bytes) }
     }
 
     @Test("a frame that is cut or damaged is a fault, or a message that can be written")
     func damage() throws {
-        var dice = Dice(seed: 10)
+        var dice = SplitMix64(seed: 10)
         var (faults, others) = (0, 0)
         for _ in 0..<Trials.count(6_000) {
             let message = InvalidationMessage.random(using: &dice, bytesMax: 4_000)

@@ -11,11 +11,13 @@ struct LinkWearTests {
         ] as [(PeerLink.Side, [UInt32])] {
             var link = try open(side, lastStream: lastStream)
             for (number, stream) in streams.enumerated() {
-                #expect(link.questionsLeft == UInt64(streams.count - number))
-                #expect(try link.ask(PeerSamples.question) == stream)
+                #expect(link.queriesRemaining == UInt64(streams.count - number))
+                #expect(try link.sendQuery(PeerSamples.question) == stream)
             }
-            #expect(throws: SendRefusal.wornOut) { try link.ask(PeerSamples.question) }
-            #expect(link.isOpen && link.askedCount == streams.count)
+            #expect(throws: SendError.streamIDsExhausted) {
+                try link.sendQuery(PeerSamples.question)
+            }
+            #expect(link.isOpen && link.outboundQueryCount == streams.count)
         }
     }
 
@@ -24,22 +26,22 @@ struct LinkWearTests {
         let step = UInt32(PeerLink.reserveStep)
         var link = try open(.dialling, lastStream: 2 * (step + 2) - 1)
         let said = try (0..<4).map { _ in
-            _ = try link.ask(PeerSamples.question)
-            return link.isWearingOut
+            _ = try link.sendQuery(PeerSamples.question)
+            return link.isNearlyExhausted
         }
         #expect(said == [false, true, false, false])
-        #expect(link.questionsLeft == UInt64(step) - 2)
+        #expect(link.queriesRemaining == UInt64(step) - 2)
         let fresh = try open(.dialling, lastStream: .max)
-        #expect(fresh.questionsLeft == 1 << 31 && !fresh.isWearingOut)
+        #expect(fresh.queriesRemaining == 1 << 31 && !fresh.isNearlyExhausted)
     }
 
     /// One that has heard the peer's HELLO.
     private func open(_ side: PeerLink.Side, lastStream: UInt32) throws -> PeerLink {
         var link = PeerLink(side, hello: .of(1), lastStream: lastStream)
         let hello = Hello.of(2).frame
-        let head = try PeerFrameHead(hello.span)
-        let payload = Array(hello.dropFirst(PeerFrameHead.bytesCount))
-        _ = try link.frameArrived(head, payload: payload.span, now: .zero)
+        let head = try PeerFrameHeader(hello.span)
+        let payload = Array(hello.dropFirst(PeerFrameHeader.bytesCount))
+        _ = try link.frameReceived(head, payload: payload.span, now: .zero)
         return link
     }
 }

@@ -9,7 +9,7 @@ struct PeerLinkExchangeTests {
         "everything arrives once, in the order of its stream, however it is cut",
         arguments: Trials.seeds(1...6))
     func exchange(seed: UInt64) throws {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var talk = Talk(using: &dice)
         for _ in 0..<1_500 { try talk.step(using: &dice) }
         try talk.finish(using: &dice)
@@ -17,7 +17,7 @@ struct PeerLinkExchangeTests {
             (talk.pair.dialling, talk.dialling), (talk.pair.accepting, talk.accepting),
         ] {
             #expect(end.fault == nil && end.misplaced == 0)
-            #expect(end.link.askedCount == 0 && end.link.answeringCount == 0)
+            #expect(end.link.outboundQueryCount == 0 && end.link.inboundQueryCount == 0)
             #expect(talker.open.isEmpty && talker.owed.isEmpty)
             #expect(talker.gossipHeard == talker.gossipExpected)
         }
@@ -30,7 +30,7 @@ struct PeerLinkExchangeTests {
     @Test("the same seed gives the same bytes on the wire")
     func repeatable() throws {
         let digests = try (0..<2).map { _ in
-            var dice = Dice(seed: 99)
+            var dice = SplitMix64(seed: 99)
             var talk = Talk(using: &dice)
             for _ in 0..<500 { try talk.step(using: &dice) }
             try talk.finish(using: &dice)
@@ -43,7 +43,7 @@ struct PeerLinkExchangeTests {
 /// What one node has asked and been asked, and what it is due.
 private struct Talker {
     /// Questions that were asked and are not ended: what was said to each so far.
-    var open: [UInt32: [PeerAnswer]] = [:]
+    var open: [UInt32: [PeerReply]] = [:]
     /// Questions to be answered, in the order they came; and bodies with what is left of them.
     var owed: [UInt32] = []
     var bodies: [(stream: UInt32, left: Int)] = []
@@ -65,8 +65,8 @@ private struct Talk {
     private var back: [UInt8] = []
     private var wire = XXH64(seed: 0)
 
-    init(using dice: inout Dice) {
-        let limits = { (dice: inout Dice) in
+    init(using dice: inout SplitMix64) {
+        let limits = { (dice: inout SplitMix64) in
             LinkLimits.limits(
                 streamsMax: UInt32.random(in: 1...40, using: &dice),
                 windowBytes: UInt32.random(in: 1_024...20_000, using: &dice),
@@ -77,7 +77,7 @@ private struct Talk {
 
     var wireDigest: UInt64 { wire.finish() }
 
-    mutating func step(using dice: inout Dice) throws {
+    mutating func step(using dice: inout SplitMix64) throws {
         if Bool.random(using: &dice) {
             try act(&pair.dialling, &dialling, using: &dice)
         } else {
@@ -88,7 +88,7 @@ private struct Talk {
     }
 
     /// Answers what is owed and takes what came until nothing is open.
-    mutating func finish(using dice: inout Dice) throws {
+    mutating func finish(using dice: inout SplitMix64) throws {
         var rounds = 0
         repeat {
             try settle(&pair.dialling, &dialling)
@@ -97,18 +97,21 @@ private struct Talk {
             try hear()
             rounds += 1
         } while rounds < 2_000
-            && pair.dialling.link.askedCount + pair.accepting.link.askedCount + there.count
+            && pair.dialling.link.outboundQueryCount + pair.accepting.link.outboundQueryCount
+                + there.count
                 + back.count + pair.dialling.link.queuedBytes + pair.accepting.link.queuedBytes > 0
         dialling.gossipExpected = accepting.gossipSaid
         accepting.gossipExpected = dialling.gossipSaid
     }
 
-    private func act(_ end: inout PeerEnd, _ talker: inout Talker, using dice: inout Dice) throws {
+    private func act(_ end: inout PeerEnd, _ talker: inout Talker, using dice: inout SplitMix64)
+        throws
+    {
         switch Int.random(in: 0..<10, using: &dice) {
         case 0, 1:
             var question = PeerSamples.question
             question.key = dice.bytes(max: 300)
-            guard let stream = try? end.link.ask(question) else { return }
+            guard let stream = try? end.link.sendQuery(question) else { return }
             talker.open[stream] = []
         case 2:
             talker.gossipSaid += 1
@@ -133,55 +136,55 @@ private struct Talk {
     }
 
     private func answerOne(
-        _ end: inout PeerEnd, _ talker: inout Talker, using dice: inout Dice
+        _ end: inout PeerEnd, _ talker: inout Talker, using dice: inout SplitMix64
     ) throws {
         guard !talker.owed.isEmpty else { return }
         let index = Int.random(in: talker.owed.indices, using: &dice)
         let stream = talker.owed[index]
         switch Int.random(in: 0..<5, using: &dice) {
-        case 0: try end.link.answer(.fetching, on: stream)
+        case 0: try end.link.sendReply(.fetching, on: stream)
         case 1:
-            try end.link.answer(.absent, on: stream)
+            try end.link.sendReply(.absent, on: stream)
             talker.owed.remove(at: index)
         default:
             let size = Int.random(in: 0...50_000, using: &dice)
             let isSaid = Bool.random(using: &dice)
-            try end.link.answer(.held(size: isSaid ? UInt64(size) : nil), on: stream)
+            try end.link.sendReply(.held(size: isSaid ? UInt64(size) : nil), on: stream)
             talker.owed.remove(at: index)
             talker.bodies.append((stream, size))
         }
     }
 
-    private func feed(_ end: inout PeerEnd, _ talker: inout Talker, using dice: inout Dice) {
+    private func feed(_ end: inout PeerEnd, _ talker: inout Talker, using dice: inout SplitMix64) {
         guard !talker.bodies.isEmpty else { return }
         let index = Int.random(in: talker.bodies.indices, using: &dice)
         let body = talker.bodies[index]
         if Int.random(in: 0..<25, using: &dice) == 0 {
-            end.link.breakOff(body.stream, .broken)
+            end.link.reset(body.stream, .incompleteBody)
             talker.bodies.remove(at: index)
             return
         }
         let count = min(body.left, Int.random(in: 0...20_000, using: &dice))
-        end.link.bodyBecameReady(count, on: body.stream)
+        end.link.addBodyBytes(count, on: body.stream)
         talker.bodies[index].left -= count
         guard body.left == count else { return }
         talker.bodies.remove(at: index)
-        end.link.bodyBecameWhole(on: body.stream)
+        end.link.completeBody(on: body.stream)
     }
 
     private func settle(_ end: inout PeerEnd, _ talker: inout Talker) throws {
-        for stream in talker.owed { try end.link.answer(.behind, on: stream) }
+        for stream in talker.owed { try end.link.sendReply(.behind, on: stream) }
         talker.owed = []
         for body in talker.bodies {
-            end.link.bodyBecameReady(body.left, on: body.stream)
-            end.link.bodyBecameWhole(on: body.stream)
+            end.link.addBodyBytes(body.left, on: body.stream)
+            end.link.completeBody(on: body.stream)
         }
         talker.bodies = []
         for stream in talker.open.keys.sorted() { _ = end.take(stream) }
     }
 
     /// Sends a few frames and delivers a piece, each way.
-    private mutating func move(using dice: inout Dice) {
+    private mutating func move(using dice: inout SplitMix64) {
         let sent = (
             pair.dialling.bytes(framesMax: Int.random(in: 0..<4, using: &dice)),
             pair.accepting.bytes(framesMax: Int.random(in: 0..<4, using: &dice))
@@ -197,7 +200,7 @@ private struct Talk {
         back.removeFirst(pieces.1)
     }
 
-    private func piece(_ count: Int, using dice: inout Dice) -> Int {
+    private func piece(_ count: Int, using dice: inout SplitMix64) -> Int {
         let most = [1, 13, 3_000, 100_000].randomElement(using: &dice) ?? 1
         return min(count, Int.random(in: 0...most, using: &dice))
     }
@@ -210,15 +213,15 @@ private struct Talk {
     private func hear(_ end: inout PeerEnd, _ talker: inout Talker) throws {
         for event in end.takeEvents() {
             switch event {
-            case .asked(let stream, _): talker.owed.append(stream)
-            case .cancelled(let stream):
+            case .queryReceived(let stream, _): talker.owed.append(stream)
+            case .queryCancelled(let stream):
                 talker.owed.removeAll { $0 == stream }
                 talker.bodies.removeAll { $0.stream == stream }
-            case .answered(let stream, let answer):
+            case .replyReceived(let stream, let response):
                 let said = try #require(talker.open[stream])
                 #expect(!said.contains { $0 != .fetching })
-                talker.open[stream] = answer.isFinal ? nil : said + [answer]
-            case .ended(let stream, let whole):
+                talker.open[stream] = response.isFinal ? nil : said + [response]
+            case .bodyEnded(let stream, let whole):
                 let said = talker.open.removeValue(forKey: stream)
                 guard case .held? = said?.last else {
                     Issue.record("a body without a head")
@@ -226,13 +229,13 @@ private struct Talk {
                 }
                 #expect(Int(whole.size) == end.receivedBytes[stream] ?? 0)
                 talker.ended += 1
-            case .broken(let stream, _):
+            case .streamReset(let stream, _):
                 #expect(talker.open.removeValue(forKey: stream) != nil)
                 talker.broken += 1
-            case .gossiped(let gossip):
+            case .gossipReceived(let gossip):
                 talker.gossipHeard += 1
                 #expect(gossip.message == .nack(sequence: talker.gossipHeard))
-            case .touched(let touches): #expect(touches.count == 1)
+            case .touchesReceived(let touches): #expect(touches.count == 1)
             default: Issue.record("\(event)")
             }
         }

@@ -38,7 +38,7 @@ struct PeerLinkFaultTests {
     }
 
     private static func data(_ count: Int, on stream: UInt32) -> [UInt8] {
-        let head = PeerFrameHead(.data, stream: stream, payloadBytes: count).bytes
+        let head = PeerFrameHeader(.data, stream: stream, payloadBytes: count).bytes
         return head.indices.map { head[$0] } + [UInt8](repeating: 0, count: count)
     }
 
@@ -61,40 +61,42 @@ struct PeerLinkFaultTests {
         Case(.greeting, onStream(Hello.of(2).frame, 4), .helloMissing),
         Case(.greeting, [0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0], .helloMissing),
         Case(.idle, Hello.of(2).frame, .helloRepeated),
-        Case(.idle, onStream(Hello.of(2).frame, 1), .streamNamed(.hello)),
-        Case(.idle, onStream(Goodbye(.leaving).frame, 1), .streamNamed(.goodbye)),
-        Case(.idle, onStream(Gossip(.nack(sequence: 1)).frames[0], 2), .streamNamed(.gossip)),
+        Case(.idle, onStream(Hello.of(2).frame, 1), .streamOnConnectionFrame(.hello)),
+        Case(.idle, onStream(Goodbye(.leaving).frame, 1), .streamOnConnectionFrame(.goodbye)),
         Case(
-            .idle, onStream(bytes(.invalidations(.round(1, digest: 2)), on: 0), 1),
-            .streamNamed(.round)),
-        Case(.idle, bytes(ask, on: 0), .streamOutOfOrder(0)),
-        Case(.idle, bytes(ask, on: 3), .streamOutOfOrder(3)),
+            .idle, onStream(Gossip(.nack(sequence: 1)).frames[0], 2),
+            .streamOnConnectionFrame(.gossip)),
+        Case(
+            .idle, onStream(bytes(.invalidations(.roundRequest(1, digest: 2)), on: 0), 1),
+            .streamOnConnectionFrame(.round)),
+        Case(.idle, bytes(ask, on: 0), .streamIDOutOfOrder(0)),
+        Case(.idle, bytes(ask, on: 3), .streamIDOutOfOrder(3)),
         Case(.idle, bytes(absent, on: 1), .streamNotOpen(1)),
         Case(.idle, bytes(held, on: 2), .streamNotOpen(2)),
         Case(.idle, bytes(end, on: 1), .streamNotOpen(1)),
         Case(.idle, data(5, on: 1), .streamNotOpen(1)),
-        Case(.idle, data(0, on: 1), .empty(.data)),
-        Case(.idle, StreamReset.frame(.broken, stream: 0), .streamNotOpen(0)),
-        Case(.idle, StreamReset.frame(.broken, stream: 1), .streamNotOpen(1)),
-        Case(.idle, StreamReset.frame(.broken, stream: 2), .streamNotOpen(2)),
+        Case(.idle, data(0, on: 1), .emptyFrame(.data)),
+        Case(.idle, StreamReset.frame(.incompleteBody, stream: 0), .streamNotOpen(0)),
+        Case(.idle, StreamReset.frame(.incompleteBody, stream: 1), .streamNotOpen(1)),
+        Case(.idle, StreamReset.frame(.incompleteBody, stream: 2), .streamNotOpen(2)),
         Case(.idle, StreamCredit.frame(1, stream: 2), .streamNotOpen(2)),
         Case(.idle, StreamCredit.frame(1, stream: 0), .streamNotOpen(0)),
         Case(.asking, bytes(absent, on: 3), .streamNotOpen(3)),
-        Case(.asking, data(5, on: 1), .outOfPlace(.data)),
-        Case(.asking, bytes(end, on: 1), .outOfPlace(.end)),
+        Case(.asking, data(5, on: 1), .unexpectedFrame(.data)),
+        Case(.asking, bytes(end, on: 1), .unexpectedFrame(.end)),
         Case(.asking, StreamCredit.frame(1, stream: 1), .streamNotOpen(1)),
-        Case(.receiving, bytes(held, on: 1), .outOfPlace(.held)),
-        Case(.receiving, bytes(absent, on: 1), .outOfPlace(.absent)),
-        Case(.receiving, bytes(.answer(.fetching), on: 1), .outOfPlace(.fetching)),
-        Case(.receiving, data(101, on: 1), .sizeDiffers(1)),
-        Case(.receiving, data(99, on: 1) + bytes(end, on: 1), .sizeDiffers(1)),
-        Case(.receiving, bytes(end, on: 1), .sizeDiffers(1)),
-        Case(.receiving, data(50, on: 1) + bytes(halfEnd, on: 1), .sizeDiffers(1)),
+        Case(.receiving, bytes(held, on: 1), .unexpectedFrame(.held)),
+        Case(.receiving, bytes(absent, on: 1), .unexpectedFrame(.absent)),
+        Case(.receiving, bytes(.answer(.fetching), on: 1), .unexpectedFrame(.fetching)),
+        Case(.receiving, data(101, on: 1), .sizeMismatch(1)),
+        Case(.receiving, data(99, on: 1) + bytes(end, on: 1), .sizeMismatch(1)),
+        Case(.receiving, bytes(end, on: 1), .sizeMismatch(1)),
+        Case(.receiving, data(50, on: 1) + bytes(halfEnd, on: 1), .sizeMismatch(1)),
         Case(.answered, bytes(absent, on: 1), .streamNotOpen(1)),
         Case(.answered, data(5, on: 1), .streamNotOpen(1)),
         Case(.answered, bytes(end, on: 1), .streamNotOpen(1)),
-        Case(.answered, StreamReset.frame(.broken, stream: 1), .streamNotOpen(1)),
-        Case(.answering, bytes(ask, on: 2), .streamOutOfOrder(2)),
+        Case(.answered, StreamReset.frame(.incompleteBody, stream: 1), .streamNotOpen(1)),
+        Case(.answering, bytes(ask, on: 2), .streamIDOutOfOrder(2)),
         Case(.answering, bytes(absent, on: 2), .streamNotOpen(2)),
         Case(
             .answering, StreamCredit.frame(UInt32(Int32.max) - 262_143, stream: 2),
@@ -111,9 +113,9 @@ struct PeerLinkFaultTests {
         case .greeting: return PeerEnd(.dialling, hello: .of(1))
         case .idle: break
         case .asking: pair = try PeerPair.asked().pair
-        case .receiving: pair = try PeerPair.asked(answer: .held(size: 100)).pair
-        case .answered: pair = try PeerPair.asked(answer: .absent).pair
-        case .answering: _ = try pair.accepting.link.ask(PeerSamples.question)
+        case .receiving: pair = try PeerPair.asked(response: .held(size: 100)).pair
+        case .answered: pair = try PeerPair.asked(response: .absent).pair
+        case .answering: _ = try pair.accepting.link.sendQuery(PeerSamples.question)
         }
         pair.run()
         return pair.dialling
@@ -124,7 +126,7 @@ struct PeerLinkFaultTests {
         var end = try end(in: story.scene)
         end.receive(story.frame)
         // A head that is none is the shell's to tell.
-        if let fault = end.fault, end.link.fault == nil { end.link.headFailed(fault) }
+        if let fault = end.fault, end.link.fault == nil { end.link.headerInvalid(fault) }
         #expect(end.fault == story.fault && end.link.fault == story.fault)
         let sent = end.bytes()
         let goodbye = story.fault.goodbye.frame
@@ -166,14 +168,15 @@ struct PeerLinkLimitTests {
     @Test("as many questions at once as the other side takes; one more is refused, then a fault")
     func streams() throws {
         var pair = PeerPair(accepting: .limits(streamsMax: 3))
-        let streams = try (0..<3).map { _ in try pair.dialling.link.ask(PeerSamples.question) }
-        #expect(throws: SendRefusal.streamsUsedUp) {
-            try pair.dialling.link.ask(PeerSamples.question)
+        let streams = try (0..<3).map { _ in try pair.dialling.link.sendQuery(PeerSamples.question)
+        }
+        #expect(throws: SendError.tooManyStreams) {
+            try pair.dialling.link.sendQuery(PeerSamples.question)
         }
         pair.run()
-        try pair.accepting.link.answer(.absent, on: streams[1])
+        try pair.accepting.link.sendReply(.absent, on: streams[1])
         pair.run()
-        _ = try pair.dialling.link.ask(PeerSamples.question)
+        _ = try pair.dialling.link.sendQuery(PeerSamples.question)
         pair.run()
         #expect(pair.accepting.fault == nil)
         pair.accepting.receive(try PeerFrame.question(PeerSamples.question).bytes(stream: 9))
@@ -185,9 +188,9 @@ struct PeerLinkLimitTests {
         var pair = PeerPair()
         var question = PeerSamples.question
         question.key = Array(repeating: 1, count: 16_385)
-        #expect(throws: SendRefusal.tooLong(.key)) { try pair.dialling.link.ask(question) }
-        #expect(try pair.dialling.link.ask(PeerSamples.question) == 1)
-        #expect(pair.dialling.link.askedCount == 1)
+        #expect(throws: SendError.tooLong(.key)) { try pair.dialling.link.sendQuery(question) }
+        #expect(try pair.dialling.link.sendQuery(PeerSamples.question) == 1)
+        #expect(pair.dialling.link.outboundQueryCount == 1)
     }
 
     @Test("a head that does not fit is refused, and the stream may be answered otherwise")
@@ -195,45 +198,45 @@ struct PeerLinkLimitTests {
         var (pair, stream) = try PeerPair.asked()
         var entry = PeerSamples.entry
         entry.head += Array(repeating: 1, count: 65_536)
-        #expect(throws: SendRefusal.tooLong(.payload)) {
-            try pair.accepting.link.answer(.held(entry), on: stream)
+        #expect(throws: SendError.tooLong(.payload)) {
+            try pair.accepting.link.sendReply(.held(entry), on: stream)
         }
-        try pair.accepting.link.answer(.fetchYourself(.tooLarge), on: stream)
+        try pair.accepting.link.sendReply(.declined(.tooLarge), on: stream)
         pair.run()
         #expect(
             pair.dialling.takeEvents()
-                == [.answered(stream: stream, .fetchYourself(.tooLarge))])
+                == [.replyReceived(stream: stream, .declined(.tooLarge))])
     }
 
     @Test("to a peer that does not read, questions and heads are refused, gossip is not")
     func queueFull() throws {
         var pair = PeerPair()
-        let theirs = try pair.accepting.link.ask(PeerSamples.question)
+        let theirs = try pair.accepting.link.sendQuery(PeerSamples.question)
         pair.run()
         var question = PeerSamples.question
         question.key = Array(repeating: 1, count: 16_384)
         var asked = 0
-        while (try? pair.dialling.link.ask(question)) != nil { asked += 1 }
+        while (try? pair.dialling.link.sendQuery(question)) != nil { asked += 1 }
         #expect((50..<70).contains(asked))
-        #expect(throws: SendRefusal.queueFull) { try pair.dialling.link.ask(question) }
-        #expect(throws: SendRefusal.queueFull) {
-            try pair.dialling.link.answer(.held(size: nil), on: theirs)
+        #expect(throws: SendError.queueFull) { try pair.dialling.link.sendQuery(question) }
+        #expect(throws: SendError.queueFull) {
+            try pair.dialling.link.sendReply(.held(size: nil), on: theirs)
         }
-        try pair.dialling.link.answer(.fetchYourself(.overloaded), on: theirs)
+        try pair.dialling.link.sendReply(.declined(.overloaded), on: theirs)
         try pair.dialling.link.send(Gossip(.nack(sequence: 1)))
         pair.run()
         #expect(pair.accepting.fault == nil && pair.dialling.fault == nil)
         #expect(pair.dialling.link.queuedBytes == 0)
-        _ = try pair.dialling.link.ask(question)
+        _ = try pair.dialling.link.sendQuery(question)
     }
 
     @Test("FETCHING is left out while much waits")
     func fetching() throws {
         var (pair, stream) = try PeerPair.asked()
-        for _ in 0..<100_000 { try pair.accepting.link.answer(.fetching, on: stream) }
+        for _ in 0..<100_000 { try pair.accepting.link.sendReply(.fetching, on: stream) }
         #expect(pair.accepting.link.queuedBytes < 66_000)
         pair.run()
-        try pair.accepting.link.answer(.fetching, on: stream)
+        try pair.accepting.link.sendReply(.fetching, on: stream)
         #expect(pair.accepting.link.queuedBytes > 0)
     }
 
@@ -245,13 +248,13 @@ struct PeerLinkLimitTests {
             let stream = UInt32(2 * round + 1)
             pair.accepting.receive(
                 try PeerFrame.question(PeerSamples.question).bytes(stream: stream))
-            try pair.accepting.link.answer(.absent, on: stream)
+            try pair.accepting.link.sendReply(.absent, on: stream)
             bytesMost = max(bytesMost, pair.accepting.link.queuedBytes)
             _ = pair.accepting.takeEvents()
         }
-        #expect(pair.accepting.link.fault == .notReading)
+        #expect(pair.accepting.link.fault == .slowReader)
         #expect(bytesMost < 5 << 20)
-        #expect(pair.accepting.bytes() == PeerFault.notReading.goodbye.frame)
+        #expect(pair.accepting.bytes() == PeerFault.slowReader.goodbye.frame)
     }
 
     @Test("resets and unknown frames are allowed by the thousand, not without end")
@@ -279,7 +282,8 @@ struct PeerLinkLimitTests {
     }
 
     @Test(
-        "a peer that asks and resets, asks and resets, is turned away", .disabled(if: Trials.areFew)
+        "a peer that asks and resets, asks and resets, is turned away",
+        .disabled(if: Trials.isReduced)
     )
     func rapidReset() throws {
         var pair = PeerPair()

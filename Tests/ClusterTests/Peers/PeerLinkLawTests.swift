@@ -10,53 +10,53 @@ struct PeerLinkOrderTests {
     ) throws -> (pair: PeerPair, streams: [UInt32]) {
         var pair = PeerPair(dialling: dialling, accepting: accepting)
         let streams = try (0..<count).map { _ in
-            try pair.dialling.link.ask(PeerSamples.question)
+            try pair.dialling.link.sendQuery(PeerSamples.question)
         }
         pair.run()
         for stream in streams {
-            try pair.accepting.link.answer(.held(size: nil), on: stream)
+            try pair.accepting.link.sendReply(.held(size: nil), on: stream)
         }
         pair.run()
         return (pair, streams)
     }
 
     private func nextData(_ link: inout PeerLink) -> (stream: UInt32, count: Int)? {
-        guard case .data(let head) = link.next() else { return nil }
+        guard case .data(let head) = link.nextOutput() else { return nil }
         return (head.stream, head.payloadBytes)
     }
 
     @Test("gossip is chosen next, whatever else waits", arguments: [1, 2, 17, 300])
     func gossipFirst(streams count: Int) throws {
         var (pair, streams) = try answerer(streams: count)
-        for stream in streams { pair.accepting.link.bodyBecameReady(1 << 20, on: stream) }
-        var dice = Dice(seed: UInt64(count))
+        for stream in streams { pair.accepting.link.addBodyBytes(1 << 20, on: stream) }
+        var dice = SplitMix64(seed: UInt64(count))
         for round in 0..<100 {
             for _ in 0..<Int.random(in: 0..<20, using: &dice) {
-                _ = pair.accepting.link.next()
+                _ = pair.accepting.link.nextOutput()
             }
-            _ = try? pair.accepting.link.ask(PeerSamples.question)
-            let gossip = Gossip(.ping(sequence: UInt32(round), news: [PeerSamples.record]))
+            _ = try? pair.accepting.link.sendQuery(PeerSamples.question)
+            let gossip = Gossip(.ping(sequence: UInt32(round), updates: [PeerSamples.record]))
             try pair.accepting.link.send(gossip)
-            #expect(pair.accepting.link.next() == .control(gossip.frames[0]))
+            #expect(pair.accepting.link.nextOutput() == .control(gossip.frames[0]))
         }
     }
 
     @Test("heads and other frames go before bodies, in the order they were given")
     func controlBeforeData() throws {
         var (pair, streams) = try answerer(streams: 2)
-        let waiting = try pair.dialling.link.ask(PeerSamples.question)
+        let waiting = try pair.dialling.link.sendQuery(PeerSamples.question)
         pair.run()
-        pair.accepting.link.bodyBecameReady(100_000, on: streams[0])
+        pair.accepting.link.addBodyBytes(100_000, on: streams[0])
         try pair.accepting.link.send(touches: [])
-        try pair.accepting.link.answer(.held(size: 5), on: waiting)
-        pair.accepting.link.bodyBecameReady(5, on: waiting)
-        pair.accepting.link.breakOff(streams[1], .broken)
+        try pair.accepting.link.sendReply(.held(size: 5), on: waiting)
+        pair.accepting.link.addBodyBytes(5, on: waiting)
+        pair.accepting.link.reset(streams[1], .incompleteBody)
         var kinds: [PeerFrameKind] = []
         for _ in 0..<4 {
-            switch pair.accepting.link.next() {
-            case .control(let frame): kinds.append(try PeerFrameHead(frame.span).kind)
+            switch pair.accepting.link.nextOutput() {
+            case .control(let frame): kinds.append(try PeerFrameHeader(frame.span).kind)
             case .data: kinds.append(.data)
-            case .nothing, .close: Issue.record("nothing to send")
+            case .idle, .close: Issue.record("nothing to send")
             }
         }
         #expect(kinds == [.touches, .held, .reset, .data])
@@ -65,7 +65,7 @@ struct PeerLinkOrderTests {
     @Test("streams take turns: none is two frames ahead of another that has as much to send")
     func fair() throws {
         var (pair, streams) = try answerer(streams: 7)
-        for stream in streams { pair.accepting.link.bodyBecameReady(160_000, on: stream) }
+        for stream in streams { pair.accepting.link.addBodyBytes(160_000, on: stream) }
         var frames: [UInt32: Int] = [:]
         for _ in 0..<70 {
             let (stream, count) = try #require(nextData(&pair.accepting.link))
@@ -74,17 +74,17 @@ struct PeerLinkOrderTests {
             let all = streams.map { frames[$0] ?? 0 }
             #expect((all.max() ?? 0) - (all.min() ?? 0) <= 1)
         }
-        #expect(pair.accepting.link.next() == .nothing)
+        #expect(pair.accepting.link.nextOutput() == .idle)
     }
 
     @Test("who comes late, or back with a grant, waits for one turn of each other stream")
     func late() throws {
         var (pair, streams) = try answerer(streams: 5)
         for stream in streams.dropLast() {
-            pair.accepting.link.bodyBecameReady(200_000, on: stream)
+            pair.accepting.link.addBodyBytes(200_000, on: stream)
         }
-        for _ in 0..<9 { _ = pair.accepting.link.next() }
-        pair.accepting.link.bodyBecameReady(1, on: streams[4])
+        for _ in 0..<9 { _ = pair.accepting.link.nextOutput() }
+        pair.accepting.link.addBodyBytes(1, on: streams[4])
         var order: [UInt32] = []
         for _ in 0..<5 { order.append(try #require(nextData(&pair.accepting.link)).stream) }
         #expect(order.last == streams[4] && Set(order).count == 5)
@@ -93,7 +93,7 @@ struct PeerLinkOrderTests {
     @Test("a stream without credit holds up no other, and goes on when it is granted more")
     func stalled() throws {
         var (pair, streams) = try answerer(streams: 3, dialling: .limits(windowBytes: 20_000))
-        for stream in streams { pair.accepting.link.bodyBecameReady(50_000, on: stream) }
+        for stream in streams { pair.accepting.link.addBodyBytes(50_000, on: stream) }
         pair.run()
         #expect(streams.map { pair.dialling.arrived[$0] } == [20_000, 20_000, 20_000])
         // The readers of two go on, the first is stuck.
@@ -102,35 +102,35 @@ struct PeerLinkOrderTests {
             pair.run()
         }
         #expect(streams.map { pair.dialling.arrived[$0] } == [20_000, 0, 0])
-        pair.accepting.link.bodyBecameWhole(on: streams[1])
+        pair.accepting.link.completeBody(on: streams[1])
         pair.run()
         let whole = StreamEnd(size: 50_000)
-        #expect(pair.dialling.takeEvents().last == .ended(stream: streams[1], whole))
+        #expect(pair.dialling.takeEvents().last == .bodyEnded(stream: streams[1], whole))
         while pair.dialling.take(streams[0]) > 0 { pair.run() }
-        pair.accepting.link.bodyBecameWhole(on: streams[0])
+        pair.accepting.link.completeBody(on: streams[0])
         pair.run()
-        #expect(pair.dialling.takeEvents().last == .ended(stream: streams[0], whole))
+        #expect(pair.dialling.takeEvents().last == .bodyEnded(stream: streams[0], whole))
     }
 
     @Test("no frame of a body is longer than the receiver takes")
     func smallFrames() throws {
         var (pair, streams) = try answerer(streams: 1, dialling: .limits(dataBytesMax: 1_500))
-        pair.accepting.link.bodyBecameReady(4_000, on: streams[0])
+        pair.accepting.link.addBodyBytes(4_000, on: streams[0])
         let counts = (0..<3).compactMap { _ in nextData(&pair.accepting.link)?.count }
         #expect(counts == [1_500, 1_500, 1_000])
     }
 
     @Test("no grant is sent for what the body does not need")
     func noGrant() throws {
-        var (pair, stream) = try PeerPair.asked(answer: .held(size: 262_144))
-        pair.accepting.link.bodyBecameReady(262_144, on: stream)
+        var (pair, stream) = try PeerPair.asked(response: .held(size: 262_144))
+        pair.accepting.link.addBodyBytes(262_144, on: stream)
         while true {
             let bytes = pair.accepting.bytes(framesMax: 1)
             if bytes.isEmpty { break }
             pair.dialling.receive(bytes)
             _ = pair.dialling.take(stream)
         }
-        #expect(pair.dialling.link.next() == .nothing)
+        #expect(pair.dialling.link.nextOutput() == .idle)
         #expect(pair.dialling.arrived[stream] == 0)
     }
 }
@@ -141,17 +141,17 @@ struct PeerLinkCreditTests {
         "what was sent never passes what was granted, and both ends agree on the sum",
         arguments: 1...4 as ClosedRange<UInt64>)
     func conserved(seed: UInt64) throws {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let window = UInt32.random(in: 1_024...40_000, using: &dice)
         var (pair, stream) = try PeerPair.asked(
-            dialling: .limits(windowBytes: window), answer: .held(size: nil))
+            dialling: .limits(windowBytes: window), response: .held(size: nil))
         pair.run()
         var (ready, sent, granted, taken) = (0, 0, Int(window), 0)
         for _ in 0..<1_500 {
             switch Int.random(in: 0..<4, using: &dice) {
             case 0:
                 let count = Int.random(in: 0...20_000, using: &dice)
-                pair.accepting.link.bodyBecameReady(count, on: stream)
+                pair.accepting.link.addBodyBytes(count, on: stream)
                 ready += count
             case 1:
                 taken += pair.dialling.take(
@@ -169,7 +169,7 @@ struct PeerLinkCreditTests {
                 pair.accepting.receive(bytes)
             default:
                 let bytes = pair.accepting.bytes(framesMax: 1)
-                sent += max(0, bytes.count - PeerFrameHead.bytesCount)
+                sent += max(0, bytes.count - PeerFrameHeader.bytesCount)
                 #expect(sent <= granted && sent <= ready)
                 // Nothing goes only if nothing may.
                 #expect(!bytes.isEmpty || sent == min(ready, granted))
@@ -183,23 +183,24 @@ struct PeerLinkCreditTests {
     @Test("a grant is made when a quarter of the window was taken, and not before")
     func grants() throws {
         var (pair, stream) = try PeerPair.asked(
-            dialling: .limits(windowBytes: 4_000), answer: .held(size: nil))
-        pair.accepting.link.bodyBecameReady(4_000, on: stream)
+            dialling: .limits(windowBytes: 4_000), response: .held(size: nil))
+        pair.accepting.link.addBodyBytes(4_000, on: stream)
         pair.run()
         #expect(pair.dialling.take(stream, atMost: 999) == 999)
-        #expect(pair.dialling.link.next() == .nothing)
+        #expect(pair.dialling.link.nextOutput() == .idle)
         #expect(pair.dialling.take(stream, atMost: 1) == 1)
-        #expect(pair.dialling.link.next() == .control(StreamCredit.frame(1_000, stream: stream)))
+        #expect(
+            pair.dialling.link.nextOutput() == .control(StreamCredit.frame(1_000, stream: stream)))
     }
 
     @Test("a byte beyond the grant is a fault")
     func beyond() throws {
         var (pair, stream) = try PeerPair.asked(
-            dialling: .limits(windowBytes: 1_024), answer: .held(size: nil))
-        pair.accepting.link.bodyBecameReady(2_000, on: stream)
+            dialling: .limits(windowBytes: 1_024), response: .held(size: nil))
+        pair.accepting.link.addBodyBytes(2_000, on: stream)
         pair.run()
         #expect(pair.dialling.arrived[stream] == 1_024 && pair.dialling.fault == nil)
         pair.dialling.receive([1, 0, 0, 0, 25, 0, 0, 0, 1, 0, 0, 0, 9])
-        #expect(pair.dialling.fault == .beyondCredit(stream))
+        #expect(pair.dialling.fault == .creditExceeded(stream))
     }
 }

@@ -11,20 +11,20 @@ struct PeerLinkLifeTests {
         #expect(first == Hello.of(1).frame)
         #expect(!ends.1.link.isOpen)
         ends.1.receive(first)
-        #expect(ends.1.takeEvents() == [.met(.of(1), version: 1)])
+        #expect(ends.1.takeEvents() == [.helloReceived(.of(1), version: 1)])
         ends.0.receive(ends.1.bytes())
-        #expect(ends.0.takeEvents() == [.met(.of(2), version: 1)])
+        #expect(ends.0.takeEvents() == [.helloReceived(.of(2), version: 1)])
         #expect(ends.0.link.isOpen && ends.1.link.isOpen)
     }
 
     @Test("nothing is sent but HELLO until the other's has come")
     func notYet() {
         var link = PeerLink(.dialling, hello: .of(1))
-        #expect(throws: SendRefusal.notOpen) { try link.ask(PeerSamples.question) }
-        #expect(throws: SendRefusal.notOpen) { try link.send(Gossip(.nack(sequence: 1))) }
-        #expect(throws: SendRefusal.notOpen) { try link.send(touches: []) }
-        _ = link.next()
-        #expect(link.next() == .nothing)
+        #expect(throws: SendError.notOpen) { try link.sendQuery(PeerSamples.question) }
+        #expect(throws: SendError.notOpen) { try link.send(Gossip(.nack(sequence: 1))) }
+        #expect(throws: SendError.notOpen) { try link.send(touches: []) }
+        _ = link.nextOutput()
+        #expect(link.nextOutput() == .idle)
     }
 
     @Test("the newest common version is agreed on by a node and its successor")
@@ -34,8 +34,8 @@ struct PeerLinkLifeTests {
         var ends = (PeerEnd(.dialling, hello: .of(1)), PeerEnd(.accepting, hello: newer))
         ends.1.receive(ends.0.bytes())
         ends.0.receive(ends.1.bytes())
-        #expect(ends.0.takeEvents() == [.met(newer, version: 1)])
-        #expect(ends.1.takeEvents() == [.met(.of(1), version: 1)])
+        #expect(ends.0.takeEvents() == [.helloReceived(newer, version: 1)])
+        #expect(ends.1.takeEvents() == [.helloReceived(.of(1), version: 1)])
     }
 
     @Test("without a common version both learn why")
@@ -50,69 +50,75 @@ struct PeerLinkLifeTests {
         #expect(ends.1.fault == .noCommonVersion(1...1))
         let goodbye = PeerFault.noCommonVersion(2...3).goodbye
         #expect(ends.0.bytes() == goodbye.frame && goodbye.code == .version)
-        #expect(ends.0.link.next() == .close)
+        #expect(ends.0.link.nextOutput() == .close)
     }
 
     @Test("HELLO goes before the GOODBYE that a peer's HELLO is worth, and only once")
     func refusedHello() {
         var end = PeerEnd(.accepting, hello: .of(1))
         end.receive(Hello.of(1).frame)
-        #expect(end.fault == .ownProcess)
-        #expect(end.bytes() == Hello.of(1).frame + PeerFault.ownProcess.goodbye.frame)
-        #expect(PeerFault.ownProcess.goodbye.code == .ownProcess)
+        #expect(end.fault == .selfConnection)
+        #expect(end.bytes() == Hello.of(1).frame + PeerFault.selfConnection.goodbye.frame)
+        #expect(PeerFault.selfConnection.goodbye.code == .selfConnection)
     }
 
     @Test("a GOODBYE may come instead of HELLO, and ends the connection")
     func turnedAway() {
         var end = PeerEnd(.dialling, hello: .of(1))
         end.receive(Goodbye(.overloaded, "full").frame)
-        #expect(end.takeEvents() == [.left(Goodbye(.overloaded, "full"))])
-        #expect(end.link.next() == .close && end.link.state == .ended)
+        #expect(end.takeEvents() == [.goodbyeReceived(Goodbye(.overloaded, "full"))])
+        #expect(end.link.nextOutput() == .close && end.link.state == .ended)
     }
 
     @Test("what waits goes before GOODBYE, but no body")
     func leaving() throws {
-        var (pair, stream) = try PeerPair.asked(answer: .held(size: nil))
-        pair.accepting.link.bodyBecameReady(100_000, on: stream)
-        try pair.accepting.link.send(Gossip(.news([PeerSamples.record])))
+        var (pair, stream) = try PeerPair.asked(response: .held(size: nil))
+        pair.accepting.link.addBodyBytes(100_000, on: stream)
+        try pair.accepting.link.send(Gossip(.updates([PeerSamples.record])))
         pair.accepting.link.close(Goodbye(.leaving))
-        #expect(throws: SendRefusal.notOpen) {
+        #expect(throws: SendError.notOpen) {
             try pair.accepting.link.send(Gossip(.nack(sequence: 1)))
         }
         pair.run()
         #expect(
             pair.dialling.takeEvents() == [
-                .gossiped(Gossip(.news([PeerSamples.record]))),
-                .answered(stream: stream, .held(size: nil)), .left(Goodbye(.leaving)),
+                .gossipReceived(Gossip(.updates([PeerSamples.record]))),
+                .replyReceived(stream: stream, .held(size: nil)),
+                .goodbyeReceived(Goodbye(.leaving)),
             ])
         #expect(pair.accepting.link.state == .ended)
-        #expect(pair.dialling.link.connectionEnded() == [.lost(stream: stream, receivedBytes: 0)])
-        #expect(pair.accepting.link.connectionEnded() == [.cancelled(stream: stream)])
+        #expect(
+            pair.dialling.link.connectionEnded() == [
+                .connectionLost(stream: stream, receivedBytes: 0)
+            ])
+        #expect(pair.accepting.link.connectionEnded() == [.queryCancelled(stream: stream)])
         #expect(pair.accepting.link.connectionEnded() == [])
     }
 
     @Test("when the connection is gone every open question is told of, in order")
     func gone() throws {
         var pair = PeerPair()
-        let streams = try (0..<50).map { _ in try pair.dialling.link.ask(PeerSamples.question) }
-        let theirs = try pair.accepting.link.ask(PeerSamples.question)
+        let streams = try (0..<50).map { _ in try pair.dialling.link.sendQuery(PeerSamples.question)
+        }
+        let theirs = try pair.accepting.link.sendQuery(PeerSamples.question)
         pair.run()
-        try pair.accepting.link.answer(.held(size: nil), on: streams[1])
-        pair.accepting.link.bodyBecameReady(70_000, on: streams[1])
-        try pair.accepting.link.answer(.absent, on: streams[2])
+        try pair.accepting.link.sendReply(.held(size: nil), on: streams[1])
+        pair.accepting.link.addBodyBytes(70_000, on: streams[1])
+        try pair.accepting.link.sendReply(.absent, on: streams[2])
         pair.dialling.link.cancel(streams[3])
         pair.run()
         pair.dialling.link.cancel(streams[4])
         let lost: [PeerEvent] = streams.enumerated().compactMap { index, stream in
             switch index {
-            case 1: .lost(stream: stream, receivedBytes: 70_000)
+            case 1: .connectionLost(stream: stream, receivedBytes: 70_000)
             case 2, 3, 4: nil
-            default: .lost(stream: stream, receivedBytes: nil)
+            default: .connectionLost(stream: stream, receivedBytes: nil)
             }
         }
-        #expect(pair.dialling.link.connectionEnded() == lost + [.cancelled(stream: theirs)])
-        #expect(pair.dialling.link.askedCount == 0 && pair.dialling.link.answeringCount == 0)
-        #expect(pair.dialling.link.next() == .close)
+        #expect(pair.dialling.link.connectionEnded() == lost + [.queryCancelled(stream: theirs)])
+        #expect(
+            pair.dialling.link.outboundQueryCount == 0 && pair.dialling.link.inboundQueryCount == 0)
+        #expect(pair.dialling.link.nextOutput() == .close)
     }
 }
 
@@ -121,133 +127,137 @@ struct PeerLinkStreamTests {
     @Test("the dialling side asks on odd streams, the other on even ones, rising")
     func numbers() throws {
         var pair = PeerPair()
-        let odd = try (0..<3).map { _ in try pair.dialling.link.ask(PeerSamples.question) }
-        let even = try (0..<3).map { _ in try pair.accepting.link.ask(PeerSamples.question) }
+        let odd = try (0..<3).map { _ in try pair.dialling.link.sendQuery(PeerSamples.question) }
+        let even = try (0..<3).map { _ in try pair.accepting.link.sendQuery(PeerSamples.question) }
         #expect(odd == [1, 3, 5] && even == [2, 4, 6])
         pair.run()
-        #expect(pair.accepting.takeEvents() == odd.map { .asked(stream: $0, PeerSamples.question) })
+        #expect(
+            pair.accepting.takeEvents()
+                == odd.map { .queryReceived(stream: $0, PeerSamples.question) })
     }
 
     @Test("an answer with a body: head, bytes, end")
     func body() throws {
-        var (pair, stream) = try PeerPair.asked(answer: .fetching)
-        try pair.accepting.link.answer(.held(size: 40_000), on: stream)
-        pair.accepting.link.bodyBecameReady(30_000, on: stream)
+        var (pair, stream) = try PeerPair.asked(response: .fetching)
+        try pair.accepting.link.sendReply(.held(size: 40_000), on: stream)
+        pair.accepting.link.addBodyBytes(30_000, on: stream)
         pair.run()
         #expect(pair.dialling.arrived[stream] == 30_000)
-        pair.accepting.link.bodyBecameReady(10_000, on: stream)
-        pair.accepting.link.bodyBecameWhole(on: stream)
+        pair.accepting.link.addBodyBytes(10_000, on: stream)
+        pair.accepting.link.completeBody(on: stream)
         pair.run()
         #expect(
             pair.dialling.takeEvents() == [
-                .answered(stream: stream, .fetching),
-                .answered(stream: stream, .held(size: 40_000)),
-                .ended(stream: stream, StreamEnd(size: 40_000)),
+                .replyReceived(stream: stream, .fetching),
+                .replyReceived(stream: stream, .held(size: 40_000)),
+                .bodyEnded(stream: stream, StreamEnd(size: 40_000)),
             ])
         #expect(pair.dialling.take(stream) == 40_000)
-        #expect(pair.dialling.link.askedCount == 0 && pair.accepting.link.answeringCount == 0)
+        #expect(
+            pair.dialling.link.outboundQueryCount == 0 && pair.accepting.link.inboundQueryCount == 0
+        )
     }
 
     @Test("a final answer closes the stream", arguments: [0, 1, 2, 3, 4])
     func final(number: Int) throws {
         let failure = PeerOriginFailure(status: 0, cause: .timeout, mayServeStale: false)
-        let answers: [PeerAnswer] = [
-            .absent, .behind, .fetchYourself(.draining), .notModified(PeerSamples.notModified),
+        let responses: [PeerReply] = [
+            .absent, .behind, .declined(.draining), .notModified(PeerSamples.notModified),
             .originFailed(failure),
         ]
-        var (pair, stream) = try PeerPair.asked(answer: answers[number])
-        #expect(throws: SendRefusal.streamClosed) {
-            try pair.accepting.link.answer(.absent, on: stream)
+        var (pair, stream) = try PeerPair.asked(response: responses[number])
+        #expect(throws: SendError.streamClosed) {
+            try pair.accepting.link.sendReply(.absent, on: stream)
         }
         pair.run()
-        #expect(pair.dialling.takeEvents() == [.answered(stream: stream, answers[number])])
-        #expect(pair.dialling.link.askedCount == 0)
+        #expect(pair.dialling.takeEvents() == [.replyReceived(stream: stream, responses[number])])
+        #expect(pair.dialling.link.outboundQueryCount == 0)
     }
 
     @Test("a question of an unknown kind is told to fetch for itself")
     func unknownKind() throws {
         var pair = PeerPair()
-        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        let stream = try pair.dialling.link.sendQuery(PeerSamples.question)
         var bytes = pair.dialling.bytes()
-        bytes[PeerFrameHead.bytesCount + 2] = 9
+        bytes[PeerFrameHeader.bytesCount + 2] = 9
         pair.accepting.receive(bytes)
         #expect(pair.accepting.takeEvents() == [])
         pair.run()
         #expect(
             pair.dialling.takeEvents() == [
-                .answered(stream: stream, .fetchYourself(.notUnderstood))
+                .replyReceived(stream: stream, .declined(.notUnderstood))
             ])
     }
 
     @Test("a cancelled question is named no more, and closes with what was on its way")
     func cancelled() throws {
-        var (pair, stream) = try PeerPair.asked(answer: .held(size: nil))
-        pair.accepting.link.bodyBecameReady(500_000, on: stream)
+        var (pair, stream) = try PeerPair.asked(response: .held(size: nil))
+        pair.accepting.link.addBodyBytes(500_000, on: stream)
         let onItsWay = pair.accepting.bytes()
         pair.dialling.link.cancel(stream)
         pair.dialling.link.cancel(stream)
         pair.dialling.receive(onItsWay)
         #expect(pair.dialling.takeEvents() == [] && pair.dialling.discarded == 262_144)
-        #expect(pair.dialling.link.askedCount == 1)
+        #expect(pair.dialling.link.outboundQueryCount == 1)
         pair.run()
-        #expect(pair.accepting.takeEvents().last == .cancelled(stream: stream))
-        #expect(pair.dialling.takeEvents() == [] && pair.dialling.link.askedCount == 0)
+        #expect(pair.accepting.takeEvents().last == .queryCancelled(stream: stream))
+        #expect(pair.dialling.takeEvents() == [] && pair.dialling.link.outboundQueryCount == 0)
         // The shell may learn of it later than the link.
-        pair.accepting.link.bodyBecameReady(5, on: stream)
-        pair.accepting.link.bodyBecameWhole(on: stream)
-        pair.accepting.link.breakOff(stream, .broken)
-        #expect(pair.accepting.link.next() == .nothing)
+        pair.accepting.link.addBodyBytes(5, on: stream)
+        pair.accepting.link.completeBody(on: stream)
+        pair.accepting.link.reset(stream, .incompleteBody)
+        #expect(pair.accepting.link.nextOutput() == .idle)
     }
 
     @Test("a cancel that crosses the end is without fault")
     func crossing() throws {
-        var (pair, stream) = try PeerPair.asked(answer: .absent)
+        var (pair, stream) = try PeerPair.asked(response: .absent)
         pair.dialling.link.cancel(stream)
         pair.run()
         #expect(pair.dialling.fault == nil && pair.accepting.fault == nil)
         #expect(pair.dialling.takeEvents() == [])
-        #expect(pair.dialling.link.askedCount == 0)
+        #expect(pair.dialling.link.outboundQueryCount == 0)
     }
 
     @Test("a body that breaks off says so, and nothing that was ready comes after it")
     func broken() throws {
-        var (pair, stream) = try PeerPair.asked(answer: .held(size: nil))
-        pair.accepting.link.bodyBecameReady(30_000, on: stream)
-        pair.accepting.link.breakOff(stream, .invalidated)
+        var (pair, stream) = try PeerPair.asked(response: .held(size: nil))
+        pair.accepting.link.addBodyBytes(30_000, on: stream)
+        pair.accepting.link.reset(stream, .invalidated)
         pair.run()
         #expect(
             pair.dialling.takeEvents() == [
-                .answered(stream: stream, .held(size: nil)),
-                .broken(stream: stream, .invalidated),
+                .replyReceived(stream: stream, .held(size: nil)),
+                .streamReset(stream: stream, .invalidated),
             ])
         #expect(pair.dialling.arrived[stream] == nil)
     }
 
     @Test("a body of another size than announced is broken off", arguments: [99, 101])
     func otherSize(count: Int) throws {
-        var (pair, stream) = try PeerPair.asked(answer: .held(size: 100))
-        pair.accepting.link.bodyBecameReady(count, on: stream)
-        pair.accepting.link.bodyBecameWhole(on: stream)
+        var (pair, stream) = try PeerPair.asked(response: .held(size: 100))
+        pair.accepting.link.addBodyBytes(count, on: stream)
+        pair.accepting.link.completeBody(on: stream)
         pair.run()
-        #expect(pair.dialling.takeEvents().last == .broken(stream: stream, .broken))
+        #expect(pair.dialling.takeEvents().last == .streamReset(stream: stream, .incompleteBody))
         #expect(pair.dialling.fault == nil)
     }
 
     @Test("a body of nothing is an end without data")
     func empty() throws {
-        var (pair, stream) = try PeerPair.asked(answer: .held(size: 0))
-        pair.accepting.link.bodyBecameReady(0, on: stream)
-        pair.accepting.link.bodyBecameWhole(on: stream)
+        var (pair, stream) = try PeerPair.asked(response: .held(size: 0))
+        pair.accepting.link.addBodyBytes(0, on: stream)
+        pair.accepting.link.completeBody(on: stream)
         pair.run()
-        #expect(pair.dialling.takeEvents().last == .ended(stream: stream, StreamEnd(size: 0)))
+        #expect(pair.dialling.takeEvents().last == .bodyEnded(stream: stream, StreamEnd(size: 0)))
     }
 
     @Test("after HELD there is no other answer")
     func answeredTwice() throws {
-        var (pair, stream) = try PeerPair.asked(answer: .held(size: nil))
-        for answer in [.fetching, .absent, .held(size: nil)] as [PeerAnswer] {
-            #expect(throws: SendRefusal.outOfPlace) {
-                try pair.accepting.link.answer(answer, on: stream)
+        var (pair, stream) = try PeerPair.asked(response: .held(size: nil))
+        for response in [.fetching, .absent, .held(size: nil)] as [PeerReply] {
+            #expect(throws: SendError.invalidState) {
+                try pair.accepting.link.sendReply(response, on: stream)
             }
         }
     }
@@ -255,7 +265,7 @@ struct PeerLinkStreamTests {
     @Test("each reason to close a connection is said by its code, and read from it")
     func closeReasons() {
         let codes: [CloseReason: Goodbye.Code] = [
-            .redundant: .superseded, .selfDial: .ownProcess, .silent: .silent,
+            .redundant: .superseded, .selfDial: .selfConnection, .silent: .silent,
             .dead: .believedDead, .superseded: .newerProcess,
             .duplicateIdentity: .duplicateIdentity, .clusterFull: .clusterFull,
             .leaving: .leaving,

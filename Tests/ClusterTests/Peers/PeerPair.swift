@@ -43,13 +43,13 @@ struct PeerEnd {
     /// False if there is not enough for another step.
     private mutating func receiveOne(_ now: Instant) throws(PeerFault) -> Bool {
         if body.left > 0 { return receiveBody() }
-        let start = position + PeerFrameHead.bytesCount
+        let start = position + PeerFrameHeader.bytesCount
         guard start <= unread.count else { return false }
-        let head = try PeerFrameHead(unread.span.extracting(position..<start))
+        let head = try PeerFrameHeader(unread.span.extracting(position..<start))
         if head.kind == .data {
             position = start
             body = (head.stream, head.payloadBytes)
-            switch try link.dataArrived(head) {
+            switch try link.dataReceived(head) {
             case .deliver(let stream, let count): arrived[stream, default: 0] += count
             case .discard(let count): discarded += count
             }
@@ -59,8 +59,8 @@ struct PeerEnd {
         guard end <= unread.count else { return false }
         position = end
         let payload = Array(unread[start..<end])
-        let event = try link.frameArrived(head, payload: payload.span, now: now)
-        if event != .nothing { events.append(event) }
+        let event = try link.frameReceived(head, payload: payload.span, now: now)
+        if event != .ignored { events.append(event) }
         return true
     }
 
@@ -93,7 +93,7 @@ struct PeerEnd {
         let count = min(arrived[stream] ?? 0, most)
         guard count > 0 else { return 0 }
         arrived[stream, default: 0] -= count
-        link.taken(count, on: stream)
+        link.bytesConsumed(count, on: stream)
         return count
     }
 
@@ -101,8 +101,8 @@ struct PeerEnd {
     mutating func bytes(framesMax: Int = .max) -> [UInt8] {
         var bytes: [UInt8] = []
         for _ in 0..<framesMax {
-            switch link.next() {
-            case .nothing, .close: return bytes
+            switch link.nextOutput() {
+            case .idle, .close: return bytes
             case .control(let frame): bytes += frame
             case .data(let head):
                 let written = head.bytes
@@ -134,12 +134,12 @@ struct PeerPair {
 
     /// A pair of which the dialling end has asked, and the other one says `answer`, if any, next.
     static func asked(
-        dialling: LinkLimits = .usual, accepting: LinkLimits = .usual, answer: PeerAnswer? = nil
+        dialling: LinkLimits = .usual, accepting: LinkLimits = .usual, response: PeerReply? = nil
     ) throws -> (pair: PeerPair, stream: UInt32) {
         var pair = PeerPair(dialling: dialling, accepting: accepting)
-        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        let stream = try pair.dialling.link.sendQuery(PeerSamples.question)
         pair.run()
-        if let answer { try pair.accepting.link.answer(answer, on: stream) }
+        if let response { try pair.accepting.link.sendReply(response, on: stream) }
         return (pair, stream)
     }
 
@@ -178,9 +178,9 @@ extension LinkLimits {
     }
 }
 
-extension PeerAnswer {
+extension PeerReply {
     /// That an entry of this size is held.
-    static func held(size: UInt64?) -> PeerAnswer {
+    static func held(size: UInt64?) -> PeerReply {
         var entry = PeerSamples.entry
         entry.facts.size = size
         return .held(entry)

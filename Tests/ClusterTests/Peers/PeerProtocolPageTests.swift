@@ -21,7 +21,7 @@ struct PeerProtocolPageTests {
         #expect(vectors.map(\.name) == PeerSamples.all.map(\.name) + ["DATA"])
         for (vector, sample) in zip(vectors, PeerSamples.all) {
             #expect(try sample.frame.bytes(stream: sample.stream) == vector.bytes, "\(sample.name)")
-            #expect(try PeerFrameHead(vector.bytes.span).stream == sample.stream)
+            #expect(try PeerFrameHeader(vector.bytes.span).stream == sample.stream)
             #expect(try PeerFrame.read(vector.bytes) == sample.frame, "\(sample.name)")
         }
     }
@@ -29,7 +29,7 @@ struct PeerProtocolPageTests {
     @Test("the vector of DATA is a head and the body's bytes")
     func data() throws {
         let vector = try #require(try vectors().last)
-        let head = PeerFrameHead(.data, stream: 7, payloadBytes: 4).bytes
+        let head = PeerFrameHeader(.data, stream: 7, payloadBytes: 4).bytes
         let expected = head.indices.map { head[$0] } + Array("jay\n".utf8)
         #expect(vector.bytes == expected)
     }

@@ -9,14 +9,14 @@ enum PeerSamples {
         ("GOODBYE", 0, .goodbye(Goodbye(.duplicateIdentity, "zwei Häher"))),
         (
             "GOSSIP ping", 0,
-            .gossip(Gossip(.ping(sequence: 0x0102_0304, news: [record]), knowledge: [position]))
+            .gossip(Gossip(.ping(sequence: 0x0102_0304, updates: [record]), knowledge: [position]))
         ),
         (
             "GOSSIP ping request", 0,
-            .gossip(Gossip(.pingRequest(sequence: 5, target: member.id, news: [])))
+            .gossip(Gossip(.pingRequest(sequence: 5, target: member.id, updates: [])))
         ),
         ("GOSSIP nack", 0, .gossip(Gossip(.nack(sequence: 6)))),
-        ("GOSSIP table", 0, .gossip(Gossip(.table([record], isQuestion: true)))),
+        ("GOSSIP table", 0, .gossip(Gossip(.table([record], isRequest: true)))),
         (
             "TOUCHES", 0,
             .touches([AgedTouch(digest: name(1).digest, count: 9, ageSeconds: 4)])
@@ -31,36 +31,39 @@ enum PeerSamples {
         (
             "OFFER_ANSWERED", 0,
             .verdicts([
-                OfferVerdict(digest: name(2).digest, isKept: true),
-                OfferVerdict(digest: name(3).digest, isKept: false),
+                OfferOutcome(digest: name(2).digest, isKept: true),
+                OfferOutcome(digest: name(3).digest, isKept: false),
             ])
         ),
         ("INVALIDATIONS", 0, .invalidations(.push([invalidation]))),
         (
             "CONFIRMED", 0,
             .invalidations(
-                .confirm(
+                .confirmation(
                     [position], members: [member.id, NodeID(low: 9, high: 0)],
-                    view: CountView(standing: nil, hasVoted: true, isCurrent: false)))
+                    view: VoterSetView(standing: nil, hasVoted: true, isCurrent: false)))
         ),
-        ("TOLD", 0, .invalidations(.told([position]))),
-        ("WANTED", 0, .invalidations(.ask([range]))),
+        ("TOLD", 0, .invalidations(.appliedPositions([position]))),
+        ("WANTED", 0, .invalidations(.repairRequest([range]))),
         (
             "REPAIR", 0,
             .invalidations(
-                .repair(
-                    RepairAnswer(
+                .repairResponse(
+                    RepairResponse(
                         records: [invalidation], floors: [position], covered: [range])))
         ),
-        ("ROUND", 0, .invalidations(.round(0x0807_0605_0403_0201, digest: 0x100F_0E0D_0C0B_0A09))),
+        (
+            "ROUND", 0,
+            .invalidations(.roundRequest(0x0807_0605_0403_0201, digest: 0x100F_0E0D_0C0B_0A09))
+        ),
         (
             "ROUND_ANSWERED", 0,
             .invalidations(
-                .answer(
-                    FenceAnswer(
+                .roundResponse(
+                    FenceResponse(
                         round: 6, holds: [position],
-                        view: CountView(
-                            standing: CountStanding(CountedSet(openedBy: member.id)),
+                        view: VoterSetView(
+                            standing: VoterConfiguration(VoterSet(foundedBy: member.id)),
                             hasVoted: true, isCurrent: true)),
                     retired: [StreamPosition(process: ProcessID(high: 2, low: 1), count: 3)]))
         ),
@@ -68,7 +71,7 @@ enum PeerSamples {
         ("CREDIT", 7, .credit(65_536)),
         ("HELD", 7, .answer(.held(entry))),
         ("FETCHING", 7, .answer(.fetching)),
-        ("FETCH_YOURSELF", 7, .answer(.fetchYourself(.unshareable))),
+        ("FETCH_YOURSELF", 7, .answer(.declined(.unshareable))),
         ("ABSENT", 7, .answer(.absent)),
         ("BEHIND", 7, .answer(.behind)),
         ("NOT_MODIFIED", 7, .answer(.notModified(notModified))),
@@ -80,7 +83,7 @@ enum PeerSamples {
                         status: 503, cause: .status, mayServeStale: true, text: "busy")))
         ),
         ("END", 7, .end(StreamEnd(size: 1_000_000))),
-        ("RESET", 7, .reset(.broken)),
+        ("RESET", 7, .reset(.incompleteBody)),
     ]
 
     static let names = all.map(\.name)
@@ -105,51 +108,51 @@ enum PeerSamples {
     static let position = StreamPosition(process: member.process, count: 77)
 
     static let invalidation = InvalidationRecord(
-        RecordName(stream: member.process, number: 78), content: [1, 2, 3])
+        RecordID(stream: member.process, number: 78), content: [1, 2, 3])
     static let range = StreamRange(process: member.process, numbers: 5...78)
 
     static let question = {
         var question = untracedQuestion
-        question.cause = PeerQuestion.Cause(
+        question.trace = PeerQuery.RequestTrace(
             requestID: Array("id-7".utf8), traceParent: Array("00-1f-2a-01".utf8),
             traceState: Array("k=v".utf8))
         return question
     }()
 
     /// As a node asks that knows nothing of what requests are called.
-    static let untracedQuestion = PeerQuestion(
+    static let untracedQuestion = PeerQuery(
         .get, name: name(1), key: Array("http://a.example/b".utf8),
         negotiation: [.avif, .webp], entityTag: Array("\"v1\"".utf8),
         request: Array("Accept: */*\r\n".utf8),
         knowledge: [position], invalidations: [[1, 2, 3]])
 
-    static let entry: HeldEntry = {
+    static let entry: PeerEntry = {
         var entry = heldEntry
         entry.facts.selection = .webp
         return entry
     }()
 
-    private static let heldEntry = HeldEntry(
+    private static let heldEntry = PeerEntry(
         status: 200, source: .fetch,
-        facts: TransitFacts(
-            EntryFacts(
+        facts: PeerEntryFacts(
+            EntryMetadata(
                 size: 0, bornAt: .zero, validatedAt: .zero + .milliseconds(800),
                 freshUntil: .zero + .seconds(60),
                 flags: [.strongDate, .isDated], staleWhileRevalidateSeconds: 5,
                 staleIfErrorSeconds: 600, lastModified: WallTime(seconds: 784_111_777),
                 date: WallTime(seconds: 784_111_999), entityTag: Extent(start: 6, count: 4)),
             size: nil, now: .zero + .milliseconds(1_500)),
-        stamp: Stamp(epoch: 12, count: 345), head: Array("ETag: \"v1\"\r\n".utf8),
-        places: HeadPlaces(
+        version: InvalidationVersion(epoch: 12, count: 345), head: Array("ETag: \"v1\"\r\n".utf8),
+        places: HeadOffsets(
             partialStart: 0, multipartStart: 6, notModifiedStart: 12, contentType: .empty),
         tags: [Array("cats".utf8), Array("jays".utf8)], key: Array("http://a.example/b".utf8))
 
-    static var notModified: HeldEntry {
+    static var notModified: PeerEntry {
         var entry = entry
         entry.source = .memory
         entry.facts.size = 4_096
         entry.facts.entityTag = .empty
-        (entry.head, entry.places, entry.tags, entry.key) = ([], nil, [], [])
+        (entry.head, entry.headOffsets, entry.tags, entry.key) = ([], nil, [], [])
         return entry
     }
 

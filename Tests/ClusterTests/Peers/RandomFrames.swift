@@ -3,7 +3,7 @@ import Ground
 
 /// Values as they may come to be sent, drawn from seeded dice: often at a limit or empty.
 extension PeerFrame {
-    static func random(using dice: inout Dice) -> PeerFrame {
+    static func random(using dice: inout SplitMix64) -> PeerFrame {
         switch Int.random(in: 0..<14, using: &dice) {
         case 0: return .hello(.random(using: &dice))
         case 1:
@@ -23,7 +23,7 @@ extension PeerFrame {
 }
 
 extension AgedTouch {
-    static func random(using dice: inout Dice) -> AgedTouch {
+    static func random(using dice: inout SplitMix64) -> AgedTouch {
         AgedTouch(
             digest: EntryDigest(first: dice.number(), second: dice.number()),
             count: dice.number(), ageSeconds: dice.number())
@@ -31,27 +31,27 @@ extension AgedTouch {
 }
 
 extension PeerOffer {
-    static func random(using dice: inout Dice) -> PeerOffer {
+    static func random(using dice: inout SplitMix64) -> PeerOffer {
         PeerOffer(
             digest: dice.name().digest, size: dice.number(), touches: dice.number(),
             isNew: Bool.random(using: &dice), idleMinutes: dice.number())
     }
 }
 
-extension OfferVerdict {
-    static func random(using dice: inout Dice) -> OfferVerdict {
-        OfferVerdict(digest: dice.name().digest, isKept: Bool.random(using: &dice))
+extension OfferOutcome {
+    static func random(using dice: inout SplitMix64) -> OfferOutcome {
+        OfferOutcome(digest: dice.name().digest, isKept: Bool.random(using: &dice))
     }
 }
 
 extension StreamPosition {
-    static func random(using dice: inout Dice) -> StreamPosition {
+    static func random(using dice: inout SplitMix64) -> StreamPosition {
         StreamPosition(process: ProcessID(using: &dice), count: dice.number())
     }
 }
 
 extension Hello {
-    static func random(using dice: inout Dice) -> Hello {
+    static func random(using dice: inout SplitMix64) -> Hello {
         let record = MemberRecord.random(using: &dice)
         var member = record.member
         member.versions = 1...member.versions.upperBound
@@ -60,7 +60,7 @@ extension Hello {
 }
 
 extension LinkLimits {
-    static func random(using dice: inout Dice) -> LinkLimits {
+    static func random(using dice: inout SplitMix64) -> LinkLimits {
         LinkLimits(
             dataBytesMax: UInt32.random(in: 1_024...UInt32.max, using: &dice),
             payloadBytesMax: UInt32.random(in: 65_536...UInt32.max, using: &dice),
@@ -70,7 +70,7 @@ extension LinkLimits {
 }
 
 extension MemberRecord {
-    static func random(using dice: inout Dice) -> MemberRecord {
+    static func random(using dice: inout SplitMix64) -> MemberRecord {
         let newest: UInt16 = dice.number() | 1
         let member = Member(
             id: NodeID(using: &dice), process: ProcessID(using: &dice),
@@ -84,49 +84,49 @@ extension MemberRecord {
 }
 
 extension Gossip {
-    static func random(using dice: inout Dice, recordsMax: Int = 40) -> Gossip {
+    static func random(using dice: inout SplitMix64, recordsMax: Int = 40) -> Gossip {
         let news = dice.list(max: recordsMax) { MemberRecord.random(using: &$0) }
         let knowledge = dice.list(max: 40) { StreamPosition.random(using: &$0) }
         let message: GossipMessage =
             switch Int.random(in: 0..<6, using: &dice) {
-            case 0: .ping(sequence: dice.number(), news: news)
-            case 1: .ack(sequence: dice.number(), news: news)
+            case 0: .ping(sequence: dice.number(), updates: news)
+            case 1: .ack(sequence: dice.number(), updates: news)
             case 2:
-                .pingRequest(sequence: dice.number(), target: NodeID(using: &dice), news: news)
+                .pingRequest(sequence: dice.number(), target: NodeID(using: &dice), updates: news)
             case 3: .nack(sequence: dice.number())
-            case 4: .news(news)
-            default: .table(news, isQuestion: Bool.random(using: &dice))
+            case 4: .updates(news)
+            default: .table(news, isRequest: Bool.random(using: &dice))
             }
         return Gossip(message, knowledge: knowledge)
     }
 }
 
-extension PeerQuestion {
-    static func random(using dice: inout Dice) -> PeerQuestion {
-        var question = PeerQuestion(
+extension PeerQuery {
+    static func random(using dice: inout SplitMix64) -> PeerQuery {
+        var question = PeerQuery(
             Bool.random(using: &dice) ? .get : .probe, name: dice.name(),
             key: dice.bytes(max: 16_384), negotiation: .init(rawValue: dice.number()),
             entityTag: dice.bytes(max: 1_024), request: dice.bytes(max: 32_768),
             knowledge: dice.list(max: 256) { .random(using: &$0) },
             invalidations: dice.list(max: 15) { $0.bytes(max: 268) })
-        question.cause = PeerQuestion.Cause(
+        question.trace = PeerQuery.RequestTrace(
             requestID: dice.bytes(max: 128), traceParent: dice.bytes(max: 128),
             traceState: dice.bytes(max: 512))
         return question
     }
 }
 
-extension PeerAnswer {
-    static func random(using dice: inout Dice) -> PeerAnswer {
+extension PeerReply {
+    static func random(using dice: inout SplitMix64) -> PeerReply {
         switch Int.random(in: 0..<8, using: &dice) {
         case 0: return Bool.random(using: &dice) ? .fetching : .interim(dice.bytes(max: 900))
-        case 1: return .fetchYourself(.init(rawValue: dice.number()))
+        case 1: return .declined(.init(rawValue: dice.number()))
         case 2: return .absent
         case 3: return .behind
         case 4:
-            var entry = HeldEntry.random(using: &dice)
+            var entry = PeerEntry.random(using: &dice)
             if Bool.random(using: &dice) {
-                (entry.head, entry.places, entry.facts.entityTag) = ([], nil, .empty)
+                (entry.head, entry.headOffsets, entry.facts.entityTag) = ([], nil, .empty)
             }
             return .notModified(entry)
         case 5:
@@ -139,11 +139,11 @@ extension PeerAnswer {
     }
 }
 
-extension HeldEntry {
-    static func random(using dice: inout Dice) -> HeldEntry {
+extension PeerEntry {
+    static func random(using dice: inout SplitMix64) -> PeerEntry {
         let head = dice.bytes(max: 20_000)
         let now = Instant(nanoseconds: Int64.random(in: 0...(1 << 60), using: &dice))
-        let facts = EntryFacts(
+        let facts = EntryMetadata(
             size: 0,
             bornAt: now - Interval.milliseconds(Int64.random(in: -9...99_999_999, using: &dice)),
             freshUntil: now
@@ -154,29 +154,30 @@ extension HeldEntry {
                 ? nil : WallTime(seconds: Int64.random(in: -9...9_999_999_999, using: &dice)),
             date: WallTime(seconds: Int64.random(in: -9...9_999_999_999, using: &dice)),
             entityTag: dice.extent(in: head.count))
-        let place = { (dice: inout Dice) in UInt32.random(in: 0...UInt32(head.count), using: &dice)
+        let place = { (dice: inout SplitMix64) in
+            UInt32.random(in: 0...UInt32(head.count), using: &dice)
         }
-        var entry = HeldEntry(
+        var entry = PeerEntry(
             status: dice.number(), source: .init(rawValue: dice.number()),
-            facts: TransitFacts(
+            facts: PeerEntryFacts(
                 facts, size: Bool.random(using: &dice) ? nil : dice.number(), now: now),
-            stamp: dice.stamp(), head: head,
+            version: dice.stamp(), head: head,
             places: Bool.random(using: &dice)
                 ? nil
-                : HeadPlaces(
+                : HeadOffsets(
                     partialStart: place(&dice), multipartStart: place(&dice),
                     notModifiedStart: place(&dice), contentType: dice.extent(in: head.count)),
             tags: dice.list(max: 60) { $0.bytes(max: 400) }, key: dice.bytes(max: 16_384))
-        entry.terms.limits = .init(rawValue: dice.number())
-        entry.terms.failedStatus =
+        entry.terms.restrictions = .init(rawValue: dice.number())
+        entry.terms.originErrorStatus =
             Bool.random(using: &dice) ? nil : .random(in: 1...599, using: &dice)
-        entry.policy = dice.number()
+        entry.policyDigest = dice.number()
         if Bool.random(using: &dice) { entry.facts.selection = .init(rawValue: dice.number()) }
         return entry
     }
 }
 
-extension Dice {
+extension SplitMix64 {
     /// Any number, one in four times an extreme one.
     mutating func number<Number: FixedWidthInteger & UnsignedInteger>() -> Number {
         switch Int.random(in: 0..<8, using: &self) {
@@ -191,7 +192,7 @@ extension Dice {
         (0..<count(max: max)).map { _ in UInt8(truncatingIfNeeded: next()) }
     }
 
-    mutating func list<Element>(max: Int, _ element: (inout Dice) -> Element) -> [Element] {
+    mutating func list<Element>(max: Int, _ element: (inout SplitMix64) -> Element) -> [Element] {
         (0..<count(max: max)).map { _ in element(&self) }
     }
 
@@ -218,7 +219,9 @@ extension Dice {
         return EntryName(bytes.span)
     }
 
-    mutating func stamp() -> Stamp { Stamp(epoch: number(), count: number()) }
+    mutating func stamp() -> InvalidationVersion {
+        InvalidationVersion(epoch: number(), count: number())
+    }
 
     mutating func extent(in bytesCount: Int) -> Extent {
         let start = Int.random(in: 0...bytesCount, using: &self)

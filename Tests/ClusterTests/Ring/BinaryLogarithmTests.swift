@@ -44,7 +44,7 @@ struct BinaryLogarithmTests {
 
     @Test("it is too great by 2^-22.4 at most, and near 2^64 by a four-thousandth at most")
     func error() throws {
-        var dice = Dice(seed: 5)
+        var dice = SplitMix64(seed: 5)
         for _ in 0..<20_000 {
             let low = dice.next() >> UInt64.random(in: 0...63, using: &dice)
             let error = computed(low) - exact(low)
@@ -57,7 +57,7 @@ struct BinaryLogarithmTests {
 
     @Test("a greater number is never farther from 2^64")
     func falls() throws {
-        var dice = Dice(seed: 6)
+        var dice = SplitMix64(seed: 6)
         var numbers = (0..<1_024 as Range<UInt64>).flatMap { index -> [UInt64] in
             let edge = (1_024 + index) << 53
             return [edge - 2, edge - 1, edge, edge + 1, edge + 2, edge + 3]

@@ -68,18 +68,19 @@ struct RingPageTests {
 
     @Test(
         "the table of balance and movement, as far as it is quickly computed",
-        .disabled(if: Trials.areFew))
+        .disabled(if: Trials.isReduced))
     func balance() throws {
         for row in try rows(under: "nodes").prefix(3) {
             let count = try #require(Int(row[0]))
-            var dice = Dice(seed: 1)
-            let members = RingFigures.members(count + 1, using: &dice)
+            var dice = SplitMix64(seed: 1)
+            let members = RingStatistics.members(count + 1, using: &dice)
             let ring = Ring(members: members.dropLast())
-            let figures = RingFigures(
-                of: ring, joined: ring.adding(members[members.count - 1]),
-                left: ring.removing(members[0].id))
+            let figures = RingStatistics(
+                of: ring, afterJoin: ring.adding(members[members.count - 1]),
+                afterLeave: ring.removing(members[0].id))
             let numbers = [
-                figures.peakToMean, figures.leastToMean, figures.joinedToMean, figures.leftToMean,
+                figures.peakToMean, figures.minToMean, figures.movedOnJoinToMean,
+                figures.movedOnLeaveToMean,
             ]
             #expect(row.dropFirst().elementsEqual(numbers.map { String(format: "%.3f", $0) }))
         }

@@ -3,12 +3,12 @@ import Ground
 import Testing
 import Trials
 
-@Suite("Shares of the ring", .disabled(if: Trials.areFew))
+@Suite("Shares of the ring", .disabled(if: Trials.isReduced))
 struct RingShareTests {
     @Test("no node joins or leaves, of 3 to 50, but moves less than 1.05 of its part")
     func movement() {
-        var dice = Dice(seed: 11)
-        let members = RingFigures.members(50, using: &dice)
+        var dice = SplitMix64(seed: 11)
+        let members = RingStatistics.members(50, using: &dice)
         var ring = Ring(members: Array(members[..<2]))
         for count in 3...50 {
             let newcomer = members[count - 1]
@@ -23,8 +23,8 @@ struct RingShareTests {
 
     @Test("of ten nodes none owns more than 1.02 of the mean", arguments: [1, 2, 3] as [UInt64])
     func balance(seed: UInt64) {
-        var dice = Dice(seed: seed)
-        let ring = Ring(members: RingFigures.members(10, using: &dice))
+        var dice = SplitMix64(seed: seed)
+        let ring = Ring(members: RingStatistics.members(10, using: &dice))
         for member in ring.members { #expect(ring.share(of: member.id) <= 0.102) }
         #expect(ring.slotsOwned.reduce(0, +) == RingSlot.count)
     }
@@ -33,7 +33,7 @@ struct RingShareTests {
         "shares are as weights, first and after a first owner",
         arguments: [[100, 100, 200, 400], [1, 65_535], [1, 2, 3, 4, 5], [300, 100, 7]])
     func weights(weights: [UInt16]) {
-        var dice = Dice(seed: 12)
+        var dice = SplitMix64(seed: 12)
         let members = weights.map { RingMember(NodeID(using: &dice), weight: $0) }
         let ring = Ring(members: members)
         let sum = weights.reduce(0.0) { $0 + Double($1) }
@@ -62,8 +62,8 @@ struct RingShareTests {
 
     @Test("a slot is counted for each member among as many positions as are asked for")
     func positions() {
-        var dice = Dice(seed: 13)
-        let ring = Ring(members: RingFigures.members(12, using: &dice))
+        var dice = SplitMix64(seed: 13)
+        let ring = Ring(members: RingStatistics.members(12, using: &dice))
         for positions in [1, 2, 5, 8] {
             let slots = ring.members.map { ring.slots(ownedBy: $0.id, amongFirst: positions) }
             #expect(slots.reduce(0) { $0 + $1.count } == positions * RingSlot.count)
@@ -90,16 +90,17 @@ struct RingShareTests {
 
     @Test("figures are those of the ring, over what nodes would own if all owned alike")
     func figures() {
-        var dice = Dice(seed: 14)
-        let members = RingFigures.members(5, using: &dice)
+        var dice = SplitMix64(seed: 14)
+        let members = RingStatistics.members(5, using: &dice)
         let ring = Ring(members: Array(members[..<4]))
         let joined = ring.adding(members[4])
-        let figures = RingFigures(of: ring, joined: joined, left: ring.removing(members[0].id))
+        let figures = RingStatistics(
+            of: ring, afterJoin: joined, afterLeave: ring.removing(members[0].id))
         let shares = members[..<4].map { ring.share(of: $0.id) }
         #expect(figures.nodes == 4)
         #expect(figures.peakToMean == (shares.max() ?? 0) * 4)
-        #expect(figures.leastToMean == (shares.min() ?? 0) * 4)
-        #expect(figures.joinedToMean == joined.share(of: members[4].id) * 5)
-        #expect(figures.leftToMean == shares[0] * 4)
+        #expect(figures.minToMean == (shares.min() ?? 0) * 4)
+        #expect(figures.movedOnJoinToMean == joined.share(of: members[4].id) * 5)
+        #expect(figures.movedOnLeaveToMean == shares[0] * 4)
     }
 }

@@ -15,8 +15,8 @@ struct RingSlotTests {
 
     @Test("the owners of a key are those of its slot")
     func lookUp() throws {
-        var dice = Dice(seed: 3)
-        let ring = Ring(members: RingFigures.members(9, using: &dice))
+        var dice = SplitMix64(seed: 3)
+        let ring = Ring(members: RingStatistics.members(9, using: &dice))
         for _ in 0..<1_000 {
             let digest = EntryDigest(first: dice.next(), second: dice.next())
             let owners = ring.owners(of: digest)

@@ -9,7 +9,7 @@ package struct BodyTranscript: Equatable {
     private static let limits = BodyLimits(extensionBytesMax: 16, trailerBytesMax: 64)
 
     /// Why a body could not be read to its end.
-    package private(set) var refusal: BodyRefusal?
+    package private(set) var refusal: BodyDecodingError?
     private var bodies: [[UInt8]] = []
     private var ended = 0
 

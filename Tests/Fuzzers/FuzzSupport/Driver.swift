@@ -9,7 +9,7 @@ private func runDriver(
 ) -> CInt
 
 /// What is fed, and with how many bytes at least: set before the first input, on the same thread.
-nonisolated(unsafe) private var target: ([UInt8]) -> Void = { _ in }
+nonisolated(unsafe) private var target: ([UInt8]) -> Tombstone = { _ in }
 nonisolated(unsafe) private var bytesMin = 0
 
 /// Has this name for the sake of libFuzzer's `main`, which is linked, though nothing calls it.
@@ -24,7 +24,7 @@ public func feedTarget(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 /// `main`, and gives `body` each input that has so many bytes.
 package func runFuzzer(
     _ count: CInt, _ arguments: UnsafeMutableRawPointer?, atLeast bytes: Int = 0,
-    _ body: @escaping ([UInt8]) -> Void
+    _ body: @escaping ([UInt8]) -> Tombstone
 ) -> CInt {
     unsafe bytesMin = bytes
     unsafe target = body
@@ -38,9 +38,9 @@ package func runFuzzer(
 ///
 /// `read` reads up to each of the places that it is given.
 @discardableResult
-package func checkPieces<Outcome: Equatable>(
-    _ input: [UInt8], cut: UInt8, bytewiseBelow bytesMax: Int, read: ([Int]) -> Outcome
-) -> Outcome {
+package func checkPieces<Transition: Equatable>(
+    _ input: [UInt8], cut: UInt8, bytewiseBelow bytesMax: Int, read: ([Int]) -> Transition
+) -> Transition {
     let whole = read([input.count])
     precondition(read([Int(cut) * input.count / 255, input.count]) == whole)
     if input.count < bytesMax { precondition(read(Array(0...input.count)) == whole) }

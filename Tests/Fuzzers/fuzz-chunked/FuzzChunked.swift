@@ -27,7 +27,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 }
 
 /// Reads the input as it has come up to each of `stops`, each time from where the last step ended.
-private func read(_ input: [UInt8], stops: [Int]) -> NaiveChunks.Outcome {
+private func read(_ input: [UInt8], stops: [Int]) -> NaiveChunks.Transition {
     var decoder = BodyDecoder(.chunked, limits: limits, keepsTrailers: true)
     var data: [UInt8] = []
     var position = 0

@@ -1,7 +1,7 @@
 /// The chunked coding (RFC 9112 §7.1) read by descent over a whole array, as the grammar is
 /// written: slow, and made of nothing that the decoder under test is made of.
 struct NaiveChunks {
-    enum Outcome: Equatable {
+    enum Transition: Equatable {
         /// The data, the lines of the trailer section, and the offset behind the body.
         case whole([UInt8], trailers: [UInt8], end: Int)
         /// The grammar is broken, or a limit is passed; the data before.
@@ -10,7 +10,7 @@ struct NaiveChunks {
         case incomplete([UInt8])
     }
 
-    private enum Stop: Error {
+    private enum Pause: Error {
         case broken
         case incomplete
     }
@@ -30,10 +30,10 @@ struct NaiveChunks {
 
     static func read(
         _ bytes: [UInt8], extensionBytesMax: Int, trailerBytesMax: Int
-    ) -> Outcome {
+    ) -> Transition {
         var reading = NaiveChunks(
             bytes, extensionBytesMax: extensionBytesMax, trailerBytesMax: trailerBytesMax)
-        do throws(Stop) {
+        do throws(Pause) {
             while try reading.chunk() {}
             let start = reading.index
             try reading.trailers()
@@ -47,7 +47,7 @@ struct NaiveChunks {
     // MARK: Productions
 
     /// `chunk` or `last-chunk`; false after the latter.
-    private mutating func chunk() throws(Stop) -> Bool {
+    private mutating func chunk() throws(Pause) -> Bool {
         var size: UInt64 = 0
         var digits = 0
         while let digit = Character(Unicode.Scalar(try peek())).hexDigitValue {
@@ -71,7 +71,7 @@ struct NaiveChunks {
     /// An extension as `chunk-ext` has it, but without white space, and the CR behind it.
     ///
     /// Whatever follows the first semicolon of a line counts.
-    private mutating func extensions() throws(Stop) {
+    private mutating func extensions() throws(Pause) {
         index += 1
         while true {
             try countedToken()
@@ -86,12 +86,12 @@ struct NaiveChunks {
         }
     }
 
-    private mutating func countedToken() throws(Stop) {
+    private mutating func countedToken() throws(Pause) {
         guard Self.isToken(try peek()) else { throw .broken }
         while Self.isToken(try peek()) { try countOne() }
     }
 
-    private mutating func quoted() throws(Stop) {
+    private mutating func quoted() throws(Pause) {
         try countOne()
         while try peek() != UInt8(ascii: "\"") {
             if try peek() == UInt8(ascii: "\\") { try countOne() }
@@ -101,14 +101,14 @@ struct NaiveChunks {
         try countOne()
     }
 
-    private mutating func countOne() throws(Stop) {
+    private mutating func countOne() throws(Pause) {
         index += 1
         extensionBytes += 1
         guard extensionBytes <= extensionBytesMax else { throw .broken }
     }
 
     /// `trailer-section` and the last line end.
-    private mutating func trailers() throws(Stop) {
+    private mutating func trailers() throws(Pause) {
         let end = index + trailerBytesMax
         while true {
             var byte = try next(before: end)
@@ -130,7 +130,7 @@ struct NaiveChunks {
         guard try next(before: end) == 10 else { throw .broken }
     }
 
-    private mutating func next(before end: Int) throws(Stop) -> UInt8 {
+    private mutating func next(before end: Int) throws(Pause) -> UInt8 {
         let byte = try peek()
         guard index < end else { throw .broken }
         index += 1
@@ -142,12 +142,12 @@ struct NaiveChunks {
 
     // MARK: Characters
 
-    private func peek() throws(Stop) -> UInt8 {
+    private func peek() throws(Pause) -> UInt8 {
         guard index < bytes.count else { throw .incomplete }
         return bytes[index]
     }
 
-    private mutating func expect(_ text: String) throws(Stop) {
+    private mutating func expect(_ text: String) throws(Pause) {
         for byte in text.utf8 {
             guard try peek() == byte else { throw .broken }
             index += 1

@@ -1,6 +1,6 @@
 import FuzzSupport
 import Ground
-import Node
+import NodeConfirmations
 import Telemetry
 
 /// A file of settings, as an operator writes it, with whatever bytes.

@@ -21,7 +21,7 @@ private func fuzz(_ input: [UInt8]) {
     precondition(again == control, "\(control) became \(again)")
 
     let request = head([("cache-control", plain)])
-    let asked = RequestControl(lines: request.lines, in: request.bytes.span)
+    let asked = RequestCacheControl(lines: request.lines, in: request.bytes.span)
     precondition(asked.isEmpty == (asked == .none))
     check(request)
     check(head([("cdn-cache-control", targeted), ("cache-control", plain)]))
@@ -33,8 +33,8 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, fuzz)
 }
 
-private func head(_ fields: [(String, [UInt8])]) -> AnswerHead {
-    var head = AnswerHead(status: 200, bytes: [], lines: [])
+private func head(_ fields: [(String, [UInt8])]) -> ResponseHead {
+    var head = ResponseHead(status: 200, bytes: [], lines: [])
     for (name, value) in fields {
         let nameExtent = Extent(start: head.bytes.count, count: name.utf8.count)
         head.bytes += name.utf8
@@ -46,14 +46,14 @@ private func head(_ fields: [(String, [UInt8])]) -> AnswerHead {
     return head
 }
 
-private func check(_ head: AnswerHead) {
+private func check(_ head: ResponseHead) {
     let moment = Instant(nanoseconds: 1_000_000_000_000)
-    let receipt = Freshness.Receipt(
+    let receipt = Freshness.ResponseTiming(
         requestedAt: moment, receivedAt: moment, receivedWall: WallTime(seconds: 784_111_777))
-    let control = AnswerControl(head).control
+    let control = EffectiveCacheControl(head).control
     for hasAuthorization in [false, true] {
-        let found = AnswerRules.examine(
-            head, to: ExaminedRequest(hasAuthorization: hasAuthorization), receipt: receipt,
+        let found = CacheabilityRules.examine(
+            head, to: RequestCacheability(hasAuthorization: hasAuthorization), receipt: receipt,
             policy: .site())
         precondition(found.freshness.lifetime >= .zero && found.freshness.bornAt == moment)
         let isForbidden =

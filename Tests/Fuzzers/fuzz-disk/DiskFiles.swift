@@ -13,8 +13,8 @@ struct DiskFiles {
             precondition(again == identity, "another identity when written again")
         }
         for bytes in [input, sealedNote(input)] {
-            guard let note = try? TaggingNote(bytes.span) else { continue }
-            let again = try? TaggingNote(note.bytes.span)
+            guard let note = try? TagRuleFingerprints(bytes.span) else { continue }
+            let again = try? TagRuleFingerprints(note.bytes.span)
             precondition(again == note, "another note when written again")
         }
     }

@@ -126,9 +126,9 @@ private func readMarks(_ input: [UInt8]) {
     guard let table = MarkTable(pieces: pieces, key: .known) else { return }
     let again = MarkTable(pieces: table.pieces(), key: .known)
     precondition(again?.key == table.key && again?.count == table.count, "other marks")
-    for stamp in [Stamp.zero, Stamp(epoch: 1, count: 1), .last] {
+    for version in [InvalidationVersion.zero, InvalidationVersion(epoch: 1, count: 1), .last] {
         let key = Array("http://a.test/b".utf8)
-        let effect = table.effect(on: key, tags: [input], stamp: stamp)
-        precondition(again?.effect(on: key, tags: [input], stamp: stamp) == effect)
+        let effect = table.effect(on: key, tags: [input], version: version)
+        precondition(again?.effect(on: key, tags: [input], version: version) == effect)
     }
 }

@@ -12,7 +12,7 @@ private func fuzz(_ bytes: [UInt8]) {
     let input = Array(bytes.dropFirst())
     if bytes[0] & 1 == 0 {
         request(input, choices: bytes[0])
-    } else if let head = answer(input) {
+    } else if let head = response(input) {
         pass(head, choices: bytes[0])
         store(head, choices: bytes[0])
     }
@@ -37,7 +37,7 @@ private func names(_ text: String) -> FieldNames {
 }
 
 /// The fields that end at this hop, by a list of their own.
-private func checkLines(_ head: AnswerHead) {
+private func checkLines(_ head: ResponseHead) {
     let oneHop = names(
         """
         connection keep-alive proxy-connection proxy-authenticate proxy-authorization \
@@ -49,41 +49,41 @@ private func checkLines(_ head: AnswerHead) {
 }
 
 /// The final answer that the input is, alone.
-private func answer(_ input: [UInt8]) -> AnswerHead? {
+private func response(_ input: [UInt8]) -> ResponseHead? {
     var parser = ResponseParser(limits: limits)
     guard case .head(let head, _) = parser.parse(input.span, from: 0, requestIsHead: true) else {
         return nil
     }
-    return head.answer
+    return head.response
 }
 
 /// The same of what was written, which must be one.
-private func reread(_ bytes: [UInt8]) -> AnswerHead {
+private func reread(_ bytes: [UInt8]) -> ResponseHead {
     let whole = bytes + [0x0D, 0x0A]
-    guard let head = answer(whole), head.bytes == whole else {
+    guard let head = response(whole), head.bytes == whole else {
         preconditionFailure("written and not read: \(bytes)")
     }
     checkLines(head)
     return head
 }
 
-private func answerRules(_ choices: UInt8) -> AnswerFieldRules {
+private func answerRules(_ choices: UInt8) -> ResponseFieldRules {
     if choices & 2 == 0 { return .none }
     let line = FieldSetting(name: "X-Set", value: "a b")
-    return AnswerFieldRules(
+    return ResponseFieldRules(
         removed: names("server"), lines: line.map { [$0] } ?? [], tagsStripped: names("xkey"),
         clientControl: choices & 4 == 0 ? nil : Array("max-age=60".utf8))
 }
 
-private func pass(_ head: AnswerHead, choices: UInt8) {
+private func pass(_ head: ResponseHead, choices: UInt8) {
     var bytes: [UInt8] = []
-    AnswerForwarder.append(head, rules: answerRules(choices), to: &bytes)
+    ResponseForwarder.append(head, rules: answerRules(choices), to: &bytes)
     let written = reread(bytes)
     precondition(written.status == head.status)
     precondition(written.lines.last?.id == .via)
 }
 
-private func store(_ head: AnswerHead, choices: UInt8) {
+private func store(_ head: ResponseHead, choices: UInt8) {
     let rules = answerRules(choices)
     let received = WallTime(seconds: 0)
     let first = StoredHead(
@@ -97,7 +97,7 @@ private func store(_ head: AnswerHead, choices: UInt8) {
     if ![204, 206, 304].contains(head.status) {
         precondition((try? first.check(.isDated, size: 5)) != nil, "rendered and not taken")
     }
-    var facts = EntryFacts(
+    var facts = EntryMetadata(
         size: 5, bornAt: .zero, freshUntil: .zero, flags: rules.flags(for: head),
         lastModified: nil, date: received, entityTag: first.entityTag)
     let updated = StoredHead(
@@ -129,7 +129,7 @@ private func request(_ input: [UInt8], choices: UInt8) {
         request, lines, in: span, rules: rules,
         purpose: choices & 32 == 0 ? .pass : .store(Validation()))
     let told = RequestForwarder.told(request, lines, in: span, rules: rules)
-    checkLines(AnswerHead(status: 200, bytes: told.bytes, lines: told.lines))
+    checkLines(ResponseHead(status: 200, bytes: told.bytes, lines: told.lines))
     guard case .send(let bytes) = outcome else { return }
     check(bytes + [0x0D, 0x0A], request)
 }
@@ -144,7 +144,7 @@ private func check(_ written: [UInt8], _ request: ForwardedRequest) {
     precondition(Array(written[parser.methodName.range]) == request.method)
     precondition(parser.framing == .none)
     precondition(written[parser.host.range].elementsEqual("o:81".utf8))
-    let head = AnswerHead(status: 200, bytes: written, lines: parser.fields.copy())
+    let head = ResponseHead(status: 200, bytes: written, lines: parser.fields.copy())
     precondition(head.lines(.host).count == 1 && head.lines(.expect).isEmpty)
     checkLines(head)
 }

@@ -70,7 +70,7 @@ private final class Server: HTTP2ServerDelegate {
         }
     }
 
-    private func answer(_ stream: HTTP2Stream) {
+    private func response(_ stream: HTTP2Stream) {
         requests += 1
         if holds { session.hold() }
         session.respond(
@@ -90,11 +90,11 @@ private final class Server: HTTP2ServerDelegate {
         case .refused(.line), .incomplete: preconditionFailure("a line that is none")
         case .refused: break
         }
-        answer(stream)
+        response(stream)
     }
 
-    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {
-        answer(stream)
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool) {
+        response(stream)
     }
 
     func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {

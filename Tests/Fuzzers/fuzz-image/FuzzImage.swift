@@ -12,12 +12,12 @@ private func fuzz(_ bytes: [UInt8]) {
     let head = head(of: types[Int(bytes[0]) % types.count])
     let body = Array(bytes.dropFirst(2))
     let whole = checkPieces(body, cut: bytes[1], bytewiseBelow: 300) {
-        Reading(head, body, stops: $0)
+        ReadMode(head, body, stops: $0)
     }
-    let part = Reading(head, body, stops: [Int(bytes[1]) * body.count / 255])
+    let part = ReadMode(head, body, stops: [Int(bytes[1]) * body.count / 255])
     precondition(part.open == .needsMore || part.open == whole.open)
     if whole.open != .needsMore {
-        precondition(Reading(head, body + body, stops: [2 * body.count]) == whole)
+        precondition(ReadMode(head, body + body, stops: [2 * body.count]) == whole)
     }
     if let size = whole.closed.facts?.size { precondition(size.width > 0 && size.height > 0) }
 }
@@ -33,22 +33,22 @@ private let types = [
     "image/bmp", "image/x-icon", "image/tiff", "image/svg+xml", "image/x-any", "text/html",
 ]
 
-private func head(of type: String) -> AnswerHead {
+private func head(of type: String) -> ResponseHead {
     let name = Array("content-type".utf8)
     let value = Array(type.utf8)
     let line = FieldLine(
         id: .contentType, name: Extent(start: 0, count: name.count),
         value: Extent(start: name.count, count: value.count))
-    return AnswerHead(status: 200, bytes: name + value, lines: [line])
+    return ResponseHead(status: 200, bytes: name + value, lines: [line])
 }
 
 /// What is found of a body that comes in pieces up to each of `stops`, while more may follow and
 /// when it has ended.
-private struct Reading: Equatable {
-    let open: ImageFinding
-    let closed: ImageFinding
+private struct ReadMode: Equatable {
+    let open: ImageProbeResult
+    let closed: ImageProbeResult
 
-    init(_ head: AnswerHead, _ body: [UInt8], stops: [Int]) {
+    init(_ head: ResponseHead, _ body: [UInt8], stops: [Int]) {
         var probe = ImageProbe(head)
         var start = 0
         for stop in stops {

@@ -3,7 +3,7 @@ import Ground
 
 /// A record, compared by the hash of its content.
 struct RecordPrint: Hashable {
-    let name: RecordName
+    let name: RecordID
     let hash: UInt64
 
     init(_ record: InvalidationRecord) {
@@ -17,8 +17,8 @@ struct JournalStart {
     /// That of the page's test vector.
     static let node = NodeID(low: 1, high: 0)
 
-    let kept: KeptLog
-    let found: JournalRecovery.Found
+    let kept: PersistedLog
+    let found: JournalRecovery.Summary
     private let files: [UInt64: [UInt8]]
 
     init(_ files: [UInt64: [UInt8]]) {
@@ -31,8 +31,8 @@ struct JournalStart {
         let records: Set<RecordPrint>
         let floors: [StreamPosition]
         let retired: [StreamPosition]
-        let memory: CountedMembers.Memory?
-        let reached: Stamp
+        let memory: VoterSetConsensus.PersistentState?
+        let reached: InvalidationVersion
     }
 
     var content: Content {
@@ -62,7 +62,7 @@ struct JournalStart {
 
     /// A node begins with what was found, and goes on writing.
     func checkGoingOn() {
-        var dice = Dice(seed: 7)
+        var dice = SplitMix64(seed: 7)
         startExchange(&dice)
         let epoch = max(1, found.epoch ?? 1)
         var journal = Journal(node: Self.node, epoch: epoch, recovered: found)
@@ -77,7 +77,7 @@ struct JournalStart {
         precondition(again.content == content, "another state after it was written anew")
         precondition(again.found.epoch == epoch)
 
-        let name = RecordName(stream: ProcessID(using: &dice), number: 3)
+        let name = RecordID(stream: ProcessID(using: &dice), number: 3)
         let record = InvalidationRecord(name, content: [1, 2, 3])
         let writes = [LogWrite.record(record, count: 9)]
         // Without room for it nothing has happened.
@@ -93,13 +93,13 @@ struct JournalStart {
             "records are missing that were written")
     }
 
-    private func startExchange(_ dice: inout Dice) {
-        var start = InvalidationExchange.Start(
+    private func startExchange(_ dice: inout SplitMix64) {
+        var start = InvalidationReplication.InitialState(
             node: Self.node, process: ProcessID(using: &dice), firstRound: 1)
         start.kept = kept
         start.memory = found.memory
         let now = Instant(nanoseconds: 1_000_000_000)
-        var exchange = InvalidationExchange(start, now: now)
+        var exchange = InvalidationReplication(start, now: now)
         var effects: [InvalidationEffect] = []
         exchange.started(now: now, using: &dice, effects: &effects)
         for record in kept.records {

@@ -8,10 +8,10 @@ import Ground
 /// is applied once, unless its stream was retired in between, and before the window that may open
 /// for it is given out.
 struct ExchangeUnderTest {
-    private var exchange: InvalidationExchange
-    private var dice = Dice(seed: 5)
+    private var exchange: InvalidationReplication
+    private var dice = SplitMix64(seed: 5)
     private let peer: NodeID
-    private var applied: Set<RecordName> = []
+    private var applied: Set<RecordID> = []
     private var isWriting = false
     /// What the node asked the peer last.
     private var asked = (round: UInt64(0), digest: UInt64(0))
@@ -21,18 +21,19 @@ struct ExchangeUnderTest {
     init(node: NodeID, peer: NodeID, now: Instant) {
         self.peer = peer
         let process = ProcessID(using: &dice)
-        var start = InvalidationExchange.Start(node: node, process: process, firstRound: 1)
+        var start = InvalidationReplication.InitialState(
+            node: node, process: process, firstRound: 1)
         start.mayOpen = true
-        exchange = InvalidationExchange(start, now: now)
+        exchange = InvalidationReplication(start, now: now)
     }
 
     /// The node starts, and there is a connection with the peer; what it says to it.
     mutating func begin(now: Instant) -> [InvalidationMessage] {
         var effects: [InvalidationEffect] = []
         exchange.started(now: now, using: &dice, effects: &effects)
-        let member = ExchangeMember(peer, ProcessID(using: &dice), .here)
+        let member = ReplicationMember(peer, ProcessID(using: &dice), .here)
         return perform(effects, now) + tell(.membersChanged([member]), now: now)
-            + tell(.connected(peer, on: ConnectionID(1)), now: now)
+            + tell(.connected(peer, on: OriginConnectionID(1)), now: now)
             + tell(.mayForm(.unanimous), now: now)
     }
 
@@ -46,15 +47,15 @@ struct ExchangeUnderTest {
         switch message {
         case .unchanged(0, _, let view):
             return .unchanged(round: asked.round, digest: asked.digest, view: view)
-        case .answer(var answer, let retired) where answer.round == 0:
-            answer.round = asked.round
-            return .answer(answer, retired: retired)
+        case .response(var response, let retired) where response.round == 0:
+            response.round = asked.round
+            return .response(response, retired: retired)
         default: return message
         }
     }
 
     /// The same of what comes with a question.
-    mutating func asked(_ question: PeerQuestion, now: Instant) -> [InvalidationMessage] {
+    mutating func asked(_ question: PeerQuery, now: Instant) -> [InvalidationMessage] {
         let records = question.invalidations.compactMap { InvalidationRecord.read($0.span) }
         defer { _ = exchange.isBehind(peer) }
         return tell(
@@ -68,7 +69,7 @@ struct ExchangeUnderTest {
 
     // MARK: Inside
 
-    private mutating func tell(_ event: ExchangeEvent, now: Instant) -> [InvalidationMessage] {
+    private mutating func tell(_ event: ReplicationEvent, now: Instant) -> [InvalidationMessage] {
         var effects: [InvalidationEffect] = []
         exchange.handle(event, now: now, using: &dice, effects: &effects)
         return perform(effects, now)

@@ -32,7 +32,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 private func readPayload(_ kind: PeerFrameKind, _ payload: [UInt8]) {
     guard !kind.isOfInvalidations else { return readInvalidations(kind, payload) }
     guard let frame = written(kind, payload) else { return }
-    let again = written(kind, Array(frame.dropFirst(PeerFrameHead.bytesCount)))
+    let again = written(kind, Array(frame.dropFirst(PeerFrameHeader.bytesCount)))
     precondition(again == frame, "a frame is another after it was written again")
 }
 
@@ -49,9 +49,9 @@ private func written(_ kind: PeerFrameKind, _ payload: [UInt8]) -> [UInt8]? {
     case .touches: return (try? AgedTouch.read(payload: bytes)).flatMap { try? AgedTouch.frame($0) }
     case .offer: return (try? PeerOffer.read(payload: bytes)).flatMap { try? PeerOffer.frame($0) }
     case .offerAnswered:
-        return (try? OfferVerdict.read(payload: bytes)).flatMap { try? OfferVerdict.frame($0) }
+        return (try? OfferOutcome.read(payload: bytes)).flatMap { try? OfferOutcome.frame($0) }
     case .ask:
-        guard let question = try? PeerQuestion.read(payload: bytes) else { return nil }
+        guard let question = try? PeerQuery.read(payload: bytes) else { return nil }
         return try? question.frame(stream: 1)
     case .end: return (try? StreamEnd(payload: bytes))?.frame(stream: 1)
     case .reset:
@@ -59,7 +59,7 @@ private func written(_ kind: PeerFrameKind, _ payload: [UInt8]) -> [UInt8]? {
     case .credit:
         return (try? StreamCredit.read(payload: bytes)).map { StreamCredit.frame($0, stream: 1) }
     default:
-        guard let answer = try? PeerAnswer.read(kind, payload: bytes) else { return nil }
-        return try? answer.frame(stream: 1)
+        guard let response = try? PeerReply.read(kind, payload: bytes) else { return nil }
+        return try? response.frame(stream: 1)
     }
 }

@@ -4,7 +4,7 @@ import Ground
 
 /// Reads a payload about invalidations, and what was read once more after it was written.
 func readInvalidations(_ kind: PeerFrameKind, _ payload: [UInt8]) {
-    var reader = InvalidationReader()
+    var reader = InvalidationMessageDecoder()
     guard let message = try? reader.read(kind, payload: payload.span) else { return }
     checkRewriting(message)
 }
@@ -14,7 +14,7 @@ func checkRewriting(_ message: InvalidationMessage) {
     guard let frames = try? message.frames() else {
         preconditionFailure("what was read cannot be written")
     }
-    var reader = InvalidationReader()
+    var reader = InvalidationMessageDecoder()
     var whole: InvalidationMessage?
     for frame in frames {
         let part: InvalidationMessage?
@@ -32,12 +32,12 @@ func checkRewriting(_ message: InvalidationMessage) {
 
 /// What a frame says; nil if the rest of it is in the next one.
 private func read(
-    _ frame: [UInt8], by reader: inout InvalidationReader
+    _ frame: [UInt8], by reader: inout InvalidationMessageDecoder
 ) throws(PeerFault) -> InvalidationMessage? {
-    let head = try PeerFrameHead(frame.span)
+    let head = try PeerFrameHeader(frame.span)
     precondition(head.stream == 0 && head.kind.isOfInvalidations)
-    precondition(head.payloadBytes + PeerFrameHead.bytesCount == frame.count)
-    let payload = Array(frame.dropFirst(PeerFrameHead.bytesCount))
+    precondition(head.payloadBytes + PeerFrameHeader.bytesCount == frame.count)
+    let payload = Array(frame.dropFirst(PeerFrameHeader.bytesCount))
     return try reader.read(head.kind, payload: payload.span)
 }
 

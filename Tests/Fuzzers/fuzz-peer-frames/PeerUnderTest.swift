@@ -21,13 +21,13 @@ struct PeerUnderTest {
         let limits = LinkLimits(
             dataBytesMax: 16_384, payloadBytesMax: 65_536, streamsMax: Self.streamsMax,
             windowBytes: 1_024)
-        let side: PeerLink.Side = scene & 1 == 0 ? .dialling : .accepting
+        let side: PeerLink.Plane = scene & 1 == 0 ? .dialling : .accepting
         link = PeerLink(side, hello: Self.hello(1, limits))
         exchange = ExchangeUnderTest(node: Self.node(1), peer: Self.node(2), now: now)
         self.takesOneIn = takesOneIn
         guard scene & 2 == 0 else { return }
         feed(Self.hello(2, limits).frame)
-        let question = PeerQuestion(
+        let question = PeerQuery(
             .get, name: EntryName([UInt8](repeating: 7, count: 32).span), key: [1])
         for _ in 0..<Int(scene >> 2 & 3) {
             if let stream = try? link.ask(question) { open.insert(stream) }
@@ -41,7 +41,7 @@ struct PeerUnderTest {
     private static func node(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
 
     private static func hello(_ number: UInt64, _ limits: LinkLimits) -> Hello {
-        let member = Member(
+        let member = TrackedMember(
             id: node(number), process: ProcessID(high: 0, low: number),
             address: PeerAddress(.v4(0x7F00_0001), port: 8082), weight: 100,
             versions: PeerProtocol.versions, role: [])
@@ -51,10 +51,10 @@ struct PeerUnderTest {
 
     mutating func feed(_ bytes: [UInt8]) {
         var position = 0
-        while position + PeerFrameHead.bytesCount <= bytes.count, fault == nil {
-            let start = position + PeerFrameHead.bytesCount
+        while position + PeerFrameHeader.bytesCount <= bytes.count, fault == nil {
+            let start = position + PeerFrameHeader.bytesCount
             do throws(PeerFault) {
-                let head = try PeerFrameHead(bytes.span.extracting(position..<start))
+                let head = try PeerFrameHeader(bytes.span.extracting(position..<start))
                 position = start + head.payloadBytes
                 guard position <= bytes.count else { break }
                 let payload = Array(bytes[start..<position])
@@ -71,7 +71,7 @@ struct PeerUnderTest {
     }
 
     private mutating func receive(
-        _ head: PeerFrameHead, _ payload: [UInt8]
+        _ head: PeerFrameHeader, _ payload: [UInt8]
     ) throws(PeerFault) {
         say(exchange.passed(to: now))
         if head.kind == .data {
@@ -88,10 +88,10 @@ struct PeerUnderTest {
             if !isStranger { say(exchange.heard(message, now: now)) }
         case .asked(let stream, let question):
             if !isStranger { say(exchange.asked(question, now: now)) }
-            answer(question, on: stream)
-        case .answered(let stream, let answer):
+            response(question, on: stream)
+        case .answered(let stream, let response):
             precondition(open.contains(stream))
-            if answer.isFinal { open.remove(stream) }
+            if response.isFinal { open.remove(stream) }
         case .ended(let stream, _), .broken(let stream, _):
             precondition(open.remove(stream) != nil)
         default: break
@@ -106,7 +106,7 @@ struct PeerUnderTest {
     /// Sends what can be sent at all, unless too much waits.
     private mutating func say(_ messages: [InvalidationMessage]) {
         for message in messages {
-            do throws(SendRefusal) {
+            do throws(SendError) {
                 try link.send(message)
             } catch {
                 precondition([.notOpen, .queueFull].contains(error), "it cannot be said: \(error)")
@@ -114,18 +114,18 @@ struct PeerUnderTest {
         }
     }
 
-    private mutating func answer(_ question: PeerQuestion, on stream: UInt32) {
+    private mutating func response(_ question: PeerQuery, on stream: UInt32) {
         guard question.kind == .get else {
-            _ = try? link.answer(.absent, on: stream)
+            _ = try? link.response(.absent, on: stream)
             return
         }
-        let facts = EntryFacts(
+        let facts = EntryMetadata(
             size: 5_000, bornAt: now, freshUntil: now, flags: [], lastModified: nil,
             date: WallTime(seconds: 0), entityTag: .empty)
-        let entry = HeldEntry(
-            status: 200, source: .memory, facts: TransitFacts(facts, size: 5_000, now: now),
-            stamp: .zero, head: [])
-        guard (try? link.answer(.held(entry), on: stream)) != nil else { return }
+        let entry = PeerEntry(
+            status: 200, source: .memory, facts: PeerEntryFacts(facts, size: 5_000, now: now),
+            version: .zero, head: [])
+        guard (try? link.response(.held(entry), on: stream)) != nil else { return }
         link.bodyBecameReady(5_000, on: stream)
         link.bodyBecameWhole(on: stream)
     }
@@ -135,7 +135,7 @@ struct PeerUnderTest {
             switch link.next() {
             case .nothing, .close: return
             case .control(let frame):
-                guard let head = try? PeerFrameHead(frame.span) else {
+                guard let head = try? PeerFrameHeader(frame.span) else {
                     preconditionFailure("a frame without a head")
                 }
                 precondition(fault == nil || [.goodbye, .hello].contains(head.kind))

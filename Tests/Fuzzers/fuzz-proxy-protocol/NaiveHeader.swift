@@ -4,13 +4,13 @@ import Wire
 /// The header of a proxy read over a whole array, by splitting text and by slicing: slow, and made
 /// of nothing that the reader under test is made of but addresses in text.
 enum NaiveHeader {
-    static func read(_ bytes: [UInt8]) -> ProxyHeader {
+    static func read(_ bytes: [UInt8]) -> ProxyProtocolResult {
         bytes.first == 13 ? binary(bytes) : line(bytes)
     }
 
     private static let protocols = ["PROXY UNKNOWN ", "PROXY TCP4 ", "PROXY TCP6 "]
 
-    private static func line(_ bytes: [UInt8]) -> ProxyHeader {
+    private static func line(_ bytes: [UInt8]) -> ProxyProtocolResult {
         let window = bytes.prefix(107)
         // One scalar for each byte, so that nothing is lost in decoding.
         let text = String(String.UnicodeScalarView(window.map { Unicode.Scalar($0) }))
@@ -44,7 +44,7 @@ enum NaiveHeader {
         return number
     }
 
-    private static func binary(_ bytes: [UInt8]) -> ProxyHeader {
+    private static func binary(_ bytes: [UInt8]) -> ProxyProtocolResult {
         let signature: [UInt8] = Array("\r\n\r\n\0\r\nQUIT\n".utf8)
         guard zip(bytes, signature).allSatisfy(==) else { return .refused }
         let rest = bytes.dropFirst(12)

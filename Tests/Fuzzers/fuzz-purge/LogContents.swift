@@ -3,7 +3,7 @@ import Ground
 
 /// Reads, writes and reads again what a record says.
 func readContent(_ content: [UInt8]) {
-    let read = Invalidation(content: content.span)
+    let read = UnsafeMethodInvalidation(content: content.span)
     switch read.action {
     case .foreign(let kept):
         precondition(kept == content, "what is not understood was changed")
@@ -11,7 +11,7 @@ func readContent(_ content: [UInt8]) {
     case .count: precondition(read.id.isEmpty, "a record of the count with a client's id")
     case .purge(let purge):
         precondition(!read.id.isEmpty && !purge.targets.isEmpty)
-        precondition(read.id.count <= Invalidation.idBytesMax)
+        precondition(read.id.count <= UnsafeMethodInvalidation.idBytesMax)
     }
     let written: [UInt8]
     do throws(InvalidationFault) {
@@ -20,13 +20,15 @@ func readContent(_ content: [UInt8]) {
         precondition(isAboveLimit(read), "what was read cannot be written: \(error)")
         return
     }
-    precondition(Invalidation(content: written.span) == read, "another content when written again")
+    precondition(
+        UnsafeMethodInvalidation(content: written.span) == read,
+        "another content when written again")
 }
 
 /// Records of another version may say more than this one puts in them.
-private func isAboveLimit(_ read: Invalidation) -> Bool {
+private func isAboveLimit(_ read: UnsafeMethodInvalidation) -> Bool {
     guard case .purge(let purge) = read.action else { return false }
-    return purge.targets.count > Invalidation.targetsMax
+    return purge.targets.count > UnsafeMethodInvalidation.targetsMax
 }
 
 /// Reads, writes and reads again a record with its name and its hash.

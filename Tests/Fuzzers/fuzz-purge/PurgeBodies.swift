@@ -10,7 +10,7 @@ func readBody(_ body: [UInt8]) {
     do {
         request = try JSONDecoder().decode(PurgeRequest.self, from: Data(body))
     } catch {
-        let problem = PurgeFault(reading: error).problem
+        let problem = PurgeError(reading: error).problem
         precondition((400..<500).contains(problem.status))
         return
     }
@@ -25,15 +25,15 @@ func readBody(_ body: [UInt8]) {
 /// What is asked for, as a record of the log.
 private func issue(_ request: PurgeRequest) {
     let targets = request.targets.targets(.none)
-    let purge = Purge(request.isSoft ? .soft : .hard, targets)
-    let invalidation = Invalidation(id: request.id ?? [1], .purge(purge))
+    let purge = PurgeState(request.isSoft ? .soft : .hard, targets)
+    let invalidation = UnsafeMethodInvalidation(id: request.id ?? [1], .purge(purge))
     guard let content = try? invalidation.content() else {
         // A few names fill a record only if they are long.
         preconditionFailure("no record has room for \(targets.count) targets")
     }
-    precondition(Invalidation(content: content.span) == invalidation)
+    precondition(UnsafeMethodInvalidation(content: content.span) == invalidation)
     let record = InvalidationRecord(
-        RecordName(stream: ProcessID(high: 1, low: 2), number: 3), content: content)
+        RecordID(stream: ProcessID(high: 1, low: 2), number: 3), content: content)
     precondition(InvalidationRecord.read(record.bytes.span) == record)
 }
 
@@ -46,13 +46,13 @@ func readTarget(_ line: [UInt8]) {
         case .operation(let operation, let arguments) = AdminRoute(
             method: String(words[0]), target: target)
     else { return }
-    if operation.name == .getReceipt, let name = ReceiptName(arguments[0][...]) {
+    if operation.name == .getReceipt, let name = ReceiptID(arguments[0][...]) {
         let path = words[1].prefix { $0 != "?" }
         precondition(path == "/\(name)", "two spellings of one receipt")
-        precondition(name.number > 0 && ReceiptName(name.description) == name)
+        precondition(name.number > 0 && ReceiptID(name.description) == name)
     }
     let query = target.drop { $0 != "?" }.dropFirst()
-    do throws(AdminQuery.Fault) {
+    do throws(AdminQuery.ParseError) {
         let query = try AdminQuery(query, operation.parameters)
         guard operation.name == .issuePurge, let options = try? PurgeOptions(query) else { return }
         precondition(PurgeRequest.timeouts.contains(options.settled.timeout))

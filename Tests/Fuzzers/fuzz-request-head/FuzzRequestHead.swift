@@ -27,7 +27,7 @@ struct Transcript: Equatable {
     private var heads: [[UInt8]] = []
     private var framings: [BodyFraming] = []
     private var bodies = BodyTranscript()
-    private var refusal: RequestRefusal?
+    private var refusal: RequestParseError?
 
     init(_ input: [UInt8], stops: [Int], limits: HeadLimits) {
         var parser = RequestParser(limits: limits)

@@ -24,10 +24,10 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 
 /// What was read, in an order that does not depend on the pieces.
 struct Transcript: Equatable {
-    private var interims: [AnswerHead] = []
-    private var heads: [ResponseHead] = []
+    private var interims: [ResponseHead] = []
+    private var heads: [FramedResponseHead] = []
     private var bodies = BodyTranscript()
-    private var refusal: ResponseRefusal?
+    private var refusal: ResponseParseError?
 
     init(_ input: [UInt8], stops: [Int], isHead: Bool) {
         let limits = HeadLimits(headBytesMax: 600, fieldsMax: 12)
@@ -53,8 +53,8 @@ struct Transcript: Equatable {
                     interims.append(head)
                     position = end
                 case .head(let head, let end):
-                    check(head.answer, input[position..<end])
-                    precondition(head.answer.status >= 200)
+                    check(head.response, input[position..<end])
+                    precondition(head.response.status >= 200)
                     precondition(head.framing != .untilClose || !head.isPersistent)
                     heads.append(head)
                     body = bodies.begin(head.framing)
@@ -68,7 +68,7 @@ struct Transcript: Equatable {
         }
     }
 
-    private func check(_ head: AnswerHead, _ bytes: ArraySlice<UInt8>) {
+    private func check(_ head: ResponseHead, _ bytes: ArraySlice<UInt8>) {
         precondition(head.bytes == Array(bytes))
         precondition((100...999).contains(head.status))
         let span = head.bytes.span

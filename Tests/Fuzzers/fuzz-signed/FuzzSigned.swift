@@ -25,7 +25,7 @@ private func checkTarget(_ input: [UInt8]) {
     var written = Array(input[signed.bare.range])
     let bare = SignedTarget.read(written.span, at: 0..<written.count)
     precondition(bare == .unsigned)
-    SignedText.append(signed.signature, expiry: signed.expiry, to: &written)
+    SignatureBase.append(signed.signature, expiry: signed.expiry, to: &written)
     precondition(written == input)
 }
 

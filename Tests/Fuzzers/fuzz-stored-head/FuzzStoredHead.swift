@@ -30,15 +30,15 @@ private let now = Instant.zero + .seconds(1_000)
 private let wall = WallTime(seconds: 1_700_000_000)
 
 private func held(_ payload: [UInt8], in kind: PeerFrameKind) {
-    let entry: HeldEntry
-    switch try? PeerAnswer.read(kind, payload: payload.span) {
+    let entry: PeerEntry
+    switch try? PeerReply.read(kind, payload: payload.span) {
     case .held(let told), .notModified(let told): entry = told
     default: return
     }
     guard let places = entry.places else { return }
     let facts = entry.facts.facts(at: now, asked: .zero)
     // As it goes on to the next.
-    _ = TransitFacts(facts, size: entry.facts.size, now: now)
+    _ = PeerEntryFacts(facts, size: entry.facts.size, now: now)
     take(
         StoredHead(
             rendered: entry.head, partialStart: Int(places.partialStart),
@@ -52,7 +52,7 @@ private func held(_ payload: [UInt8], in kind: PeerFrameKind) {
 private func stored(_ input: [UInt8]) {
     guard input.count >= 20 else { return }
     let number = { (place: Int) in Int(input[place]) | Int(input[place + 1]) << 8 }
-    var facts = EntryFacts(
+    var facts = EntryMetadata(
         size: UInt64(number(14)), bornAt: .zero, freshUntil: now,
         flags: EntryFlags(rawValue: UInt16(number(16))), lastModified: wall, date: wall,
         entityTag: .empty)
@@ -65,23 +65,23 @@ private func stored(_ input: [UInt8]) {
         facts, size: facts.size)
 }
 
-private func take(_ head: StoredHead, _ facts: EntryFacts, size: UInt64?) {
+private func take(_ head: StoredHead, _ facts: EntryMetadata, size: UInt64?) {
     guard (try? head.check(facts.flags, size: size)) != nil else { return }
     render(head, size: size)
     select(head, facts)
-    let answer = AnswerHead(
+    let response = ResponseHead(
         status: 304, bytes: Array("ETag: \"new\"".utf8),
         lines: [
             FieldLine(
                 id: .etag, name: Extent(start: 0, count: 4), value: Extent(start: 6, count: 5))
         ])
     let updated = StoredHead(
-        head.updated(with: answer, facts: facts),
+        head.updated(with: response, facts: facts),
         size: StoredHead.status(head.bytes) == 204 ? nil : size, rules: .none,
         unstored: FieldNames(), received: wall)
     precondition((try? updated.check(.isDated, size: size)) != nil, "not taken again")
     let image = StoredHead(
-        head.updated(with: answer, facts: facts).asImage, size: facts.size)
+        head.updated(with: response, facts: facts).asImage, size: facts.size)
     precondition((try? image.check([], size: facts.size)) != nil, "not taken again")
     var validation = Validation()
     validation.add(head.bytes, facts: facts)
@@ -92,46 +92,46 @@ private func take(_ head: StoredHead, _ facts: EntryFacts, size: UInt64?) {
 private func render(_ head: StoredHead, size: UInt64?) {
     let status = StoredHead.status(head.bytes)
     let whole = reread([], head.bytes[...])
-    precondition(whole.answer.status == status)
+    precondition(whole.response.status == status)
     let framing: BodyFraming = status == 204 ? .none : size.map { .length($0) } ?? .untilClose
     precondition(whole.framing == framing)
     let ranged = "content-length: 1\r\ncontent-range: bytes 0-0/1\r\n"
     let partial = reread(
         "HTTP/1.1 206 Partial Content\r\n" + ranged, head.bytes[head.partial.range])
     precondition(partial.framing == .length(1))
-    precondition(partial.answer.lines(.contentRange).count == 1)
+    precondition(partial.response.lines(.contentRange).count == 1)
     let type = String(decoding: head.bytes[head.contentType.range], as: UTF8.self)
     precondition(!type.utf8.contains { $0 == 0x0D || $0 == 0x0A })
     let several = reread(
         "HTTP/1.1 206 Partial Content\r\ncontent-length: 9\r\ncontent-type: multipart/a\r\n",
         head.bytes[head.multipart.range])
-    precondition(several.answer.lines(.contentType).count == 1)
+    precondition(several.response.lines(.contentType).count == 1)
     let notModified = reread(
         "HTTP/1.1 304 Not Modified\r\n", head.bytes[head.notModified.range])
-    precondition(notModified.answer.lines(.contentLength).isEmpty)
+    precondition(notModified.response.lines(.contentLength).isEmpty)
 }
 
-private func reread(_ start: String, _ part: ArraySlice<UInt8>) -> ResponseHead {
+private func reread(_ start: String, _ part: ArraySlice<UInt8>) -> FramedResponseHead {
     reread(Array(start.utf8), part)
 }
 
 /// What a client reads, which must be one head.
-private func reread(_ start: [UInt8], _ part: ArraySlice<UInt8>) -> ResponseHead {
+private func reread(_ start: [UInt8], _ part: ArraySlice<UInt8>) -> FramedResponseHead {
     let bytes = start + part + [0x0D, 0x0A]
     var parser = ResponseParser(limits: HeadLimits(headBytesMax: 1 << 20, fieldsMax: 1000))
     guard
         case .head(let head, let end) = parser.parse(bytes.span, from: 0, requestIsHead: false),
         end == bytes.count, head.isPersistent || head.framing == .untilClose
     else { preconditionFailure("taken and not read: \(bytes)") }
-    let hop = HopByHop(head.answer.lines, in: bytes.span)
-    for line in head.answer.lines {
+    let hop = HopByHop(head.response.lines, in: bytes.span)
+    for line in head.response.lines {
         precondition(!hop.contains(line, in: bytes.span), "one hop")
     }
     return head
 }
 
 /// What requests get that name the tag, or parts.
-private func select(_ head: StoredHead, _ facts: EntryFacts) {
+private func select(_ head: StoredHead, _ facts: EntryMetadata) {
     let tag = Array(head.bytes[head.entityTag.range])
     for text in ["bytes=0-0", "bytes=0-1,5-,-3", "bytes=18446744073709551614-"] {
         var bytes = Array("If-None-Match: ".utf8) + tag
@@ -147,7 +147,7 @@ private func select(_ head: StoredHead, _ facts: EntryFacts) {
         ]
         for isConditional in [true, false] {
             let selection = Selection.decide(
-                RequestFacts(isHead: false, isConditional: isConditional, isRanged: true),
+                RequestTraits(isHead: false, isConditional: isConditional, isRanged: true),
                 lines: lines, in: bytes.span, entityTag: tag.span, facts: facts, rangesMax: 16,
                 now: wall)
             guard case .parts(let ranges) = selection else { continue }

@@ -21,7 +21,7 @@ struct Changes {
 }
 
 /// One end, and what it has found.
-private final class Listener {
+private final class Observer {
     let session: TLSSession
     var parameters: TLSParameters?
     var data: [UInt8] = []
@@ -66,14 +66,14 @@ private final class Listener {
 
 /// Carries bytes between two ends, and sees what they make of them.
 final class Wiretap {
-    private let dialler: Listener
-    private let acceptor: Listener
+    private let dialler: Observer
+    private let acceptor: Observer
     private let text: [UInt8] = (0..<2000).map { UInt8(truncatingIfNeeded: $0) }
     private var carried = 0
 
     init(_ dialler: TLSSession, _ acceptor: TLSSession) {
-        self.dialler = Listener(dialler)
-        self.acceptor = Listener(acceptor)
+        self.dialler = Observer(dialler)
+        self.acceptor = Observer(acceptor)
         dialler.start()
         acceptor.start()
     }

@@ -25,7 +25,7 @@ private func fuzz(_ input: [UInt8]) {
     let isCanonical = CacheKey.isCanonical(input.span, at: all, bytesMax: bytesMax)
     precondition(isCanonical == (made && key == input))
 
-    if case .image(let url) = ImageTarget.parse(input.span, at: all) {
+    if case .image(let url) = ImageRequestTarget.parse(input.span, at: all) {
         precondition(!url.isEmpty && url.end <= input.count)
     }
 }

@@ -12,29 +12,29 @@ struct ImageEndingTests {
         0x52, 0x49, 0x46, 0x46, 8, 0, 0, 0, 0x57, 0x45, 0x42, 0x50, 1, 2, 3, 4,
     ]
 
-    private func ending(_ bytes: [UInt8]) -> ImageEnding {
-        let count = ImageEnding.edgeBytes
-        return ImageEnding(
+    private func ending(_ bytes: [UInt8]) -> ImageCompleteness {
+        let count = ImageCompleteness.edgeBytes
+        return ImageCompleteness(
             first: Array(bytes.prefix(count)), last: Array(bytes.suffix(count)),
             size: UInt64(bytes.count))
     }
 
     @Test("a whole image ends as its format says")
     func whole() {
-        #expect(ending(Self.jpeg) == .whole)
-        #expect(ending(Self.pngStart + [1, 2, 3] + Self.pngEnd) == .whole)
-        #expect(ending(Array("GIF89a".utf8) + [0, 0x3B]) == .whole)
-        #expect(ending(Self.webp) == .whole)
-        #expect(ending([0x42, 0x4D, 8, 0, 0, 0, 1, 1]) == .whole)
+        #expect(ending(Self.jpeg) == .complete)
+        #expect(ending(Self.pngStart + [1, 2, 3] + Self.pngEnd) == .complete)
+        #expect(ending(Array("GIF89a".utf8) + [0, 0x3B]) == .complete)
+        #expect(ending(Self.webp) == .complete)
+        #expect(ending([0x42, 0x4D, 8, 0, 0, 0, 1, 1]) == .complete)
     }
 
     @Test("an image without its last byte is cut")
     func cut() {
-        #expect(ending(Self.jpeg.dropLast()) == .cut)
-        #expect(ending(Self.pngStart + [1, 2, 3] + Self.pngEnd.dropLast()) == .cut)
-        #expect(ending(Array("GIF89a".utf8) + [0]) == .cut)
-        #expect(ending(Self.webp.dropLast()) == .cut)
-        #expect(ending([0x42, 0x4D, 8, 0, 0, 0, 1]) == .cut)
+        #expect(ending(Self.jpeg.dropLast()) == .truncated)
+        #expect(ending(Self.pngStart + [1, 2, 3] + Self.pngEnd.dropLast()) == .truncated)
+        #expect(ending(Array("GIF89a".utf8) + [0]) == .truncated)
+        #expect(ending(Self.webp.dropLast()) == .truncated)
+        #expect(ending([0x42, 0x4D, 8, 0, 0, 0, 1]) == .truncated)
     }
 
     @Test("of an unknown format, and of nothing, the end cannot be told")

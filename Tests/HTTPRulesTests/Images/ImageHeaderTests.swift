@@ -156,7 +156,7 @@ struct ImageHeaderTests {
     @Test("it is told apart from what can be read", arguments: cases)
     func refused(name: String, type: String, bytes: [UInt8], isOther: Bool) {
         let finding = probe(type, [bytes], isEnd: true)
-        #expect(finding == (isOther ? .contradiction(nil) : .unreadable))
+        #expect(finding == (isOther ? .typeMismatch(nil) : .unreadable))
         #expect(probe(type, bytes.map { [$0] }, isEnd: true) == finding)
     }
 
@@ -164,7 +164,7 @@ struct ImageHeaderTests {
     func iconWithoutImage() {
         let bytes = Sample.icon([.init(width: 32, height: 0, data: [])])
         let finding = probe("image/x-icon", [bytes], isEnd: true)
-        #expect(finding.facts?.size == PixelSize(width: 32, height: 256))
+        #expect(finding.metadata?.size == PixelSize(width: 32, height: 256))
     }
 
     @Test("entries of an icon that share an image, in any order, are read once")
@@ -175,7 +175,7 @@ struct ImageHeaderTests {
         bytes.replaceSubrange(18..<22, with: Sample.little(third))
         bytes.replaceSubrange(34..<38, with: Sample.little(first))
         let finding = probe("image/x-icon", [bytes])
-        #expect(finding.facts?.size == PixelSize(width: 16, height: 16))
+        #expect(finding.metadata?.size == PixelSize(width: 16, height: 16))
     }
 
     @Test("sides are multiplied without overflow")

@@ -3,11 +3,11 @@ import HTTPRules
 import Testing
 
 /// A probe of a body of this type, after these pieces of it.
-func probe(_ type: String, _ pieces: [[UInt8]], isEnd: Bool = false) -> ImageFinding {
-    var probe = ImageProbe(AnswerHead(200, "Content-Type: \(type)"))
-    for piece in pieces { probe.feed(piece.span) }
+func probe(_ type: String, _ pieces: [[UInt8]], isEnd: Bool = false) -> ImageProbeResult {
+    var probe = ImageProbe(ResponseHead(200, "Content-Type: \(type)"))
+    for piece in pieces { probe.consume(piece.span) }
     if isEnd { probe.finish() }
-    return probe.finding
+    return probe.result
 }
 
 @Suite("The size of an image, read from its first bytes")
@@ -37,7 +37,7 @@ struct ImageProbeTests {
                 sample.type, [Array(sample.bytes.prefix(count))], isEnd: true)
             #expect(finding != .needsMore, "\(count) bytes")
             // An icon's directory counts, though the image it names is not there.
-            guard sample.facts.format != .icon, let facts = finding.facts else { continue }
+            guard sample.facts.format != .icon, let facts = finding.metadata else { continue }
             #expect(facts == sample.facts, "\(count) bytes")
         }
     }
@@ -57,7 +57,7 @@ struct ImageProbeTests {
     func mislabelled(sample: ImageSample) {
         for type in ["image/tiff", "image/svg+xml"] where sample.facts.format != .svg {
             let finding = probe(type, [sample.bytes], isEnd: true)
-            guard case .contradiction(let facts?) = finding else {
+            guard case .typeMismatch(let facts?) = finding else {
                 Issue.record("\(type): \(finding)")
                 continue
             }
@@ -69,10 +69,10 @@ struct ImageProbeTests {
 
     @Test("a coded body is not looked into", arguments: ["gzip", "br", "identity, gzip"])
     func coded(coding: String) {
-        let head = AnswerHead(200, "Content-Type: image/png", "Content-Encoding: \(coding)")
-        #expect(ImageProbe(head).finding == .unknown)
-        let plain = AnswerHead(200, "Content-Type: image/png", "Content-Encoding: identity")
-        #expect(ImageProbe(plain).finding == .needsMore)
+        let head = ResponseHead(200, "Content-Type: image/png", "Content-Encoding: \(coding)")
+        #expect(ImageProbe(head).result == .unknown)
+        let plain = ResponseHead(200, "Content-Type: image/png", "Content-Encoding: identity")
+        #expect(ImageProbe(plain).result == .needsMore)
     }
 
     @Test(
@@ -83,9 +83,9 @@ struct ImageProbeTests {
             ("image/svg+xml", "gzip", false), ("application/json", "gzip", false),
         ])
     func veiled(type: String, coding: String, isVeiled: Bool) {
-        let head = AnswerHead(200, "Content-Type: \(type)", "Content-Encoding: \(coding)")
-        #expect(ImageProbe.isVeiled(head) == isVeiled)
-        #expect(!ImageProbe.isVeiled(AnswerHead(200, "Content-Type: \(type)")))
+        let head = ResponseHead(200, "Content-Type: \(type)", "Content-Encoding: \(coding)")
+        #expect(ImageProbe.isCodedRaster(head) == isVeiled)
+        #expect(!ImageProbe.isCodedRaster(ResponseHead(200, "Content-Type: \(type)")))
     }
 
     @Test(
@@ -101,17 +101,17 @@ struct ImageProbeTests {
         ] as [(String, [UInt8], Bool)])
     func unknownType(type: String, bytes: [UInt8], isImage: Bool) {
         let finding = probe(type, [bytes], isEnd: true)
-        #expect(finding.facts?.size == (isImage ? PixelSize(width: 3, height: 4) : nil))
+        #expect(finding.metadata?.size == (isImage ? PixelSize(width: 3, height: 4) : nil))
         #expect((finding == .unknown) == !isImage)
     }
 
     @Test("a body shorter than the longest signature is read at its end")
     func short() {
-        let svg = ImageFinding.image(ImageFacts(format: .svg, size: nil))
+        let svg = ImageProbeResult.image(ImageMetadata(format: .svg, size: nil))
         #expect(probe("image/svg+xml", ["<svg/>".bytes]) == .needsMore)
         #expect(probe("image/svg+xml", ["<svg/>".bytes], isEnd: true) == svg)
         #expect(probe("image/gif", ["GIF89a".bytes], isEnd: true) == .unreadable)
-        #expect(probe("image/gif", ["GIF".bytes], isEnd: true) == .contradiction(nil))
+        #expect(probe("image/gif", ["GIF".bytes], isEnd: true) == .typeMismatch(nil))
     }
 
     @Test("what cannot come within the bytes that are looked at is not waited for")
@@ -120,7 +120,7 @@ struct ImageProbeTests {
         let count = ImageProbe.bytesMax / segment.count
         let many = ImageSample.jpegStart + (0..<count).flatMap { _ in segment }
         let found = probe("image/jpeg", [many, ImageSample.frame(5, 6)])
-        #expect(found.facts?.size == PixelSize(width: 5, height: 6))
+        #expect(found.metadata?.size == PixelSize(width: 5, height: 6))
         #expect(probe("image/jpeg", [many, Array(segment.prefix(4))]) == .unreadable)
         let late = ImageSample.big(ImageProbe.bytesMax) + "mdat".bytes
         #expect(probe("image/avif", [ImageSample.fileType("avif") + late]) == .unreadable)
@@ -128,7 +128,7 @@ struct ImageProbeTests {
 
     @Test("bytes of all kinds are read to their end, whatever they say", arguments: 0..<200)
     func anything(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let sample = ImageSample.all[Int(seed) % ImageSample.all.count]
         var bytes = sample.bytes
         for _ in 0..<4 {

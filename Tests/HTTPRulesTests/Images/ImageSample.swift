@@ -6,7 +6,7 @@ struct ImageSample: CustomTestStringConvertible {
     let name: String
     let type: String
     let bytes: [UInt8]
-    let facts: ImageFacts
+    let facts: ImageMetadata
 
     init(
         _ name: String, _ type: String, _ format: ImageFormat, _ width: UInt32, _ height: UInt32,
@@ -15,7 +15,7 @@ struct ImageSample: CustomTestStringConvertible {
         self.name = name
         self.type = type
         self.bytes = bytes
-        facts = ImageFacts(format: format, size: PixelSize(width: width, height: height))
+        facts = ImageMetadata(format: format, size: PixelSize(width: width, height: height))
     }
 
     var testDescription: String { name }

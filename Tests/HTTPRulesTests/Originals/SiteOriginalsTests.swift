@@ -71,7 +71,7 @@ struct SiteOriginalsTests {
         let tags = EntryTags(key: key, urls: try #require(SiteOriginals(site)).urls(ofKey: key))
         let names = tags.tags.compactMap { URLName.name(inTag: $0).map(Array.init) }
         for url in ["https://www.test/~a.jpg", "http://10.0.0.7:9000/~a.jpg"] {
-            let purged = try PurgeTarget.url(reading: url.bytes).targets(sites)
+            let purged = try PurgeTarget.url(parsing: url.bytes).expanded(sites)
             #expect(names.contains { purged.contains(.url($0)) }, "\(url)")
         }
     }

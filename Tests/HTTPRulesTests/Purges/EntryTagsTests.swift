@@ -5,9 +5,9 @@ import Trials
 
 @Suite("Tags of an entry")
 struct EntryTagsTests {
-    private func tags(_ key: String, urls: String..., answer: AnswerTags = AnswerTags()) -> [String]
+    private func tags(_ key: String, urls: String..., response: CacheTags = CacheTags()) -> [String]
     {
-        EntryTags(key: key.bytes, answer: answer, urls: urls.map(\.bytes)).tags.map { tag in
+        EntryTags(key: key.bytes, cacheTags: response, urls: urls.map(\.bytes)).tags.map { tag in
             URLName.name(inTag: tag).map { "URL " + Array($0).text } ?? tag.text
         }
     }
@@ -56,19 +56,19 @@ struct EntryTagsTests {
     @Test("names of URLs come first, and what is then too many is cut and counted")
     func limits() {
         let many = (0..<1000).map { "t\($0)" }.joined(separator: " ")
-        let answer = AnswerTags(AnswerHead(200, "Surrogate-Key: \(many)"))
+        let response = CacheTags(ResponseHead(200, "Surrogate-Key: \(many)"))
         let entry = EntryTags(
-            key: "http://a.test/x".bytes, answer: answer, urls: ["http://b.test/y".bytes])
-        #expect(entry.tags.count == 1000 && entry.cutCount == 1)
+            key: "http://a.test/x".bytes, cacheTags: response, urls: ["http://b.test/y".bytes])
+        #expect(entry.tags.count == 1000 && entry.droppedCount == 1)
         #expect(entry.tags[0] == URLName.tag("b.test/y".bytes[...]))
         #expect(entry.tags[999] == "t998".bytes)
     }
 
     @Test("no origin can name a URL as a tag")
     func forged() {
-        let forged = AnswerTags(AnswerHead(200, "xkey: good \0victim.test/x"))
-        let entry = EntryTags(key: "http://a.test/x".bytes, answer: forged)
-        #expect(entry.tags == ["good".bytes] && entry.cutCount == 1)
+        let forged = CacheTags(ResponseHead(200, "xkey: good \0victim.test/x"))
+        let entry = EntryTags(key: "http://a.test/x".bytes, cacheTags: forged)
+        #expect(entry.tags == ["good".bytes] && entry.droppedCount == 1)
     }
 
     @Test("whatever is purged as a URL has a name that its entry has, in key or tags")
@@ -78,7 +78,7 @@ struct EntryTagsTests {
         settings.ignoredQuery = ["u"]
         let site = Site(pattern, origin: try BaseURL("http://10.0.0.7:9000"), settings: settings)
         let sites = SiteTable([site])
-        var dice = Dice(seed: 8_001)
+        var dice = SplitMix64(seed: 8_001)
         let paths = "ab/.%~-"
         for _ in 0..<Trials.count(2_000) {
             let isSecure = Bool.random(using: &dice)
@@ -95,7 +95,7 @@ struct EntryTagsTests {
                 [Array(URLName.name(ofKey: key))]
                 + EntryTags(key: key).tags.compactMap { URLName.name(inTag: $0).map(Array.init) }
             let url = (Bool.random(using: &dice) ? "https://" : "http://") + host + path
-            let names = try PurgeTarget.url(reading: url.bytes).targets(sites)
+            let names = try PurgeTarget.url(parsing: url.bytes).expanded(sites)
             #expect(names.contains { name in has.contains { name == .url($0) } }, "\(url)")
         }
     }

@@ -8,7 +8,7 @@ struct PurgeCommandTests {
         _ target: String, _ fields: String..., isSecure: Bool = false, host: String = "a.test",
         siteKey: String? = nil
     ) throws(PurgeCommandFault) -> PurgeCommand {
-        let head = AnswerHead(status: 200, fields: fields)
+        let head = ResponseHead(status: 200, fields: fields)
         return try PurgeCommand(
             isSecure: isSecure, authority: host.bytes, target: target.bytes,
             siteKey: siteKey?.bytes, head.lines, in: head.bytes.span)
@@ -40,7 +40,7 @@ struct PurgeCommandTests {
         ])
         func names(_ target: String, _ fields: String..., key: String?) throws -> [PurgeTarget] {
             let field = fields.first ?? "Accept: */*"
-            return try command(target, field, siteKey: key).targets(sites)
+            return try command(target, field, siteKey: key).expanded(sites)
         }
         #expect(try names("/x", key: "//a.test/x") == [.url("a.test/x".bytes)])
         #expect(
@@ -74,11 +74,11 @@ struct PurgeCommandTests {
         #expect(try command("/x", "Fastly-Soft-Purge: 1").isSoft)
         #expect(try command("/x", "FASTLY-SOFT-PURGE: 0").isSoft == false)
         for value in ["", "true", "2", "11"] {
-            #expect(throws: PurgeCommandFault.mode) {
+            #expect(throws: PurgeCommandFault.softPurgeValue) {
                 try command("/x", "Fastly-Soft-Purge: \(value)")
             }
         }
-        #expect(throws: PurgeCommandFault.mode) {
+        #expect(throws: PurgeCommandFault.softPurgeValue) {
             try command("/x", "Fastly-Soft-Purge: 1", "Fastly-Soft-Purge: 1")
         }
     }
@@ -93,12 +93,12 @@ struct PurgeCommandTests {
             "xkey: \(tags.joined(separator: " "))",
             "xkey: a \(String(repeating: "x", count: 1025))",
         ] {
-            #expect(throws: PurgeCommandFault.tagsTooMany) { try command("/x", fields) }
+            #expect(throws: PurgeCommandFault.tooManyTags) { try command("/x", fields) }
         }
         #expect(throws: PurgeCommandFault.target(.tagControl)) { try command("/x", "xkey: a\0b") }
         #expect(throws: PurgeCommandFault.target(.url(.hostEmpty(offset: 0)))) { try command("*") }
         #expect(throws: PurgeCommandFault.target(.url(.escape(offset: 14)))) { try command("/%zz") }
-        for fault in [.mode, .tagsTooMany, .target(.tagEmpty)] as [PurgeCommandFault] {
+        for fault in [.softPurgeValue, .tooManyTags, .target(.tagEmpty)] as [PurgeCommandFault] {
             let problem = ProblemDocument(fault)
             #expect(problem.status == 400 && problem.detail.hasSuffix("Nothing was purged."))
         }

@@ -16,7 +16,7 @@ struct PurgeNameTests {
     }
 
     private func urls(_ text: String, _ sites: SiteTable) throws -> [String] {
-        try PurgeTarget.url(reading: text.bytes).targets(sites).map { name in
+        try PurgeTarget.url(parsing: text.bytes).expanded(sites).map { name in
             guard case .url(let name) = name else { return "no URL" }
             return name.text
         }
@@ -30,9 +30,9 @@ struct PurgeNameTests {
             try urls("https://www.test:8080/a?b", table) == ["www.test:8080/a?b", "www.test/a?b"])
         #expect(try urls("http://one.test:8080/a", table) == ["one.test:8080/a"])
         #expect(try urls("http://other.test:8080/a", table) == ["other.test:8080/a"])
-        let prefix = try PurgeTarget.prefix(reading: "www.test:8080/a/".bytes)
+        let prefix = try PurgeTarget.prefix(parsing: "www.test:8080/a/".bytes)
         #expect(
-            prefix.targets(table) == [
+            prefix.expanded(table) == [
                 .prefix(host: "www.test:8080".bytes, path: "/a/".bytes),
                 .prefix(host: "www.test".bytes, path: "/a/".bytes),
             ])
@@ -60,7 +60,7 @@ struct PurgeNameTests {
 
     @Test("a signature is part of no name")
     func signed() throws {
-        let table = try sites(("s.test", { $0.isSigned = true }), ("u.test", { _ in }))
+        let table = try sites(("s.test", { $0.requiresSignature = true }), ("u.test", { _ in }))
         let end = "signature=" + String(repeating: "A", count: 43)
         #expect(try urls("http://s.test/a?\(end)", table).last == "s.test/a")
         #expect(try urls("http://u.test/a?\(end)", table) == ["u.test/a?\(end)"])
@@ -87,7 +87,7 @@ struct PurgeNameTests {
         #expect(try urls("http://o.test:9000/", table) == ["o.test:9000/", "a.test/"])
 
         func prefixes(_ text: String) throws -> [String] {
-            try PurgeTarget.prefix(reading: text.bytes).targets(table).map { name in
+            try PurgeTarget.prefix(parsing: text.bytes).expanded(table).map { name in
                 guard case .prefix(let host, let path) = name else { return "no prefix" }
                 return host.text + " " + path.text
             }
@@ -114,11 +114,11 @@ struct PurgeNameTests {
     @Test("targets of one name are one, in their order")
     func once() throws {
         let targets = try [
-            PurgeTarget.tag(reading: "t".bytes), .url(reading: "http://a.test/x".bytes),
-            .url(reading: "https://a.test/x".bytes), .everything, .everything,
+            PurgeTarget.tag(parsing: "t".bytes), .url(parsing: "http://a.test/x".bytes),
+            .url(parsing: "https://a.test/x".bytes), .everything, .everything,
         ]
         #expect(
-            targets.targets(.none)
+            targets.expanded(.none)
                 == [.tag("t".bytes), .url("a.test/x".bytes), .everything])
     }
 }

@@ -19,9 +19,9 @@ struct PurgePermissionTests {
     @Test("where nobody may, the method is not taken")
     func nobody() throws {
         let permission = PurgePermission()
-        #expect(permission.verdict(on: try address("127.0.0.1"), token: nil) == .notConfigured)
+        #expect(permission.decision(on: try address("127.0.0.1"), token: nil) == .notConfigured)
         #expect(
-            permission.verdict(on: try address("127.0.0.1"), token: Self.token) == .notConfigured)
+            permission.decision(on: try address("127.0.0.1"), token: Self.token) == .notConfigured)
     }
 
     @Test("an address in a network may, without a token and with a wrong one")
@@ -29,18 +29,18 @@ struct PurgePermissionTests {
         let permission = PurgePermission(
             networks: [try Network(parsing: "10.1.0.0/16"), try Network(parsing: "::1")])
         for text in ["10.1.255.3", "::1", "::ffff:10.1.2.3"] {
-            #expect(permission.verdict(on: try address(text), token: nil) == .allowed)
-            #expect(permission.verdict(on: try address(text), token: Self.token) == .allowed)
+            #expect(permission.decision(on: try address(text), token: nil) == .allowed)
+            #expect(permission.decision(on: try address(text), token: Self.token) == .allowed)
         }
         for text in ["10.2.0.1", "::2", "127.0.0.1"] {
-            let verdict = permission.verdict(on: try address(text), token: Self.token)
+            let verdict = permission.decision(on: try address(text), token: Self.token)
             guard case .refused(let refusal) = verdict else {
                 Issue.record("\(text): \(verdict)")
                 continue
             }
-            #expect(refusal.takesNetworks && !refusal.takesTokens)
+            #expect(refusal.allowsNetworks && !refusal.allowsTokens)
         }
-        guard case .refused = permission.verdict(on: nil, token: nil) else {
+        guard case .refused = permission.decision(on: nil, token: nil) else {
             Issue.record("nobody's address is allowed")
             return
         }
@@ -51,11 +51,11 @@ struct PurgePermissionTests {
         let other = TokenDigest([UInt8](repeating: 1, count: 32).span)
         for tokens in [[Self.token], [Self.token, other], [other, Self.token]] {
             let permission = PurgePermission(tokens: tokens)
-            #expect(permission.verdict(on: nil, token: Self.token) == .allowed)
+            #expect(permission.decision(on: nil, token: Self.token) == .allowed)
             for byte in 0..<32 {
-                #expect(permission.verdict(on: nil, token: digest(changing: byte)) != .allowed)
+                #expect(permission.decision(on: nil, token: digest(changing: byte)) != .allowed)
             }
-            #expect(permission.verdict(on: try address("127.0.0.1"), token: nil) != .allowed)
+            #expect(permission.decision(on: try address("127.0.0.1"), token: nil) != .allowed)
         }
     }
 
@@ -73,7 +73,7 @@ struct PurgePermissionTests {
                 "networks, or Authorization: Bearer"
             ),
         ] {
-            guard case .refused(let refusal) = permission.verdict(on: client, token: token) else {
+            guard case .refused(let refusal) = permission.decision(on: client, token: token) else {
                 Issue.record("allowed: \(permission)")
                 continue
             }
@@ -90,8 +90,8 @@ struct PurgePermissionTests {
     @Test("the token of a request is that of its one Authorization field")
     func bearer() {
         func token(_ fields: String...) -> String? {
-            let head = AnswerHead(status: 200, fields: fields)
-            return BearerToken.find(head.lines, in: head.bytes.span)?.text
+            let head = ResponseHead(status: 200, fields: fields)
+            return BearerToken.token(head.lines, in: head.bytes.span)?.text
         }
         #expect(token("Authorization: Bearer abcdef0123456789") == "abcdef0123456789")
         #expect(token("authorization: BEARER   a.b-c_d~e+f/g==") == "a.b-c_d~e+f/g==")

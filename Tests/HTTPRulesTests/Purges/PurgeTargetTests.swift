@@ -11,9 +11,9 @@ struct PurgeTargetTests {
             "//a.test/x/y?q=1", "http://a.test/x/%79?q=1",
         ])
     func spellings(text: String) throws {
-        let target = try PurgeTarget.url(reading: text.bytes)
+        let target = try PurgeTarget.url(parsing: text.bytes)
         #expect(target == .url("a.test/x/y?q=1".bytes))
-        #expect(target.targets(.none) == [target])
+        #expect(target.expanded(.none) == [target])
     }
 
     @Test("http and https of a URL have one name, other ports have others")
@@ -22,8 +22,8 @@ struct PurgeTargetTests {
             ("https://a.test/x", "a.test/x"), ("https://a.test:443/x", "a.test/x"),
             ("https://a.test:80/x", "a.test:80/x"), ("http://a.test:8080/x", "a.test:8080/x"),
         ] {
-            let target = try PurgeTarget.url(reading: text.bytes)
-            #expect(target.targets(.none) == [.url(name.bytes)])
+            let target = try PurgeTarget.url(parsing: text.bytes)
+            #expect(target.expanded(.none) == [.url(name.bytes)])
         }
     }
 
@@ -37,23 +37,23 @@ struct PurgeTargetTests {
 
     @Test("a prefix is a host, or a host and a path", arguments: prefixes)
     func prefix(text: String, host: String, path: String) throws {
-        let target = try PurgeTarget.prefix(reading: text.bytes)
-        #expect(target.targets(.none) == [.prefix(host: host.bytes, path: path.bytes)])
+        let target = try PurgeTarget.prefix(parsing: text.bytes)
+        #expect(target.expanded(.none) == [.prefix(host: host.bytes, path: path.bytes)])
     }
 
     @Test("what names nothing is refused")
     func refusals() {
         typealias Fault = PurgeTargetFault
-        #expect(throws: Fault.url(.empty)) { try PurgeTarget.url(reading: []) }
-        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.url(reading: "/a.jpg".bytes) }
-        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.url(reading: "ftp://a/".bytes) }
-        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.prefix(reading: "ftp://a/".bytes) }
-        #expect(throws: Fault.url(.empty)) { try PurgeTarget.prefix(reading: []) }
+        #expect(throws: Fault.url(.empty)) { try PurgeTarget.url(parsing: []) }
+        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.url(parsing: "/a.jpg".bytes) }
+        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.url(parsing: "ftp://a/".bytes) }
+        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.prefix(parsing: "ftp://a/".bytes) }
+        #expect(throws: Fault.url(.empty)) { try PurgeTarget.prefix(parsing: []) }
         for text in ["http://a.test/x?", "a.test/x#y", "http://a.test?x=1"] {
-            #expect(throws: Fault.prefixQuery) { try PurgeTarget.prefix(reading: text.bytes) }
+            #expect(throws: Fault.prefixQuery) { try PurgeTarget.prefix(parsing: text.bytes) }
         }
         #expect(throws: Fault.url(.tooLong(bytesMax: 20))) {
-            try PurgeTarget.url(reading: "http://a.test/0123456789".bytes, bytesMax: 20)
+            try PurgeTarget.url(parsing: "http://a.test/0123456789".bytes, bytesMax: 20)
         }
     }
 
@@ -61,16 +61,16 @@ struct PurgeTargetTests {
     func tags() throws {
         let long = [UInt8](repeating: 0x78, count: 1024)
         for tag in ["a".bytes, "a b".bytes, "a,b".bytes, "\u{e9}".bytes, [0xE9], long] {
-            #expect(try PurgeTarget.tag(reading: tag).targets(.none) == [.tag(tag)])
+            #expect(try PurgeTarget.tag(parsing: tag).expanded(.none) == [.tag(tag)])
         }
         typealias Fault = PurgeTargetFault
-        #expect(throws: Fault.tagEmpty) { try PurgeTarget.tag(reading: []) }
-        #expect(throws: Fault.tagTooLong) { try PurgeTarget.tag(reading: long + [0x78]) }
+        #expect(throws: Fault.tagEmpty) { try PurgeTarget.tag(parsing: []) }
+        #expect(throws: Fault.tagTooLong) { try PurgeTarget.tag(parsing: long + [0x78]) }
         for tag in [" a", "a ", "\ta", " "] {
-            #expect(throws: Fault.tagBlank) { try PurgeTarget.tag(reading: tag.bytes) }
+            #expect(throws: Fault.tagWhitespace) { try PurgeTarget.tag(parsing: tag.bytes) }
         }
         for tag in [URLName.tag("a.test/x".bytes[...]), "a\u{7f}".bytes, "a\nb".bytes] {
-            #expect(throws: Fault.tagControl) { try PurgeTarget.tag(reading: tag) }
+            #expect(throws: Fault.tagControl) { try PurgeTarget.tag(parsing: tag) }
         }
     }
 }

@@ -6,10 +6,10 @@ import Testing
     struct Case: CustomTestStringConvertible {
         var status: UInt16
         var fields: [String]
-        var request = ExaminedRequest()
+        var request = RequestCacheability()
 
         init(
-            _ fields: String..., status: UInt16 = 200, to request: ExaminedRequest = .init()
+            _ fields: String..., status: UInt16 = 200, to request: RequestCacheability = .init()
         ) {
             self.fields = fields
             self.status = status
@@ -18,19 +18,19 @@ import Testing
 
         var testDescription: String { "\(status) \(fields) \(request)" }
 
-        func acceptance(_ before: Acceptance.Before) -> Acceptance {
-            let head = AnswerHead(status: status, fields: fields)
-            let examination = AnswerRules.examine(
-                head, to: request, receipt: receipt, policy: .site(storesSetCookie: false))
-            return Acceptance(examination, VaryNames(head), status: status, before: before)
+        func acceptance(_ before: StorageDecision.StoredState) -> StorageDecision {
+            let head = ResponseHead(status: status, fields: fields)
+            let examination = CacheabilityRules.evaluate(
+                head, to: request, timing: receipt, policy: .site(storesSetCookie: false))
+            return StorageDecision(examination, VaryNames(head), status: status, before: before)
         }
     }
 
     /// What an acceptance says, in words.
-    private func words(_ acceptance: Acceptance) -> String {
+    private func words(_ acceptance: StorageDecision) -> String {
         [
-            acceptance.isStorable ? "stored" : "", acceptance.isShared ? "shared" : "",
-            acceptance.endsStored ? "ends" : "", acceptance.isHitForMiss ? "passes" : "",
+            acceptance.isStorable ? "stored" : "", acceptance.isCollapsible ? "shared" : "",
+            acceptance.invalidatesStored ? "ends" : "", acceptance.isHitForMiss ? "passes" : "",
         ].filter { !$0.isEmpty }.joined(separator: " ")
     }
 
@@ -60,9 +60,9 @@ import Testing
         (Case(lasting, "Vary: \(many)"), "passes", "", "ends passes"),
         (Case("ETag: \"a\"", "Vary: \(many)"), "passes", "", "ends passes"),
         // It is the request, or the status, that is the reason.
-        (Case(lasting, to: ExaminedRequest(isNoStore: true)), "", "", "ends"),
-        (Case(lasting, to: ExaminedRequest(hasAuthorization: true)), "", "", "ends"),
-        (Case(lasting, to: ExaminedRequest(method: .head)), "", "", "ends"),
+        (Case(lasting, to: RequestCacheability(isNoStore: true)), "", "", "ends"),
+        (Case(lasting, to: RequestCacheability(hasAuthorization: true)), "", "", "ends"),
+        (Case(lasting, to: RequestCacheability(method: .head)), "", "", "ends"),
         (Case(lasting, status: 206), "", "", "ends"),
         (Case(status: 403), "", "", "ends"),
         // Failures end nothing, even those that are stored in its place.
@@ -72,20 +72,20 @@ import Testing
     ]
 
     @Test("RFC 9111 §3, §4.1: what becomes of an answer", arguments: table)
-    func outcomes(answer: Case, nothing: String, fresh: String, stale: String) {
-        #expect(words(answer.acceptance(.nothing)) == nothing)
-        #expect(words(answer.acceptance(.fresh)) == fresh)
-        #expect(words(answer.acceptance(.stale)) == stale)
+    func outcomes(response: Case, nothing: String, fresh: String, stale: String) {
+        #expect(words(response.acceptance(.nothing)) == nothing)
+        #expect(words(response.acceptance(.fresh)) == fresh)
+        #expect(words(response.acceptance(.stale)) == stale)
     }
 
     @Test("What would be found by no later request is neither stored nor shared")
     func notPlaced() {
         for (before, expected) in [
-            (Acceptance.Before.nothing, ""), (.fresh, ""), (.stale, "ends"),
+            (StorageDecision.StoredState.nothing, ""), (.fresh, ""), (.stale, "ends"),
         ] {
             var acceptance = Case(Self.lasting, "Vary: Foo").acceptance(before)
-            #expect(acceptance.isPlaced)
-            acceptance.isPlaced = false
+            #expect(acceptance.hasKey)
+            acceptance.hasKey = false
             #expect(words(acceptance) == expected)
         }
     }

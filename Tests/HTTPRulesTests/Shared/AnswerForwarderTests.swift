@@ -5,18 +5,18 @@ import Testing
 @Suite("RFC 9110 §7.6: an answer that passes through is the origin's")
 struct AnswerForwarderTests {
     private func forwarded(
-        _ head: AnswerHead, _ rules: AnswerFieldRules = .none, trailers: Bool = false,
+        _ head: ResponseHead, _ rules: ResponseFieldRules = .none, trailers: Bool = false,
         received: WallTime? = nil
     ) -> [String] {
         var bytes: [UInt8] = []
-        AnswerForwarder.append(
-            head, rules: rules, passesTrailers: trailers, received: received, to: &bytes)
+        ResponseForwarder.append(
+            head, rules: rules, forwardsTrailers: trailers, receivedAt: received, to: &bytes)
         return bytes.lines
     }
 
     @Test("End-to-end lines go on in their order, without those that frame the body")
     func lines() {
-        let head = AnswerHead(
+        let head = ResponseHead(
             500, "b: 2", "A: 1", "Content-Length: 5", "Transfer-Encoding: chunked",
             "Connection: x", "X: 1", "Age: 7", "Date: x", "Cache-Status: o; hit", "A: 3",
             "Nuthatch-Cache-Control: no-store", "CDN-Cache-Control: no-store", "Trailer: t",
@@ -31,9 +31,9 @@ struct AnswerForwarderTests {
 
     @Test("A site's rules count, but what clients are told of lasting is for stored answers only")
     func rules() {
-        let rules = AnswerFieldRules(
+        let rules = ResponseFieldRules(
             removed: ["server"], lines: ["x-a: 1"], tags: ["xkey"], control: "max-age=60")
-        let head = AnswerHead(
+        let head = ResponseHead(
             200, "Server: s", "X-A: 0", "xkey: k", "Cache-Control: no-store", "Expires: 0")
         #expect(
             forwarded(head, rules) == [
@@ -44,7 +44,7 @@ struct AnswerForwarderTests {
 
     @Test("RFC 9110 §7.6.3: Via adds to what came, and says in which version")
     func via() {
-        let head = AnswerHead(
+        let head = ResponseHead(
             status: 200, bytes: "HTTP/1.0 200 OK\r\nVia: 1.0 a\r\n\r\n".bytes,
             lines: [
                 FieldLine(
@@ -55,7 +55,7 @@ struct AnswerForwarderTests {
 
     @Test("RFC 9110 §6.6.1, §6.6.2: Date is added if missing, Trailer goes with its fields")
     func dateAndTrailer() {
-        let head = AnswerHead(200, "Trailer: x", "Connection: trailer")
+        let head = ResponseHead(200, "Trailer: x", "Connection: trailer")
         let lines = forwarded(head, trailers: true, received: WallTime(seconds: 784_111_777))
         #expect(
             lines == [
@@ -68,12 +68,12 @@ struct AnswerForwarderTests {
     func interim() {
         let passed: [UInt16] = [102, 103, 104, 199]
         let stopped: [UInt16] = [100, 101, 200, 99]
-        for status in passed { #expect(AnswerForwarder.passesInterim(status)) }
-        for status in stopped { #expect(!AnswerForwarder.passesInterim(status)) }
+        for status in passed { #expect(ResponseForwarder.forwardsInterim(status)) }
+        for status in stopped { #expect(!ResponseForwarder.forwardsInterim(status)) }
         var bytes: [UInt8] = []
-        AnswerForwarder.appendInterim(
-            AnswerHead(103, "Link: </a>; rel=preload", "Connection: close", "Server: s"),
-            rules: AnswerFieldRules(removed: ["server"], lines: ["X: 1"]), to: &bytes)
+        ResponseForwarder.appendInterim(
+            ResponseHead(103, "Link: </a>; rel=preload", "Connection: close", "Server: s"),
+            rules: ResponseFieldRules(removed: ["server"], lines: ["X: 1"]), to: &bytes)
         #expect(bytes.text == "HTTP/1.1 103 Any\r\nLink: </a>; rel=preload\r\n\r\n")
     }
 
@@ -94,8 +94,8 @@ struct AnswerForwarderTests {
             ("X-Forwarded-For", false), ("Forwarded", false), ("X-Request-Id", false),
         ])
     func trailers(name: String, expected: Bool) {
-        let head = AnswerHead(200, "\(name): x")
-        let section = AnswerFieldRules.none.trailers(head.lines, in: head.bytes.span)
+        let head = ResponseHead(200, "\(name): x")
+        let section = ResponseFieldRules.none.trailers(head.lines, in: head.bytes.span)
         #expect(section == (expected ? "\(name): x\r\n".bytes : []))
     }
 
@@ -110,7 +110,7 @@ struct AnswerForwarderTests {
             (["HTTP/1.1 nuthatch"], 1), ([""], 0),
         ])
     func viaCount(values: [String], expected: Int) {
-        let head = AnswerHead(status: 200, fields: values.map { "Via: \($0)" })
+        let head = ResponseHead(status: 200, fields: values.map { "Via: \($0)" })
         #expect(Via.count(head.lines, in: head.bytes.span) == expected)
     }
 }

@@ -17,31 +17,31 @@ import Testing
 
     @Test("Tags lie between white space, commas, or both, and each counts once", arguments: table)
     func usual(fields: [String], expected: [String]) {
-        let tags = AnswerTags(AnswerHead(status: 200, fields: fields))
-        #expect(tags.tags.map(\.text) == expected && tags.cutCount == 0)
+        let tags = CacheTags(ResponseHead(status: 200, fields: fields))
+        #expect(tags.tags.map(\.text) == expected && tags.droppedCount == 0)
     }
 
     @Test("The fields are the operator's choice")
     func configured() throws {
         let fields = [try #require(TagField("X-Tags")), try #require(TagField("Cache-Tag"))]
-        let head = AnswerHead(200, "x-tags: a, b c", "xkey: d", "Cache-Tag: e f")
-        #expect(AnswerTags(head, fields: fields).tags.map(\.text) == ["a", "b", "c", "e f"])
-        #expect(AnswerTags(head, fields: []).tags.isEmpty)
+        let head = ResponseHead(200, "x-tags: a, b c", "xkey: d", "Cache-Tag: e f")
+        #expect(CacheTags(head, fields: fields).tags.map(\.text) == ["a", "b", "c", "e f"])
+        #expect(CacheTags(head, fields: []).tags.isEmpty)
         #expect(TagField("") == nil && TagField("a b") == nil && TagField("x:") == nil)
         #expect(
-            TagField.usual == ["Surrogate-Key", "Cache-Tag", "XKey"].compactMap { TagField($0) })
+            TagField.defaults == ["Surrogate-Key", "Cache-Tag", "XKey"].compactMap { TagField($0) })
     }
 
     @Test("What passes a limit is left out and counted")
     func bounded() {
         let many = (0..<1002).map { "\($0)" }.joined(separator: " ")
-        let first = AnswerTags(AnswerHead(200, "xkey: \(many) 0 1"))
-        #expect(first.tags.count == 1000 && first.cutCount == 2)
+        let first = CacheTags(ResponseHead(200, "xkey: \(many) 0 1"))
+        #expect(first.tags.count == 1000 && first.droppedCount == 2)
         let long = String(repeating: "x", count: 1024)
-        let second = AnswerTags(AnswerHead(200, "xkey: \(long), \(long)y, z"))
-        #expect(second.tags.map(\.count) == [1024, 1] && second.cutCount == 1)
+        let second = CacheTags(ResponseHead(200, "xkey: \(long), \(long)y, z"))
+        #expect(second.tags.map(\.count) == [1024, 1] && second.droppedCount == 1)
         let large = (10..<30).map { long.dropLast(2) + "\($0)" }.joined(separator: ",")
-        let third = AnswerTags(AnswerHead(200, "xkey: \(large)"))
-        #expect(third.tags.count == 16 && third.cutCount == 4)
+        let third = CacheTags(ResponseHead(200, "xkey: \(large)"))
+        #expect(third.tags.count == 16 && third.droppedCount == 4)
     }
 }

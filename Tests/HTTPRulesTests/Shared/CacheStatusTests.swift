@@ -17,7 +17,7 @@ import Testing
     @Test("RFC 9211 §2.1, §2.2: a hit, a reason to forward, or neither")
     func outcome() {
         #expect(text(.hit) == "nuthatch; hit")
-        #expect(text(.made) == "nuthatch")
+        #expect(text(.generated) == "nuthatch")
         let reasons = CacheStatus.Reason.allCases.map { text(.forwarded($0)) }
         let expected = [
             "bypass", "method", "uri-miss", "vary-miss", "miss", "request", "stale", "partial",
@@ -40,7 +40,7 @@ import Testing
             text(.forwarded(.stale), all)
                 == "nuthatch; fwd=stale; fwd-status=304; ttl=30; stored; collapsed")
         #expect(text(.hit, all) == "nuthatch; hit; ttl=30")
-        #expect(text(.made, all) == "nuthatch; ttl=30")
+        #expect(text(.generated, all) == "nuthatch; ttl=30")
     }
 
     @Test(
@@ -82,6 +82,6 @@ import Testing
             ("two words", "\"two words\""), ("7up", "\"7up\""), ("a\"b", "\"a\\\"b\""),
         ])
     func detail(text detail: String, printed: String) {
-        #expect(text(.made) { $0.detail = detail } == "nuthatch; detail=\(printed)")
+        #expect(text(.generated) { $0.detail = detail } == "nuthatch; detail=\(printed)")
     }
 }

@@ -40,8 +40,9 @@ struct ConfirmationTests {
 
     @Test("By a strong tag all, by a weak validator the most recent", arguments: table)
     func confirmed(stored: [Validators], fields: [String], expected: [Int]) {
-        let answer = AnswerHead(status: 304, fields: fields)
-        #expect(Confirmation.confirmed(by: answer, of: stored, received: sunday) == expected)
+        let response = ResponseHead(status: 304, fields: fields)
+        #expect(
+            Freshening.responsesToUpdate(by: response, of: stored, received: sunday) == expected)
     }
 }
 
@@ -49,37 +50,37 @@ struct ConfirmationTests {
 struct HeadFindingTests {
     private static let tagged = stored("\"a\"", sunday)
     private static let bare = stored("")
-    private static let table: [(UInt16, [String], UInt16, Validators, HeadFinding)] = [
-        (200, [], 200, tagged, .updates), (200, ["ETag: \"a\""], 200, tagged, .updates),
-        (200, ["ETag: W/\"a\""], 200, tagged, .updates),
-        (200, ["ETag: \"b\""], 200, tagged, .invalidates),
-        (200, ["ETag: \"a\""], 200, bare, .invalidates),
-        (200, ["ETag: nonsense"], 200, tagged, .updates),
-        (200, ["Last-Modified: \(sundayText)"], 200, tagged, .updates),
-        (200, ["Last-Modified: \(later)"], 200, tagged, .invalidates),
-        (200, ["Last-Modified: \(later)"], 200, bare, .invalidates),
-        (200, ["Last-Modified: x"], 200, tagged, .updates),
-        (200, ["ETag: \"a\"", "Last-Modified: \(later)"], 200, tagged, .invalidates),
-        (200, ["Content-Length: 7"], 200, tagged, .updates),
-        (200, ["Content-Length: 8"], 200, tagged, .invalidates),
-        (200, ["Content-Length: x"], 200, tagged, .updates),
-        (200, ["Content-Length: 7", "ETag: \"b\""], 200, tagged, .invalidates),
-        (404, [], 404, bare, .updates), (404, [], 200, tagged, .invalidates),
-        (410, [], 200, tagged, .invalidates), (301, [], 200, tagged, .invalidates),
-        (200, [], 404, bare, .invalidates), (304, [], 200, tagged, .nothing),
-        (500, [], 200, tagged, .nothing), (503, [], 200, tagged, .nothing),
-        (405, [], 200, tagged, .nothing), (401, [], 200, tagged, .nothing),
-        (403, [], 200, tagged, .nothing), (412, [], 200, tagged, .nothing),
-        (429, [], 200, tagged, .nothing), (206, [], 200, tagged, .nothing),
+    private static let table: [(UInt16, [String], UInt16, Validators, HeadFreshening)] = [
+        (200, [], 200, tagged, .update), (200, ["ETag: \"a\""], 200, tagged, .update),
+        (200, ["ETag: W/\"a\""], 200, tagged, .update),
+        (200, ["ETag: \"b\""], 200, tagged, .invalidate),
+        (200, ["ETag: \"a\""], 200, bare, .invalidate),
+        (200, ["ETag: nonsense"], 200, tagged, .update),
+        (200, ["Last-Modified: \(sundayText)"], 200, tagged, .update),
+        (200, ["Last-Modified: \(later)"], 200, tagged, .invalidate),
+        (200, ["Last-Modified: \(later)"], 200, bare, .invalidate),
+        (200, ["Last-Modified: x"], 200, tagged, .update),
+        (200, ["ETag: \"a\"", "Last-Modified: \(later)"], 200, tagged, .invalidate),
+        (200, ["Content-Length: 7"], 200, tagged, .update),
+        (200, ["Content-Length: 8"], 200, tagged, .invalidate),
+        (200, ["Content-Length: x"], 200, tagged, .update),
+        (200, ["Content-Length: 7", "ETag: \"b\""], 200, tagged, .invalidate),
+        (404, [], 404, bare, .update), (404, [], 200, tagged, .invalidate),
+        (410, [], 200, tagged, .invalidate), (301, [], 200, tagged, .invalidate),
+        (200, [], 404, bare, .invalidate), (304, [], 200, tagged, .noEffect),
+        (500, [], 200, tagged, .noEffect), (503, [], 200, tagged, .noEffect),
+        (405, [], 200, tagged, .noEffect), (401, [], 200, tagged, .noEffect),
+        (403, [], 200, tagged, .noEffect), (412, [], 200, tagged, .noEffect),
+        (429, [], 200, tagged, .noEffect), (206, [], 200, tagged, .noEffect),
     ]
 
     @Test("The same updates, something else invalidates, an error says nothing", arguments: table)
     func finding(
         status: UInt16, fields: [String], storedStatus: UInt16, validators: Validators,
-        expected: HeadFinding
+        expected: HeadFreshening
     ) {
-        let found = HeadFinding(
-            AnswerHead(status: status, fields: fields), stored: storedStatus,
+        let found = HeadFreshening(
+            ResponseHead(status: status, fields: fields), stored: storedStatus,
             validators: validators, size: 7, received: sunday)
         #expect(found == expected)
     }
@@ -87,19 +88,19 @@ struct HeadFindingTests {
 
 @Suite("RFC 9111 §4.3.1: the validators that are sent")
 struct ValidationTests {
-    private func validation(_ answers: [[String]]) -> Validation {
+    private func validation(_ responses: [[String]]) -> Validation {
         var validation = Validation()
-        for fields in answers {
-            let answer = AnswerHead(status: 200, fields: fields)
+        for fields in responses {
+            let response = ResponseHead(status: 200, fields: fields)
             let head = StoredHead(site: fields)
-            let modified = answer.first(.lastModified).flatMap {
-                HTTPDate.parse(answer.bytes.span, at: $0.range, now: sunday)
+            let modified = response.first(.lastModified).flatMap {
+                HTTPDate.parse(response.bytes.span, at: $0.range, now: sunday)
             }
-            let facts = EntryFacts(
+            let facts = EntryMetadata(
                 size: 1, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: modified,
                 date: sunday, entityTag: head.entityTag)
-            validation.add(head.bytes, facts: facts)
-            #expect(Validators(head.bytes, facts: facts).lastModified == modified)
+            validation.add(head.bytes, metadata: facts)
+            #expect(Validators(head.bytes, metadata: facts).lastModified == modified)
         }
         return validation
     }
@@ -119,8 +120,8 @@ struct ValidationTests {
     ]
 
     @Test("Each tag once, and a date if one answer is asked about", arguments: table)
-    func validators(answers: [[String]], tags: [String], modified: String) {
-        let found = validation(answers)
+    func validators(responses: [[String]], tags: [String], modified: String) {
+        let found = validation(responses)
         #expect(found.entityTags.map(\.text) == tags && found.lastModified.text == modified)
         #expect(found.isEmpty == (tags.isEmpty && modified.isEmpty))
     }

@@ -2,7 +2,7 @@ import HTTPRules
 import Testing
 
 @Suite struct DecisionTests {
-    private func text(_ decision: Decision) -> String {
+    private func text(_ decision: DecisionTrace) -> String {
         var bytes = "x".bytes
         decision.append(to: &bytes)
         return String(bytes.text.dropFirst())
@@ -10,12 +10,12 @@ import Testing
 
     @Test("A decision is one dictionary of what is known")
     func whole() {
-        var decision = Decision()
+        var decision = DecisionTrace()
         #expect(text(decision) == "")
         decision.key = "//a.example/b?\"c\"".bytes
         decision.variantNames = fieldNames("accept", "foo")
         decision.variantKey = "//a.example/b\n0\naccept:a/b\nfoo\n".bytes
-        decision.verdict = "validate"
+        decision.outcome = "validate"
         decision.reason = "stale since 3 s"
         decision.ageSeconds = 63
         decision.lifetimeSeconds = 60
@@ -23,9 +23,9 @@ import Testing
         decision.controlField = "CDN-Cache-Control"
         decision.staleWhileRevalidateSeconds = 30
         decision.staleIfErrorSeconds = 0
-        decision.marks = ["must-revalidate", "immutable"]
+        decision.flags = ["must-revalidate", "immutable"]
         decision.isStored = false
-        decision.storingReason = "no-store"
+        decision.storageReason = "no-store"
         decision.tags = ["t1".bytes, "t\u{E9}".bytes]
         #expect(
             text(decision)
@@ -42,36 +42,36 @@ import Testing
 
     @Test("True is a member without a value, and what is nil or empty is none")
     func sparse() {
-        var decision = Decision()
+        var decision = DecisionTrace()
         decision.isStored = true
-        decision.verdict = ""
+        decision.outcome = ""
         decision.ageSeconds = 5
         #expect(text(decision) == "age=5, stored")
     }
 
     @Test("However much there is to tell, a line is within its limit and in ASCII")
     func bounded() {
-        var decision = Decision()
+        var decision = DecisionTrace()
         for letter: UInt8 in [0, 255, 34, 97] {
             let long = [UInt8](repeating: letter, count: 9000)
             let word = String(repeating: letter == 97 ? "a" : "\u{1}", count: 500)
             decision.key = long
             decision.variantKey = long
-            decision.verdict = word
+            decision.outcome = word
             decision.reason = word
             decision.lifetimeSource = word
             decision.controlField = word
-            decision.storingReason = word
+            decision.storageReason = word
             decision.ageSeconds = .min
             decision.lifetimeSeconds = .max
             decision.staleIfErrorSeconds = .min
             decision.staleWhileRevalidateSeconds = .min
-            decision.marks = Array(repeating: word, count: 300)
+            decision.flags = Array(repeating: word, count: 300)
             decision.tags = Array(repeating: Array(long.prefix(10)), count: 1000)
             decision.variantNames = fieldNames("a", "b", String(repeating: "c", count: 600))
             decision.isStored = false
             let line = text(decision)
-            #expect(line.utf8.count > 2000 && line.utf8.count <= Decision.bytesMax)
+            #expect(line.utf8.count > 2000 && line.utf8.count <= DecisionTrace.bytesMax)
             #expect(line.utf8.allSatisfy { 0x20...0x7E ~= $0 })
             #expect(line.contains("vary=(\"a\" \"b\")"))
         }

@@ -8,7 +8,8 @@ import Testing
     ) -> String? {
         var rules = RequestFieldRules(authority: "o.example:81".bytes, basePath: "/base".bytes)
         change(&rules)
-        return RequestForwarder.start(ofKey: key.bytes, isSecure: isSecure, rules: rules)?.text
+        return RequestForwarder.requestLineAndHost(
+            ofKey: key.bytes, isSecure: isSecure, rules: rules)?.text
     }
 
     @Test("A key says how the request begins that is forwarded for it")

@@ -6,9 +6,9 @@ import Testing
 struct ForwardingTests {
     private static let proxies = [Network(IPAddress("10.0.0.0") ?? .v4(0), 8)]
 
-    private func read(_ fields: String...) -> (Forwarding, host: String?) {
-        let head = AnswerHead(status: 200, fields: fields)
-        let forwarding = Forwarding(head.lines, in: head.bytes.span, proxies: Self.proxies)
+    private func read(_ fields: String...) -> (XForwardedFields, host: String?) {
+        let head = ResponseHead(status: 200, fields: fields)
+        let forwarding = XForwardedFields(head.lines, in: head.bytes.span, proxies: Self.proxies)
         return (forwarding, forwarding.host.map { Array(head.bytes[$0]).text })
     }
 
@@ -50,9 +50,9 @@ struct ForwardingTests {
 
     @Test("A field that names no address says that there is a client, and not which")
     func unnamed() {
-        #expect(read("X-Forwarded-For: unknown").0.namesClient)
-        #expect(read("X-Forwarded-For: fe80::1%1").0.namesClient)
-        #expect(!read("X-Forwarded-For: ,").0.namesClient && !read("A: b").0.namesClient)
+        #expect(read("X-Forwarded-For: unknown").0.hasClientField)
+        #expect(read("X-Forwarded-For: fe80::1%1").0.hasClientField)
+        #expect(!read("X-Forwarded-For: ,").0.hasClientField && !read("A: b").0.hasClientField)
     }
 
     @Test("What is not said is not known")

@@ -6,8 +6,8 @@ import Testing
 struct HeadUpdateTests {
     private func facts(
         _ head: StoredHead, flags: EntryFlags = [], lifetime: Int64 = 60, size: UInt64 = 1
-    ) -> EntryFacts {
-        EntryFacts(
+    ) -> EntryMetadata {
+        EntryMetadata(
             size: size, bornAt: .zero, freshUntil: .zero + .seconds(lifetime), flags: flags,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: head.entityTag)
     }
@@ -52,7 +52,7 @@ struct HeadUpdateTests {
     func fields(stored: [String], update: [String], expected: [String]) {
         let head = StoredHead(site: stored, size: 9)
         let updated = head.updated(
-            with: AnswerHead(status: 304, fields: update), facts: facts(head))
+            with: ResponseHead(status: 304, fields: update), metadata: facts(head))
         #expect(updated.status == 200 && updated.fields == expected)
         for line in updated.lines {
             let id = FieldName(updated.bytes.span, at: line.name.range)
@@ -63,10 +63,10 @@ struct HeadUpdateTests {
     @Test("The updated answer keeps status and reason phrase, and is rendered as before")
     func rendered() {
         let head = StoredHead(
-            AnswerHead(404, "A: 1", "ETag: \"x\"", "Date: d"), size: 3, rules: .none,
+            ResponseHead(404, "A: 1", "ETag: \"x\"", "Date: d"), size: 3, rules: .none,
             unstored: FieldNames())
         let updated = head.updated(
-            with: AnswerHead(304, "Date: d"), facts: facts(head))
+            with: ResponseHead(304, "Date: d"), metadata: facts(head))
         #expect(updated.status == 404)
         let again = StoredHead(updated, size: 3, rules: .none, unstored: FieldNames())
         #expect(again.bytes.text.hasPrefix("HTTP/1.1 404 Any\r\nContent-Length: 3\r\n"))
@@ -76,15 +76,16 @@ struct HeadUpdateTests {
 
     @Test("However often an answer is confirmed, rules make no line twice")
     func stable() {
-        let rules = AnswerFieldRules(
+        let rules = ResponseFieldRules(
             removed: ["server"], lines: ["X-A: 1", "Content-Language: de"], tags: ["xkey"],
             control: "max-age=5")
         let origin = ["Cache-Control: max-age=60", "X-A: 0", "Server: s", "xkey: k", "Date: d"]
         var head = StoredHead(site: origin, size: 1, rules: rules)
-        let flags = rules.flags(for: AnswerHead(status: 200, fields: origin))
+        let flags = rules.flags(for: ResponseHead(status: 200, fields: origin))
         for _ in 0..<3 {
             let updated = head.updated(
-                with: AnswerHead(304, "Date: d", "Server: t"), facts: facts(head, flags: flags))
+                with: ResponseHead(304, "Date: d", "Server: t"), metadata: facts(head, flags: flags)
+            )
             let next = StoredHead(updated, size: 1, rules: rules, unstored: FieldNames())
             #expect(next.fields.sorted() == head.fields.sorted())
             #expect(rules.flags(for: updated) == flags)
@@ -93,7 +94,7 @@ struct HeadUpdateTests {
     }
 
     private static let every: EntryFlags = [
-        .noCache, .mustRevalidate, .immutable, .sharesAuthorized,
+        .noCache, .mustRevalidate, .immutable, .allowsAuthorization,
     ]
     private static let controls: [(EntryFlags, [String], [String], [String])] = [
         // Nothing hidden: the stored lines say it.
@@ -102,30 +103,36 @@ struct HeadUpdateTests {
             ["Cache-Control: max-age=5", "Expires: x"]
         ),
         // Clients are told something else: the facts say it.
-        (.hidesControl, ["Cache-Control: max-age=5"], [], ["Cache-Control: max-age=60"]),
-        (.hidesControl, ["A: 1", "Expires: x"], ["A: 2"], ["A: 2", "Cache-Control: max-age=60"]),
-        (.hidesControl, ["Cache-Control: a"], ["Cache-Control: b"], ["Cache-Control: b"]),
-        (.hidesControl, ["Cache-Control: a"], ["Expires: b"], ["Expires: b"]),
-        (.hidesControl, ["Cache-Control: a"], ["CDN-Cache-Control: b"], ["CDN-Cache-Control: b"]),
+        (.overridesControl, ["Cache-Control: max-age=5"], [], ["Cache-Control: max-age=60"]),
         (
-            .hidesControl, ["Cache-Control: a"], ["Nuthatch-Cache-Control: b"],
+            .overridesControl, ["A: 1", "Expires: x"], ["A: 2"],
+            ["A: 2", "Cache-Control: max-age=60"]
+        ),
+        (.overridesControl, ["Cache-Control: a"], ["Cache-Control: b"], ["Cache-Control: b"]),
+        (.overridesControl, ["Cache-Control: a"], ["Expires: b"], ["Expires: b"]),
+        (
+            .overridesControl, ["Cache-Control: a"], ["CDN-Cache-Control: b"],
+            ["CDN-Cache-Control: b"]
+        ),
+        (
+            .overridesControl, ["Cache-Control: a"], ["Nuthatch-Cache-Control: b"],
             ["Nuthatch-Cache-Control: b"]
         ),
         // Our own field goes before all others, and stays until the origin says it anew.
         (
-            .ownControl, ["Cache-Control: a"], ["Cache-Control: b"],
+            .nuthatchControl, ["Cache-Control: a"], ["Cache-Control: b"],
             ["Cache-Control: b", "Nuthatch-Cache-Control: max-age=60"]
         ),
         (
-            .ownControl, ["Cache-Control: a"], ["nuthatch-cache-control: max-age=7"],
+            .nuthatchControl, ["Cache-Control: a"], ["nuthatch-cache-control: max-age=7"],
             ["Cache-Control: a", "nuthatch-cache-control: max-age=7"]
         ),
         (
-            [.ownControl, .hidesControl], ["Cache-Control: a"], [],
+            [.nuthatchControl, .overridesControl], ["Cache-Control: a"], [],
             ["Nuthatch-Cache-Control: max-age=60"]
         ),
         (
-            every.union(.hidesControl), [], [],
+            every.union(.overridesControl), [], [],
             [
                 "Cache-Control: max-age=60, no-cache, must-revalidate, immutable, public"
                     + ", stale-while-revalidate=3, stale-if-error=4"
@@ -144,7 +151,7 @@ struct HeadUpdateTests {
             facts.staleIfErrorSeconds = 4
         }
         let updated = head.updated(
-            with: AnswerHead(status: 304, fields: update), facts: facts)
+            with: ResponseHead(status: 304, fields: update), metadata: facts)
         #expect(updated.fields == expected)
     }
 }

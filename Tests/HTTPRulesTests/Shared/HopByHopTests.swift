@@ -6,7 +6,7 @@ import Testing
 struct HopByHopTests {
     /// The names of the lines that go on.
     private func passed(_ fields: [String]) -> [String] {
-        let head = AnswerHead(status: 200, fields: fields)
+        let head = ResponseHead(status: 200, fields: fields)
         let hop = HopByHop(head.lines, in: head.bytes.span)
         let lines = head.lines.filter { !hop.contains($0, in: head.bytes.span) }
         return lines.map { head.bytes.text($0.name) }

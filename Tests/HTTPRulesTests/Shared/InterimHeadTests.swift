@@ -8,7 +8,7 @@ import Testing
         for head in [
             "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 102 \r\n\r\n",
         ] {
-            #expect(InterimHead.isWhole(head.bytes), "\(head)")
+            #expect(InterimResponseHead.isWellFormed(head.bytes), "\(head)")
         }
     }
 
@@ -23,17 +23,19 @@ import Testing
             "HTTP/1.1 103 A\r\nConnection: close\r\n\r\n", "HTTP/1.1 103 A\nX: y\r\n\r\n",
         ])
     func none(head: String) {
-        #expect(!InterimHead.isWhole(head.bytes))
+        #expect(!InterimResponseHead.isWellFormed(head.bytes))
     }
 
     @Test("Trailers of another node are lines and nothing else")
     func trailers() {
-        #expect(FieldSection.isWhole("X-Sum: 1\r\nX: \r\n".bytes) && FieldSection.isWhole([]))
+        #expect(
+            RenderedFieldSection.isWellFormed("X-Sum: 1\r\nX: \r\n".bytes)
+                && RenderedFieldSection.isWellFormed([]))
         for section in [
             "X-Sum: 1", "X-Sum: 1\r\n\r\n", "Transfer-Encoding: chunked\r\n", "x\r\n",
             "Content-Length: 1\r\n",
         ] {
-            #expect(!FieldSection.isWhole(section.bytes), "\(section)")
+            #expect(!RenderedFieldSection.isWellFormed(section.bytes), "\(section)")
         }
     }
 }

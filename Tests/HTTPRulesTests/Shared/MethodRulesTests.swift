@@ -2,9 +2,9 @@ import HTTPRules
 import Testing
 
 @Suite struct MethodRulesTests {
-    private func rules(_ method: String) -> MethodRules {
+    private func rules(_ method: String) -> MethodProperties {
         let bytes = ("x" + method + "x").bytes
-        return MethodRules(bytes.span, at: 1..<bytes.count - 1)
+        return MethodProperties(bytes.span, at: 1..<bytes.count - 1)
     }
 
     @Test("RFC 9110 §9.2.1: methods that ask for no change")

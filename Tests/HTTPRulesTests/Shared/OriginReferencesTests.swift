@@ -8,18 +8,18 @@ struct OriginReferencesTests {
     /// What becomes of a field whose origin is at `origin`.
     private func told(
         _ field: String, origin: String = "http://10.0.0.7:9000",
-        host: SiteSettings.SentHost = .origin, isSecure: Bool = false
+        host: SiteSettings.OriginHostRule = .origin, isSecure: Bool = false
     ) throws -> String {
         let references = OriginReferences(try BaseURL(origin), host: host)
-        let head = AnswerHead(status: 302, fields: ["X-A: b", field, "X-C: d"])
-        let fields = head.naming(references, isSecure: isSecure).fields
+        let head = ResponseHead(status: 302, fields: ["X-A: b", field, "X-C: d"])
+        let fields = head.rewritingReferences(references, isSecure: isSecure).fields
         #expect(fields.count == 3 && fields.first == "X-A: b" && fields.last == "X-C: d")
         return fields[1]
     }
 
     private func location(
         _ value: String, origin: String = "http://10.0.0.7:9000",
-        host: SiteSettings.SentHost = .origin, isSecure: Bool = false
+        host: SiteSettings.OriginHostRule = .origin, isSecure: Bool = false
     ) throws -> String {
         let field = try told("Location: \(value)", origin: origin, host: host, isSecure: isSecure)
         return String(field.dropFirst("Location: ".utf8.count))
@@ -103,7 +103,7 @@ struct OriginReferencesTests {
 
     @Test("an origin that is asked by another name is known by that too")
     func sentHost() throws {
-        let host = SiteSettings.SentHost.name("app.internal")
+        let host = SiteSettings.OriginHostRule.name("app.internal")
         #expect(try location("http://app.internal/a", host: host) == "/a")
         #expect(try location("http://10.0.0.7:9000/a", host: host) == "/a")
         let other = "http://app.internal:9000/a"
@@ -138,12 +138,13 @@ struct OriginReferencesTests {
     @Test("the head is stored and passed on with the new value alone")
     func rendered() throws {
         let references = OriginReferences(try BaseURL("http://10.0.0.7:9000"), host: .origin)
-        let head = AnswerHead(status: 302, fields: ["Location: http://10.0.0.7:9000/a", "X-A: b"])
-        let told = head.naming(references, isSecure: false)
+        let head = ResponseHead(
+            status: 302, fields: ["Location: http://10.0.0.7:9000/a", "X-A: b"])
+        let told = head.rewritingReferences(references, isSecure: false)
         let stored = StoredHead(told, size: 0, rules: .none, unstored: FieldNames())
         #expect(stored.fields == ["Content-Length: 0", "Location: /a", "X-A: b"])
         var passed: [UInt8] = []
-        AnswerForwarder.append(told, rules: AnswerFieldRules(addsVia: false), to: &passed)
+        ResponseForwarder.append(told, rules: ResponseFieldRules(addsVia: false), to: &passed)
         #expect(passed.lines.dropFirst() == ["Location: /a", "X-A: b"])
     }
 }

@@ -5,13 +5,13 @@ import Testing
 struct RequestFieldRulesTests {
     @Test("Trailer fields of a request go on where the site wants them, by the rules of its fields")
     func trailers() {
-        let sent = AnswerHead(
+        let sent = ResponseHead(
             200, "X-Sum: 1", "Cookie: a", "Authorization: b", "X-Forwarded-For: c",
             "Connection: d", "X-Secret: e", "x_sum: f", "X-Original-URL: g")
         var rules = RequestFieldRules(authority: "origin:81".bytes)
         rules.removed = FieldNames(["x-secret"])
         #expect(rules.trailers(sent.lines, in: sent.bytes.span).isEmpty)
-        rules.passesTrailers = true
+        rules.forwardsTrailers = true
         #expect(rules.trailers(sent.lines, in: sent.bytes.span) == "X-Sum: 1\r\n".bytes)
     }
 

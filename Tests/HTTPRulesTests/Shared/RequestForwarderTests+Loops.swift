@@ -7,27 +7,28 @@ extension RequestForwarderTests {
     func loop() {
         let many = Array(repeating: "1.1 nuthatch", count: 7).joined(separator: ", 1.1 x, ")
         #expect(lines(outcome(["Via: \(many)"])).count > 1)
-        #expect(outcome(["Via: \(many)", "Via: 1.1 nuthatch"]) == .loop)
+        #expect(outcome(["Via: \(many)", "Via: 1.1 nuthatch"]) == .loopDetected)
         let others = Array(repeating: "nuthatch;id=\"a,b\"", count: 7).joined(separator: ", x, ")
         #expect(lines(outcome(["CDN-Loop: \(others)"])).count > 1)
-        #expect(outcome(["CDN-Loop: \(others)", "cdn-loop: Nuthatch"]) == .loop)
+        #expect(outcome(["CDN-Loop: \(others)", "cdn-loop: Nuthatch"]) == .loopDetected)
         let twice = outcome(["Via: 1.1 nuthatch, 1.1 nuthatch"], version: "2")
         #expect(lines(twice).suffix(1) == ["Via: 2 nuthatch"])
         var rules = plain
-        rules.passagesMax = 1
-        #expect(outcome(["Via: 1.1 nuthatch"], rules) == .loop)
+        rules.hopsMax = 1
+        #expect(outcome(["Via: 1.1 nuthatch"], rules) == .loopDetected)
     }
 
     @Test("RFC 8586: a request that has come back as it went is not sent on; any other is")
     func comesBack() {
-        let passage = CDNLoop.Passage(process: 0xAB, request: 0xCD)
+        let passage = CDNLoop.LoopIdentifier(process: 0xAB, request: 0xCD)
         let mark = "nuthatch;id=00000000000000ab00000000000000cd"
         let first = outcome([], passage: passage)
         #expect(fields(first) == ["CDN-Loop: \(mark)"])
         for member in [
             mark, "NUTHATCH ; a=b; id=00000000000000ab00000000000000cd", "x, \(mark);c",
         ] {
-            #expect(outcome(["CDN-Loop: \(member)"], passage: passage) == .loop, "\(member)")
+            #expect(
+                outcome(["CDN-Loop: \(member)"], passage: passage) == .loopDetected, "\(member)")
             #expect(
                 fields(outcome(["CDN-Loop: \(member)"]))
                     == ["CDN-Loop: \(member)"], "\(member)")
@@ -46,7 +47,7 @@ extension RequestForwarderTests {
     @Test("RFC 8586: neither settings nor Connection keep CDN-Loop from going on")
     func loopFieldStays() {
         var rules = plain
-        rules.passesOthers = false
+        rules.forwardsOthers = false
         rules.addsVia = false
         let passed = fields(outcome(["Connection: cdn-loop", "CDN-Loop: x"], rules))
         #expect(passed == ["CDN-Loop: x"])

@@ -11,15 +11,16 @@ struct RequestForwarderTests {
         purpose: RequestForwarder.Purpose = .pass, method: String = "GET", target: String = "/a?b",
         client: IPAddress? = IPAddress("192.0.2.7"), by peer: IPAddress? = nil,
         isSecure: Bool = false, version: String = "1.1", trailers: Bool = false,
-        passage: CDNLoop.Passage? = nil, cause: RequestCause? = nil
+        passage: CDNLoop.LoopIdentifier? = nil, cause: RequestCorrelation? = nil
     ) -> RequestForwarder.Outcome {
-        let head = AnswerHead(status: 200, fields: fields)
+        let head = ResponseHead(status: 200, fields: fields)
         let request = ForwardedRequest(
             method: method.bytes, target: target.bytes, host: "site:8080".bytes, client: client,
-            peer: peer ?? client, isSecure: isSecure, version: version)
+            remoteAddress: peer ?? client, isSecure: isSecure, version: version)
         return RequestForwarder.forward(
             request, head.lines, in: head.bytes.span, rules: rules ?? plain, purpose: purpose,
-            takesTrailers: trailers, passage: passage, causeLines: cause?.lines(span: 0xAB))
+            acceptsTrailers: trailers, loopIdentifier: passage,
+            correlationLines: cause?.fieldLines(span: 0xAB))
     }
 
     func lines(_ outcome: RequestForwarder.Outcome) -> [String] {
@@ -65,11 +66,12 @@ struct RequestForwarderTests {
         let trace = TraceContext(
             parent: "00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01".bytes,
             state: "k=v".bytes)
-        let id = RequestID(run: 1, number: 2)
+        let id = RequestID(process: 1, number: 2)
         let named = "X-Request-Id: 00000000000000010000000000000002"
-        #expect(fields(outcome(Self.traced, cause: RequestCause(id, nil))) == ["A: 1", named])
+        #expect(
+            fields(outcome(Self.traced, cause: RequestCorrelation(id, nil))) == ["A: 1", named])
         for purpose in [RequestForwarder.Purpose.pass, .store(Validation())] {
-            let sent = outcome(Self.traced, purpose: purpose, cause: RequestCause(id, trace))
+            let sent = outcome(Self.traced, purpose: purpose, cause: RequestCorrelation(id, trace))
             #expect(
                 fields(sent) == [
                     "A: 1", named, "traceparent: 00-\(TraceContextTests.trace)-00000000000000ab-01",
@@ -83,7 +85,7 @@ struct RequestForwarderTests {
     func decidedCause() {
         let trace = TraceContext(
             parent: "00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01".bytes)
-        let cause = RequestCause(RequestID(run: 1, number: 2), trace)
+        let cause = RequestCorrelation(RequestID(process: 1, number: 2), trace)
         var rules = plain
         rules.removed = FieldNames(["traceparent", "tracestate"])
         rules.lines = [FieldSetting(text: "x-request-id: mine")].compactMap { $0 }
@@ -124,12 +126,12 @@ struct RequestForwarderTests {
         ]
         #expect(fields(outcome(client, purpose: .store(Validation()))) == ["A: 1"])
         let head = StoredHead(site: ["ETag: \"s\"", "Last-Modified: L"])
-        let facts = EntryFacts(
+        let facts = EntryMetadata(
             size: 1, bornAt: .zero, freshUntil: .zero, flags: [],
             lastModified: WallTime(seconds: 1), date: WallTime(seconds: 2),
             entityTag: head.entityTag)
         var validation = Validation()
-        validation.add(head.bytes, facts: facts)
+        validation.add(head.bytes, metadata: facts)
         #expect(
             fields(outcome(client, purpose: .store(validation)))
                 == ["A: 1", "If-None-Match: \"s\"", "If-Modified-Since: L"])
@@ -159,7 +161,7 @@ struct RequestForwarderTests {
     @Test("RFC 9110 §7.6.2: Max-Forwards counts down for OPTIONS", arguments: forwards)
     func maxForwards(method: String, value: String, expected: [String]) {
         let found = outcome(["max-forwards: \(value)"], method: method)
-        #expect((found == .answerHere ? ["answerHere"] : fields(found)) == expected)
+        #expect((found == .respondLocally ? ["answerHere"] : fields(found)) == expected)
     }
 
     @Test("RFC 9110 §10.1.4: trailer fields are asked for on this hop, if the client reads them")
@@ -237,11 +239,11 @@ struct RequestForwarderTests {
         #expect(!given(rules))
         rules.forwarded = .unchanged
         #expect(!given(rules))
-        rules.named = FieldNames([name])
+        rules.forwardedNames = FieldNames([name])
         #expect(given(rules))
         rules.forwarded = .added
         #expect(given(rules))
-        rules.passesOthers = false
+        rules.forwardsOthers = false
         #expect(given(rules))
         rules.removed = FieldNames([name])
         #expect(!given(rules))
@@ -260,9 +262,10 @@ struct RequestForwarderTests {
     func outside(target: String, isOutside: Bool) {
         let rules = RequestFieldRules(authority: "o".bytes, basePath: "/public/".bytes)
         let method = target == "*" ? "OPTIONS" : "GET"
-        #expect((outcome([], rules, method: method, target: target) == .outside) == isOutside)
+        #expect(
+            (outcome([], rules, method: method, target: target) == .outsideBasePath) == isOutside)
         // Without a path there is nothing above.
-        #expect(outcome([], method: method, target: target) != .outside)
+        #expect(outcome([], method: method, target: target) != .outsideBasePath)
     }
 
     @Test("RFC 7239 §6: an IPv6 address is quoted, one that is not known is said to be so")
@@ -306,8 +309,8 @@ struct RequestForwarderTests {
                 "If-Match: \"a\"", "Content-Foo: 1", "user-agent: me", "X-Key: 1",
             ])
         rules = plain
-        rules.named = FieldNames(["accept-language"])
-        rules.passesOthers = false
+        rules.forwardedNames = FieldNames(["accept-language"])
+        rules.forwardsOthers = false
         #expect(
             fields(outcome(client, rules)) == [
                 "Accept-Language: de", "Content-Type: t", "Range: r", "Cache-Control: no-cache",
@@ -330,12 +333,12 @@ struct RequestForwarderTests {
     @Test("RFC 9110 §12.5: a site may reduce Accept and Accept-Encoding", arguments: reductions)
     func reduced(client: [String], expected: [String]) {
         var rules = plain
-        rules.reducesAccept = true
-        rules.reducesAcceptEncoding = true
+        rules.normalisesAccept = true
+        rules.normalisesAcceptEncoding = true
         #expect(fields(outcome(client, rules)) == expected)
         let post = fields(outcome(["Accept: a/json", "accept-encoding: x"], rules, method: "POST"))
         #expect(post == ["Accept: a/json", "accept-encoding: x"])
-        rules.reducesAccept = false
+        rules.normalisesAccept = false
         rules.lines = [FieldSetting(text: "Accept-Encoding: gzip")].compactMap { $0 }
         #expect(fields(outcome([], rules)) == ["Accept-Encoding: gzip"])
     }
@@ -343,18 +346,19 @@ struct RequestForwarderTests {
     @Test("RFC 9111 §4.1: what selects a stored answer is what the origin was told")
     func told() {
         var rules = plain
-        rules.reducesAcceptEncoding = true
+        rules.normalisesAcceptEncoding = true
         rules.removed = FieldNames(["cookie"])
         rules.lines = [FieldSetting(text: "X-A: 2")].compactMap { $0 }
-        let client = AnswerHead(
+        let client = ResponseHead(
             200, "Cookie: a", "Accept-Encoding: br, gzip", "X-A: 1", "Accept: x", "Connection: y",
             "Y: 1", "Host: h", "Range: bytes=0-0")
         let request = ForwardedRequest(
-            method: "GET".bytes, target: "/".bytes, host: "h".bytes, client: nil, peer: nil,
+            method: "GET".bytes, target: "/".bytes, host: "h".bytes, client: nil,
+            remoteAddress: nil,
             isSecure: true)
-        let told = RequestForwarder.told(
+        let told = RequestForwarder.forwardedFields(
             request, client.lines, in: client.bytes.span, rules: rules)
-        let head = AnswerHead(status: 200, bytes: told.bytes, lines: told.lines)
+        let head = ResponseHead(status: 200, bytes: told.bytes, lines: told.lines)
         #expect(
             head.fields == [
                 "Host: origin:81", "Accept: x", "X-A: 2", "Accept-Encoding: br",

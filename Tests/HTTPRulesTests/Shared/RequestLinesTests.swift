@@ -3,8 +3,8 @@ import Testing
 
 @Suite struct RequestLinesTests {
     private func takesTrailers(_ fields: [String]) -> Bool {
-        let head = AnswerHead(status: 200, fields: fields)
-        return RequestLines(bytes: head.bytes, lines: head.lines).takesTrailers
+        let head = ResponseHead(status: 200, fields: fields)
+        return RequestFields(bytes: head.bytes, lines: head.lines).acceptsTrailers
     }
 
     @Test(

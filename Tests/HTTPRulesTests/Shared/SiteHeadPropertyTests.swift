@@ -18,13 +18,13 @@ struct SiteHeadPropertyTests {
         "transfer-encoding",
     ]
     private static let rules = [
-        AnswerFieldRules.none,
-        AnswerFieldRules(
+        ResponseFieldRules.none,
+        ResponseFieldRules(
             removed: ["server", "x-a"], lines: ["X-B: 1", "Content-Type: a/b"], tags: ["xkey"]),
-        AnswerFieldRules(control: "max-age=60"),
+        ResponseFieldRules(control: "max-age=60"),
     ]
 
-    private func randomFields(_ dice: inout Dice) -> [String] {
+    private func randomFields(_ dice: inout SplitMix64) -> [String] {
         (0..<Int.random(in: 0...12, using: &dice)).map { _ in
             let name = Self.names.randomElement(using: &dice) ?? ""
             let value =
@@ -56,62 +56,62 @@ struct SiteHeadPropertyTests {
 
     @Test("A stored head rendered again from its own lines is the same", arguments: 0..<400)
     func storedTwice(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let rules = Self.rules[Int(seed) % Self.rules.count]
-        let answer = AnswerHead(status: 200, fields: randomFields(&dice))
+        let response = ResponseHead(status: 200, fields: randomFields(&dice))
         let head = StoredHead(
-            answer, size: seed, rules: rules, unstored: FieldNames(["set-cookie"]),
+            response, size: seed, rules: rules, unstored: FieldNames(["set-cookie"]),
             received: WallTime(seconds: 0))
         #expect(check(head.bytes).count { $0.lowercased().hasPrefix("date: ") } >= 1)
         let again = StoredHead(
-            AnswerHead(
+            ResponseHead(
                 status: 200, bytes: head.bytes, lines: StoredHead.lines(head.bytes)),
             size: seed, rules: rules, unstored: FieldNames(), received: WallTime(seconds: 9))
         #expect(again == head)
-        #expect(throws: Never.self) { try head.check(.isDated, size: seed) }
+        #expect(throws: Never.self) { try head.validate(.isDated, size: seed) }
         #expect(head.bytes.count >= head.multipartStart && head.partialStart > 0)
     }
 
     @Test("What an update says twice changes no more than what it says once", arguments: 0..<400)
     func updated(seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let head = StoredHead(site: randomFields(&dice), size: 1)
-        let facts = EntryFacts(
+        let facts = EntryMetadata(
             size: 1, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
             date: WallTime(seconds: 0), entityTag: head.entityTag)
-        let update = AnswerHead(status: 304, fields: randomFields(&dice))
-        let merged = head.updated(with: update, facts: facts)
+        let update = ResponseHead(status: 304, fields: randomFields(&dice))
+        let merged = head.updated(with: update, metadata: facts)
         let once = StoredHead(merged, size: 1, rules: .none, unstored: FieldNames())
         _ = check(once.bytes)
         let twice = StoredHead(
-            once.updated(with: update, facts: facts), size: 1, rules: .none,
+            once.updated(with: update, metadata: facts), size: 1, rules: .none,
             unstored: FieldNames())
         #expect(twice.fields.sorted() == once.fields.sorted())
     }
 
     @Test("An answer that passes through keeps its lines", arguments: 0..<400)
     func passed(seed: UInt64) {
-        var dice = Dice(seed: seed)
-        let answer = AnswerHead(status: 418, fields: randomFields(&dice))
+        var dice = SplitMix64(seed: seed)
+        let response = ResponseHead(status: 418, fields: randomFields(&dice))
         var bytes: [UInt8] = []
-        AnswerForwarder.append(
-            answer, rules: Self.rules[Int(seed) % Self.rules.count], to: &bytes)
+        ResponseForwarder.append(
+            response, rules: Self.rules[Int(seed) % Self.rules.count], to: &bytes)
         #expect(check(bytes).last == "Via: 1.1 nuthatch")
     }
 
     @Test("A request that is passed on keeps its lines", arguments: 0..<400)
     func request(seed: UInt64) {
-        var dice = Dice(seed: seed)
-        let client = AnswerHead(status: 200, fields: randomFields(&dice))
+        var dice = SplitMix64(seed: seed)
+        let client = ResponseHead(status: 200, fields: randomFields(&dice))
         var rules = RequestFieldRules(authority: "o".bytes, basePath: "/b".bytes)
         rules.forwarded = [.added, .replaced, .unchanged].randomElement(using: &dice) ?? .added
-        rules.reducesAccept = Bool.random(using: &dice)
-        rules.passesOthers = Bool.random(using: &dice)
-        rules.named = FieldNames(["x-a"])
+        rules.normalisesAccept = Bool.random(using: &dice)
+        rules.forwardsOthers = Bool.random(using: &dice)
+        rules.forwardedNames = FieldNames(["x-a"])
         let outcome = RequestForwarder.forward(
             ForwardedRequest(
                 method: "GET".bytes, target: "/".bytes, host: "h".bytes,
-                client: IPAddress("::1"), peer: IPAddress("::1")),
+                client: IPAddress("::1"), remoteAddress: IPAddress("::1")),
             client.lines, in: client.bytes.span, rules: rules,
             purpose: Bool.random(using: &dice) ? .pass : .store(Validation()))
         guard case .send(let bytes) = outcome else {

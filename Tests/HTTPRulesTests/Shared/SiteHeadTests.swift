@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The stored head of a site's answer is the origin's, byte for byte")
 struct SiteHeadTests {
-    private static let origin = AnswerHead(
+    private static let origin = ResponseHead(
         200, "server: x", "CONTENT-TYPE: text/html;  charset=x", "X-Any: \u{e4}", "ETag: W/\"a\"",
         "Set-Cookie: a=b", "Set-Cookie: c=d", "Cache-Control: MAX-AGE=60", "Date: Any day",
         "Content-Length: 99", "Content-Foo: 1", "Age: 5", "Content-Disposition: inline",
@@ -69,8 +69,8 @@ struct SiteHeadTests {
             ("HTTP/1.1 200 a\u{1}b\r\n\r\n", 200, "OK"),
         ] as [(String, UInt16, String)])
     func statusLine(bytes: String, status: UInt16, reason: String) {
-        let answer = AnswerHead(status: status, bytes: bytes.bytes, lines: [])
-        let head = StoredHead(answer, size: nil, rules: .none, unstored: FieldNames())
+        let response = ResponseHead(status: status, bytes: bytes.bytes, lines: [])
+        let head = StoredHead(response, size: nil, rules: .none, unstored: FieldNames())
         #expect(head.bytes.text == "HTTP/1.1 \(status) \(reason)\r\n")
         #expect(StoredHead.status(head.bytes) == status)
     }
@@ -82,36 +82,36 @@ struct SiteHeadTests {
         #expect(head.fields == ["a: 1", "C: 3"] && head.entityTag.isEmpty)
     }
 
-    private static let ruleTable: [(AnswerFieldRules, [String])] = [
+    private static let ruleTable: [(ResponseFieldRules, [String])] = [
         (.none, ["Vary: x", "Expires: 0", "Cache-Control: a", "Surrogate-Key: k", "Server: s"]),
         (
-            AnswerFieldRules(removed: ["server", "expires"]),
+            ResponseFieldRules(removed: ["server", "expires"]),
             ["Vary: x", "Cache-Control: a", "Surrogate-Key: k"]
         ),
         (
-            AnswerFieldRules(lines: ["server: me", "X-New: 1"]),
+            ResponseFieldRules(lines: ["server: me", "X-New: 1"]),
             [
                 "Vary: x", "Expires: 0", "Cache-Control: a", "Surrogate-Key: k", "server: me",
                 "X-New: 1",
             ]
         ),
         (
-            AnswerFieldRules(tags: ["surrogate-key", "xkey"]),
+            ResponseFieldRules(tags: ["surrogate-key", "xkey"]),
             ["Vary: x", "Expires: 0", "Cache-Control: a", "Server: s"]
         ),
         (
-            AnswerFieldRules(control: "max-age=60"),
+            ResponseFieldRules(control: "max-age=60"),
             ["Vary: x", "Surrogate-Key: k", "Server: s", "Cache-Control: max-age=60"]
         ),
         (
-            AnswerFieldRules(
+            ResponseFieldRules(
                 removed: ["cache-control"], lines: ["Expires: 1"], control: "no-cache"),
             ["Vary: x", "Surrogate-Key: k", "Server: s", "Cache-Control: no-cache"]
         ),
     ]
 
     @Test("A site's rules change the fields that clients get", arguments: ruleTable)
-    func rules(rules: AnswerFieldRules, expected: [String]) {
+    func rules(rules: ResponseFieldRules, expected: [String]) {
         let fields = [
             "Vary: x", "Expires: 0", "Cache-Control: a", "Nuthatch-Cache-Control: max-age=9",
             "Surrogate-Key: k", "Server: s",
@@ -121,7 +121,7 @@ struct SiteHeadTests {
 
     @Test("An operator's line stands where the origin's would")
     func placed() {
-        let rules = AnswerFieldRules(lines: [
+        let rules = ResponseFieldRules(lines: [
             "content-type: image/png", "Content-Language: de", "X: 1",
         ])
         let head = StoredHead(site: ["Content-Type: a/b", "ETag: \"a\""], rules: rules)
@@ -156,7 +156,7 @@ struct SiteHeadTests {
             ("", false),
         ])
     func mayChange(name: String, expected: Bool) {
-        #expect(AnswerFieldRules.mayChange(name.bytes) == expected)
+        #expect(ResponseFieldRules.mayChange(name.bytes) == expected)
     }
 
     @Test(
@@ -175,20 +175,20 @@ struct SiteHeadTests {
     @Test(
         "What the rendered lines no longer say of freshness is known by flags",
         arguments: [
-            ([], AnswerFieldRules.none, []),
+            ([], ResponseFieldRules.none, []),
             (["Cache-Control: a", "Expires: 0"], .none, []),
-            (["nuthatch-cache-control: max-age=1"], .none, .ownControl),
-            (["A: 1"], AnswerFieldRules(control: "no-cache"), .hidesControl),
-            (["Expires: 0"], AnswerFieldRules(removed: ["expires"]), .hidesControl),
-            (["A: 1"], AnswerFieldRules(removed: ["expires"]), []),
-            (["A: 1"], AnswerFieldRules(lines: ["cache-control: x"]), .hidesControl),
+            (["nuthatch-cache-control: max-age=1"], .none, .nuthatchControl),
+            (["A: 1"], ResponseFieldRules(control: "no-cache"), .overridesControl),
+            (["Expires: 0"], ResponseFieldRules(removed: ["expires"]), .overridesControl),
+            (["A: 1"], ResponseFieldRules(removed: ["expires"]), []),
+            (["A: 1"], ResponseFieldRules(lines: ["cache-control: x"]), .overridesControl),
             (
                 ["Nuthatch-Cache-Control: x", "Cache-Control: y"],
-                AnswerFieldRules(control: "no-cache"), [.ownControl, .hidesControl]
+                ResponseFieldRules(control: "no-cache"), [.nuthatchControl, .overridesControl]
             ),
-        ] as [([String], AnswerFieldRules, EntryFlags)])
-    func flags(fields: [String], rules: AnswerFieldRules, expected: EntryFlags) {
-        #expect(rules.flags(for: AnswerHead(status: 200, fields: fields)) == expected)
+        ] as [([String], ResponseFieldRules, EntryFlags)])
+    func flags(fields: [String], rules: ResponseFieldRules, expected: EntryFlags) {
+        #expect(rules.flags(for: ResponseHead(status: 200, fields: fields)) == expected)
     }
 
     @Test("The lines of rendered bytes are those that were rendered")
@@ -199,7 +199,7 @@ struct SiteHeadTests {
         let text = lines.map { head.bytes.text($0.name) + ": " + head.bytes.text($0.value) }
         #expect(text == head.fields)
         let again = StoredHead(
-            AnswerHead(status: 200, bytes: head.bytes, lines: lines), size: 1, rules: .none,
+            ResponseHead(status: 200, bytes: head.bytes, lines: lines), size: 1, rules: .none,
             unstored: FieldNames())
         #expect(again == head)
     }

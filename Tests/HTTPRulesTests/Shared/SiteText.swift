@@ -1,7 +1,7 @@
 import Ground
 import HTTPRules
 
-extension AnswerFieldRules {
+extension ResponseFieldRules {
     /// Rules from text; lines are `name: value`.
     init(
         removed: [String] = [], lines: [String] = [], tags: [String] = [], control: String? = nil
@@ -9,7 +9,7 @@ extension AnswerFieldRules {
         self.init(
             removed: FieldNames(removed),
             lines: lines.compactMap { FieldSetting(text: $0) },
-            tagsStripped: FieldNames(tags), clientControl: control?.bytes)
+            tagsStripped: FieldNames(tags), clientCacheControl: control?.bytes)
     }
 }
 
@@ -25,10 +25,10 @@ extension StoredHead {
     /// A head without settings, from fields `name: value`.
     init(
         site fields: [String], status: UInt16 = 200, size: UInt64? = nil,
-        rules: AnswerFieldRules = .none, unstored: [String] = [], received: WallTime? = nil
+        rules: ResponseFieldRules = .none, unstored: [String] = [], received: WallTime? = nil
     ) {
         self.init(
-            AnswerHead(status: status, fields: fields), size: size, rules: rules,
+            ResponseHead(status: status, fields: fields), size: size, rules: rules,
             unstored: FieldNames(unstored), received: received)
     }
 
@@ -52,7 +52,7 @@ extension [UInt8] {
     }
 }
 
-extension AnswerHead {
+extension ResponseHead {
     /// The lines as `name: value`.
     var fields: [String] {
         lines.map { bytes.text($0.name) + ": " + bytes.text($0.value) }

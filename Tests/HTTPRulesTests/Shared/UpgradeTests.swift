@@ -9,7 +9,7 @@ struct UpgradeTests {
         _ fields: [String], allowed: [String] = ["websocket"], isHTTP10: Bool = false,
         hasBody: Bool = false
     ) -> Upgrade {
-        let head = AnswerHead(status: 200, fields: fields)
+        let head = ResponseHead(status: 200, fields: fields)
         return Upgrade(
             head.lines, in: head.bytes.span, isHTTP10: isHTTP10, hasBody: hasBody,
             allowed: allowed)
@@ -63,7 +63,7 @@ struct UpgradeTests {
     @Test("a 101 switches to what was asked for, or to nothing")
     func switched() {
         func isSwitch(_ fields: String..., asked: String) -> Bool {
-            Upgrade.isSwitch(AnswerHead(status: 101, fields: fields), asked: asked.bytes)
+            Upgrade.isAcceptance(ResponseHead(status: 101, fields: fields), requested: asked.bytes)
         }
         #expect(isSwitch("Upgrade: websocket", asked: "websocket"))
         #expect(isSwitch("upgrade: WEBSOCKET", asked: "chat/2, WebSocket"))
@@ -76,20 +76,21 @@ struct UpgradeTests {
 
     @Test("the origin is asked with Upgrade and the option of Connection that belongs to it")
     func request() {
-        let head = AnswerHead(
+        let head = ResponseHead(
             status: 200,
             fields: [
                 "Connection: Upgrade, X", "Upgrade: websocket, odd", "X: 1", "TE: trailers",
                 "Sec-WebSocket-Key: k", "A: b",
             ])
         var request = ForwardedRequest(
-            method: "GET".bytes, target: "/".bytes, host: "a".bytes, client: nil, peer: nil)
+            method: "GET".bytes, target: "/".bytes, host: "a".bytes, client: nil, remoteAddress: nil
+        )
         request.upgrade = "websocket".bytes
         var rules = RequestFieldRules(authority: "origin".bytes)
-        rules.passesOthers = false
+        rules.forwardsOthers = false
         let outcome = RequestForwarder.forward(
             request, head.lines, in: head.bytes.span, rules: rules, purpose: .pass,
-            takesTrailers: true)
+            acceptsTrailers: true)
         guard case .send(let bytes) = outcome else {
             Issue.record("\(outcome)")
             return
@@ -104,11 +105,11 @@ struct UpgradeTests {
 
     @Test("a 101 says to the client what it says here")
     func answer() {
-        let head = AnswerHead(
+        let head = ResponseHead(
             status: 101,
             fields: ["Connection: Upgrade, X", "Upgrade: websocket", "X: 1", "Y: 2"])
         var bytes: [UInt8] = []
-        AnswerForwarder.append(head, rules: AnswerFieldRules(addsVia: false), to: &bytes)
+        ResponseForwarder.append(head, rules: ResponseFieldRules(addsVia: false), to: &bytes)
         #expect(bytes.lines.dropFirst() == ["Y: 2", "Upgrade: websocket", "Connection: Upgrade"])
     }
 }

@@ -3,12 +3,12 @@ import HTTPRules
 import Testing
 
 @Suite struct VariantChoiceTests {
-    private func choice(_ answers: [(Int64, Bool)]) -> Int? {
-        var choice = VariantChoice()
-        for (number, answer) in answers.enumerated() {
-            choice.add(number: number, date: WallTime(seconds: answer.0), hasVary: answer.1)
+    private func choice(_ responses: [(Int64, Bool)]) -> Int? {
+        var choice = VariantSelection()
+        for (number, response) in responses.enumerated() {
+            choice.add(index: number, date: WallTime(seconds: response.0), hasVary: response.1)
         }
-        return choice.number
+        return choice.index
     }
 
     @Test("RFC 9111 §4.1: of several that match, the most recent")

@@ -73,7 +73,7 @@ func fieldNames(_ names: String...) -> FieldNames { FieldNames(names) }
 
     @Test("parse(print(index)) is the index, and print(parse(bytes)) the bytes")
     func roundTrip() {
-        var dice = Dice(seed: 71)
+        var dice = SplitMix64(seed: 71)
         var readable = 0
         for _ in 0..<Trials.count(6000) {
             var index = VariantIndex(generation: dice.next())

@@ -6,7 +6,7 @@ import Trials
 /// What `fields`, each `name: value`, select below `names`; nil if nothing can be stored for them.
 private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64 = 0xAB) -> String?
 {
-    let head = AnswerHead(status: 200, fields: fields)
+    let head = ResponseHead(status: 200, fields: fields)
     let base = "//h/p?q".bytes
     var key = "before".bytes
     let isMade = VariantKey.append(
@@ -136,7 +136,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
 
     @Test("Two requests have one key if, and only if, they mean the same by every nominated field")
     func injective() {
-        var dice = Dice(seed: 31)
+        var dice = SplitMix64(seed: 31)
         let all = ["accept-language", "cookie", "foo", "fo", "foo-bar"]
         var keys: [String: [String: [String]]] = [:]
         var met = 0
@@ -199,7 +199,7 @@ extension StringProtocol {
 
 extension [String] {
     /// The lines of several fields mixed, those of one field in their order.
-    fileprivate func shuffledLines(using dice: inout Dice) -> [String] {
+    fileprivate func shuffledLines(using dice: inout SplitMix64) -> [String] {
         let names = map { String($0.prefix { $0 != ":" }) }
         var left = Dictionary(grouping: self) { String($0.prefix { $0 != ":" }) }
         return names.shuffled(using: &dice).compactMap { left[$0]?.removeFirst() }

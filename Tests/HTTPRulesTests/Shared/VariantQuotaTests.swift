@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What the variants of one URL may take")
 struct VariantQuotaTests {
-    private typealias Item = VariantQuota.Item
+    private typealias Item = VariantQuota.VariantUsage
 
     private func items(_ frequencies: [UInt8], bytes: Int = 100, keyBytes: Int = 50) -> [Item] {
         frequencies.map { Item(keyBytes: keyBytes, bytes: bytes, frequency: $0) }
@@ -14,47 +14,47 @@ struct VariantQuotaTests {
 
     @Test("as many as may stay do")
     func fits() {
-        #expect(few.surplus(of: []).isEmpty)
-        #expect(few.surplus(of: items([0, 0, 0, 0])).isEmpty)
+        #expect(few.indexesToEvict(of: []).isEmpty)
+        #expect(few.indexesToEvict(of: items([0, 0, 0, 0])).isEmpty)
     }
 
     @Test("the least used goes, of those the oldest, and never the one that has just come")
     func order() {
-        #expect(few.surplus(of: items([0, 3, 1, 1, 9])) == [3])
-        #expect(few.surplus(of: items([0, 3, 1, 1, 9, 0])) == [5, 3])
-        #expect(few.surplus(of: items([0, 5, 5, 5, 5])) == [4])
+        #expect(few.indexesToEvict(of: items([0, 3, 1, 1, 9])) == [3])
+        #expect(few.indexesToEvict(of: items([0, 3, 1, 1, 9, 0])) == [5, 3])
+        #expect(few.indexesToEvict(of: items([0, 5, 5, 5, 5])) == [4])
         let one = VariantQuota(countMax: 1, bytesMax: 10)
-        #expect(one.surplus(of: items([0, 9, 9])) == [2, 1])
-        #expect(one.surplus(of: items([0])).isEmpty)
+        #expect(one.indexesToEvict(of: items([0, 9, 9])) == [2, 1])
+        #expect(one.indexesToEvict(of: items([0])).isEmpty)
     }
 
     @Test("the bytes of memory are limited as the number is; what memory has not costs none")
     func bytes() {
         let small = VariantQuota(countMax: 100, bytesMax: 400)
-        #expect(small.surplus(of: items([0, 2, 1, 3])) == [2])
-        #expect(small.surplus(of: items([0, 2, 1, 3, 4])) == [2, 1])
+        #expect(small.indexesToEvict(of: items([0, 2, 1, 3])) == [2])
+        #expect(small.indexesToEvict(of: items([0, 2, 1, 3, 4])) == [2, 1])
         let absent = items([0, 2, 2]) + items([0, 0, 0], bytes: 0)
-        #expect(small.surplus(of: absent).isEmpty)
-        #expect(small.surplus(of: items([0, 4], bytes: 1_000)) == [1])
+        #expect(small.indexesToEvict(of: absent).isEmpty)
+        #expect(small.indexesToEvict(of: items([0, 4], bytes: 1_000)) == [1])
     }
 
     @Test("long values of fields leave room for few variants")
     func keys() {
         let many = VariantQuota(countMax: 1_000, bytesMax: .max)
-        let gone = many.surplus(of: items(Array(repeating: 1, count: 10), keyBytes: 4_096))
+        let gone = many.indexesToEvict(of: items(Array(repeating: 1, count: 10), keyBytes: 4_096))
         #expect(gone == [9, 8, 7, 6, 5, 4, 3])
     }
 
     @Test("who goes makes room for an eighth of all")
     func room() {
         let many = VariantQuota(countMax: 16, bytesMax: .max)
-        #expect(many.surplus(of: items(Array(repeating: 1, count: 16))).isEmpty)
-        #expect(many.surplus(of: items(Array(repeating: 1, count: 17))) == [16, 15, 14])
+        #expect(many.indexesToEvict(of: items(Array(repeating: 1, count: 16))).isEmpty)
+        #expect(many.indexesToEvict(of: items(Array(repeating: 1, count: 17))) == [16, 15, 14])
     }
 
     @Test("those that are not looked at never take more than what is left to them")
     func due() {
-        var dice = Dice(seed: 1)
+        var dice = SplitMix64(seed: 1)
         let quota = VariantQuota(countMax: 16, bytesMax: 100_000)
         var items: [Item] = []
         var (looks, arrivals) = (0, 0)
@@ -63,9 +63,10 @@ struct VariantQuotaTests {
                 in: 1...(Bool.random(using: &dice) ? 1_500 : 40_000), using: &dice)
             items.insert(Item(keyBytes: 50, bytes: bytes, frequency: 1), at: 0)
             arrivals += 1
-            if quota.isDue(count: items.count, keyBytes: items.count * 50, newestBytes: bytes) {
+            if quota.needsCheck(count: items.count, keyBytes: items.count * 50, newestBytes: bytes)
+            {
                 looks += 1
-                for place in quota.surplus(of: items) { items.remove(at: place) }
+                for place in quota.indexesToEvict(of: items) { items.remove(at: place) }
             }
             #expect(items.count <= 16 && items.reduce(0) { $0 + $1.bytes } <= 100_000)
         }
@@ -79,10 +80,11 @@ struct VariantQuotaTests {
         var looks = 0
         for _ in 0..<1_064 {
             items.insert(Item(keyBytes: 50, bytes: 1_000, frequency: 1), at: 0)
-            guard quota.isDue(count: items.count, keyBytes: items.count * 50, newestBytes: 1_000)
+            guard
+                quota.needsCheck(count: items.count, keyBytes: items.count * 50, newestBytes: 1_000)
             else { continue }
             looks += 1
-            for place in quota.surplus(of: items) { items.remove(at: place) }
+            for place in quota.indexesToEvict(of: items) { items.remove(at: place) }
         }
         #expect(looks == 112)
     }

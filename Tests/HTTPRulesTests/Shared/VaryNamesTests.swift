@@ -20,9 +20,9 @@ import Testing
 
     @Test("RFC 9110 §12.5.5: the names in all lines of Vary, each once", arguments: table)
     func nominated(lines: [String], expected: [String]) {
-        let vary = VaryNames(AnswerHead(status: 200, fields: lines.map { "Vary: \($0)" }))
+        let vary = VaryNames(ResponseHead(status: 200, fields: lines.map { "Vary: \($0)" }))
         #expect(vary.names.names.map(\.text) == expected)
-        #expect(vary.isSelectable && !vary.isEverything)
+        #expect(vary.isSelectable && !vary.isWildcard)
     }
 
     @Test(
@@ -32,23 +32,23 @@ import Testing
             ["accept;q=1"], ["a\u{7F}"], ["accept, (x)"], ["caf\u{E9}"], ["a:b"], ["ok", "a/b"],
         ])
     func everything(lines: [String]) {
-        let vary = VaryNames(AnswerHead(status: 200, fields: lines.map { "Vary: \($0)" }))
-        #expect(vary.isEverything && !vary.isSelectable)
+        let vary = VaryNames(ResponseHead(status: 200, fields: lines.map { "Vary: \($0)" }))
+        #expect(vary.isWildcard && !vary.isSelectable)
     }
 
     @Test("Sixteen names of 255 bytes can be selected by, and no more")
     func limits() {
         let names = (0..<16).map { "n\($0)" }
-        let full = VaryNames(AnswerHead(200, "Vary: \(names.joined(separator: ","))"))
-        #expect(full.isSelectable && VariantIndex.holds(full.names))
-        let again = VaryNames(AnswerHead(200, "Vary: \((names + names).joined(separator: ","))"))
+        let full = VaryNames(ResponseHead(200, "Vary: \(names.joined(separator: ","))"))
+        #expect(full.isSelectable && VariantIndex.canHold(full.names))
+        let again = VaryNames(ResponseHead(200, "Vary: \((names + names).joined(separator: ","))"))
         #expect(again == full)
-        let more = VaryNames(AnswerHead(200, "Vary: \((names + ["o"]).joined(separator: ","))"))
-        #expect(more.isBeyondLimits && !more.isSelectable && !more.isEverything)
+        let more = VaryNames(ResponseHead(200, "Vary: \((names + ["o"]).joined(separator: ","))"))
+        #expect(more.exceedsLimits && !more.isSelectable && !more.isWildcard)
         let long = String(repeating: "a", count: 255)
-        #expect(VaryNames(AnswerHead(200, "Vary: \(long)")).isSelectable)
-        #expect(VaryNames(AnswerHead(200, "Vary: \(long)b")).isBeyondLimits)
-        #expect(VaryNames(AnswerHead(200, "Vary: \(long)b, *")).isEverything)
+        #expect(VaryNames(ResponseHead(200, "Vary: \(long)")).isSelectable)
+        #expect(VaryNames(ResponseHead(200, "Vary: \(long)b")).exceedsLimits)
+        #expect(VaryNames(ResponseHead(200, "Vary: \(long)b, *")).isWildcard)
     }
 
     private static let imageTable: [([String], [String])] = [
@@ -66,22 +66,22 @@ import Testing
 
     @Test("Of an image what is nominated of the two fields that are told", arguments: imageTable)
     func image(fields: [String], expected: [String]) {
-        let head = AnswerHead(status: 200, fields: ["Content-Type: image/png"] + fields)
+        let head = ResponseHead(status: 200, fields: ["Content-Type: image/png"] + fields)
         let vary = VaryNames(image: head.lines, in: head.bytes.span)
         #expect(vary.names.names.map(\.text) == expected && vary.isSelectable)
-        let stored = StoredHead(head.asImage, size: 3).bytes
+        let stored = StoredHead(head.imageResponse, size: 3).bytes
         #expect(VaryNames(image: StoredHead.lines(stored), in: stored.span).names == vary.names)
     }
 
     @Test("A star keeps an image from every other request, too")
     func imageForNobody() {
-        let head = AnswerHead(200, "Vary: Accept, *")
-        #expect(VaryNames(image: head.lines, in: head.bytes.span).isEverything)
+        let head = ResponseHead(200, "Vary: Accept, *")
+        #expect(VaryNames(image: head.lines, in: head.bytes.span).isWildcard)
     }
 
     @Test("Lines of other names say nothing")
     func others() {
-        let head = AnswerHead(200, "X-Vary: a", "Content-Encoding: gzip", "vary: b", "Variant: c")
+        let head = ResponseHead(200, "X-Vary: a", "Content-Encoding: gzip", "vary: b", "Variant: c")
         #expect(VaryNames(head).names.names.map(\.text) == ["b"])
     }
 
@@ -91,7 +91,7 @@ import Testing
         let stored = StoredHead(site: fields, size: 5)
         let vary = VaryNames(renderedHead: stored.bytes)
         #expect(vary.names.names.map(\.text) == expected && vary.isSelectable)
-        #expect(vary == VaryNames(AnswerHead(status: 200, fields: fields)))
+        #expect(vary == VaryNames(ResponseHead(status: 200, fields: fields)))
     }
 
     @Test("What is stored and is no answer nominates nothing")

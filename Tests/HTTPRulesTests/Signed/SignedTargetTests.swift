@@ -7,16 +7,16 @@ import Trials
 struct SignedTargetTests {
     private static let letters = "ulOpNGIaBvswWReDe03BU36EQDG98Xr4bRRGI11qV0o"
 
-    private func read(_ target: String) -> SignedTargetReading {
+    private func read(_ target: String) -> SignedTargetParse {
         let bytes = ("GET " + target + " HTTP/1.1").bytes
-        return SignedTarget.read(bytes.span, at: 4..<4 + target.utf8.count)
+        return SignedTarget.parse(bytes.span, at: 4..<4 + target.utf8.count)
     }
 
     /// The target without its parameters, and the expiry; nil if it is not signed.
     private func parts(_ target: String) -> (bare: String, expiry: Int64?)? {
         guard case .signed(let signed) = read(target) else { return nil }
         #expect(signed.signature.description == Self.letters)
-        return (("GET " + target).bytes.text(signed.bare), signed.expiry?.seconds)
+        return (("GET " + target).bytes.text(signed.unsignedTarget), signed.expiry?.seconds)
     }
 
     @Test(
@@ -53,10 +53,11 @@ struct SignedTargetTests {
         "A signature that is not the last, not alone or not whole is refused with its reason",
         arguments: [
             ("/a?S&", .signatureNotLast), ("/a?S&b=c", .signatureNotLast),
-            ("/a?S&b&expires=5", .signatureNotLast), ("/a?S&S", .signatureDoubled),
-            ("/a?S&b=c&S", .signatureDoubled), ("/a?expires=5&expires=5&S", .expiresDoubled),
+            ("/a?S&b&expires=5", .signatureNotLast), ("/a?S&S", .signatureDuplicated),
+            ("/a?S&b=c&S", .signatureDuplicated), ("/a?expires=5&expires=5&S", .expiresDuplicated),
             ("/a?S&expires=5", .expiresMisplaced), ("/a?expires=5&b=c&S", .expiresMisplaced),
-            ("/a?expires=5&&S", .expiresMisplaced), ("/a?expires=5&S&expires=5", .expiresDoubled),
+            ("/a?expires=5&&S", .expiresMisplaced),
+            ("/a?expires=5&S&expires=5", .expiresDuplicated),
             ("/a?expires=&S", .expiresSyntax), ("/a?expires&S", .expiresSyntax),
             ("/a?expires=0&S", .expiresSyntax), ("/a?expires=05&S", .expiresSyntax),
             ("/a?expires=+5&S", .expiresSyntax), ("/a?expires=5.0&S", .expiresSyntax),
@@ -70,12 +71,12 @@ struct SignedTargetTests {
     func malformed(target: String, fault: SignatureFault) {
         let whole = target.replacing("S", with: "signature=" + Self.letters)
         #expect(read(whole) == .malformed(fault))
-        #expect(!fault.sentence.isEmpty)
+        #expect(!fault.message.isEmpty)
     }
 
     @Test("What is appended to a target is read from it again, whatever the target")
     func appendedIsRead() {
-        var dice = Dice(seed: 71)
+        var dice = SplitMix64(seed: 71)
         for _ in 0..<Trials.count(3_000) {
             let target = "/" + dice.text(of: "ab?&=%/.", upTo: 12)
             let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &dice) }
@@ -83,10 +84,10 @@ struct SignedTargetTests {
             let seconds = Int64.random(in: 1...253_402_300_799, using: &dice)
             let expiry = Bool.random(using: &dice) ? WallTime(seconds: seconds) : nil
             var whole = target.bytes
-            SignedText.append(signature, expiry: expiry, to: &whole)
-            let read = SignedTarget.read(whole.span, at: 0..<whole.count)
+            SignatureBase.append(signature, expiry: expiry, to: &whole)
+            let read = SignedTarget.parse(whole.span, at: 0..<whole.count)
             let expected = SignedTarget(
-                bare: Extent(start: 0, count: target.utf8.count), expiry: expiry,
+                unsignedTarget: Extent(start: 0, count: target.utf8.count), expiry: expiry,
                 signature: signature)
             #expect(read == .signed(expected), "\(whole.text)")
         }
@@ -94,13 +95,13 @@ struct SignedTargetTests {
 
     @Test("A signature has one spelling, and one that differs in a bit is another")
     func spelling() {
-        var dice = Dice(seed: 72)
+        var dice = SplitMix64(seed: 72)
         for _ in 0..<200 {
             var bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &dice) }
             let signature = Signature(bytes.span)
             let letters = signature.description.bytes
             #expect(letters.count == 43)
-            let read = Signature(letters: letters.span, at: 0..<letters.count)
+            let read = Signature(base64URL: letters.span, at: 0..<letters.count)
             #expect(read == signature && read?.isSame(as: signature) == true)
             let bit = Int.random(in: 0..<256, using: &dice)
             bytes[bit / 8] ^= 1 << UInt8(bit % 8)
@@ -113,14 +114,14 @@ struct SignedTargetTests {
     func verdicts() {
         let signature = Signature([UInt8](repeating: 7, count: 32).span)
         let until = WallTime(seconds: 100)
-        let limited = SignedTarget(bare: .empty, expiry: until, signature: signature)
+        let limited = SignedTarget(unsignedTarget: .empty, expiry: until, signature: signature)
         #expect(
-            limited.verdict(isOurs: true, now: WallTime(seconds: 99)) == .valid(until: until))
+            limited.result(isAuthentic: true, now: WallTime(seconds: 99)) == .valid(until: until))
         #expect(
-            limited.verdict(isOurs: true, now: until) == .refused(.expired(at: until)))
-        #expect(limited.verdict(isOurs: false, now: until) == .refused(.forged))
-        let lasting = SignedTarget(bare: .empty, expiry: nil, signature: signature)
-        #expect(lasting.verdict(isOurs: true, now: until) == .valid(until: nil))
+            limited.result(isAuthentic: true, now: until) == .refused(.expired(at: until)))
+        #expect(limited.result(isAuthentic: false, now: until) == .refused(.forged))
+        let lasting = SignedTarget(unsignedTarget: .empty, expiry: nil, signature: signature)
+        #expect(lasting.result(isAuthentic: true, now: until) == .valid(until: nil))
     }
 
     @Test("Each refusal has a problem document of its own")

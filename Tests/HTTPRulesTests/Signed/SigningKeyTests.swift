@@ -33,7 +33,7 @@ struct SigningKeyTests {
         let file = text.replacing("A", with: Self.one).replacing(
             "B", with: String(Self.one.reversed()))
         #expect(throws: fault) { try keys(file) }
-        #expect(!fault.sentence.contains(Self.one))
+        #expect(!fault.message.contains(Self.one))
     }
 
     @Test("There are limits to the number of keys and to their lengths")

@@ -59,7 +59,7 @@ struct SiteTableTests {
 
     @Test("of a thousand sites each is found, and nothing between them")
     func many() throws {
-        var dice = Dice(seed: 7)
+        var dice = SplitMix64(seed: 7)
         let names = (0..<1000).map { "\(String($0, radix: 36))-\($0 % 7).example" }
             .shuffled(using: &dice)
         let table = SiteTable(
@@ -98,7 +98,7 @@ struct SiteTableTests {
     func methods() {
         func takes(_ method: String, _ settings: SiteSettings) -> Bool {
             let bytes = Array(method.utf8)
-            return settings.takes(method: bytes.span, at: 0..<bytes.count)
+            return settings.allows(method: bytes.span, at: 0..<bytes.count)
         }
         var settings = SiteSettings()
         #expect(takes("BREW", settings))
@@ -110,13 +110,13 @@ struct SiteTableTests {
 
     @Test("answers are of a site's types if every Content-Type is")
     func types() {
-        let types = SiteTypes(["text/css", "image/*"])
-        #expect(types.accept(AnswerHead(200, "Content-Type: Text/CSS; charset=utf-8")))
-        #expect(types.accept(AnswerHead(200, "Content-Type: image/Png")))
-        #expect(!types.accept(AnswerHead(200, "Content-Type: image/")))
-        #expect(!types.accept(AnswerHead(200, "Content-Type: text/html")))
-        #expect(!types.accept(AnswerHead(200)))
+        let types = SiteMediaTypes(["text/css", "image/*"])
+        #expect(types.accepts(ResponseHead(200, "Content-Type: Text/CSS; charset=utf-8")))
+        #expect(types.accepts(ResponseHead(200, "Content-Type: image/Png")))
+        #expect(!types.accepts(ResponseHead(200, "Content-Type: image/")))
+        #expect(!types.accepts(ResponseHead(200, "Content-Type: text/html")))
+        #expect(!types.accepts(ResponseHead(200)))
         #expect(
-            !types.accept(AnswerHead(200, "Content-Type: text/css", "Content-Type: text/html")))
+            !types.accepts(ResponseHead(200, "Content-Type: text/css", "Content-Type: text/html")))
     }
 }

@@ -1,8 +1,8 @@
 import Ground
 import HTTPRules
 
-extension Dice {
-    static var structured: Dice { Dice(seed: 9651) }
+extension SplitMix64 {
+    static var structured: SplitMix64 { SplitMix64(seed: 9651) }
 
     mutating func member() -> StructuredMember {
         if Bool.random(using: &self) { return .item(item()) }

@@ -19,7 +19,7 @@ struct RequestIDTests {
 
     @Test("the digits of any number are those that are read back")
     func anyDigits() {
-        var dice = Dice(seed: 1)
+        var dice = SplitMix64(seed: 1)
         for _ in 0..<Trials.count(10_000) {
             let number = dice.next() >> UInt64.random(in: 0...63, using: &dice)
             var bytes: [UInt8] = []
@@ -31,11 +31,11 @@ struct RequestIDTests {
 
     @Test("no two requests of a run have one id, and what is given is safe to be taken over")
     func own() {
-        let ids = (0..<1_000 as Range<UInt64>).map { RequestID(run: 7, number: $0 << 40 | $0) }
+        let ids = (0..<1_000 as Range<UInt64>).map { RequestID(process: 7, number: $0 << 40 | $0) }
         #expect(Set(ids).count == 1_000)
         #expect(ids.allSatisfy { $0.text.count == 32 && RequestID($0.text) == $0 })
-        #expect(RequestID(run: 7, number: 1) != RequestID(run: 8, number: 1))
-        #expect("\(RequestID(run: 0xA, number: 0xB))" == "000000000000000a000000000000000b")
+        #expect(RequestID(process: 7, number: 1) != RequestID(process: 8, number: 1))
+        #expect("\(RequestID(process: 0xA, number: 0xB))" == "000000000000000a000000000000000b")
     }
 
     @Test("every byte that is taken over is one of the harmless ones")

@@ -9,13 +9,13 @@ struct TraceContextTests {
     static let parent = "b7ad6b7169203331"
 
     private func context(_ fields: String...) -> TraceContext? {
-        let head = AnswerHead(status: 200, fields: fields)
+        let head = ResponseHead(status: 200, fields: fields)
         return TraceContext(head.lines, in: head.bytes.span)
     }
 
     /// The traceparent that goes on.
     private func onward(_ context: TraceContext?) -> String? {
-        context?.parent(span: 0x00F0_67AA_0BA9_02B7).text
+        context?.traceparent(span: 0x00F0_67AA_0BA9_02B7).text
     }
 
     @Test(
@@ -91,7 +91,7 @@ struct TraceContextTests {
 
     @Test("random bytes never trap, and what is read of them is written as it was")
     func random() {
-        var dice = Dice(seed: 2)
+        var dice = SplitMix64(seed: 2)
         var found = 0
         for _ in 0..<Trials.count(50_000) {
             var text = "00-\(Self.trace)-\(Self.parent)-01".bytes
@@ -102,7 +102,7 @@ struct TraceContextTests {
             if Bool.random(using: &dice) { text.append(dice.byte(of: "-0".bytes)) }
             guard let context = TraceContext(parent: text) else { continue }
             found += 1
-            let written = context.parent(span: context.parentID)
+            let written = context.traceparent(span: context.parentID)
             #expect(written[2..<53] == text[2..<53])
         }
         #expect(found > Trials.count(5_000))

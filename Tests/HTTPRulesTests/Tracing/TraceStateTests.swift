@@ -5,7 +5,7 @@ import Trials
 
 @Suite("W3C Trace Context: what tracing systems tell each other beside")
 struct TraceStateTests {
-    private func state(_ text: String) -> String { TraceState.read(text.bytes).text }
+    private func state(_ text: String) -> String { TraceState.parse(text.bytes).text }
 
     @Test(
         "members go on in their order, without the space and the nothing between them",
@@ -64,7 +64,7 @@ struct TraceStateTests {
     func lines() {
         let parent = "traceparent: 00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01"
         func context(_ fields: String...) -> TraceContext? {
-            let head = AnswerHead(status: 200, fields: fields)
+            let head = ResponseHead(status: 200, fields: fields)
             return TraceContext(head.lines, in: head.bytes.span)
         }
         #expect(context("TraceState: a=1", parent, "tracestate: b=2")?.state.text == "a=1,b=2")
@@ -76,15 +76,15 @@ struct TraceStateTests {
 
     @Test("what is passed on is short, and is passed on again as it is")
     func again() {
-        var dice = Dice(seed: 3)
+        var dice = SplitMix64(seed: 3)
         var passed = 0
         for _ in 0..<Trials.count(20_000) {
             let count = Int.random(in: 1...256, using: &dice)
             let member = "k=" + String(repeating: "x", count: count)
             let text = dice.text(of: "ab1=,=,_ \t@Z", upTo: 20) + ",\(member),\(member),\(member)"
-            let once = TraceState.read(text.bytes)
+            let once = TraceState.parse(text.bytes)
             #expect(once.count <= TraceState.bytesMax)
-            #expect(TraceState.read(once) == once)
+            #expect(TraceState.parse(once) == once)
             if !once.isEmpty { passed += 1 }
         }
         #expect(passed > Trials.count(500))

@@ -3,20 +3,20 @@ package import Foundation
 extension Browser {
     /// Goes to a page and returns when it is loaded.
     package func open(_ url: String) throws {
-        try ask("/url", ["url": url])
+        try send("/url", ["url": url])
     }
 
     /// What an expression of JavaScript is, in the page; `arguments` are those given.
     ///
     /// - Returns: What JSON can say of it; elements as ``PageElement`` are found otherwise.
     package func value(_ expression: String, _ arguments: [Any] = []) throws -> Any {
-        try ask("/execute/sync", ["script": "return (\(expression));", "args": arguments])
+        try send("/execute/sync", ["script": "return (\(expression));", "args": arguments])
     }
 
     /// Waits until an expression of JavaScript is true in the page; false if it never was.
     ///
     /// It is looked at in the page itself, twenty times a second.
-    package func waits(for condition: String, seconds: Double = 20) throws -> Bool {
+    package func waitUntil(_ condition: String, seconds: Double = 20) throws -> Bool {
         let script = """
             const done = arguments[arguments.length - 1];
             const end = performance.now() + \(seconds * 1_000);
@@ -28,7 +28,7 @@ extension Browser {
             };
             look();
             """
-        return try ask("/execute/async", ["script": script, "args": [Any]()]) as? Bool == true
+        return try send("/execute/async", ["script": script, "args": [Any]()]) as? Bool == true
     }
 
     /// The text of an element, found by a selector of CSS, as it is in the document.
@@ -39,49 +39,49 @@ extension Browser {
     /// The first element that a selector of CSS finds.
     package func element(_ selector: String) throws -> PageElement {
         try PageElement(
-            ask("/element", ["using": "css selector", "value": selector]), of: self)
+            send("/element", ["using": "css selector", "value": selector]), of: self)
     }
 
     /// All that it finds.
     package func elements(_ selector: String) throws -> [PageElement] {
-        let found = try ask("/elements", ["using": "css selector", "value": selector])
+        let found = try send("/elements", ["using": "css selector", "value": selector])
         return try (found as? [Any] ?? []).map { try PageElement($0, of: self) }
     }
 
     /// Presses a key and lets it go, wherever the focus is.
     package func press(_ key: PageKey) throws {
         let steps = ["keyDown", "keyUp"].map { ["type": $0, "value": key.rawValue] }
-        try ask(
+        try send(
             "/actions", ["actions": [["type": "key", "id": "keyboard", "actions": steps]]])
     }
 
     /// Gives the page so many pixels, and the system's colours a tone.
-    package func show(width: Int, height: Int, isDark: Bool = false) throws {
-        try develop(
+    package func emulate(width: Int, height: Int, isDark: Bool = false) throws {
+        try sendDevToolsCommand(
             "Emulation.setDeviceMetricsOverride",
             ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": false])
         let tone = ["name": "prefers-color-scheme", "value": isDark ? "dark" : "light"]
-        try develop("Emulation.setEmulatedMedia", ["features": [tone]])
+        try sendDevToolsCommand("Emulation.setEmulatedMedia", ["features": [tone]])
     }
 
     /// A command of Chromium's own protocol.
-    private func develop(_ command: String, _ parameters: [String: Any]) throws {
-        try ask("/goog/cdp/execute", ["cmd": command, "params": parameters])
+    private func sendDevToolsCommand(_ command: String, _ parameters: [String: Any]) throws {
+        try send("/goog/cdp/execute", ["cmd": command, "params": parameters])
     }
 
     /// What the console has got since it was asked the last time: errors of scripts, what a policy
     /// forbade, answers that were no success.
-    package func complaints() throws -> [String] {
-        let entries = try ask("/se/log", ["type": "browser"]) as? [[String: Any]] ?? []
+    package func consoleMessages() throws -> [String] {
+        let entries = try send("/se/log", ["type": "browser"]) as? [[String: Any]] ?? []
         return entries.filter { ["SEVERE", "WARNING"].contains($0["level"] as? String ?? "") }
             .map { $0["message"] as? String ?? "\($0)" }
     }
 
     /// What is seen, as a PNG.
-    package func picture() throws -> Data {
-        let text = try ask("/screenshot", method: "GET") as? String ?? ""
+    package func screenshot() throws -> Data {
+        let text = try send("/screenshot", method: "GET") as? String ?? ""
         guard let data = Data(base64Encoded: text) else {
-            throw Fault(description: "a picture that is no base64")
+            throw DriverError(description: "a picture that is no base64")
         }
         return data
     }

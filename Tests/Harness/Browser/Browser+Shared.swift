@@ -6,23 +6,23 @@ extension Browser {
     /// A browser takes seconds to start, and pages of different nodes share nothing: each node has
     /// a port, and so an origin, of its own. It ends with the process.
     ///
-    /// - Throws: ``Fault``.
+    /// - Throws: ``DriverError``.
     package static func withNewPage() throws -> Browser {
         if let browser = shared.value, (try? browser.replacePage()) != nil { return browser }
         let browser = try Browser()
         shared.value = browser
-        Leftovers.atExit { shared.value = nil }
+        ExitHandlers.atExit { shared.value = nil }
         return browser
     }
 
     /// Opens an empty page, closes the former one, and drops what the console said of it.
     private func replacePage() throws {
-        let page = try ask("/window/new", ["type": "tab"]) as? [String: Any]
+        let page = try send("/window/new", ["type": "tab"]) as? [String: Any]
         guard let handle = page?["handle"] as? String else {
-            throw Fault(description: "no page: \(page ?? [:])")
+            throw DriverError(description: "no page: \(page ?? [:])")
         }
-        try ask("/window", method: "DELETE")
-        try ask("/window", ["handle": handle])
-        _ = try complaints()
+        try send("/window", method: "DELETE")
+        try send("/window", ["handle": handle])
+        _ = try consoleMessages()
     }
 }

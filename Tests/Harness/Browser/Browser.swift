@@ -5,11 +5,11 @@ import Glibc
 /// (W3C, Level 2) has it; gone with all that it wrote when released.
 package final class Browser: Sendable {
     /// The browser, or chromedriver, refused or is not there.
-    package struct Fault: Error, CustomStringConvertible {
+    package struct DriverError: Error, CustomStringConvertible {
         package let description: String
 
         /// The page has drawn the element anew since it was found.
-        package var isOfOldElement: Bool { description.contains("stale element reference") }
+        package var isStaleElement: Bool { description.contains("stale element reference") }
     }
 
     private let driver: Program
@@ -23,10 +23,11 @@ package final class Browser: Sendable {
 
     /// Starts a browser with an empty page.
     ///
-    /// - Throws: ``Fault`` that says what is missing or was said.
+    /// - Throws: ``DriverError`` that says what is missing or was said.
     package init() throws {
         guard let path = try? Program.find("chromedriver") else {
-            throw Fault(description: "there is no chromedriver in PATH; deploy/test installs it")
+            throw DriverError(
+                description: "there is no chromedriver in PATH; deploy/test installs it")
         }
         folder = try Program.temporaryFolder()
         // It keeps caches in the home of who runs it, and forgets files in the temporary folder.
@@ -38,26 +39,26 @@ package final class Browser: Sendable {
         self.driver = driver
         do {
             guard let port = Self.port(of: driver) else {
-                throw Fault(description: "chromedriver does not start: \(driver.errors)")
+                throw DriverError(description: "chromedriver does not start: \(driver.errors)")
             }
             self.port = port
             session = try Self.session(at: port, in: folder)
         } catch {
-            Self.clear(folder, after: driver)
+            Self.cleanUp(folder, after: driver)
             throw error
         }
     }
 
     deinit {
-        _ = try? Self.ask(port, "DELETE", session)
-        Self.clear(folder, after: driver)
+        _ = try? Self.send(port, "DELETE", session)
+        Self.cleanUp(folder, after: driver)
     }
 
     /// Ends the driver, a browser that it could not end, and what they wrote.
-    private static func clear(_ folder: URL, after driver: Program) {
+    private static func cleanUp(_ folder: URL, after driver: Program) {
         driver.kill()
         for process in processes(of: folder) { _ = Glibc.kill(process, SIGKILL) }
-        _ = Deadline.seconds(10).reached {
+        _ = Deadline.seconds(10).waitUntil {
             // What still ends may still write.
             try? FileManager.default.removeItem(at: folder)
             return !FileManager.default.fileExists(atPath: folder.path)
@@ -74,9 +75,9 @@ package final class Browser: Sendable {
     }
 
     private static func session(at port: Int, in folder: URL) throws -> String {
-        let made = try ask(port, "POST", "/session", ["capabilities": wanted(folder)])
+        let made = try send(port, "POST", "/session", ["capabilities": capabilities(folder)])
         guard let id = (made as? [String: Any])?["sessionId"] as? String else {
-            throw Fault(description: "no session: \(made)")
+            throw DriverError(description: "no session: \(made)")
         }
         return "/session/\(id)"
     }
@@ -88,7 +89,7 @@ package final class Browser: Sendable {
     /// Nil if it does not start.
     private static func port(of driver: Program) -> Int? {
         var port: Int?
-        _ = Deadline.seconds(30).reached {
+        _ = Deadline.seconds(30).waitUntil {
             let said = String(decoding: driver.output, as: UTF8.self)
             port = said.firstMatch(of: /on port ([0-9]+)\.\n/).flatMap { Int($0.output.1) }
             return port != nil || !driver.isRunning
@@ -96,7 +97,7 @@ package final class Browser: Sendable {
         return port
     }
 
-    private static func wanted(_ folder: URL) -> [String: Any] {
+    private static func capabilities(_ folder: URL) -> [String: Any] {
         // Chromium does not make its sandbox for root.
         let sandbox = geteuid() == 0 ? ["--no-sandbox"] : []
         let flags =
@@ -117,13 +118,13 @@ package final class Browser: Sendable {
 
     /// One command of WebDriver; what it gives.
     @discardableResult
-    package func ask(
+    package func send(
         _ path: String, _ parameters: [String: Any] = [:], method: String = "POST"
     ) throws -> Any {
-        try Self.ask(port, method, session + path, parameters)
+        try Self.send(port, method, session + path, parameters)
     }
 
-    private static func ask(
+    private static func send(
         _ port: Int, _ method: String, _ path: String, _ parameters: [String: Any] = [:]
     ) throws -> Any {
         let connection = try HTTPConnection(port: port)
@@ -132,15 +133,15 @@ package final class Browser: Sendable {
         let fields = ["Content-Type: application/json", "Content-Length: \(body.count)"]
         let head = HTTPConnection.request(path, method: method, fields: fields)
         try connection.socket.send(head + Array(body))
-        let answer = connection.readResponse(method: method, seconds: seconds + 10)
+        let response = connection.readResponse(method: method, seconds: seconds + 10)
         let read = try? JSONSerialization.jsonObject(
-            with: Data(answer.body ?? []), options: .fragmentsAllowed)
+            with: Data(response.body ?? []), options: .fragmentsAllowed)
         guard let document = read as? [String: Any], let value = document["value"] else {
-            throw Fault(description: "\(method) \(path): \(answer)")
+            throw DriverError(description: "\(method) \(path): \(response)")
         }
-        guard answer.status == 200 else {
+        guard response.status == 200 else {
             let said = (value as? [String: Any])?["message"] ?? value
-            throw Fault(description: "\(method) \(path): \(said)")
+            throw DriverError(description: "\(method) \(path): \(said)")
         }
         return value
     }

@@ -8,30 +8,30 @@ package struct PageElement: Sendable {
 
     init(_ found: Any, of browser: Browser) throws {
         guard let id = (found as? [String: Any])?[Self.key] as? String else {
-            throw Browser.Fault(description: "no element: \(found)")
+            throw Browser.DriverError(description: "no element: \(found)")
         }
         self.browser = browser
         self.id = id
     }
 
     private func get(_ path: String) throws -> Any {
-        try browser.ask("/element/\(id)\(path)", method: "GET")
+        try browser.send("/element/\(id)\(path)", method: "GET")
     }
 
     /// Scrolls to it and clicks it; throws if something else lies over it.
     package func click() throws {
         // At an edge it might lie under what sticks there.
         let script = "arguments[0].scrollIntoView({ block: 'center' })"
-        try browser.ask("/execute/sync", ["script": script, "args": [[Self.key: id]]])
-        try browser.ask("/element/\(id)/click")
+        try browser.send("/execute/sync", ["script": script, "args": [[Self.key: id]]])
+        try browser.send("/element/\(id)/click")
     }
 
     /// Empties a field.
-    package func clear() throws { try browser.ask("/element/\(id)/clear") }
+    package func clear() throws { try browser.send("/element/\(id)/clear") }
 
     /// Gives it the focus and types.
     package func type(_ text: String) throws {
-        try browser.ask("/element/\(id)/value", ["text": text])
+        try browser.send("/element/\(id)/value", ["text": text])
     }
 
     /// Whether somebody who looks can see it, or could after scrolling.

@@ -7,10 +7,10 @@ extension Outside {
     struct AdminAccessTests {
         private func bearer(_ token: String) -> String { "Authorization: Bearer \(token)" }
 
-        private func problem(_ answer: Response) throws -> String {
-            #expect(answer["Content-Type"] == "application/problem+json", "\(answer)")
-            let fields = try #require(answer.document)
-            #expect(fields["status"] as? Int == answer.status)
+        private func problem(_ response: Response) throws -> String {
+            #expect(response["Content-Type"] == "application/problem+json", "\(response)")
+            let fields = try #require(response.document)
+            #expect(fields["status"] as? Int == response.status)
             return (fields["type"] as? String ?? "").replacing("urn:nuthatch:problem:", with: "")
         }
 
@@ -32,15 +32,16 @@ extension Outside {
                 #expect(none.status == 401 && none["WWW-Authenticate"] == "Bearer realm=\"admin\"")
                 #expect(try problem(none) == "admin-token")
                 for (rank, word) in GuardedNode.words.enumerated() {
-                    let answer = try admin.post(
+                    let response = try admin.post(
                         step.body, to: step.path, method: step.method,
                         fields: [bearer(word.token)])
                     guard rank < step.least else {
-                        #expect(answer.status == step.status, "\(step) as \(word.role): \(answer)")
+                        #expect(
+                            response.status == step.status, "\(step) as \(word.role): \(response)")
                         continue
                     }
-                    #expect(try answer.status == 403 && problem(answer) == "admin-role")
-                    #expect(answer["WWW-Authenticate"]?.contains("insufficient_scope") == true)
+                    #expect(try response.status == 403 && problem(response) == "admin-role")
+                    #expect(response["WWW-Authenticate"]?.contains("insufficient_scope") == true)
                 }
             }
             for path in ["/healthz", "/readyz", "/admin/v1/openapi.json"] {
@@ -53,18 +54,18 @@ extension Outside {
             let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
             for number in 0..<10 {
-                let answer = try admin.get(
+                let response = try admin.get(
                     "/admin/v1/status", fields: [bearer("guess-guess-guess-\(number)")])
-                #expect(try answer.status == 401 && problem(answer) == "admin-token")
-                #expect(answer["WWW-Authenticate"]?.contains("invalid_token") == true)
+                #expect(try response.status == 401 && problem(response) == "admin-token")
+                #expect(response["WWW-Authenticate"]?.contains("invalid_token") == true)
             }
             // One guess has its answer late; who has the token has as good as that one meanwhile.
             let wrong = bearer("guess-guess-guess-10")
             try admin.socket.send(HTTPConnection.request("/admin/v1/status", fields: [wrong]))
             let right = try stage.node.connectAdmin()
             for word in GuardedNode.words {
-                let answer = try right.get("/admin/v1/status", fields: [bearer(word.token)])
-                #expect(answer.status == 200)
+                let response = try right.get("/admin/v1/status", fields: [bearer(word.token)])
+                #expect(response.status == 200)
             }
             #expect(try right.get("/healthz").status == 200)
             let late = admin.readResponse()
@@ -72,9 +73,11 @@ extension Outside {
             let seconds = try #require(late["Retry-After"].flatMap { Int($0) })
             #expect((1...7).contains(seconds))
             // It has no place for longer than it waits.
-            #expect(late["Connection"] == "close" && admin.waitForEnd() == .cutShort)
+            #expect(late["Connection"] == "close" && admin.waitForEnd() == .truncated)
             // What comes late fills no log.
-            expectSoon { stage.node.said("token was refused", "client=127.0.0.1") == 10 }
+            expectSoon {
+                stage.node.lineCount(containing: "token was refused", "client=127.0.0.1") == 10
+            }
         }
 
         @Test("Whoever guesses on every connection that there is keeps nobody out who has a token")
@@ -91,8 +94,8 @@ extension Outside {
             }
             for word in GuardedNode.words {
                 let admin = try stage.node.connectAdmin()
-                let answer = try admin.get("/admin/v1/status", fields: [bearer(word.token)])
-                #expect(answer.status == 200, "\(answer)")
+                let response = try admin.get("/admin/v1/status", fields: [bearer(word.token)])
+                #expect(response.status == 200, "\(response)")
             }
             withExtendedLifetime(guessers) {}
         }
@@ -104,14 +107,14 @@ extension Outside {
             let reader = [bearer(GuardedNode.words[0].token)]
             let target = "/admin/v1/entry/body?url=http://origin.example/a.jpg"
             var refused: Response?
-            let isLimited = try Deadline.seconds(30).reached {
-                let answer = try admin.get(target, fields: reader)
-                if answer.status == 429 { refused = answer }
-                return answer.status != 404
+            let isLimited = try Deadline.seconds(30).waitUntil {
+                let response = try admin.get(target, fields: reader)
+                if response.status == 429 { refused = response }
+                return response.status != 404
             }
-            let answer = try #require(refused)
-            #expect(try isLimited && problem(answer) == "admin-reports")
-            #expect(answer["Retry-After"] == "1")
+            let response = try #require(refused)
+            #expect(try isLimited && problem(response) == "admin-reports")
+            #expect(response["Retry-After"] == "1")
             // Other tokens, and what everybody may see, do not wait for it.
             for word in GuardedNode.words.dropFirst() {
                 #expect(try admin.get("/metrics", fields: [bearer(word.token)]).status == 200)
@@ -125,9 +128,9 @@ extension Outside {
             let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
             for _ in 0..<10 {
-                let answer = try admin.get(
+                let response = try admin.get(
                     "/admin/v1/status", fields: ["Authorization: Basic b3BlbjpzZXNhbWU="])
-                #expect(try answer.status == 401 && problem(answer) == "admin-token")
+                #expect(try response.status == 401 && problem(response) == "admin-token")
             }
             let late = try admin.get(
                 "/admin/v1/status", fields: ["Authorization: Basic b3BlbjpzZXNhbWU="])
@@ -146,12 +149,13 @@ extension Outside {
             #expect(try status(old) == 200 && status(new) == 401)
             try folder.write("read \(new)\n", to: "tokens")
             node.hangUp()
-            expectSoon { node.said("settings reloaded") == 1 }
+            expectSoon { node.lineCount(containing: "settings reloaded") == 1 }
             #expect(try status(new) == 200 && status(old) == 401)
             try folder.write("root \(new)\n", to: "tokens")
             node.hangUp()
             expectSoon {
-                node.said("settings not reloaded", "line 1 begins with what is no role") == 1
+                node.lineCount(
+                    containing: "settings not reloaded", "line 1 begins with what is no role") == 1
             }
             #expect(try status(new) == 200)
         }
@@ -166,15 +170,15 @@ extension Outside {
             for host in [
                 "evil.example", "evil.example:\(node.adminPort)", "127.0.0.1.evil.example",
             ] {
-                let answer = try admin.get("/admin/v1/status", host: host)
-                #expect(try answer.status == 421 && problem(answer) == "admin-host")
+                let response = try admin.get("/admin/v1/status", host: host)
+                #expect(try response.status == 421 && problem(response) == "admin-host")
             }
             let body = "{\"targets\":[{\"everything\":true}]}"
             for field in ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"] {
-                let answer = try admin.post(body, to: "/admin/v1/purges", fields: [field])
-                #expect(try answer.status == 403 && problem(answer) == "admin-cross-site")
+                let response = try admin.post(body, to: "/admin/v1/purges", fields: [field])
+                #expect(try response.status == 403 && problem(response) == "admin-cross-site")
             }
-            #expect(node.figure("nuthatch_purges_issued_total{mode=\"hard\"}") == 0)
+            #expect(node.metric("nuthatch_purges_issued_total{mode=\"hard\"}") == 0)
             let same = try admin.post(
                 body, to: "/admin/v1/purges?wait=all",
                 fields: ["Origin: http://localhost", "Sec-Fetch-Site: same-origin"])
@@ -188,19 +192,19 @@ extension Outside {
                 "/admin/v1/../../etc/passwd", "/..%2f..%2fetc/passwd", "/admin/v1/%2e%2e/status",
                 "/admin//v1/status", "/admin/v2/status",
             ] {
-                let answer = try node.connectAdmin().get(path)
-                #expect(try answer.status == 404 && problem(answer) == "not-found", "\(path)")
+                let response = try node.connectAdmin().get(path)
+                #expect(try response.status == 404 && problem(response) == "not-found", "\(path)")
             }
             let deep = String(repeating: "[", count: 30_000)
             for (body, status) in [
                 (deep, 400), ("{\"targets\":\(deep)", 400), ("{\"level\":", 400), ("[]", 422),
                 ("{\"level\":\"info\",\"more\":1}", 422), ("{\"level\":7}", 422), ("", 400),
             ] {
-                let answer = try node.connectAdmin().post(
+                let response = try node.connectAdmin().post(
                     body, to: "/admin/v1/log-level", method: "PUT")
                 let wanted = body.utf8.count > 1_024 ? 413 : status
-                #expect(answer.status == wanted, "\(body.prefix(40)): \(answer)")
-                _ = try problem(answer)
+                #expect(response.status == wanted, "\(body.prefix(40)): \(response)")
+                _ = try problem(response)
                 let purge = try node.connectAdmin().post(body, to: "/admin/v1/purges")
                 #expect((400...422).contains(purge.status), "\(body.prefix(40)): \(purge)")
                 _ = try problem(purge)
@@ -214,17 +218,17 @@ extension Outside {
 
         @Test("Beyond loopback the port is opened only where everybody has to prove who they are")
         func open() throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let flags = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:\(port)"]
             let refused = try NodeProcess.run(flags, seconds: 5)
             #expect(refused.status == 78 && refused.errors.contains("admin-token-file"))
             let stage = try GuardedNode("--admin-listen", "0.0.0.0:\(port)")
             let admin = try HTTPConnection(port: port)
             #expect(try admin.get("/admin/v1/status").status == 401)
-            let answer = try admin.get(
+            let response = try admin.get(
                 "/admin/v1/status", host: "node.example",
                 fields: [bearer(GuardedNode.words[0].token)])
-            #expect(answer.status == 200)
+            #expect(response.status == 200)
             withExtendedLifetime(stage) {}
         }
     }

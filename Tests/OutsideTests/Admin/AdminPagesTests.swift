@@ -6,9 +6,10 @@ extension Outside {
     @Suite("What the admin port shows and does")
     struct AdminPagesTests {
         private func object(_ node: NodeProcess, _ path: String) throws -> [String: Any] {
-            let answer = try node.connectAdmin().get(path)
-            #expect(answer.status == 200 && answer["Cache-Control"] == "no-store", "\(answer)")
-            return try #require(answer.document)
+            let response = try node.connectAdmin().get(path)
+            #expect(
+                response.status == 200 && response["Cache-Control"] == "no-store", "\(response)")
+            return try #require(response.document)
         }
 
         @Test("Every path of its description answers as that says")
@@ -22,10 +23,10 @@ extension Outside {
                 // Events never end.
                 for (method, described) in methods
                 where method == "get" && path != "/admin/v1/events" {
-                    let answer = try node.connectAdmin().get(target)
+                    let response = try node.connectAdmin().get(target)
                     let operation = try #require(described as? [String: Any])
-                    let answers = try #require(operation["responses"] as? [String: Any])
-                    #expect(answers["\(answer.status)"] != nil, "\(path): \(answer)")
+                    let responses = try #require(operation["responses"] as? [String: Any])
+                    #expect(responses["\(response.status)"] != nil, "\(path): \(response)")
                 }
                 let odd = try node.connectAdmin().get(target, method: "TRACE")
                 #expect(odd.status == 405 || odd.status == 501, "\(path): \(odd)")
@@ -101,11 +102,11 @@ extension Outside {
         func logLevel() throws {
             let node = try NodeProcess()
             #expect(try object(node, "/admin/v1/log-level")["level"] as? String == "info")
-            let answer = try node.connectAdmin().post(
+            let response = try node.connectAdmin().post(
                 "{\"level\":\"error\"}", to: "/admin/v1/log-level", method: "PUT")
-            #expect(answer.status == 200)
+            #expect(response.status == 200)
             #expect(try object(node, "/admin/v1/log-level")["level"] as? String == "error")
-            expectSoon(10) { node.said("log level changed", "error") == 1 }
+            expectSoon(10) { node.lineCount(containing: "log level changed", "error") == 1 }
         }
 
         @Test("What is held under a URL is shown, with what would be done with it, until purged")
@@ -114,7 +115,7 @@ extension Outside {
             let image = TestImage.noise(4)
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: max-age=1000"], etag: "\"e4\"")
-            let url = ImageTarget.encoded(stage.origin.url(path))
+            let url = ImageRequestTarget.encoded(stage.origin.url(path))
             func entry() throws -> [String: Any] {
                 let document = try object(stage.node, "/admin/v1/entry?url=\(url)")
                 let variants = try #require(document["variants"] as? [[String: Any]])
@@ -158,7 +159,7 @@ extension Outside {
                 _ = try stage.get("/it", fields: ["Accept-Language: \(language)"])
             }
             func tiers() throws -> [String?] {
-                let url = ImageTarget.encoded("http://\(SiteStage.host)/it")
+                let url = ImageRequestTarget.encoded("http://\(SiteStage.host)/it")
                 let document = try object(stage.node, "/admin/v1/entry?url=\(url)")
                 let variants = try #require(document["variants"] as? [[String: Any]])
                 #expect(variants.allSatisfy { $0["verdict"] as? String == "fresh" })
@@ -179,13 +180,13 @@ extension Outside {
             )
             stage.origin.on("/it") { request in
                 let takesWebP = request.fields["Accept"]?.contains("webp") == true
-                return OriginAnswer(
+                return OriginResponse(
                     takesWebP ? webp : jpeg, fields: [lasting, "Vary: Accept"])
             }
             for accept in ["image/webp", "image/jpeg"] {
                 _ = try stage.get("/it", fields: ["Accept: \(accept)"])
             }
-            let url = ImageTarget.encoded(stage.origin.url("/it"))
+            let url = ImageRequestTarget.encoded(stage.origin.url("/it"))
             let document = try object(stage.node, "/admin/v1/entry?url=\(url)")
             let variants = try #require(document["variants"] as? [[String: Any]])
             #expect(variants.count == 2)
@@ -204,10 +205,11 @@ extension Outside {
         @Test("The dashboard is one page that browsers run as it was sent, and nothing else")
         func dashboard() throws {
             let node = try NodeProcess()
-            let answer = try node.connectAdmin().get("/")
-            let page = String(decoding: answer.body ?? [], as: UTF8.self)
-            #expect(answer.status == 200 && answer["Content-Type"] == "text/html; charset=utf-8")
-            let policy = try #require(answer["Content-Security-Policy"])
+            let response = try node.connectAdmin().get("/")
+            let page = String(decoding: response.body ?? [], as: UTF8.self)
+            #expect(
+                response.status == 200 && response["Content-Type"] == "text/html; charset=utf-8")
+            let policy = try #require(response["Content-Security-Policy"])
             #expect(policy.hasPrefix("default-src 'none'; ") && !policy.contains("unsafe"))
             for (name, start, end) in [
                 ("script-src", "<script type=\"module\">", "</script>"),

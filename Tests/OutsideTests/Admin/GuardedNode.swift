@@ -11,7 +11,7 @@ final class GuardedNode {
 
     static func token(_ role: String) -> String { String(repeating: role, count: 4) }
 
-    init(_ flags: String..., in space: NetworkSpace? = nil) throws {
+    init(_ flags: String..., in space: NetworkNamespace? = nil) throws {
         folder = try TemporaryFolder()
         let lines = Self.words.map { "\($0.role) \($0.token)\n" }.joined()
         let file = try folder.write("# of everybody\n" + lines, to: "tokens")

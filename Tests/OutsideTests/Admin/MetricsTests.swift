@@ -13,7 +13,7 @@ extension Outside {
             let stage = try ClusterStage(2, site: "a.example")
             let image = TestImage.noise(7)
             let path = stage.origin.serve(image, fields: [lasting])
-            let target = ImageTarget.of(stage.origin.url(path))
+            let target = ImageRequestTarget.forURL(stage.origin.url(path))
             stage.origin.on("/gone", .text("no", status: "404 Not Found"))
             for node in stage.nodes {
                 for _ in 0..<2 {
@@ -21,7 +21,7 @@ extension Outside {
                     _ = try node.get(path, host: "a.example")
                     _ = try node.get("/gone", host: "a.example")
                 }
-                _ = try node.get(ImageTarget.of("http://127.0.0.1:1/refused"))
+                _ = try node.get(ImageRequestTarget.forURL("http://127.0.0.1:1/refused"))
             }
             _ = try stage.nodes[0].purge("{\"tag\":\"a\"}", id: "one")
             return stage
@@ -37,13 +37,13 @@ extension Outside {
         @Test("promtool has nothing to say against the text", .enabled(if: hasPromtool))
         func text() throws {
             let stage = try stage()
-            let answer = try stage.nodes[0].connectAdmin().get("/metrics")
-            #expect(answer["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
-            let result = try promtool("check metrics", reading: answer.text)
+            let response = try stage.nodes[0].connectAdmin().get("/metrics")
+            #expect(response["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
+            let result = try promtool("check metrics", reading: response.text)
             #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
             #expect(result.output.isEmpty)
             // It has looked at all of it.
-            let without = answer.text.replacing("# HELP nuthatch_fenced ", with: "# HELP other ")
+            let without = response.text.replacing("# HELP nuthatch_fenced ", with: "# HELP other ")
             let faulty = try promtool("check metrics", reading: without)
             #expect(faulty.status != 0 && faulty.errors.contains("nuthatch_fenced"))
         }
@@ -51,13 +51,13 @@ extension Outside {
         @Test("promtool takes OpenMetrics for what it is", .enabled(if: hasPromtool))
         func openMetrics() throws {
             let stage = try stage()
-            let answer = try stage.nodes[0].connectAdmin().get(
+            let response = try stage.nodes[0].connectAdmin().get(
                 "/metrics", fields: [Self.openMetrics])
             #expect(
-                answer["Content-Type"]
+                response["Content-Type"]
                     == "application/openmetrics-text; version=1.0.0; charset=utf-8")
             // What it makes of a page is a data base, for which it wants times.
-            let timed = answer.text.split(separator: "\n").map { line in
+            let timed = response.text.split(separator: "\n").map { line in
                 line.hasPrefix("#") ? line + "\n" : line + " 1700000000\n"
             }
             let command = "tsdb create-blocks-from openmetrics in out"
@@ -88,19 +88,19 @@ extension Outside {
             let stage = try SiteStage(keepsDisk: true)
             let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 191)
             let path = stage.origin.serve(image, fields: [lasting])
-            for _ in 0..<3 { #expect(try stage.get(path).brings(image)) }
+            for _ in 0..<3 { #expect(try stage.get(path).matches(image)) }
             try stage.settle(entries: 1)
             try stage.restart(inOrder: true)
-            for _ in 0..<3 { #expect(try stage.get(path).brings(image)) }
+            for _ in 0..<3 { #expect(try stage.get(path).matches(image)) }
             let figure = { (name: String, cache: String) in
-                stage.node.figure("nuthatch_site_\(name){site=\"a.example\",cache=\"\(cache)\"}")
+                stage.node.metric("nuthatch_site_\(name){site=\"a.example\",cache=\"\(cache)\"}")
             }
             #expect(figure("requests_total", "disk") == 1)
             #expect(figure("requests_total", "hit") == 2)
             #expect(figure("requests_total", "miss") == 0)
             #expect(figure("body_bytes_total", "disk") == 10_000)
             #expect(figure("body_bytes_total", "hit") == 20_000)
-            #expect(stage.node.figure("nuthatch_disk_segments{state=\"closed\"}") == 1)
+            #expect(stage.node.metric("nuthatch_disk_segments{state=\"closed\"}") == 1)
         }
 
         @Test("Fetches are counted by what came of them, and errors by whose side it was")
@@ -111,11 +111,11 @@ extension Outside {
             stage.origin.on("/gone", .text("no", status: "404 Not Found"))
             _ = try stage.get("/broken")
             _ = try stage.get("/gone")
-            _ = try stage.node.get(ImageTarget.of("http://127.0.0.1:1/refused"))
+            _ = try stage.node.get(ImageRequestTarget.forURL("http://127.0.0.1:1/refused"))
             let connection = try stage.node.connect()
             try connection.socket.send(Array("GET / HTTP/1.1\r\nBad Header\r\n\r\n".utf8))
             #expect(connection.readResponse().status == 400)
-            let figure = { (series: String) in stage.node.figure("nuthatch_\(series)") }
+            let figure = { (series: String) in stage.node.metric("nuthatch_\(series)") }
             #expect(figure("origin_answers_total{status=\"5xx\"}") == 1)
             #expect(figure("origin_answers_total{status=\"4xx\"}") == 1)
             #expect(figure("origin_failures_total{reason=\"connect\"}") == 1)
@@ -136,23 +136,23 @@ extension Outside {
             // More than sockets hold.
             let image = TestImage.generated(.jpeg, byteCount: 40_000_000, seed: 192)
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             do {
                 let connection = try stage.node.connect()
                 try connection.socket.send(HTTPConnection.request(stage.target(path)))
-                expectSoon(20) { stage.node.figure("nuthatch_requests_total{cache=\"hit\"}") == 1 }
+                expectSoon(20) { stage.node.metric("nuthatch_requests_total{cache=\"hit\"}") == 1 }
                 withExtendedLifetime(connection) {}
             }
             let series = "nuthatch_answers_unfinished_total{side=\"client\"}"
-            expectSoon(20) { stage.node.figure(series) == 1 }
-            #expect(stage.node.figure("nuthatch_answers_unfinished_total{side=\"node\"}") == 0)
+            expectSoon(20) { stage.node.metric(series) == 1 }
+            #expect(stage.node.metric("nuthatch_answers_unfinished_total{side=\"node\"}") == 0)
         }
 
         @Test("Members gossip, and the lag of each is there to be read")
         func members() throws {
             let stage = try stage()
             let node = stage.nodes[0]
-            func figure(_ series: String) -> Double { node.figure("nuthatch_\(series)") ?? -1 }
+            func figure(_ series: String) -> Double { node.metric("nuthatch_\(series)") ?? -1 }
             expectSoon(20) {
                 figure("gossip_sent_total{kind=\"ping\"}") > 0
                     && figure("gossip_received_total{kind=\"ack\"}") > 0

@@ -9,15 +9,15 @@ extension Outside {
 
         private func begin(_ node: NodeProcess, _ body: [String: Any]) throws -> String {
             let json = try JSONSerialization.data(withJSONObject: body)
-            let answer = try node.connectAdmin().post(
+            let response = try node.connectAdmin().post(
                 String(decoding: json, as: UTF8.self), to: "/admin/v1/prefetches")
-            #expect(answer.status == 202, "\(answer)")
-            return try #require(answer["Location"])
+            #expect(response.status == 202, "\(response)")
+            return try #require(response["Location"])
         }
 
         /// The document of a prefetch that is over.
         private func ended(_ node: NodeProcess, _ place: String) throws -> [String: Any] {
-            let isOver = try Deadline.seconds(60).reached {
+            let isOver = try Deadline.seconds(60).waitUntil {
                 let state = try node.document(place)["state"] as? String
                 return state != "running" && state != "reading"
             }
@@ -43,8 +43,8 @@ extension Outside {
                 #expect(try stage.figure("nuthatch_requests_total{cache=\"\(outcome)\"}") == 0)
             }
             for (path, image) in zip(paths, images) {
-                let answer = try stage.get(path, expecting: image)
-                #expect(answer["Cache-Status"]?.contains("hit") == true, "\(answer)")
+                let response = try stage.get(path, expecting: image)
+                #expect(response["Cache-Status"]?.contains("hit") == true, "\(response)")
                 #expect(stage.fetches(path) == 1)
             }
             let second = try ended(stage.node, begin(stage.node, ["urls": Array(urls.dropLast())]))
@@ -66,9 +66,9 @@ extension Outside {
             }
             for (path, image) in zip(paths, images) {
                 for node in stage.nodes {
-                    let answer = try node.get(
-                        ImageTarget.of(stage.origin.url(path)), expecting: image)
-                    #expect(answer.status == 200)
+                    let response = try node.get(
+                        ImageRequestTarget.forURL(stage.origin.url(path)), expecting: image)
+                    #expect(response.status == 200)
                 }
                 #expect(stage.origin.requests(path).count == 1)
             }
@@ -90,7 +90,7 @@ extension Outside {
                         + "</image:loc></image:image></url></urlset>",
                     contentType: "application/xml", fields: Self.fields))
             let image = TestImage.noise(3)
-            stage.origin.on("/1.png", OriginAnswer(image, fields: Self.fields))
+            stage.origin.on("/1.png", OriginResponse(image, fields: Self.fields))
             let end = try ended(
                 stage.node, begin(stage.node, ["sitemap": "\(host)/map.xml"]))
             #expect(end["state"] as? String == "done" && end["urls_fetched"] as? Int == 1, "\(end)")
@@ -137,14 +137,14 @@ extension Outside {
         func cancel() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let gate = Gate()
-            stage.origin.onAnythingElse { _ in
-                OriginAnswer(TestImage.noise(2), fields: Self.fields).holdingHead(.gate(gate))
+            stage.origin.onAnyOtherPath { _ in
+                OriginResponse(TestImage.noise(2), fields: Self.fields).delayingHead(.gate(gate))
             }
             let urls = (0..<40).map { stage.origin.url("/\($0).png") }
             let place = try begin(stage.node, ["urls": urls])
             expectSoon { stage.fetches("/3.png") == 1 }
-            let answer = try stage.node.connectAdmin().get(place, method: "DELETE")
-            #expect(answer.status == 202)
+            let response = try stage.node.connectAdmin().get(place, method: "DELETE")
+            #expect(response.status == 202)
             gate.open()
             try expectSoon { try stage.node.document(place)["urls_fetched"] as? Int == 4 }
             #expect(stage.fetches("/4.png") == 0)

@@ -25,7 +25,7 @@ extension Outside {
             }
             let site = ["--site", "\(Self.host)=\(stage.origin.url(""))"]
             let node = try NodeProcess(
-                stage.clusterFlags(peerPort: HeldPort.forever()) + site
+                stage.clusterFlags(peerPort: ReservedPort.forProcess()) + site
                     + ["--cache-dir", stage.cache(1).path, "--disk-limit", "64MiB"],
                 environment: disk.environment)
             let nodes = [stage.nodes[0], node]
@@ -39,12 +39,12 @@ extension Outside {
                 try node.connectAdmin().post(body, to: "/admin/v1/purges").status == 503
             }
             #expect(try page(node, "DELETE").status == 200)
-            expectSoon { node.said("what was changed is not used here") == 1 }
+            expectSoon { node.lineCount(containing: "what was changed is not used here") == 1 }
             let again = try page(node)
             #expect(again.text == "version 2", "\(again)")
-            try disk.goOn()
+            try disk.resume()
             try expectSoon { try page(stage.nodes[0]).text == "version 2" }
-            #expect(node.said("what was changed is not used here") == 1)
+            #expect(node.lineCount(containing: "what was changed is not used here") == 1)
         }
     }
 }

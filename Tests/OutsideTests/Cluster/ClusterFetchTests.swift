@@ -5,14 +5,14 @@ extension Outside {
     @Suite("One origin fetch serves the whole cluster")
     struct ClusterFetchTests {
         private func everybodyGets(
-            _ stage: ClusterStage, _ path: String, _ image: TestImage, _ answer: OriginAnswer,
+            _ stage: ClusterStage, _ path: String, _ image: TestImage, _ response: OriginResponse,
             at location: SourceLocation = #_sourceLocation
         ) {
-            stage.origin.on(path, answer)
+            stage.origin.on(path, response)
             let plan = SwarmClientPlan(stage.target(path), expecting: image)
             let swarms = stage.nodes.map { ClientSwarm(port: $0.port, count: 334, plan) }
             let responses = swarms.flatMap { $0.responses(seconds: 120) }
-            let failed = responses.filter { !$0.brings(image) }
+            let failed = responses.filter { !$0.matches(image) }
             #expect(
                 failed.isEmpty, "\(failed.count) failed, such as \(failed.prefix(3))",
                 sourceLocation: location)
@@ -26,10 +26,10 @@ extension Outside {
                 let image = TestImage.generated(
                     .jpeg, byteCount: size, seed: UInt64(700 + number))
                 everybodyGets(
-                    stage, "/length\(number)", image, OriginAnswer(image, fields: [lasting]))
+                    stage, "/length\(number)", image, OriginResponse(image, fields: [lasting]))
                 everybodyGets(
                     stage, "/chunked\(number)", image,
-                    OriginAnswer(image, framing: .chunked(bytesMax: 50_000), fields: [lasting]))
+                    OriginResponse(image, framing: .chunked(bytesMax: 50_000), fields: [lasting]))
             }
         }
 
@@ -38,7 +38,7 @@ extension Outside {
             let stage = try ClusterStage(3)
             let image = TestImage.generated(.jpeg, byteCount: 9_000, seed: 707)
             for path in ["/a%2Fb", "/proxy/%2Fc%26d%3De%3F", "/f%2541", "/g%20h%C3%A9"] {
-                stage.origin.on(path, OriginAnswer(image, fields: [lasting]))
+                stage.origin.on(path, OriginResponse(image, fields: [lasting]))
                 try stage.expectAll(path, image)
                 #expect(stage.fetches(path) == 1, "\(path)")
             }
@@ -51,7 +51,7 @@ extension Outside {
             let gate = Gate()
             stage.origin.on(
                 "/late",
-                OriginAnswer(image, framing: .chunked(bytesMax: 50_000), fields: [lasting])
+                OriginResponse(image, framing: .chunked(bytesMax: 50_000), fields: [lasting])
                     .stalling(at: 150_000, .gate(gate)))
             let swarms = stage.nodes.map { node in
                 ClientSwarm(
@@ -62,18 +62,18 @@ extension Outside {
             // All have begun to give it.
             expectSoon {
                 stage.nodes.allSatisfy {
-                    ($0.figure("nuthatch_memory_used_bytes") ?? 0) > 150_000
+                    ($0.metric("nuthatch_memory_used_bytes") ?? 0) > 150_000
                 }
             }
             gate.open()
             for swarm in swarms {
-                #expect(swarm.responses().allSatisfy { $0.brings(image) })
+                #expect(swarm.responses().allSatisfy { $0.matches(image) })
             }
             for index in stage.nodes.indices {
                 for _ in 0..<2 {
-                    let answer = try stage.get("/late", from: index, expecting: image)
-                    #expect(answer.brings(image) && answer.ending == .complete, "\(answer)")
-                    #expect(answer["Content-Length"] == "300000", "\(index): \(answer)")
+                    let response = try stage.get("/late", from: index, expecting: image)
+                    #expect(response.matches(image) && response.ending == .complete, "\(response)")
+                    #expect(response["Content-Length"] == "300000", "\(index): \(response)")
                 }
             }
         }
@@ -84,8 +84,8 @@ extension Outside {
             let image = TestImage.generated(.png, byteCount: 300_000, seed: 710)
             everybodyGets(
                 stage, "/slow", image,
-                OriginAnswer(image, fields: [lasting])
-                    .holdingHead(.seconds(0.4)).stalling(at: 150_000, .seconds(0.4)))
+                OriginResponse(image, fields: [lasting])
+                    .delayingHead(.seconds(0.4)).stalling(at: 150_000, .seconds(0.4)))
         }
 
         @Test("An owner that waits for the origin is not taken for silent")
@@ -94,16 +94,16 @@ extension Outside {
             let image = TestImage.generated(.png, byteCount: 30_000, seed: 711)
             // Longer than the longest silence of a peer that is waited for, 3 s.
             stage.origin.on(
-                "/it", OriginAnswer(image, fields: [lasting]).holdingHead(.seconds(3.5)))
+                "/it", OriginResponse(image, fields: [lasting]).delayingHead(.seconds(3.5)))
             var details: [String] = []
             for index in 0..<3 {
-                let answer = try stage.get("/it", from: index, expecting: image)
-                #expect(answer.brings(image))
-                details.append(answer.detail ?? "-")
+                let response = try stage.get("/it", from: index, expecting: image)
+                #expect(response.matches(image))
+                details.append(response.detail ?? "-")
             }
             let asked = { (kind: String) in
                 stage.nodes.reduce(0.0) { sum, node in
-                    sum + (node.figure("nuthatch_peer_questions_total{kind=\"\(kind)\"}") ?? 0)
+                    sum + (node.metric("nuthatch_peer_questions_total{kind=\"\(kind)\"}") ?? 0)
                 }
             }
             // Who asks does so once, and asks the owner, who has asked the two before the origin;
@@ -118,14 +118,14 @@ extension Outside {
         @Test("Every image, from each node, by one fetch; and it says where it came from")
         func everyImage() throws {
             let stage = try ClusterStage(3)
-            for (number, image) in ImageSource.all.enumerated() {
+            for (number, image) in ImageCorpus.all.enumerated() {
                 let path = stage.origin.serve(image, fields: [lasting])
                 let order = [number % 3, (number + 1) % 3, (number + 2) % 3]
                 var details: [String] = []
                 for index in order {
-                    let answer = try stage.get(path, from: index, expecting: image)
-                    #expect(answer.brings(image), "\(image) from \(index): \(answer)")
-                    details.append(answer.detail ?? "-")
+                    let response = try stage.get(path, from: index, expecting: image)
+                    #expect(response.matches(image), "\(image) from \(index): \(response)")
+                    details.append(response.detail ?? "-")
                 }
                 let fetched = details.count { $0 == "origin" }
                 let stored = image.bytes.count > 1
@@ -146,19 +146,19 @@ extension Outside {
             }
             let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
             for (number, path) in paths.enumerated() {
-                #expect(try stage.get(path, from: number % 3).brings(images[number]))
+                #expect(try stage.get(path, from: number % 3).matches(images[number]))
             }
             stage.nodes[2].kill()
             // At once: nobody knows yet.
             for (number, path) in paths.enumerated() {
-                let answer = try stage.get(path, from: number % 2, expecting: images[number])
-                #expect(answer.brings(images[number]), "\(answer)")
+                let response = try stage.get(path, from: number % 2, expecting: images[number])
+                #expect(response.matches(images[number]), "\(response)")
             }
             #expect(paths.allSatisfy { stage.fetches($0) <= 2 })
             try stage.settle(Array(stage.nodes.prefix(2)))
             for (number, path) in paths.enumerated() {
-                let answer = try stage.get(path, from: 1 - number % 2, expecting: images[number])
-                #expect(answer.brings(images[number]), "\(answer)")
+                let response = try stage.get(path, from: 1 - number % 2, expecting: images[number])
+                #expect(response.matches(images[number]), "\(response)")
             }
             #expect(paths.allSatisfy { stage.fetches($0) <= 2 })
             // Those that it did not own are not fetched again.
@@ -169,8 +169,8 @@ extension Outside {
         func refused() throws {
             let stage = try ClusterStage(3)
             for index in 0..<3 {
-                let answer = try stage.get("/missing", from: index)
-                expectProblem(answer, 404, "\(index)")
+                let response = try stage.get("/missing", from: index)
+                expectProblem(response, 404, "\(index)")
             }
             stage.origin.on("/text", .text("text"))
             for index in 0..<3 { expectProblem(try stage.get("/text", from: index), 502) }

@@ -50,9 +50,9 @@ extension Outside {
             try #require(filling.waitForEnd())
             #expect(filling.stop().reduce(0) { $0 + $1.count } == Self.storedCount)
             // The second owner of each has said that it has it, too.
-            let isHandedOver = Deadline.seconds(60).reached {
+            let isHandedOver = Deadline.seconds(60).waitUntil {
                 let kept = stage.nodes.reduce(0) { sum, node in
-                    sum + (node.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)
+                    sum + (node.metric("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)
                 }
                 return kept >= Double(Self.storedCount)
                     && stage.nodes.allSatisfy { $0.offersPending == 0 }
@@ -108,7 +108,7 @@ extension Outside {
             let load = begin(stage, stage.nodes, count)
             let kinds = SteadyLoad.kinds
             #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: load.now))
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let joined = try NodeProcess(
                 stage.clusterFlags(peerPort: port) + ["--cache-dir", stage.cache(4).path])
             defer { joined.kill() }
@@ -123,7 +123,7 @@ extension Outside {
             // On a machine that is busy for long enough a probe may come back too late; that is
             // counted.
             let late = try (stage.nodes + [joined]).map {
-                try #require($0.figure("nuthatch_peer_probes_late_total"))
+                try #require($0.metric("nuthatch_peer_probes_late_total"))
             }
             #expect(most.stored <= (late.contains { $0 > 0 } ? 2 : 1) && most.new <= 2, "\(most)")
             let members = try ClusterStage.members(of: joined)

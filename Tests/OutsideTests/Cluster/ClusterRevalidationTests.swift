@@ -9,7 +9,7 @@ extension Outside {
 
         private func received(_ stage: ClusterStage) -> Double {
             stage.nodes.reduce(0) { sum, node in
-                sum + (node.figure("nuthatch_peer_received_bytes_total") ?? 0)
+                sum + (node.metric("nuthatch_peer_received_bytes_total") ?? 0)
             }
         }
 
@@ -21,7 +21,7 @@ extension Outside {
                 let control = isLasting.value ? lasting : "Cache-Control: max-age=0"
                 let fields = [control, "ETag: \"v\""]
                 return request.fields["If-None-Match"] == "\"v\""
-                    ? .notModified(fields) : OriginAnswer(image, fields: fields)
+                    ? .notModified(fields) : OriginResponse(image, fields: fields)
             }
             try stage.expectAll("/it", image)
             let (asked, bytes) = (stage.fetches("/it"), received(stage))
@@ -29,15 +29,15 @@ extension Outside {
             isLasting.value = true
             let plan = SwarmClientPlan(stage.target("/it"), expecting: image)
             let swarms = stage.nodes.map { ClientSwarm(port: $0.port, count: 10, plan) }
-            let answers = swarms.flatMap { $0.responses() }
-            #expect(answers.allSatisfy { $0.brings(image) })
+            let responses = swarms.flatMap { $0.responses() }
+            #expect(responses.allSatisfy { $0.matches(image) })
             let conditional = stage.origin.requests("/it").dropFirst(asked)
             #expect(conditional.map { $0.fields["If-None-Match"] } == ["\"v\""])
             #expect(received(stage) == bytes)
             #expect(stage.origin.requests("/it").count { !$0.isConditional } == 1)
             for index in 0..<3 {
                 let hit = try stage.get("/it", from: index, expecting: image)
-                #expect(hit.brings(image) && hit.isHit && hit.detail == "memory", "\(hit)")
+                #expect(hit.matches(image) && hit.isHit && hit.detail == "memory", "\(hit)")
             }
         }
 
@@ -45,17 +45,17 @@ extension Outside {
         func failing() throws {
             let stage = try ClusterStage(3)
             let fields = ["Cache-Control: max-age=0", "ETag: \"v\""]
-            stage.origin.on("/it", OriginAnswer(image, fields: fields))
+            stage.origin.on("/it", OriginResponse(image, fields: fields))
             try stage.expectAll("/it", image)
-            let broken = OriginAnswer(nil, status: "503 Service Unavailable")
+            let broken = OriginResponse(nil, status: "503 Service Unavailable")
             stage.origin.on("/it", broken)
             for index in 0..<3 {
-                let answer = try stage.get("/it", from: index, expecting: image)
-                #expect(answer.brings(image) && !answer.isHit, "\(index): \(answer)")
-                #expect(answer.cacheStatus["fwd"] == "stale", "\(index): \(answer)")
-                #expect(answer.cacheStatus["fwd-status"] == "503", "\(index): \(answer)")
+                let response = try stage.get("/it", from: index, expecting: image)
+                #expect(response.matches(image) && !response.isHit, "\(index): \(response)")
+                #expect(response.cacheStatus["fwd"] == "stale", "\(index): \(response)")
+                #expect(response.cacheStatus["fwd-status"] == "503", "\(index): \(response)")
             }
-            stage.origin.on("/it", OriginAnswer(nil, status: "403 Forbidden"))
+            stage.origin.on("/it", OriginResponse(nil, status: "403 Forbidden"))
             for index in 0..<3 { expectProblem(try stage.get("/it", from: index), 403) }
             stage.origin.on("/it", broken)
             for index in 0..<3 { expectProblem(try stage.get("/it", from: index), 502) }
@@ -64,20 +64,20 @@ extension Outside {
         @Test("What an owner has stands in at every node for an origin that says nothing")
         func unreachable() throws {
             let stage = try ClusterStage(3)
-            stage.origin.on("/it", OriginAnswer(image, fields: ["Cache-Control: max-age=0"]))
+            stage.origin.on("/it", OriginResponse(image, fields: ["Cache-Control: max-age=0"]))
             let owner = try #require((0..<3).first { try stage.owns("/it", $0) })
             let other = try #require((0..<3).first { try !stage.owns("/it", $0) })
-            #expect(try stage.get("/it", from: owner, expecting: image).brings(image))
-            stage.origin.on("/it", OriginAnswer(image).cutInHead(.reset))
+            #expect(try stage.get("/it", from: owner, expecting: image).matches(image))
+            stage.origin.on("/it", OriginResponse(image).truncatedInHead(.reset))
             let stale = try stage.get("/it", from: owner, expecting: image)
-            #expect(stale.brings(image) && stale.cacheStatus["fwd-status"] == nil, "\(stale)")
+            #expect(stale.matches(image) && stale.cacheStatus["fwd-status"] == nil, "\(stale)")
             let asked = stage.fetches("/it")
             let passed = try stage.get("/it", from: other, expecting: image)
-            #expect(passed.brings(image) && passed.detail == "stored", "\(passed)")
+            #expect(passed.matches(image) && passed.detail == "stored", "\(passed)")
             #expect(passed.cacheStatus["fwd-status"] == nil, "\(passed)")
             #expect(stage.fetches("/it") == asked + 1)
             // It has not become the other node's own.
-            stage.origin.on("/it", OriginAnswer(image, fields: ["Cache-Control: max-age=9"]))
+            stage.origin.on("/it", OriginResponse(image, fields: ["Cache-Control: max-age=9"]))
             #expect(try !stage.get("/it", from: other, expecting: image).isHit)
             #expect(stage.fetches("/it") == asked + 2)
         }
@@ -91,17 +91,17 @@ extension Outside {
                 guard isChanged.value else {
                     let fields = ["Cache-Control: max-age=0", "ETag: \"old\""]
                     return request.isConditional
-                        ? .notModified(fields) : OriginAnswer(old, fields: fields)
+                        ? .notModified(fields) : OriginResponse(old, fields: fields)
                 }
-                return OriginAnswer(new, fields: [lasting, "ETag: \"new\""])
+                return OriginResponse(new, fields: [lasting, "ETag: \"new\""])
             }
             try stage.expectAll("/it", old)
             let asked = stage.fetches("/it")
             isChanged.value = true
             let plan = SwarmClientPlan(stage.target("/it"), expecting: new)
             let swarms = stage.nodes.map { ClientSwarm(port: $0.port, count: 10, plan) }
-            let answers = swarms.flatMap { $0.responses() }
-            #expect(answers.allSatisfy { $0.brings(new) })
+            let responses = swarms.flatMap { $0.responses() }
+            #expect(responses.allSatisfy { $0.matches(new) })
             #expect(stage.fetches("/it") == asked + 1)
         }
 
@@ -111,7 +111,7 @@ extension Outside {
         func unshared(control: String) throws {
             let stage = try ClusterStage(3)
             stage.origin.on("/it") { request in
-                OriginAnswer(
+                OriginResponse(
                     .generated(.png, byteCount: 20_000, seed: UInt64(750 + request.number)),
                     fields: ["Cache-Control: \(control)"])
             }
@@ -120,9 +120,9 @@ extension Outside {
             for node in stage.nodes {
                 for _ in 0..<10 {
                     Thread.detachNewThread {
-                        let answer = try? node.get(target)
-                        let body = answer?.status == 200 && answer?.looksWhole == true
-                        came.change { $0.append(body ? answer?.body ?? [] : []) }
+                        let response = try? node.get(target)
+                        let body = response?.status == 200 && response?.isWhole == true
+                        came.change { $0.append(body ? response?.body ?? [] : []) }
                     }
                 }
             }
@@ -140,20 +140,20 @@ extension Outside {
             for number in 0..<16 {
                 let (path, isFirst) = ("/cut\(number)", LockedBox(true))
                 stage.origin.on(path) { _ in
-                    let whole = OriginAnswer(image, fields: [lasting])
+                    let whole = OriginResponse(image, fields: [lasting])
                     let isCut = isFirst.change { first in
                         defer { first = false }
                         return first
                     }
-                    return isCut ? whole.cut(after: 120_000, .close) : whole
+                    return isCut ? whole.truncated(after: 120_000, .close) : whole
                 }
                 let broken = try stage.get(path, from: 0, expecting: image)
                 // Who has nothing of it yet is given a problem, or what a second fetch brings.
                 #expect(
-                    broken.brings(image) || broken.status == 502 || !broken.looksWhole,
+                    broken.matches(image) || broken.status == 502 || !broken.isWhole,
                     "\(broken)")
                 let second = try stage.get(path, from: 0, expecting: image)
-                #expect(second.brings(image), "\(second)")
+                #expect(second.matches(image), "\(second)")
                 #expect(stage.fetches(path) == 2, "\(broken)")
                 details.append(second.detail ?? "-")
             }
@@ -169,7 +169,8 @@ extension Outside {
             let paths = (0..<12).map { "/dying\($0)" }
             for path in paths {
                 stage.origin.on(
-                    path, OriginAnswer(image, fields: [lasting]).stalling(at: 120_000, .gate(gate)))
+                    path,
+                    OriginResponse(image, fields: [lasting]).stalling(at: 120_000, .gate(gate)))
             }
             let clients = try paths.map { path in
                 let connection = try stage.nodes[0].connect()
@@ -181,12 +182,12 @@ extension Outside {
             #expect(clients.allSatisfy { $0.socket.waitForInput(seconds: 30) })
             stage.nodes[1].kill()
             gate.open()
-            let answers = clients.map { $0.readResponse(expecting: image) }
-            #expect(answers.allSatisfy { $0.brings(image) || !$0.looksWhole }, "\(answers)")
-            #expect(answers.contains { $0.brings(image) })
+            let responses = clients.map { $0.readResponse(expecting: image) }
+            #expect(responses.allSatisfy { $0.matches(image) || !$0.isWhole }, "\(responses)")
+            #expect(responses.contains { $0.matches(image) })
             for path in paths {
-                let answer = try stage.get(path, from: 0, expecting: image)
-                #expect(answer.brings(image), "\(answer)")
+                let response = try stage.get(path, from: 0, expecting: image)
+                #expect(response.matches(image), "\(response)")
                 #expect(stage.fetches(path) <= 2)
             }
             let twice = paths.count { stage.fetches($0) == 2 }

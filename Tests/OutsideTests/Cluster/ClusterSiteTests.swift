@@ -44,8 +44,8 @@ extension Outside {
             for _ in 0..<2 {
                 for node in stage.nodes {
                     for language in ["de", "en", "fr"] {
-                        let answer = try page("/page", node, "Accept-Language: \(language)")
-                        #expect(answer.text == "in \(language)", "\(answer)")
+                        let response = try page("/page", node, "Accept-Language: \(language)")
+                        #expect(response.text == "in \(language)", "\(response)")
                     }
                 }
             }
@@ -69,11 +69,11 @@ extension Outside {
             }
             let crowds = stage.nodes.map { ClientSwarm(port: $0.port, plans) }
             for crowd in crowds {
-                let answers = crowd.responses()
-                let wrong = answers.indices.filter { number in
-                    answers[number]["Content-Language"] != languages[number % 3]
+                let responses = crowd.responses()
+                let wrong = responses.indices.filter { number in
+                    responses[number]["Content-Language"] != languages[number % 3]
                 }
-                #expect(wrong.isEmpty, "\(wrong.prefix(3).map { answers[$0] })")
+                #expect(wrong.isEmpty, "\(wrong.prefix(3).map { responses[$0] })")
             }
             #expect(stage.fetches("/page") == 3)
         }
@@ -90,10 +90,10 @@ extension Outside {
             for round in 0..<3 {
                 for (number, node) in stage.nodes.enumerated() {
                     let user = "user=\(round)\(number)"
-                    let answer = try page("/page", node, "Cookie: \(user)")
-                    #expect(answer.text == "for \(user)" && !answer.isHit, "\(answer)")
+                    let response = try page("/page", node, "Cookie: \(user)")
+                    #expect(response.text == "for \(user)" && !response.isHit, "\(response)")
                     asked += 1
-                    #expect(stage.fetches("/page") == asked, "\(answer)")
+                    #expect(stage.fetches("/page") == asked, "\(response)")
                 }
             }
         }
@@ -129,7 +129,7 @@ extension Outside {
             }
             let others = try ["off", "other"].map { name in
                 try NodeProcess(
-                    stage.clusterFlags(peerPort: HeldPort.forever()) + [
+                    stage.clusterFlags(peerPort: ReservedPort.forProcess()) + [
                         "--config", stage.directory.appending(path: "\(name).yaml").path,
                     ])
             }
@@ -168,14 +168,15 @@ extension Outside {
                 let user = "user=\(Int.random(in: 0..<5, using: &dice))"
                 let language = ["de", "en"].randomElement(using: &dice) ?? ""
                 let place = Int.random(in: 0..<3, using: &dice)
-                let answer = try clients[place].get(
+                let response = try clients[place].get(
                     "/\(kind)", host: Self.host,
                     fields: ["Cookie: \(user)", "Accept-Language: \(language)"])
                 let expected = kind == 0 ? "all" : "\(user) \(kind)"
                 #expect(
-                    answer.text == expected, "\(number): \(user) at \(place), \(kind): \(answer)")
+                    response.text == expected,
+                    "\(number): \(user) at \(place), \(kind): \(response)")
                 if kind != 0 {
-                    #expect(answer.fields.all("X-Own") == [user], "\(number): \(answer)")
+                    #expect(response.fields.all("X-Own") == [user], "\(number): \(response)")
                 }
             }
         }
@@ -189,11 +190,11 @@ extension Outside {
             #expect(cold.status == 206 && cold.bodyByteCount == 100, "\(cold)")
             #expect(stage.origin.requests(path).first?.fields["Range"] == "bytes=100-199")
             let whole = try stage.nodes[0].get(path, host: Self.host, expecting: image)
-            #expect(whole.brings(image), "\(whole)")
+            #expect(whole.matches(image), "\(whole)")
             let before = stage.fetches(path)
             for node in stage.nodes {
-                let answer = try page(path, node, "Range: bytes=5-14")
-                #expect(answer.status == 206 && answer.bodyByteCount == 10, "\(answer)")
+                let response = try page(path, node, "Range: bytes=5-14")
+                #expect(response.status == 206 && response.bodyByteCount == 10, "\(response)")
             }
             #expect(stage.fetches(path) == before)
         }
@@ -215,9 +216,9 @@ extension Outside {
                     for node in nodes {
                         #expect(try page("/\(number)", node).text == "page \(number)")
                         for language in languages {
-                            let answer = try page(
+                            let response = try page(
                                 "/in/\(number)", node, "Accept-Language: \(language)")
-                            #expect(answer.text == "\(number) in \(language)", "\(answer)")
+                            #expect(response.text == "\(number) in \(language)", "\(response)")
                         }
                     }
                 }
@@ -226,14 +227,14 @@ extension Outside {
             }
             // Of each page one, of each that varies two and what tells them apart, at two nodes.
             func isGiven(_ nodes: [NodeProcess]) -> Bool {
-                Deadline.seconds(60).reached { nodes.reduce(0) { $0 + $1.diskEntries } == 96 }
+                Deadline.seconds(60).waitUntil { nodes.reduce(0) { $0 + $1.diskEntries } == 96 }
             }
             for number in 0..<12 {
                 #expect(try page("/\(number)", stage.nodes[number % 3]).status == 200)
                 for (place, language) in languages.enumerated() {
                     let node = stage.nodes[(number + place) % 3]
-                    let answer = try page("/in/\(number)", node, "Accept-Language: \(language)")
-                    #expect(answer.status == 200)
+                    let response = try page("/in/\(number)", node, "Accept-Language: \(language)")
+                    #expect(response.status == 200)
                 }
             }
             #expect(isGiven(stage.nodes), "\(stage.nodes.map(\.diskEntries))")
@@ -263,8 +264,8 @@ extension Outside {
                 for node in stage.nodes { #expect(try page(path, node).status == 403) }
                 stage.origin.on(path, .text("fails", status: "503 Service Unavailable"))
                 for node in stage.nodes {
-                    let answer = try page(path, node)
-                    #expect(answer.status == 503, "\(answer)")
+                    let response = try page(path, node)
+                    #expect(response.status == 503, "\(response)")
                 }
             }
         }
@@ -276,15 +277,15 @@ extension Outside {
             for path in (0..<8).map({ "/\($0)" }) {
                 let gate = Gate()
                 let fields = ["Cache-Control: max-age=60, private=\"X-User\"", "X-User: one"]
-                stage.origin.on(path, .text("page", fields: fields).holdingHead(.gate(gate)))
+                stage.origin.on(path, .text("page", fields: fields).delayingHead(.gate(gate)))
                 let swarm = ClientSwarm(
                     port: stage.nodes[0].port, count: 10, SwarmClientPlan(path, host: Self.host))
                 #expect(gate.waitForArrivals(1) && swarm.waitForConnections())
                 gate.open()
-                let answers = swarm.responses()
-                #expect(answers.count == 10)
-                #expect(answers.allSatisfy { $0.status == 200 && $0.bodyByteCount == 4 })
-                #expect(answers.count { $0["X-User"] != nil } <= 1)
+                let responses = swarm.responses()
+                #expect(responses.count == 10)
+                #expect(responses.allSatisfy { $0.status == 200 && $0.bodyByteCount == 4 })
+                #expect(responses.count { $0["X-User"] != nil } <= 1)
                 #expect(stage.fetches(path) == 1)
             }
         }
@@ -300,13 +301,14 @@ extension Outside {
                 }
             }
             for number in 0..<12 {
-                stage.origin.on("/\(number)", OriginAnswer(nil, status: "503 Service Unavailable"))
+                stage.origin.on(
+                    "/\(number)", OriginResponse(nil, status: "503 Service Unavailable"))
             }
             stage.nodes[2].kill()
             for number in 0..<12 {
                 for node in stage.nodes.prefix(2) {
-                    let answer = try page("/\(number)", node)
-                    #expect(answer.text == "page \(number)", "\(answer)")
+                    let response = try page("/\(number)", node)
+                    #expect(response.text == "page \(number)", "\(response)")
                 }
             }
         }

@@ -44,7 +44,7 @@ final class ClusterStage {
         let siteFlags = site.map { ["--site", "\($0)=\(origin.url(""))"] } ?? []
         self.flags = flags + (settings == nil ? siteFlags : ["--config", file.path])
         self.isPrivileged = isPrivileged
-        peerPorts = try (0..<count).map { _ in try HeldPort.forever() }
+        peerPorts = try (0..<count).map { _ in try ReservedPort.forProcess() }
         if let settings {
             let block = site.map { "sites:\n  \($0):\n    origin: \(origin.url(""))\n    " } ?? ""
             try write(block + settings + "\n", to: file.lastPathComponent)
@@ -80,7 +80,7 @@ final class ClusterStage {
 
     /// Starts one node more.
     func join() throws -> NodeProcess {
-        peerPorts.append(try HeldPort.forever())
+        peerPorts.append(try ReservedPort.forProcess())
         let node = try start(nodes.count)
         nodes.append(node)
         return node
@@ -101,7 +101,7 @@ final class ClusterStage {
     /// half of all.
     func settle(_ nodes: [NodeProcess], at location: SourceLocation = #_sourceLocation) throws {
         let areMost = nodes.count * 2 > self.nodes.count
-        let isSettled = try Deadline.seconds(60).reached {
+        let isSettled = try Deadline.seconds(60).waitUntil {
             try nodes.allSatisfy { node in
                 if areMost, !node.isCurrent(among: nodes.count) { return false }
                 return try Self.settled(as: node)?.count == nodes.count
@@ -158,7 +158,7 @@ final class ClusterStage {
     /// have answered.
     func waitUntilHeard(by node: NodeProcess, from count: Int) throws {
         let start = ContinuousClock.now
-        let isHeard = try Deadline.seconds(30).reached {
+        let isHeard = try Deadline.seconds(30).waitUntil {
             let passed = (ContinuousClock.now - start) / .milliseconds(1)
             let heard = try Self.members(of: node).filter { member in
                 !member.isSelf && (member.contactAge.map { $0 < passed } ?? false)
@@ -170,20 +170,20 @@ final class ClusterStage {
 
     /// True once `node` believes `state` of the node with that id.
     func believes(_ node: NodeProcess, _ id: String, _ state: String) throws -> Bool {
-        try Deadline.seconds(60).reached {
+        try Deadline.seconds(60).waitUntil {
             try Self.members(of: node).contains { $0.id == id && $0.state == state }
         }
     }
 
     /// True if the node with this number is an owner of what the origin has at `path`.
     func owns(_ path: String, _ index: Int) throws -> Bool {
-        let page = "/admin/v1/entry?url=\(ImageTarget.encoded(origin.url(path)))"
-        let answer = try nodes[index].connectAdmin().get(page)
-        let owners = try #require(answer.document?["owners"] as? [String], "\(answer)")
+        let page = "/admin/v1/entry?url=\(ImageRequestTarget.encoded(origin.url(path)))"
+        let response = try nodes[index].connectAdmin().get(page)
+        let owners = try #require(response.document?["owners"] as? [String], "\(response)")
         return owners.contains(try Self.id(of: nodes[index]))
     }
 
-    func target(_ path: String) -> String { ImageTarget.of(origin.url(path)) }
+    func target(_ path: String) -> String { ImageRequestTarget.forURL(origin.url(path)) }
 
     func get(
         _ path: String, from index: Int, expecting: TestImage? = nil
@@ -197,8 +197,9 @@ final class ClusterStage {
         at location: SourceLocation = #_sourceLocation
     ) throws {
         for index in order ?? Array(nodes.indices) {
-            let answer = try get(path, from: index, expecting: image)
-            #expect(answer.brings(image), "\(path), \(index): \(answer)", sourceLocation: location)
+            let response = try get(path, from: index, expecting: image)
+            #expect(
+                response.matches(image), "\(path), \(index): \(response)", sourceLocation: location)
         }
     }
 

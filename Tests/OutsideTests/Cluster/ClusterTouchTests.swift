@@ -14,9 +14,9 @@ extension Outside {
                 3, "--disk-limit", "64MiB", "--age-limit", "3s", "--touch-interval", interval)
             let image = TestImage.generated(.png, byteCount: 20_000, seed: 730)
             let path = stage.origin.serve(image, fields: [lasting])
-            for index in 0..<3 { #expect(try stage.get(path, from: index).brings(image)) }
+            for index in 0..<3 { #expect(try stage.get(path, from: index).matches(image)) }
             let entries = { stage.nodes.map(\.diskEntries) }
-            let isKept = Deadline.seconds(20).reached { entries().sorted() == [0, 1, 1] }
+            let isKept = Deadline.seconds(20).waitUntil { entries().sorted() == [0, 1, 1] }
             try #require(isKept, "\(entries())")
             let reader = try #require(entries().firstIndex(of: 0))
             let target = stage.target(path)
@@ -25,11 +25,11 @@ extension Outside {
             for number in 0..<2 {
                 let idle = TestImage.generated(.png, byteCount: 20_000, seed: 731 + UInt64(number))
                 let other = stage.origin.serve(idle, fields: [lasting])
-                #expect(try stage.get(other, from: 0).brings(idle))
+                #expect(try stage.get(other, from: 0).matches(idle))
                 expectSoon(20) { entries().reduce(0, +) > kept }
                 try expectSoon(60) {
                     let hit = try connection.get(target)
-                    #expect(hit.brings(image) && hit.detail == "memory", "\(hit)")
+                    #expect(hit.matches(image) && hit.detail == "memory", "\(hit)")
                     return entries().reduce(0, +) == kept
                 }
             }

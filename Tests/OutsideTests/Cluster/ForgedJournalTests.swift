@@ -24,8 +24,8 @@ extension Outside {
             try stage.restart(2)
             try stage.settle(stage.nodes)
             #expect(try ClusterStage.id(of: stage.nodes[2]) != id)
-            #expect(stage.nodes[2].said("has two contents") == 1)
-            #expect(stage.nodes[2].said("every entry is revalidated once") == 1)
+            #expect(stage.nodes[2].lineCount(containing: "has two contents") == 1)
+            #expect(stage.nodes[2].lineCount(containing: "every entry is revalidated once") == 1)
         }
 
         /// Writes a record to a journal once more, with what another record says.
@@ -40,22 +40,22 @@ extension Outside {
             }
             let (kept, found) = JournalRecovery.recover(files, node: node)
             #expect(found.damage == [])
-            let tags = kept.records.filter { $0.name.stream == kept.records.last?.name.stream }
+            let tags = kept.records.filter { $0.id.stream == kept.records.last?.id.stream }
             try #require(tags.count >= 2)
-            let other = InvalidationRecord(tags[0].name, content: tags[1].content)
+            let other = InvalidationRecord(tags[0].id, content: tags[1].content)
             var journal = Journal(
                 node: node, epoch: try #require(found.epoch), recovered: found)
-            var dice = Dice(seed: 7)
+            var dice = SplitMix64(seed: 7)
             let effects = try #require(
                 journal.write(
-                    [.record(other, count: found.reached.count)], marks: { _, _ in [] },
+                    [.record(other, count: found.latestVersion.count)], marks: { _, _ in [] },
                     using: &dice))
             for effect in effects {
                 switch effect {
                 case .create(let number): files[number] = []
                 case .append(let number, let bytes): files[number, default: []] += bytes
                 case .delete(let number): files[number] = nil
-                case .sync, .syncNames: break
+                case .sync, .syncDirectory: break
                 }
             }
             for (number, bytes) in files {

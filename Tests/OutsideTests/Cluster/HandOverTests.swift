@@ -15,8 +15,8 @@ extension Outside {
         private func fetchAll(_ images: [TestImage], on stage: ClusterStage) throws -> [String] {
             let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
             for (number, path) in paths.enumerated() {
-                let answer = try stage.get(path, from: number % stage.nodes.count)
-                #expect(answer.brings(images[number]), "\(answer)")
+                let response = try stage.get(path, from: number % stage.nodes.count)
+                #expect(response.matches(images[number]), "\(response)")
             }
             return paths
         }
@@ -28,9 +28,9 @@ extension Outside {
         ) throws {
             for (number, path) in paths.enumerated() {
                 for node in nodes {
-                    let answer = try node.get(stage.target(path), expecting: images[number])
+                    let response = try node.get(stage.target(path), expecting: images[number])
                     #expect(
-                        answer.brings(images[number]), "\(answer)", sourceLocation: location)
+                        response.matches(images[number]), "\(response)", sourceLocation: location)
                 }
             }
             let again = paths.filter { stage.fetches($0) != 1 }
@@ -52,16 +52,16 @@ extension Outside {
 
         /// True once the nodes hold so many images in all, and nothing more is to be handed over.
         private func reaches(_ count: Int, _ nodes: [NodeProcess]) -> Bool {
-            Deadline.seconds(60).reached {
+            Deadline.seconds(60).waitUntil {
                 nodes.reduce(0) { $0 + $1.diskEntries } == Double(count)
                     && nodes.allSatisfy { $0.offersPending == 0 }
             }
         }
 
         private func drain(_ node: NodeProcess) throws {
-            let answer = try HTTPConnection(port: node.adminPort)
+            let response = try HTTPConnection(port: node.adminPort)
                 .get("/admin/v1/drain?stop=true", method: "POST")
-            #expect(answer.status == 202, "\(answer)")
+            #expect(response.status == 202, "\(response)")
         }
 
         @Test("What was fetched is kept by two: the death of one costs no further fetch")
@@ -91,13 +91,13 @@ extension Outside {
             }
             try expectAll(images, paths, from: stage.nodes, on: stage)
             let before = fourth.diskEntries
-            let written = fourth.figure("nuthatch_offers_received_total{outcome=\"taken\"}")
+            let written = fourth.metric("nuthatch_offers_received_total{outcome=\"taken\"}")
             #expect(written == before)
             // It goes and comes back: it has all that it owns.
             try stage.restart(3)
             try stage.settle(stage.nodes)
             #expect(reaches(Int(stage.nodes.reduce(0) { $0 + $1.diskEntries }), stage.nodes))
-            let taken = stage.nodes[3].figure("nuthatch_offers_received_total{outcome=\"taken\"}")
+            let taken = stage.nodes[3].metric("nuthatch_offers_received_total{outcome=\"taken\"}")
             #expect(taken == 0)
             try expectAll(images, paths, from: stage.nodes, on: stage)
         }
@@ -111,7 +111,7 @@ extension Outside {
             #expect(stage.nodes[2].diskEntries > 5)
             try drain(stage.nodes[2])
             #expect(stage.nodes[2].waitForExit() == 0, "\(stage.nodes[2].output)")
-            #expect(stage.nodes[2].said("handed over what is kept") == 1)
+            #expect(stage.nodes[2].lineCount(containing: "handed over what is kept") == 1)
             try expectOfRest(images, paths, on: stage)
         }
 
@@ -139,7 +139,7 @@ extension Outside {
                 #expect(stage.nodes[index].stop() == 0, "\(stage.nodes[index].output)")
             }
             expectSoon {
-                !stage.nodes[0].isFenced && stage.nodes[0].figure("nuthatch_members_counted") == 1
+                !stage.nodes[0].isFenced && stage.nodes[0].metric("nuthatch_members_counted") == 1
             }
             try expectAll(images, paths, from: [stage.nodes[0]], on: stage)
             #expect(stage.nodes[0].stop() == 0)
@@ -151,21 +151,21 @@ extension Outside {
             let old = TestImage.generated(.png, byteCount: 20_000, seed: 1_310)
             let new = TestImage.generated(.png, byteCount: 21_000, seed: 1_311)
             let path = stage.origin.serve(old, fields: ["Cache-Control: max-age=1"])
-            #expect(try stage.get(path, from: 0).brings(old))
+            #expect(try stage.get(path, from: 0).matches(old))
             #expect(reaches(2, stage.nodes), "\(stage.nodes.map(\.diskEntries))")
             stage.nodes[1].kill()
-            stage.origin.on(path, OriginAnswer(new, fields: [lasting]))
-            try expectSoon(20) { try stage.get(path, from: 0).brings(new) }
+            stage.origin.on(path, OriginResponse(new, fields: [lasting]))
+            try expectSoon(20) { try stage.get(path, from: 0).matches(new) }
             let fetches = stage.fetches(path)
             try stage.restart(1)
             try stage.settle(stage.nodes)
             expectSoon {
                 stage.nodes.allSatisfy {
-                    ($0.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0) >= 1
-                        && $0.figure("nuthatch_offers_pending{state=\"open\"}") == 0
+                    ($0.metric("nuthatch_offers_total{outcome=\"kept\"}") ?? 0) >= 1
+                        && $0.metric("nuthatch_offers_pending{state=\"open\"}") == 0
                 }
             }
-            for index in [0, 1, 0, 1] { #expect(try stage.get(path, from: index).brings(new)) }
+            for index in [0, 1, 0, 1] { #expect(try stage.get(path, from: index).matches(new)) }
             #expect(stage.fetches(path) <= fetches + 1)
         }
 
@@ -175,20 +175,20 @@ extension Outside {
             let old = TestImage.generated(.png, byteCount: 20_000, seed: 1_300)
             let new = TestImage.generated(.png, byteCount: 21_000, seed: 1_301)
             let path = stage.origin.serve(old, fields: ["Cache-Control: max-age=1"])
-            #expect(try stage.get(path, from: 0).brings(old))
+            #expect(try stage.get(path, from: 0).matches(old))
             #expect(reaches(2, stage.nodes), "\(stage.nodes.map(\.diskEntries))")
-            stage.origin.on(path, OriginAnswer(new, fields: [lasting]))
-            try expectSoon(20) { try stage.get(path, from: 0).brings(new) }
+            stage.origin.on(path, OriginResponse(new, fields: [lasting]))
+            try expectSoon(20) { try stage.get(path, from: 0).matches(new) }
             let fetches = stage.fetches(path)
             // The one that did not fetch it has it, too: it is asked alone.
             expectSoon {
                 stage.nodes.reduce(0) { sum, node in
-                    sum + (node.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)
+                    sum + (node.metric("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)
                 } >= 2
             }
             for index in 0..<2 {
                 stage.nodes[1 - index].kill()
-                #expect(try stage.get(path, from: index, expecting: new).brings(new))
+                #expect(try stage.get(path, from: index, expecting: new).matches(new))
                 try stage.restart(1 - index)
                 try stage.settle(stage.nodes)
             }

@@ -18,16 +18,16 @@ extension Outside {
                 paths.append(path)
             }
             let hot = 0
-            for _ in 0..<3 { #expect(try stage.get(paths[hot], from: 0).brings(images[hot])) }
+            for _ in 0..<3 { #expect(try stage.get(paths[hot], from: 0).matches(images[hot])) }
             #expect(try stage.get(paths[hot], from: 0).detail == "memory")
             for number in 1..<12 {
                 let cold = try stage.get(paths[number], from: 0, expecting: images[number])
-                #expect(cold.brings(images[number]) && cold.detail == "peer", "\(cold)")
+                #expect(cold.matches(images[number]) && cold.detail == "peer", "\(cold)")
                 let kept = try stage.get(paths[hot], from: 0, expecting: images[hot])
-                #expect(kept.brings(images[hot]) && kept.detail == "memory", "\(kept)")
+                #expect(kept.matches(images[hot]) && kept.detail == "memory", "\(kept)")
             }
             // What becomes popular takes the place.
-            for _ in 0..<3 { #expect(try stage.get(paths[5], from: 0).brings(images[5])) }
+            for _ in 0..<3 { #expect(try stage.get(paths[5], from: 0).matches(images[5])) }
             #expect(try stage.get(paths[5], from: 0).detail == "memory")
             #expect(paths.allSatisfy { stage.fetches($0) == 1 })
         }

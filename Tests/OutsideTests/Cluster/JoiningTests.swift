@@ -9,7 +9,7 @@ extension Outside {
     struct JoiningTests {
         /// A node that need not become ready, and its ports.
         private func start(_ flags: [String]) throws -> (program: Program, port: Int, admin: Int) {
-            let (port, admin) = (try HeldPort.forever(), try HeldPort.forever())
+            let (port, admin) = (try ReservedPort.forProcess(), try ReservedPort.forProcess())
             let doors = [
                 "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "127.0.0.1:\(admin)",
             ]
@@ -24,7 +24,7 @@ extension Outside {
             let file = try directory.write(secret, to: "secret-\(UUID().uuidString)")
             return try start(
                 seeds.flatMap { ["--join", $0] } + [
-                    "--peer-listen", "127.0.0.1:\(try peerPort ?? HeldPort.forever())",
+                    "--peer-listen", "127.0.0.1:\(try peerPort ?? ReservedPort.forProcess())",
                     "--cluster-secret-file", file.path,
                 ] + flags)
         }
@@ -44,7 +44,7 @@ extension Outside {
         private func readiness(
             _ node: (program: Program, port: Int, admin: Int), _ wanted: Int, _ word: String
         ) -> Bool {
-            Deadline.seconds(30).reached {
+            Deadline.seconds(30).waitUntil {
                 let said = try? HTTPConnection(port: node.admin).get("/readyz")
                 return said?.status == wanted && said?.text.contains(word) == true
             }
@@ -63,14 +63,14 @@ extension Outside {
         func nobody(kind: String) throws {
             let silent = try silence()
             defer { try? silent.close().wait() }
-            let peerPort = try HeldPort.forever()
+            let peerPort = try ReservedPort.forProcess()
             let other = try joining([], peerPort: peerPort)
             defer { other.program.kill() }
             #expect(readiness(other, 200, "ready"))
             let seed =
                 switch kind {
                 case "silence": "127.0.0.1:\(silent.localAddress?.port ?? 0)"
-                case "refused": "127.0.0.1:\(try HeldPort.forever())"
+                case "refused": "127.0.0.1:\(try ReservedPort.forProcess())"
                 case "name": "nobody.invalid:8082"
                 default: "127.0.0.1:\(peerPort)"
                 }
@@ -92,7 +92,7 @@ extension Outside {
 
         @Test("The operator's word opens a cluster, once, and nobody needs it who has one")
         func bootstrap() throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let node = try joining(["127.0.0.1:\(port)"], "--join-timeout", "60s")
             defer { node.program.kill() }
             #expect(readiness(node, 503, "joining"))
@@ -111,7 +111,7 @@ extension Outside {
 
         @Test("Of nodes that are expected more than half open a cluster, and fewer do not")
         func expected() throws {
-            let ports = try (0..<3).map { _ in try HeldPort.forever() }
+            let ports = try (0..<3).map { _ in try ReservedPort.forProcess() }
             let seeds = ports.map { "127.0.0.1:\($0)" }
             let first = try joining(
                 seeds, peerPort: ports[0], "--expect", "3", "--join-timeout", "2s")
@@ -135,7 +135,9 @@ extension Outside {
             let copy = stage.directory.appending(path: "copy")
             try FileManager.default.copyItem(at: stage.cache(1), to: copy)
             let twin = try start(
-                stage.clusterFlags(peerPort: HeldPort.forever()) + ["--cache-dir", copy.path])
+                stage.clusterFlags(peerPort: ReservedPort.forProcess()) + [
+                    "--cache-dir", copy.path,
+                ])
             defer { twin.program.kill() }
             // It has nothing to drain.
             #expect(twin.program.wait(seconds: 20).map { $0 != 0 } == true)

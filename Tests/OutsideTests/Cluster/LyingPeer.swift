@@ -12,9 +12,9 @@ final class LyingPeer {
     private var link: PeerLink
     private var input = ByteBuffer()
     /// What it gives to whoever asks.
-    private var held: (entry: HeldEntry, body: [UInt8])?
+    private var held: (entry: PeerEntry, body: [UInt8])?
     private var bodies: [UInt32: ByteBuffer] = [:]
-    private var verdict: OfferVerdict?
+    private var verdict: OfferOutcome?
     private var hasMet = false
     /// Who it says to be.
     let id: NodeID
@@ -42,7 +42,7 @@ final class LyingPeer {
     }
 
     /// Offers an entry and gives it to the node if that asks; whether the node has kept it.
-    func offer(_ entry: HeldEntry, _ body: [UInt8]) throws -> Bool {
+    func offer(_ entry: PeerEntry, _ body: [UInt8]) throws -> Bool {
         held = (entry, body)
         verdict = nil
         let digest = EntryName(ofKey: entry.key).digest
@@ -51,7 +51,7 @@ final class LyingPeer {
         ])
         try flush()
         try run { verdict != nil }
-        return verdict?.isKept == true
+        return verdict?.isStored == true
     }
 
     // MARK: Bytes
@@ -80,12 +80,12 @@ final class LyingPeer {
     }
 
     private func takeFrames() throws {
-        while input.readableBytes >= PeerFrameHead.bytesCount {
-            let head = try PeerFrameHead(input.readableBytesUInt8Span)
-            let start = input.readerIndex + PeerFrameHead.bytesCount
+        while input.readableBytes >= PeerFrameHeader.bytesCount {
+            let head = try PeerFrameHeader(input.readableBytesUInt8Span)
+            let start = input.readerIndex + PeerFrameHeader.bytesCount
             guard let payload = input.getSlice(at: start, length: head.payloadBytes) else { return }
             input.moveReaderIndex(to: start + head.payloadBytes)
-            let event = try link.frameArrived(
+            let event = try link.frameReceived(
                 head, payload: payload.readableBytesUInt8Span, now: Instant.zero)
             try handle(event)
         }
@@ -93,26 +93,26 @@ final class LyingPeer {
 
     private func handle(_ event: PeerEvent) throws {
         switch event {
-        case .met: hasMet = true
-        case .offersAnswered(let verdicts): verdict = verdicts.first
-        case .asked(let stream, let question): try answer(question, on: stream)
+        case .helloReceived: hasMet = true
+        case .offerOutcomesReceived(let verdicts): verdict = verdicts.first
+        case .queryReceived(let stream, let question): try answer(question, on: stream)
         default: break
         }
     }
 
-    private func answer(_ question: PeerQuestion, on stream: UInt32) throws {
-        guard let held else { return try link.answer(.absent, on: stream) }
-        try link.answer(.held(held.entry), on: stream)
+    private func answer(_ question: PeerQuery, on stream: UInt32) throws {
+        guard let held else { return try link.sendReply(.absent, on: stream) }
+        try link.sendReply(.held(held.entry), on: stream)
         bodies[stream] = ByteBuffer(bytes: held.body)
-        link.bodyBecameReady(held.body.count, on: stream)
-        link.bodyBecameWhole(on: stream)
+        link.addBodyBytes(held.body.count, on: stream)
+        link.completeBody(on: stream)
     }
 
     private func flush() throws {
         guard session.isEstablished else { return try send() }
         var frames: [ByteBuffer] = []
         framing: while true {
-            switch link.next() {
+            switch link.nextOutput() {
             case .control(let frame): frames.append(ByteBuffer(bytes: frame))
             case .data(let head):
                 let bytes = head.bytes
@@ -120,7 +120,7 @@ final class LyingPeer {
                 if let part = bodies[head.stream]?.readSlice(length: head.payloadBytes) {
                     frames.append(part)
                 }
-            case .nothing, .close: break framing
+            case .idle, .close: break framing
             }
         }
         if !frames.isEmpty { session.write(frames, now: .zero) }

@@ -36,7 +36,7 @@ extension Outside {
             ]
 
             /// What it says of `image` at `url`, which has been stale for a while.
-            func entry(_ url: String, _ image: TestImage) -> HeldEntry {
+            func entry(_ url: String, _ image: TestImage) -> PeerEntry {
                 let size = image.bytes.count
                 let length = self.length.map { $0.isEmpty ? "" : "content-length: \($0)\r\n" }
                 let parts = [
@@ -45,17 +45,17 @@ extension Outside {
                     "x-content-type-options: nosniff\r\ncache-control: max-age=1\r\netag: ",
                 ]
                 let starts = (1...4).map { parts.prefix($0).reduce(0) { $0 + $1.utf8.count } }
-                let facts = EntryFacts(
+                let facts = EntryMetadata(
                     size: UInt64(size), bornAt: .zero, validatedAt: .zero,
                     freshUntil: .zero + .seconds(isTrue ? 3_600 : -3_600), flags: flags,
                     lastModified: nil, date: WallTime(seconds: 1_700_000_000),
                     entityTag: Extent(start: starts[3] + shifts.tag, count: tag.utf8.count))
-                return HeldEntry(
+                return PeerEntry(
                     status: status, source: .memory,
-                    facts: TransitFacts(facts, size: UInt64(size), now: .zero),
-                    stamp: .zero,
+                    facts: PeerEntryFacts(facts, size: UInt64(size), now: .zero),
+                    version: .zero,
                     head: Array((parts.joined() + tag + "\r\n").utf8),
-                    places: HeadPlaces(
+                    places: HeadOffsets(
                         partialStart: UInt32(starts[0] + shifts.parts),
                         multipartStart: UInt32(starts[1] + shifts.parts),
                         notModifiedStart: UInt32(starts[2] + shifts.parts),
@@ -73,11 +73,11 @@ extension Outside {
             let path = stage.origin.serve(image, fields: [lasting])
             let peer = try LyingPeer(to: stage.peerPort(of: 0))
             #expect(try peer.offer(tale.entry(stage.origin.url(path), image), image.bytes))
-            let answer = try stage.get(path, from: 0, expecting: image)
-            #expect(answer.brings(image) && answer.detail == "memory", "\(answer)")
-            #expect(answer.fields.all("ETag") == ["\"a\""])
+            let response = try stage.get(path, from: 0, expecting: image)
+            #expect(response.matches(image) && response.detail == "memory", "\(response)")
+            #expect(response.fields.all("ETag") == ["\"a\""])
             #expect(stage.fetches(path) == 0)
-            #expect(stage.nodes[0].figure(Self.refused) == 0)
+            #expect(stage.nodes[0].metric(Self.refused) == 0)
         }
 
         @Test("What is not true is refused, said once and counted", arguments: Tale.lies)
@@ -90,12 +90,12 @@ extension Outside {
             let entry = tale.entry(stage.origin.url(path), image)
             for _ in 0..<2 { #expect(try !peer.offer(entry, image.bytes)) }
             // Were it kept, it would be stale now, and the origin be asked about it.
-            let answer = try stage.get(path, from: 0, expecting: image)
-            #expect(answer.brings(image) && answer.detail == "origin", "\(answer)")
-            #expect(answer.fields.all("Set-Cookie").isEmpty, "\(answer)")
+            let response = try stage.get(path, from: 0, expecting: image)
+            #expect(response.matches(image) && response.detail == "origin", "\(response)")
+            #expect(response.fields.all("Set-Cookie").isEmpty, "\(response)")
             let request = try #require(stage.origin.requests(path).first)
             #expect(request.fields.all("If-None-Match").isEmpty, "\(request)")
-            #expect(node.figure(Self.refused) == 2)
+            #expect(node.metric(Self.refused) == 2)
             expectSoon(20, "\(node.output)") {
                 node.output.split(separator: "\n").count {
                     $0.contains("an answer of a peer is refused") && $0.contains("level=warning")
@@ -103,7 +103,7 @@ extension Outside {
             }
             #expect(node.isRunning)
             let again = try stage.get(path, from: 0, expecting: image)
-            #expect(again.brings(image) && again.isHit, "\(again)")
+            #expect(again.matches(image) && again.isHit, "\(again)")
         }
 
         /// What a node says of a member's weight, of what counts of it, and of its part of the
@@ -130,7 +130,7 @@ extension Outside {
             let peer = try LyingPeer(to: stage.peerPort(of: 0), weight: .max, role: .isCaughtUp)
             // It answers nothing, and is believed dead after a while.
             var seen: [Int: Weight] = [:]
-            let isSeen = try Deadline.seconds(30).reached {
+            let isSeen = try Deadline.seconds(30).waitUntil {
                 for (index, node) in stage.nodes.enumerated() where seen[index] == nil {
                     let found = try weight(of: peer.id, at: node)
                     if let found, found.share > 0 { seen[index] = found }
@@ -145,7 +145,9 @@ extension Outside {
             }
             for node in stage.nodes {
                 expectSoon(20, "\(node.output)") {
-                    node.said("a member's weight is cut", "\(peer.id)", "ring-weight-limit") == 1
+                    node.lineCount(
+                        containing: "a member's weight is cut", "\(peer.id)", "ring-weight-limit")
+                        == 1
                 }
             }
             withExtendedLifetime(peer) {}

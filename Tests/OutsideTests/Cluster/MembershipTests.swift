@@ -13,8 +13,8 @@ extension Outside {
             #expect(stage.nodes[2].stop() == 0)
             for node in stage.nodes.prefix(2) {
                 #expect(try stage.believes(node, before.id, "left"))
-                #expect(node.said("member has left", before.id) == 1)
-                #expect(node.said("member is gone") == 0)
+                #expect(node.lineCount(containing: "member has left", before.id) == 1)
+                #expect(node.lineCount(containing: "member is gone") == 0)
             }
             try stage.restart(2)
             try stage.settle(stage.nodes)
@@ -43,13 +43,14 @@ extension Outside {
         func otherSecret() throws {
             let stage = try ClusterStage(2)
             try stage.write(ClusterStage.otherSecret, to: "other")
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let stranger = try NodeProcess(
                 stage.clusterFlags(peerPort: port, secret: "other") + ["--join-timeout", "1s"])
             defer { stranger.kill() }
             expectSoon(30, "\(stranger.output)\n\(stage.nodes[0].output)") {
-                stranger.said("no connection with a peer", "secret") > 0
-                    && stage.nodes[0].said("no connection with a peer", "secret") > 0
+                stranger.lineCount(containing: "no connection with a peer", "secret") > 0
+                    && stage.nodes[0].lineCount(containing: "no connection with a peer", "secret")
+                        > 0
             }
             #expect(try ClusterStage.members(of: stranger).count == 1)
             try stage.settle(stage.nodes)
@@ -62,9 +63,9 @@ extension Outside {
             for text in ["\(old)\n\(new)\n", "\(new)\n\(old)\n", "\(new)\n"] {
                 try stage.write(text, to: "secret")
                 for node in stage.nodes {
-                    let before = node.said("settings reloaded")
+                    let before = node.lineCount(containing: "settings reloaded")
                     node.hangUp()
-                    expectSoon(20) { node.said("settings reloaded") > before }
+                    expectSoon(20) { node.lineCount(containing: "settings reloaded") > before }
                 }
                 try stage.settle(stage.nodes)
             }
@@ -84,7 +85,7 @@ extension Outside {
             try stage.restart(1)
             try stage.settle(stage.nodes)
             #expect(crowd.isThere)
-            #expect(stage.nodes[0].said("as many connections as may be") == 0)
+            #expect(stage.nodes[0].lineCount(containing: "as many connections as may be") == 0)
         }
 
         @Test("Clear text, garbage and silence are dropped with a line, and the cluster goes on")
@@ -100,7 +101,7 @@ extension Outside {
             let silent = try HTTPConnection(port: port).socket
             #expect(silent.isEndedByPeer(seconds: 20))
             expectSoon(20, "\(stage.nodes[0].output)") {
-                stage.nodes[0].said("no connection with a peer") >= 2
+                stage.nodes[0].lineCount(containing: "no connection with a peer") >= 2
             }
             try stage.settle(stage.nodes)
         }

@@ -15,11 +15,11 @@ enum NumberedImages {
 extension ScriptedOrigin {
     /// Serves each of ``NumberedImages``.
     func serveNumberedImages() {
-        onAnythingElse { request in
+        onAnyOtherPath { request in
             guard request.path.hasPrefix("/n/"), let number = Int(request.path.dropFirst(3)) else {
                 return .text("no such thing", status: "404 Not Found")
             }
-            return OriginAnswer(NumberedImages.image(number), fields: [lasting])
+            return OriginResponse(NumberedImages.image(number), fields: [lasting])
         }
     }
 

@@ -4,7 +4,7 @@ import Testing
 extension Outside {
     @Suite(
         "A network that is cut",
-        .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
+        .enabled(if: NetworkNamespace.isAvailable, "namespaces need root, iproute2 and nftables"))
     struct PartitionTests {
         private static let all = Array(0..<5)
 
@@ -50,7 +50,8 @@ extension Outside {
             let before = load.now
             try network.cut([0], from: [1])
             // Longer than the longest time that a suspected member has among five, 24 s.
-            #expect(try Deadline.seconds(30).pass(while: { try network.burials() == 0 }))
+            #expect(
+                try Deadline.seconds(30).waitUntilPassed(holding: { try network.burials() == 0 }))
             expectService(load, since: before)
             try network.heal()
             try network.settle([Self.all])
@@ -65,11 +66,11 @@ extension Outside {
             expectService(load, since: load.now)
             let before = load.now
             try network.cut([4], from: [0, 1, 2, 3])
-            let asked = network.nodes[4].figure(gets) ?? 0
+            let asked = network.nodes[4].metric(gets) ?? 0
             try network.settle([[0, 1, 2, 3]])
             expectService(load, since: before)
             // Who does not answer one question, or two at once, is not asked on and on.
-            let more = (network.nodes[4].figure(gets) ?? .infinity) - asked
+            let more = (network.nodes[4].metric(gets) ?? .infinity) - asked
             #expect(more < 15, "\(more)")
             try network.heal()
             try network.settle([Self.all])
@@ -80,13 +81,13 @@ extension Outside {
         @Test("Five nodes at rest send less than a kilobyte a second each")
         func rest() throws {
             let network = try PeerNetwork(5)
-            let isAtRest = Deadline.seconds(60).reached {
+            let isAtRest = Deadline.seconds(60).waitUntil {
                 network.nodes.allSatisfy { $0.isCurrent(among: 5) }
             }
             try #require(isAtRest)
             let before = try Self.all.map { try network.bytesSent(by: $0) }
             let seconds = 10
-            Deadline.seconds(Double(seconds)).pass()
+            Deadline.seconds(Double(seconds)).waitUntilPassed()
             let after = try Self.all.map { try network.bytesSent(by: $0) }
             let rates = zip(before, after).map { ($1 - $0) / seconds }
             #expect(rates.allSatisfy { (100..<1_024).contains($0) }, "\(rates)")

@@ -10,8 +10,8 @@ final class PeerNetwork {
     let origin: ScriptedOrigin
     private(set) var nodes: [NodeProcess] = []
     /// Where the machines are connected, and the origin is.
-    private let middle: NetworkSpace
-    private var machines: [NetworkSpace]
+    private let middle: NetworkNamespace
+    private var machines: [NetworkNamespace]
     private let directory: TemporaryFolder
     private let secret: URL
     private let flags: [String]
@@ -23,14 +23,14 @@ final class PeerNetwork {
     init(_ count: Int, _ flags: String..., disk: HungDisk? = nil) throws {
         self.flags = flags
         self.disk = disk
-        middle = try NetworkSpace()
+        middle = try NetworkNamespace()
         try middle.run(
             """
             ip link add name wire type bridge
             ip address add 10.77.0.254/24 dev wire
             ip link set wire up
             """)
-        machines = try (0..<count).map { _ in try NetworkSpace() }
+        machines = try (0..<count).map { _ in try NetworkNamespace() }
         origin = try ScriptedOrigin(host: "10.77.0.254", in: middle)
         directory = try TemporaryFolder()
         secret = try directory.write(ClusterStage.secret, to: "secret")
@@ -94,7 +94,7 @@ final class PeerNetwork {
         isIsolated: Bool = false, _ flags: String..., waits: Bool = true
     ) throws -> NodeProcess {
         let index = nodes.count
-        machines.append(try NetworkSpace())
+        machines.append(try NetworkNamespace())
         try connect(index)
         if isIsolated { try isolate(index) }
         let node = try start(index, flags, waits: waits)
@@ -159,7 +159,7 @@ final class PeerNetwork {
 
     /// Returns when each of `groups` is a cluster of its own, whole and connected.
     func settle(_ groups: [[Int]], at location: SourceLocation = #_sourceLocation) throws {
-        let areSettled = try Deadline.seconds(120).reached {
+        let areSettled = try Deadline.seconds(120).waitUntil {
             try groups.allSatisfy { group in
                 let expected = Set(group.map { ids[$0] })
                 return try group.allSatisfy { try ClusterStage.settled(as: nodes[$0]) == expected }

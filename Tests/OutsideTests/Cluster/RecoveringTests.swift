@@ -16,7 +16,9 @@ extension Outside {
             let image = TestImage.generated(.jpeg, byteCount: 3_000, seed: 881)
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"1\"")
             let left = stage.nodes[0]
-            for _ in 0..<2 { #expect(try stage.get(path, from: 0, expecting: image).brings(image)) }
+            for _ in 0..<2 {
+                #expect(try stage.get(path, from: 0, expecting: image).matches(image))
+            }
             for index in 1...2 {
                 stage.nodes[index].kill()
                 try FileManager.default.removeItem(at: stage.cache(index))
@@ -28,16 +30,18 @@ extension Outside {
             #expect(left.isFenced)
             let done = try recover(left, "--yes")
             #expect(done.status == 0, "\(done)")
-            expectSoon { left.isProven }
+            expectSoon { left.isReadyUnfenced }
             // It may have been purged where nobody knows it any more.
             let before = stage.fetches(path)
-            for _ in 0..<3 { #expect(try stage.get(path, from: 0, expecting: image).brings(image)) }
+            for _ in 0..<3 {
+                #expect(try stage.get(path, from: 0, expecting: image).matches(image))
+            }
             #expect(stage.fetches(path) == before + 1)
             let again = try recover(left, "--yes")
             #expect(again.status == 1 && again.errors.contains("409"), "\(again)")
 
             for index in 1...2 { try stage.restart(index) }
-            expectSoon { stage.nodes.allSatisfy(\.isProven) }
+            expectSoon { stage.nodes.allSatisfy(\.isReadyUnfenced) }
             // Those that are gone may have served for one fence more.
             try expectSoon {
                 let purge = try left.purge("{\"tag\":\"t\"}")
@@ -52,18 +56,18 @@ extension Outside {
             )
             // Whoever knows both has each hear of the other.
             let between = try NodeProcess(
-                one.clusterFlags(peerPort: HeldPort.forever())
+                one.clusterFlags(peerPort: ReservedPort.forProcess())
                     + ["--join", "127.0.0.1:\(other.peerPort(of: 0))", "--fence", "2s"])
             let nodes = one.nodes + other.nodes
             expectSoon { nodes.allSatisfy(\.isFenced) }
             let done = try recover(one.nodes[0], "--yes")
             #expect(done.status == 0, "\(done)")
-            expectSoon { (nodes + [between]).allSatisfy(\.isProven) }
+            expectSoon { (nodes + [between]).allSatisfy(\.isReadyUnfenced) }
             let purge = try other.nodes[1].purge("{\"tag\":\"t\"}")
             #expect(purge.isConfirmedByAll && purge.members.count == 5, "\(purge)")
             // Which one it is outlives a restart.
             try one.restart(1)
-            expectSoon { one.nodes[1].isProven }
+            expectSoon { one.nodes[1].isReadyUnfenced }
         }
     }
 }

@@ -12,12 +12,12 @@ extension Outside {
         ) throws {
             let others = stage.nodes.indices.filter { $0 != index }
             var fenced = 0
-            let isCounted = try Deadline.seconds(30).reached {
+            let isCounted = try Deadline.seconds(30).waitUntil {
                 for other in others {
-                    let answer = try stage.nodes[other].connectAdmin().get("/readyz")
-                    if answer.text.contains("fenced") { fenced += 1 }
+                    let response = try stage.nodes[other].connectAdmin().get("/readyz")
+                    if response.text.contains("fenced") { fenced += 1 }
                 }
-                return stage.nodes[index].isProven
+                return stage.nodes[index].isReadyUnfenced
             }
             #expect(isCounted && fenced == 0, "node \(index)", sourceLocation: location)
         }
@@ -67,20 +67,20 @@ extension Outside {
             for _ in 0..<2 { try stage.waitUntilHeard(by: stage.nodes[2], from: count / 2) }
             for index in 0..<2 { stage.nodes[index].kill() }
             for index in 0..<2 { try stage.restart(index) }
-            #expect(!stage.nodes[0].isProven)
+            #expect(!stage.nodes[0].isReadyUnfenced)
             let path = "/admin/v1/members/\(gone.joined(separator: ","))/forget"
             // Of four the two that are left know every purge; of three the one may not.
             let isKnown = count == 4
             try expectSoon {
-                let answer = try stage.nodes[2].connectAdmin().post("", to: path)
-                if isKnown { return answer.status == 202 }
-                return answer.status == 409 && answer.text.contains("members recover")
+                let response = try stage.nodes[2].connectAdmin().post("", to: path)
+                if isKnown { return response.status == 202 }
+                return response.status == 409 && response.text.contains("members recover")
             }
             if !isKnown {
                 let path = "/admin/v1/members/recover"
                 #expect(try stage.nodes[2].connectAdmin().post("", to: path).status == 202)
             }
-            expectSoon { stage.nodes.allSatisfy(\.isProven) }
+            expectSoon { stage.nodes.allSatisfy(\.isReadyUnfenced) }
         }
     }
 }

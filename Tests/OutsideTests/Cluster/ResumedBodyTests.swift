@@ -9,15 +9,15 @@ extension Outside {
         ///
         /// The origin stalls the first time it is asked, until the node is gone.
         private func play(
-            _ image: TestImage, fields: [String], framing: OriginAnswer.Framing? = nil
+            _ image: TestImage, fields: [String], framing: OriginResponse.Framing? = nil
         ) throws -> (response: Response, fetches: Int)? {
             let stage = try ClusterStage(3)
             for number in 0..<20 {
                 let path = "/resumed-\(number)"
                 let gate = Gate()
                 let whole =
-                    framing.map { OriginAnswer(image, framing: $0, fields: fields) }
-                    ?? OriginAnswer(image, fields: fields)
+                    framing.map { OriginResponse(image, framing: $0, fields: fields) }
+                    ?? OriginResponse(image, fields: fields)
                 let asked = LockedBox(0)
                 stage.origin.on(path) { _ in
                     let isFirst = asked.change { count in
@@ -30,8 +30,8 @@ extension Outside {
                 let swarm = ClientSwarm(
                     port: stage.nodes[0].port, count: 1,
                     SwarmClientPlan(stage.target(path), expecting: image))
-                let isHalfWay = Deadline.seconds(20).reached {
-                    (stage.nodes[0].figure("nuthatch_peer_received_bytes_total") ?? 0) > 500_000
+                let isHalfWay = Deadline.seconds(20).waitUntil {
+                    (stage.nodes[0].metric("nuthatch_peer_received_bytes_total") ?? 0) > 500_000
                         || started(stage.nodes[0]) > before[0]
                 }
                 try #require(isHalfWay)
@@ -52,7 +52,7 @@ extension Outside {
         }
 
         private func started(_ node: NodeProcess) -> Double {
-            node.figure("nuthatch_origin_fetches_started_total") ?? 0
+            node.metric("nuthatch_origin_fetches_started_total") ?? 0
         }
 
         private let image = TestImage.generated(.jpeg, byteCount: 3_000_000, seed: 1_400)
@@ -61,7 +61,7 @@ extension Outside {
         func entityTag() throws {
             let (response, fetches) = try #require(
                 try play(image, fields: [lasting, "ETag: \"a\""]))
-            #expect(response.brings(image), "\(response)")
+            #expect(response.matches(image), "\(response)")
             #expect(fetches == 2)
         }
 
@@ -70,7 +70,7 @@ extension Outside {
             let played = try play(
                 image, fields: [lasting, "ETag: \"a\""], framing: .chunked(bytesMax: 50_000))
             let (response, fetches) = try #require(played)
-            #expect(response.brings(image), "\(response)")
+            #expect(response.matches(image), "\(response)")
             #expect(fetches == 2)
         }
 
@@ -79,7 +79,7 @@ extension Outside {
             arguments: [["ETag: W/\"a\""], []])
         func weak(fields: [String]) throws {
             let (response, _) = try #require(try play(image, fields: [lasting] + fields))
-            #expect(!response.brings(image) && !response.looksWhole, "\(response)")
+            #expect(!response.matches(image) && !response.isWhole, "\(response)")
         }
     }
 }

@@ -56,21 +56,21 @@ final class SteadyLoad: Sendable {
         while !isOver.value {
             guard let (number, kind) = next() else { return }
             let image = NumberedImages.image(number)
-            let target = ImageTarget.of(origin.url(NumberedImages.path(number)))
+            let target = ImageRequestTarget.forURL(origin.url(NumberedImages.path(number)))
             let start = ContinuousClock.now
-            let answer = try? connection.get(target, expecting: image, seconds: 60)
+            let response = try? connection.get(target, expecting: image, seconds: 60)
             let took = (ContinuousClock.now - start) / .seconds(1)
-            let isWell = answer?.brings(image) == true
+            let isWell = response?.matches(image) == true
             count { tally in
                 if isWell {
                     tally.brought[kind, default: 0] += 1
                 } else {
-                    let said = answer.map { "\($0)" } ?? "not sent"
+                    let said = response.map { "\($0)" } ?? "not sent"
                     tally.failures.append("\(kind) \(number): \(said), \(took) s")
                 }
             }
-            guard answer?.looksWhole == true else { return }
-            if pause > 0 { _ = Deadline.seconds(pause).reached { isOver.value } }
+            guard response?.isWhole == true else { return }
+            if pause > 0 { _ = Deadline.seconds(pause).waitUntil { isOver.value } }
         }
     }
 
@@ -100,7 +100,7 @@ final class SteadyLoad: Sendable {
         _ count: Int, of kinds: [String], at nodes: [Int], since before: [Tally],
         seconds: Double = 60
     ) -> Bool {
-        Deadline.seconds(seconds).reached {
+        Deadline.seconds(seconds).waitUntil {
             let now = now
             return nodes.allSatisfy { node in
                 kinds.allSatisfy { kind in
@@ -120,6 +120,6 @@ final class SteadyLoad: Sendable {
 
     /// Waits until every client has all it wants, or its connection is broken.
     func waitForEnd(seconds: Double = 120) -> Bool {
-        Deadline.seconds(seconds).reached { running.value == 0 }
+        Deadline.seconds(seconds).waitUntil { running.value == 0 }
     }
 }

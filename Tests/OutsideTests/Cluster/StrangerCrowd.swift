@@ -27,7 +27,7 @@ final class StrangerCrowd: Sendable {
     /// All are connected, as far as they can tell.
     var isThere: Bool { open.value == count }
 
-    func waitUntilThere() -> Bool { Deadline.seconds(30).reached { isThere } }
+    func waitUntilThere() -> Bool { Deadline.seconds(30).waitUntil { isThere } }
 
     func leave() { isOver.value = true }
 }

@@ -28,7 +28,7 @@ extension Outside {
 
         /// The access lines of a node with this id.
         private func lines(_ node: NodeProcess, _ id: String) -> [[String: Any]] {
-            node.printed.split(separator: "\n").compactMap { line in
+            node.standardOutput.split(separator: "\n").compactMap { line in
                 let object = try? JSONSerialization.jsonObject(with: Data(line.utf8))
                 let members = object as? [String: Any]
                 return members?["request_id"] as? String == id ? members : nil
@@ -43,13 +43,13 @@ extension Outside {
             }
             let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
             for (number, path) in paths.enumerated() {
-                let answer = try stage.nodes[0].get(
+                let response = try stage.nodes[0].get(
                     stage.target(path),
                     fields: [
                         "X-Request-Id: request-\(number)", Self.traceparent,
                         "tracestate: k=v, l=w",
                     ])
-                #expect(answer.status == 200 && answer["X-Request-Id"] == "request-\(number)")
+                #expect(response.status == 200 && response["X-Request-Id"] == "request-\(number)")
                 let requests = stage.origin.requests(path)
                 #expect(requests.count == 1)
                 #expect(requests[0].fields.all("X-Request-Id") == ["request-\(number)"])
@@ -91,7 +91,7 @@ extension Outside {
             }
             for node in stage.nodes { #expect(node.stop() == 0) }
             let counts = stage.nodes.map { node in
-                node.printed.split(separator: "\n").count { $0.contains("/v1/image?url=") }
+                node.standardOutput.split(separator: "\n").count { $0.contains("/v1/image?url=") }
             }
             #expect(counts == [20, 0])
         }
@@ -101,7 +101,7 @@ extension Outside {
             let stage = try Stage("--access-log", "json")
             let gate = Gate()
             stage.origin.on(
-                "/slow", OriginAnswer(image, fields: [lasting]).holdingHead(.gate(gate)))
+                "/slow", OriginResponse(image, fields: [lasting]).delayingHead(.gate(gate)))
             func plan(_ id: String, _ trace: String) -> SwarmClientPlan {
                 SwarmClientPlan(
                     stage.target("/slow"),
@@ -112,9 +112,9 @@ extension Outside {
             let first = ClientSwarm(port: stage.node.port, [plan("first", Self.trace)])
             #expect(gate.waitForArrivals())
             let second = ClientSwarm(port: stage.node.port, [plan("second", other)])
-            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 2 }
+            expectSoon(20) { stage.node.metric("nuthatch_waiters") == 2 }
             gate.open()
-            #expect((first.responses() + second.responses()).allSatisfy { $0.brings(image) })
+            #expect((first.responses() + second.responses()).allSatisfy { $0.matches(image) })
             let requests = stage.origin.requests("/slow")
             #expect(requests.count == 1 && requests[0].fields["X-Request-Id"] == "first")
             #expect(Told(requests[0])?.trace == Self.trace[...])
@@ -133,7 +133,7 @@ extension Outside {
         func none(fields: [String]) throws {
             let stage = try Stage()
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path, fields: fields).brings(image))
+            #expect(try stage.get(path, fields: fields).matches(image))
             let sent = stage.origin.requests(path).map(\.fields)
             #expect(sent.count == 1 && sent[0]["traceparent"] == nil)
             #expect(sent[0]["tracestate"] == nil && sent[0]["X-Request-Id"] != nil)
@@ -161,7 +161,7 @@ extension Outside {
             images.origin.on(
                 "/moved",
                 .text("", status: "302 Found", fields: ["Location: \(images.origin.url(path))"]))
-            #expect(try images.get("/moved", fields: fields).brings(image))
+            #expect(try images.get("/moved", fields: fields).matches(image))
             #expect(images.origin.requests(path).compactMap(Told.init).count == 1)
         }
     }

@@ -10,7 +10,7 @@ extension Outside {
         @Test("purge is done when all have confirmed, and unfinished while somebody is away")
         func purge() throws {
             let stage = try ClusterStage(3)
-            stage.origin.on("/a", OriginAnswer(image, fields: [lasting]))
+            stage.origin.on("/a", OriginResponse(image, fields: [lasting]))
             _ = try stage.get("/a", from: 0)
             let (node, url) = (stage.nodes[0], stage.origin.url("/a"))
             let done = try node.command("purge", url, "--id", "one")
@@ -36,7 +36,7 @@ extension Outside {
         func prefetch() throws {
             let origin = try ScriptedOrigin()
             let urls = (0..<5).map { origin.url("/p\($0)") }
-            for index in 0..<5 { origin.on("/p\(index)", OriginAnswer(image, fields: [lasting])) }
+            for index in 0..<5 { origin.on("/p\(index)", OriginResponse(image, fields: [lasting])) }
             origin.on("/none", .text("none", status: "404 Not Found"))
             let node = try NodeProcess()
             let folder = try TemporaryFolder()
@@ -64,7 +64,8 @@ extension Outside {
             let urls = (0..<5).map { origin.url("/p\($0)") }
             for index in 0..<5 {
                 origin.on(
-                    "/p\(index)", OriginAnswer(image, fields: [lasting]).holdingHead(.gate(gate)))
+                    "/p\(index)", OriginResponse(image, fields: [lasting]).delayingHead(.gate(gate))
+                )
             }
             let node = try NodeProcess()
             for url in urls.prefix(4) {
@@ -87,8 +88,8 @@ extension Outside {
         @Test("an origin that is gone is asked again later, and others do not wait for it")
         func deadOrigin() throws {
             let origin = try ScriptedOrigin()
-            origin.on("/here", OriginAnswer(image, fields: [lasting]))
-            let gone = "http://127.0.0.1:\(try HeldPort.forever())"
+            origin.on("/here", OriginResponse(image, fields: [lasting]))
+            let gone = "http://127.0.0.1:\(try ReservedPort.forProcess())"
             let node = try NodeProcess()
             let urls = (0..<20).map { "\(gone)/\($0)" } + [origin.url("/here")]
             let begun = try NodeProcess.run(
@@ -103,7 +104,7 @@ extension Outside {
         func drain() throws {
             let stage = try ClusterStage(2)
             for index in 0..<20 {
-                stage.origin.on("/p\(index)", OriginAnswer(image, fields: [lasting]))
+                stage.origin.on("/p\(index)", OriginResponse(image, fields: [lasting]))
                 _ = try stage.get("/p\(index)", from: 0)
             }
             let node = stage.nodes[0]
@@ -123,7 +124,7 @@ extension Outside {
         func stop() throws {
             let stage = try ClusterStage(3)
             for index in 0..<200 {
-                stage.origin.on("/p\(index)", OriginAnswer(image, fields: [lasting]))
+                stage.origin.on("/p\(index)", OriginResponse(image, fields: [lasting]))
                 _ = try stage.get("/p\(index)", from: 0)
             }
             let (first, second) = (stage.nodes[0], stage.nodes[1])

@@ -9,7 +9,7 @@ extension Outside {
 
         private func stage(_ flags: String...) throws -> Stage {
             let origin = try ScriptedOrigin()
-            origin.on("/a", OriginAnswer(image, fields: [lasting]))
+            origin.on("/a", OriginResponse(image, fields: [lasting]))
             return Stage(origin: origin, node: try NodeProcess(flags))
         }
 
@@ -109,8 +109,8 @@ extension Outside {
             // The node has begun to pass it on by then.
             stage.origin.on(
                 "/cut",
-                OriginAnswer(image, fields: [lasting]).stalling(at: 9_000, .seconds(0.2))
-                    .cut(after: 9_000, .close))
+                OriginResponse(image, fields: [lasting]).stalling(at: 9_000, .seconds(0.2))
+                    .truncated(after: 9_000, .close))
             let cut = try get(stage.origin.url("/cut"), "-o", folder.appending(path: "c").path)
             #expect(cut.status == 69 && cut.errors.contains("broke off"), "\(cut.errors)")
             let nowhere = try get(url, "-o", "/nowhere/a")
@@ -128,7 +128,7 @@ extension Outside {
         @Test("a site is got by its own URL")
         func site() throws {
             let origin = try ScriptedOrigin()
-            origin.on("/page", OriginAnswer(image, fields: [lasting]))
+            origin.on("/page", OriginResponse(image, fields: [lasting]))
             let node = try NodeProcess(["--site", "www.example.com=\(origin.url(""))"])
             let result = try NodeProcess.run([
                 "get", "--site-url", "--base", "http://127.0.0.1:\(node.port)/",

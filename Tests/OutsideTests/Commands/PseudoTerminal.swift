@@ -52,7 +52,7 @@ final class PseudoTerminal {
 
     /// True once what was shown holds `words`.
     func shows(_ words: String, times: Int = 1) -> Bool {
-        Deadline.seconds(20).reached { text.components(separatedBy: words).count > times }
+        Deadline.seconds(20).waitUntil { text.components(separatedBy: words).count > times }
     }
 
     func press(_ keys: String) {
@@ -76,7 +76,7 @@ final class PseudoTerminal {
 
     /// The exit status, or the signal that has ended it as a negative number; nil if it still runs.
     var ending: Int32? {
-        guard Deadline.seconds(20).reached({ !process.isRunning }) else { return nil }
+        guard Deadline.seconds(20).waitUntil({ !process.isRunning }) else { return nil }
         let isSignal = process.terminationReason == .uncaughtSignal
         return isSignal ? -process.terminationStatus : process.terminationStatus
     }

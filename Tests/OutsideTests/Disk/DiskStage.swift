@@ -41,7 +41,7 @@ final class DiskStage {
     func startAndKill() throws {
         let identity = directory.appending(path: "node-0/identity")
         let former = try Data(contentsOf: identity)
-        let port = try HeldPort.forever()
+        let port = try ReservedPort.forProcess()
         let program = try Program(
             try NodeProcess.binary(),
             [
@@ -49,7 +49,7 @@ final class DiskStage {
                 "--cache-dir", directory.path,
             ] + flags)
         // At once: what follows takes milliseconds.
-        _ = try Deadline.seconds(30).reached(every: 0) {
+        _ = try Deadline.seconds(30).waitUntil(every: 0) {
             try Data(contentsOf: identity) != former || !program.isRunning
         }
         program.kill()
@@ -63,7 +63,7 @@ final class DiskStage {
     }
 
     func get(_ path: String, expecting: TestImage? = nil) throws -> Response {
-        try node.get(ImageTarget.of(origin.url(path)), expecting: expecting)
+        try node.get(ImageRequestTarget.forURL(origin.url(path)), expecting: expecting)
     }
 
     /// How often the origin was asked for a path.
@@ -71,7 +71,7 @@ final class DiskStage {
 
     /// Returns when everything that is to be kept is written.
     func settle() throws {
-        let isSettled = try Deadline.seconds(30).reached {
+        let isSettled = try Deadline.seconds(30).waitUntil {
             // A client has the whole answer a moment before it is kept.
             try figure("nuthatch_fills_in_flight") == 0
                 && figure("nuthatch_disk_queued_bytes") == 0
@@ -80,14 +80,14 @@ final class DiskStage {
     }
 
     func figure(_ series: String) throws -> Double {
-        try #require(node.figure(series))
+        try #require(node.metric(series))
     }
 
     /// Returns when the node says that its disk tier takes images, or takes none.
     func wait(
         untilUp isUp: Bool, seconds: Double = 60, at location: SourceLocation = #_sourceLocation
     ) throws {
-        let isReached = try Deadline.seconds(seconds).reached {
+        let isReached = try Deadline.seconds(seconds).waitUntil {
             try figure("nuthatch_disk_up") == (isUp ? 1 : 0)
         }
         try #require(isReached, "\(node.output)", sourceLocation: location)
@@ -100,7 +100,7 @@ final class DiskStage {
 
     /// Bytes of all blocks below the cache directory, as du(1) counts them.
     func usedBytes() throws -> Int {
-        try PeakUse.bytes(below: directory)
+        try PeakDiskUsage.bytes(below: directory)
     }
 }
 

@@ -14,9 +14,9 @@ extension Outside {
             stage.origin.serveNoise()
             return try numbers.map { number in
                 let image = TestImage.noise(number)
-                let answer = try stage.get("/" + image.name, expecting: image)
-                #expect(answer.brings(image), "\(answer)")
-                return answer.detail ?? ""
+                let response = try stage.get("/" + image.name, expecting: image)
+                #expect(response.matches(image), "\(response)")
+                return response.detail ?? ""
             }
         }
 

@@ -53,17 +53,17 @@ extension Outside {
             let stage = try DiskStage("--disk-limit", "16MiB")
             let image = TestImage.generated(.png, byteCount: 3_007, seed: 831)
             let path = stage.origin.serve(image, fields: [lasting, "ETag: \"abcdefgh\""])
-            #expect(try stage.get(path, expecting: image).brings(image))
+            #expect(try stage.get(path, expecting: image).matches(image))
             try stage.settle()
             stage.stop(gently: true)
             try forge(stage.origin.url(path), in: stage) { record in
-                if !isFresh { record.times.freshUntil = record.times.born }
+                if !isFresh { record.times.freshUntil = record.times.generated }
                 forgery.change(&record)
             }
             try stage.restart()
-            let answer = try stage.get(path, expecting: image)
-            #expect(answer.brings(image) && answer.detail == "origin", "\(answer)")
-            #expect(answer.fields.all("ETag") == ["\"abcdefgh\""], "\(answer)")
+            let response = try stage.get(path, expecting: image)
+            #expect(response.matches(image) && response.detail == "origin", "\(response)")
+            #expect(response.fields.all("ETag") == ["\"abcdefgh\""], "\(response)")
             #expect(stage.fetches(path) == 2)
             let request = try #require(stage.origin.requests(path).last)
             #expect(request.fields.all("If-None-Match").isEmpty, "\(request)")
@@ -80,13 +80,13 @@ extension Outside {
             let stage = try DiskStage("--disk-limit", "16MiB")
             let image = TestImage.generated(.png, byteCount: 3_007, seed: 831)
             let path = stage.origin.serve(image, fields: [lasting, "ETag: \"abcdefgh\""])
-            #expect(try stage.get(path, expecting: image).brings(image))
+            #expect(try stage.get(path, expecting: image).matches(image))
             try stage.settle()
             stage.stop(gently: true)
             try forge(stage.origin.url(path), in: stage) { $0.accessCount += 1 }
             try stage.restart()
-            let answer = try stage.get(path, expecting: image)
-            #expect(answer.brings(image) && answer.detail == "disk", "\(answer)")
+            let response = try stage.get(path, expecting: image)
+            #expect(response.matches(image) && response.detail == "disk", "\(response)")
             #expect(try stage.figure("nuthatch_heads_refused_total{source=\"disk\"}") == 0)
         }
 

@@ -29,16 +29,16 @@ extension Outside {
             stage.origin.serveNoise()
             let images = (0..<70).map(TestImage.noise)
             let wanted = images.map {
-                (target: ImageTarget.of(stage.origin.url("/" + $0.name)), image: $0)
+                (target: ImageRequestTarget.forURL(stage.origin.url("/" + $0.name)), image: $0)
             }
-            let peak = PeakUse(of: stage.directory)
+            let peak = PeakDiskUsage(of: stage.directory)
             var (whole, cut, fromDisk) = (0, 0, 0)
             for _ in 0..<10 {
                 let load = ImageLoad(
                     port: stage.node.port, connections: 6, seed: dice.next(), wanted)
                 // By the first kill it has to have seen most of them.
-                let answers = Int.random(in: 200...600, using: &dice)
-                #expect(load.waitForAnswers(answers), "\(stage.node.output)")
+                let responses = Int.random(in: 200...600, using: &dice)
+                #expect(load.waitForAnswers(responses), "\(stage.node.output)")
                 // What still waits for the disk is lost by a kill, be it all there is.
                 try expectSoon(30, "\(stage.node.output)") {
                     try stage.figure("nuthatch_disk_entries") >= 20
@@ -46,8 +46,8 @@ extension Outside {
                 try stage.restart()
                 let tally = load.stop()
                 #expect(tally.wrong.isEmpty, "\(tally.wrong.prefix(3))")
-                whole += tally.whole
-                cut += tally.cut
+                whole += tally.complete
+                cut += tally.truncated
                 let found = try imagesFromDisk(stage, images.shuffled(using: &dice).prefix(30))
                 #expect(found > 0, "\(stage.node.output)")
                 fromDisk += found
@@ -64,10 +64,10 @@ extension Outside {
         ) throws -> Int {
             try images.count { image in
                 let before = stage.fetches("/" + image.name)
-                let answer = try stage.get("/" + image.name, expecting: image)
-                #expect(answer.brings(image), "\(answer)")
-                let isFromDisk = answer.detail == "disk"
-                #expect(!isFromDisk || stage.fetches("/" + image.name) == before, "\(answer)")
+                let response = try stage.get("/" + image.name, expecting: image)
+                #expect(response.matches(image), "\(response)")
+                let isFromDisk = response.detail == "disk"
+                #expect(!isFromDisk || stage.fetches("/" + image.name) == before, "\(response)")
                 return isFromDisk
             }
         }

@@ -34,8 +34,9 @@ extension Outside {
             let paths = images.map { origin.serve($0, fields: [lasting]) }
             for _ in 0..<4 {
                 for (image, path) in zip(images, paths) {
-                    let answer = try node.get(ImageTarget.of(origin.url(path)), expecting: image)
-                    #expect(answer.brings(image), "\(answer)")
+                    let response = try node.get(
+                        ImageRequestTarget.forURL(origin.url(path)), expecting: image)
+                    #expect(response.matches(image), "\(response)")
                 }
             }
             for path in paths { #expect(origin.requests(path).count == 1) }
@@ -48,15 +49,15 @@ extension Outside {
             let image = TestImage.generated(.png, byteCount: 9_000, seed: 1_610)
             let paths = (0..<3).map { "/\($0)" }
             for path in paths {
-                origin.on(path, OriginAnswer(image, fields: [lasting, "Vary: X-Kind"]))
+                origin.on(path, OriginResponse(image, fields: [lasting, "Vary: X-Kind"]))
             }
             for _ in 0..<4 {
                 for kind in ["a", "b", "c"] {
                     for path in paths {
-                        let answer = try node.get(
+                        let response = try node.get(
                             path, host: "site.example", fields: ["X-Kind: \(kind)"],
                             expecting: image)
-                        #expect(answer.brings(image), "\(answer)")
+                        #expect(response.matches(image), "\(response)")
                     }
                 }
             }

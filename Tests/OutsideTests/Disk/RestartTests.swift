@@ -7,21 +7,21 @@ extension Outside {
         @Test("Every image is the same from origin, memory, and disk after a kill, by one fetch")
         func threeWays() throws {
             let stage = try DiskStage("--disk-limit", "4GiB")
-            for image in ImageSource.all {
+            for image in ImageCorpus.all {
                 let path = stage.origin.serve(image, fields: [lasting])
-                #expect(try stage.get(path, expecting: image).brings(image), "\(image) cold")
+                #expect(try stage.get(path, expecting: image).matches(image), "\(image) cold")
                 let hit = try stage.get(path, expecting: image)
-                #expect(hit.brings(image) && hit.detail == "memory", "\(image): \(hit)")
+                #expect(hit.matches(image) && hit.detail == "memory", "\(image): \(hit)")
             }
             try stage.settle()
             try stage.restart()
-            for image in ImageSource.all {
+            for image in ImageCorpus.all {
                 let path = "/" + image.name
                 let found = try stage.get(path, expecting: image)
-                #expect(found.brings(image), "\(image) after the kill: \(found)")
+                #expect(found.matches(image), "\(image) after the kill: \(found)")
                 #expect(found.isHit && found.detail == "disk", "\(found)")
                 let promoted = try stage.get(path, expecting: image)
-                #expect(promoted.brings(image) && promoted.detail == "memory", "\(promoted)")
+                #expect(promoted.matches(image) && promoted.detail == "memory", "\(promoted)")
                 #expect(stage.fetches(path) == 1, "\(image)")
             }
         }
@@ -38,7 +38,7 @@ extension Outside {
             try stage.restart()
             for (path, image) in zip(paths, images) {
                 let found = try stage.get(path, expecting: image)
-                #expect(found.brings(image) && found.detail == "disk", "\(found)")
+                #expect(found.matches(image) && found.detail == "disk", "\(found)")
                 #expect(stage.fetches(path) == 1, "\(stage.node.output)")
             }
             #expect(stage.said("record of invalidations") == 0, "\(stage.node.output)")
@@ -55,9 +55,9 @@ extension Outside {
             let before = try stage.get(path)
             try stage.settle()
             try stage.restart(gently: true)
-            let target = ImageTarget.of(stage.origin.url(path))
+            let target = ImageRequestTarget.forURL(stage.origin.url(path))
             let head = try stage.node.get(target, method: "HEAD")
-            #expect(head.detail == "disk" && head.bodyByteCount == 0 && head.looksWhole)
+            #expect(head.detail == "disk" && head.bodyByteCount == 0 && head.isWhole)
             let own: Set = ["age", "date", "cache-status", "x-request-id"]
             let plain = { (response: Response) in
                 response.fields.lines.filter { !own.contains($0.name.lowercased()) }
@@ -84,7 +84,8 @@ extension Outside {
             try stage.settle()
             try stage.restart()
             let parts = try stage.node.get(
-                ImageTarget.of(stage.origin.url(path)), fields: ["Range: bytes=0-9,90000-90009"])
+                ImageRequestTarget.forURL(stage.origin.url(path)),
+                fields: ["Range: bytes=0-9,90000-90009"])
             #expect(parts.status == 206 && parts.isHit && parts.detail == "disk", "\(parts)")
             #expect(try stage.figure("nuthatch_requests_total{cache=\"disk\"}") == 1)
             #expect(stage.fetches(path) == 1)
@@ -102,7 +103,7 @@ extension Outside {
             }
             for image in images {
                 let again = try stage.get("/" + image.name, expecting: image)
-                #expect(again.brings(image) && again.isHit, "\(again)")
+                #expect(again.matches(image) && again.isHit, "\(again)")
                 #expect(stage.fetches("/" + image.name) == 1)
             }
             let found = try stage.figure("nuthatch_requests_total{cache=\"disk\"}")
@@ -117,18 +118,18 @@ extension Outside {
             let vary = [lasting, "Vary: Accept"]
             stage.origin.on("/v") { request in
                 request.fields["Accept"]?.contains("image/webp") == true
-                    ? OriginAnswer(modern, fields: vary) : OriginAnswer(plain, fields: vary)
+                    ? OriginResponse(modern, fields: vary) : OriginResponse(plain, fields: vary)
             }
-            let target = ImageTarget.of(stage.origin.url("/v"))
+            let target = ImageRequestTarget.forURL(stage.origin.url("/v"))
             let webp = ["Accept: image/webp,*/*"]
-            #expect(try stage.node.get(target).brings(plain))
-            #expect(try stage.node.get(target, fields: webp).brings(modern))
+            #expect(try stage.node.get(target).matches(plain))
+            #expect(try stage.node.get(target, fields: webp).matches(modern))
             try stage.settle()
             try stage.restart()
             let first = try stage.node.get(target, fields: webp)
-            #expect(first.brings(modern) && first.detail == "disk", "\(first)")
+            #expect(first.matches(modern) && first.detail == "disk", "\(first)")
             let second = try stage.node.get(target)
-            #expect(second.brings(plain) && second.detail == "disk", "\(second)")
+            #expect(second.matches(plain) && second.detail == "disk", "\(second)")
             #expect(stage.fetches("/v") == 2)
         }
 
@@ -143,7 +144,7 @@ extension Outside {
                 try stage.settle()
                 try stage.restart()
                 let again = try stage.get(path, expecting: image)
-                #expect(again.brings(image), "\(again)")
+                #expect(again.matches(image), "\(again)")
                 #expect(again.cacheStatus["fwd"] == "stale", "\(again)")
                 #expect(again.cacheStatus["fwd-status"] == "304", "\(again)")
                 let requests = stage.origin.requests(path)
@@ -158,8 +159,8 @@ extension Outside {
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 43)
             stage.origin.on("/n") { request in
                 request.fields["If-None-Match"] == nil
-                    ? OriginAnswer(image, fields: ["Cache-Control: max-age=0", "ETag: \"n\""])
-                    : OriginAnswer(
+                    ? OriginResponse(image, fields: ["Cache-Control: max-age=0", "ETag: \"n\""])
+                    : OriginResponse(
                         nil, status: "304 Not Modified",
                         fields: [lasting, "Vary: Accept", "ETag: \"n\""])
             }
@@ -168,7 +169,7 @@ extension Outside {
             try stage.settle()
             try stage.restart(gently: true)
             let again = try stage.get("/n", expecting: image)
-            #expect(again.brings(image) && again.detail == "disk", "\(again)")
+            #expect(again.matches(image) && again.detail == "disk", "\(again)")
             #expect(stage.fetches("/n") == 2)
         }
 
@@ -180,10 +181,10 @@ extension Outside {
             _ = try stage.get(path)
             try stage.settle()
             try stage.restart()
-            let target = ImageTarget.of(stage.origin.url(path))
+            let target = ImageRequestTarget.forURL(stage.origin.url(path))
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 1_000, .init(target, expecting: image))
-            let failed = swarm.responses(seconds: 60).filter { !$0.brings(image) }
+            let failed = swarm.responses(seconds: 60).filter { !$0.matches(image) }
             #expect(failed.isEmpty, "\(failed.prefix(3))")
             #expect(stage.fetches(path) == 1)
             let read = try stage.figure("nuthatch_disk_read_bytes_total")

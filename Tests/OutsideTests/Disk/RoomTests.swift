@@ -13,8 +13,8 @@ extension Outside {
             for number in numbers {
                 for wanted in [number, number % 7] {
                     let image = TestImage.noise(wanted)
-                    let answer = try stage.get("/" + image.name, expecting: image)
-                    #expect(answer.brings(image), "\(answer)")
+                    let response = try stage.get("/" + image.name, expecting: image)
+                    #expect(response.matches(image), "\(response)")
                 }
             }
         }
@@ -22,7 +22,7 @@ extension Outside {
         @Test("Blocks below the directory stay within it, whatever is written")
         func cap() throws {
             let stage = try DiskStage("--disk-limit", "16MiB", "--memory-limit", "16MiB")
-            let peak = PeakUse(of: stage.directory)
+            let peak = PeakDiskUsage(of: stage.directory)
             try churn(stage, 0..<400)
             try stage.settle()
             let (bytes, samples) = peak.stop()
@@ -43,8 +43,8 @@ extension Outside {
             try stage.restart(gently: true, "--disk-limit", "40MiB")
             #expect(try stage.usedBytes() <= 40 << 20)
             let newest = TestImage.noise(139)
-            let answer = try stage.get("/" + newest.name, expecting: newest)
-            #expect(answer.brings(newest) && answer.detail == "disk", "\(answer)")
+            let response = try stage.get("/" + newest.name, expecting: newest)
+            #expect(response.matches(newest) && response.detail == "disk", "\(response)")
             try churn(stage, 140..<240)
             #expect(try stage.usedBytes() <= 40 << 20)
         }
@@ -70,12 +70,12 @@ extension Outside {
             let stage = try DiskStage("--disk-limit", "16MiB")
             let image = TestImage.generated(.png, byteCount: 3_000_000, seed: 4)
             _ = try stage.get(stage.origin.serve(image, fields: [lasting]))
-            #expect(try stage.get("/" + image.name, expecting: image).brings(image))
+            #expect(try stage.get("/" + image.name, expecting: image).matches(image))
             try stage.settle()
             #expect(try stage.figure("nuthatch_disk_records_total{result=\"dropped\"}") == 1)
             try stage.restart()
             let again = try stage.get("/" + image.name, expecting: image)
-            #expect(again.brings(image) && again.detail == "origin", "\(again)")
+            #expect(again.matches(image) && again.detail == "origin", "\(again)")
         }
 
         @Test("A large image on disk is read from there, and flushes nothing from memory")
@@ -83,7 +83,7 @@ extension Outside {
             let stage = try DiskStage("--disk-limit", "512MiB", "--memory-limit", "16MiB")
             let large = TestImage.generated(.bmp, byteCount: 8_000_000, seed: 7)
             let path = stage.origin.serve(large, fields: [lasting])
-            #expect(try stage.get(path, expecting: large).brings(large))
+            #expect(try stage.get(path, expecting: large).matches(large))
             try stage.settle()
             let small = (0..<200).map {
                 TestImage.generated(.jpeg, byteCount: 60_000 + $0, seed: UInt64(20 + $0))
@@ -93,13 +93,13 @@ extension Outside {
                 for image in small { _ = try stage.get("/" + image.name, expecting: image) }
             }
             for _ in 0..<2 {
-                let answer = try stage.get(path, expecting: large)
-                #expect(answer.brings(large) && answer.detail == "disk", "\(answer)")
+                let response = try stage.get(path, expecting: large)
+                #expect(response.matches(large) && response.detail == "disk", "\(response)")
             }
             #expect(stage.fetches(path) == 1)
             for image in small {
-                let answer = try stage.get("/" + image.name, expecting: image)
-                #expect(answer.brings(image) && answer.detail == "memory", "\(answer)")
+                let response = try stage.get("/" + image.name, expecting: image)
+                #expect(response.matches(image) && response.detail == "memory", "\(response)")
             }
         }
 
@@ -111,7 +111,7 @@ extension Outside {
             try stage.settle()
             try stage.restart()
             let again = try stage.get("/" + image.name, expecting: image)
-            #expect(again.brings(image) && again.detail == "disk", "\(again)")
+            #expect(again.matches(image) && again.detail == "disk", "\(again)")
         }
 
         @Test("Nodes that share a directory have one each, and find it again")
@@ -146,7 +146,7 @@ extension ScriptedOrigin {
     func serveNoise() {
         for number in 0..<1_000 {
             let image = TestImage.noise(number)
-            on("/" + image.name) { _ in OriginAnswer(image, fields: [lasting]) }
+            on("/" + image.name) { _ in OriginResponse(image, fields: [lasting]) }
         }
     }
 }

@@ -15,7 +15,7 @@ extension Outside {
             let stage = try DiskStage(
                 "--loops", "1", "--memory-entries", "1", "--memory-limit", memory)
             let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
-            for (image, path) in zip(images, paths) { #expect(try stage.get(path).brings(image)) }
+            for (image, path) in zip(images, paths) { #expect(try stage.get(path).matches(image)) }
             try stage.settle()
             return (stage, paths)
         }
@@ -25,9 +25,9 @@ extension Outside {
             let (stage, paths) = try stage()
             for _ in 0..<5 {
                 for (image, path) in zip(images, paths) {
-                    let answer = try stage.get(path, expecting: image)
-                    #expect(answer.brings(image) && answer.detail == "disk", "\(answer)")
-                    let target = ImageTarget.of(stage.origin.url(path))
+                    let response = try stage.get(path, expecting: image)
+                    #expect(response.matches(image) && response.detail == "disk", "\(response)")
+                    let target = ImageRequestTarget.forURL(stage.origin.url(path))
                     let part = try stage.node.get(target, fields: ["Range: bytes=5000-6999"])
                     #expect(part.status == 206 && part.body == image.bytes(5_000..<7_000))
                     #expect(try stage.node.get(target, method: "HEAD").bodyByteCount == 0)
@@ -42,15 +42,15 @@ extension Outside {
             for path in paths { _ = try stage.get(path) }
             let connection = try stage.node.connect(receiveBufferBytes: 4_096)
             let requests = paths.map {
-                HTTPConnection.request(ImageTarget.of(stage.origin.url($0)))
+                HTTPConnection.request(ImageRequestTarget.forURL(stage.origin.url($0)))
             }
             for _ in 0..<20 { for request in requests { try connection.socket.send(request) } }
             #expect(connection.socket.waitForInput(seconds: 20))
             for number in 0..<20 {
                 for image in images {
                     let response = connection.readResponse(expecting: image, seconds: 20)
-                    #expect(response.brings(image), "\(number): \(response)")
-                    guard response.looksWhole else { return }
+                    #expect(response.matches(image), "\(number): \(response)")
+                    guard response.isWhole else { return }
                 }
             }
         }
@@ -61,15 +61,16 @@ extension Outside {
             for path in paths { _ = try stage.get(path) }
             let clients = try (0..<40).map { _ in
                 let connection = try stage.node.connect(receiveBufferBytes: 4_096)
-                let request = HTTPConnection.request(ImageTarget.of(stage.origin.url(paths[0])))
+                let request = HTTPConnection.request(
+                    ImageRequestTarget.forURL(stage.origin.url(paths[0])))
                 for _ in 0..<12 { try connection.socket.send(request) }
                 #expect(connection.socket.waitForInput(seconds: 20))
                 return connection
             }
-            let used = try #require(stage.node.figure("nuthatch_memory_used_bytes"))
+            let used = try #require(stage.node.metric("nuthatch_memory_used_bytes"))
             #expect(used < 4 * Double(images[0].byteCount), "\(clients.count) clients")
             for client in clients {
-                #expect(client.readResponse(expecting: images[0], seconds: 20).brings(images[0]))
+                #expect(client.readResponse(expecting: images[0], seconds: 20).matches(images[0]))
             }
         }
 

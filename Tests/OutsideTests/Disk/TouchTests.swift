@@ -15,7 +15,7 @@ extension Outside {
             _ = try stage.get(path)
             try stage.settle()
             let connection = try stage.node.connect()
-            let target = ImageTarget.of(stage.origin.url(path))
+            let target = ImageRequestTarget.forURL(stage.origin.url(path))
             let entries: Double = interval == "0s" ? 0 : 1
             for number in 0..<2 {
                 let idle = TestImage.generated(.png, byteCount: 20_000, seed: 63 + UInt64(number))
@@ -23,14 +23,14 @@ extension Outside {
                 try stage.settle()
                 try expectSoon(60) {
                     let hit = try connection.get(target)
-                    #expect(hit.brings(image) && hit.detail == "memory", "\(hit)")
+                    #expect(hit.matches(image) && hit.detail == "memory", "\(hit)")
                     return try stage.figure("nuthatch_disk_entries") == entries
                 }
             }
             // However long the start takes, it must not be what makes the image too old.
             try stage.restart(gently: true, "--age-limit", "1h")
             let again = try stage.get(path, expecting: image)
-            #expect(again.brings(image))
+            #expect(again.matches(image))
             #expect(stage.fetches(path) == (again.detail == "disk" ? 1 : 2))
             return again.detail
         }

@@ -50,17 +50,19 @@ extension Outside {
                 first: [
                     HTTP2Frame(
                         .headers, flags: HTTP2Frame.endStream, stream: 1,
-                        payload: HeaderBlock.request())
+                        payload: FieldBlock.request())
                 ]
             ) { turn in
                 [
                     HTTP2Frame(
-                        .continuation, stream: 1, payload: HeaderBlock.line("x-\(turn)", "y"))
+                        .continuation, stream: 1, payload: FieldBlock.line("x-\(turn)", "y"))
                 ]
             },
             Flood(name: "SETTINGS (CVE-2019-9515)") { _ in [.settings([(4, 1000)])] },
             Flood(name: "empty SETTINGS") { _ in [.settings()] },
-            Flood(name: "answers to SETTINGS never sent", codes: [1]) { _ in [.settingsTaken] },
+            Flood(name: "answers to SETTINGS never sent", codes: [1]) { _ in
+                [.settingsAcknowledgement]
+            },
             Flood(name: "PING (CVE-2019-9512)") { _ in [.ping()] },
             Flood(name: "empty DATA (CVE-2019-9518)", first: [post]) { _ in
                 [HTTP2Frame(.data, stream: 1)]
@@ -81,9 +83,10 @@ extension Outside {
                 first: [
                     HTTP2Frame(
                         .headers, flags: HTTP2Frame.endHeaders | HTTP2Frame.endStream, stream: 1,
-                        payload: HeaderBlock.request()
-                            + HeaderBlock.kept("a", String(repeating: "v", count: 3_900))
-                            + [UInt8](repeating: HeaderBlock.again, count: 10_000))
+                        payload: FieldBlock.request()
+                            + FieldBlock.incrementallyIndexed(
+                                "a", String(repeating: "v", count: 3_900))
+                            + [UInt8](repeating: FieldBlock.firstDynamicIndex, count: 10_000))
                 ]
             ) { _ in [] },
             Flood(
@@ -117,9 +120,9 @@ extension Outside {
             let stage = try SiteStage("--send-timeout", "60s")
             let (gate, held) = (Gate(), Gate())
             let image = TestImage.generated(.jpeg, byteCount: 1_000_000, seed: 660)
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 300_000, .gate(gate)))
+            stage.origin.on("/it", OriginResponse(image).stalling(at: 300_000, .gate(gate)))
             stage.origin.on(
-                "/held", .text("ok", fields: ["Cache-Control: no-store"]).holdingHead(.gate(held)))
+                "/held", .text("ok", fields: ["Cache-Control: no-store"]).delayingHead(.gate(held)))
             var curl = Curl()
             curl.hosts = [SiteStage.host]
             let running = try curl.start([
@@ -128,7 +131,7 @@ extension Outside {
             #expect(gate.waitForArrivals())
 
             let client = try HTTP2Client(port: stage.node.port)
-            try client.send(.settingsTaken)
+            try client.send(.settingsAcknowledgement)
             try client.send(flood.first)
             var goAway: HTTP2Frame?
             for turn: UInt32 in 0..<5_000 where goAway == nil {
@@ -145,14 +148,14 @@ extension Outside {
 
             gate.open()
             held.open()
-            let answer = running.wait()
-            let isSame = answer.body == Data(image.bytes)
-            #expect(isSame && answer.exit == 0, "\(answer)")
+            let response = running.wait()
+            let isSame = response.body == Data(image.bytes)
+            #expect(isSame && response.exitStatus == 0, "\(response)")
             client.socket.close()
             expectSoon(20) {
-                stage.node.figure("nuthatch_connections_open") == 0
-                    && stage.node.figure("nuthatch_waiters") == 0
-                    && stage.node.figure("nuthatch_fills_in_flight") == 0
+                stage.node.metric("nuthatch_connections_open") == 0
+                    && stage.node.metric("nuthatch_waiters") == 0
+                    && stage.node.metric("nuthatch_fills_in_flight") == 0
             }
             #expect(stage.node.isRunning)
         }
@@ -162,7 +165,7 @@ extension Outside {
             let stage = try SiteStage("--streams-limit", "10")
             let held = Gate()
             stage.origin.on(
-                "/held", .text("ok", fields: ["Cache-Control: no-store"]).holdingHead(.gate(held)))
+                "/held", .text("ok", fields: ["Cache-Control: no-store"]).delayingHead(.gate(held)))
             // Its SETTINGS are not known yet: more than they allow is no fault (RFC 9113 §5.1.2).
             let client = try HTTP2Client(port: stage.node.port)
             try client.send((0..<20).map { Self.get(2 * $0 + 1) })

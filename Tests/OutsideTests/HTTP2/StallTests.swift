@@ -8,7 +8,7 @@ extension Outside {
         private let image = TestImage.generated(.jpeg, byteCount: 500_000, seed: 670)
 
         private func count(_ stage: Stage, _ kind: String) -> Double? {
-            stage.node.figure("nuthatch_timeouts_total{kind=\"\(kind)\"}")
+            stage.node.metric("nuthatch_timeouts_total{kind=\"\(kind)\"}")
         }
 
         /// Where a client stops taking.
@@ -28,22 +28,22 @@ extension Outside {
             let stage = try Stage("--send-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             let window: UInt32 = stall == .connection ? 0x7FFF_FFFF : 0
             let client = try HTTP2Client(port: stage.node.port, settings: [(4, window)])
-            let stream = client.takeStream()
-            try client.send(.settingsTaken, .request(stream, stage.target(path)))
+            let stream = client.nextStreamID()
+            try client.send(.settingsAcknowledgement, .request(stream, stage.target(path)))
             // Another one downloads meanwhile.
             let other = try HTTP2Client(port: stage.node.port)
             let isOfStream = stall != .connection
             var ending: HTTP2Frame?
-            _ = try Deadline.seconds(30).reached {
+            _ = try Deadline.seconds(30).waitUntil {
                 if stall == .drip { try? client.send(.window(stream, 1)) }
                 ending = client.next(seconds: 0.05) {
                     $0.kind == (isOfStream ? .reset : .goAway)
                 }
-                let answer = try other.get(stage.target(path))
-                #expect(answer.isWhole && answer.body == image.bytes)
+                let response = try other.get(stage.target(path))
+                #expect(response.isWhole && response.body == image.bytes)
                 return ending != nil
             }
             #expect(ending?.code == (isOfStream ? 8 : 11))
@@ -67,7 +67,7 @@ extension Outside {
             let client = try HTTP2Client(
                 port: stage.node.port, settings: [(4, 0x7FFF_FFFF)])
             try client.send(
-                .settingsTaken, .window(0, 0x7000_0000), .request(1, stage.target(path)))
+                .settingsAcknowledgement, .window(0, 0x7000_0000), .request(1, stage.target(path)))
             expectSoon { count(stage, "send") == 1 }
             #expect(client.waitForEnd() == .reset)
         }
@@ -76,7 +76,7 @@ extension Outside {
         private static let heads: [[UInt8]] = [
             // The first frame of a head that goes on.
             HTTP2Frame(
-                .headers, flags: HTTP2Frame.endStream, stream: 1, payload: HeaderBlock.request()
+                .headers, flags: HTTP2Frame.endStream, stream: 1, payload: FieldBlock.request()
             ).bytes,
             // A part of a frame.
             Array(HTTP2Frame.request(1, "/healthz").bytes.dropLast(3)),
@@ -89,7 +89,7 @@ extension Outside {
             let stage = try Stage("--head-timeout", "200ms", "--idle-timeout", "1h")
             defer { withExtendedLifetime(stage) {} }
             let client = try HTTP2Client(port: stage.node.port)
-            try client.socket.send(HTTP2Frame.settingsTaken.bytes + sent)
+            try client.socket.send(HTTP2Frame.settingsAcknowledgement.bytes + sent)
             #expect(client.waitForGoAway() == 11)
             #expect(client.waitForEnd() != .timedOut)
             #expect(count(stage, "head") == 1)
@@ -122,14 +122,14 @@ extension Outside {
             stage.origin.on("/it", .text("ok"))
             let client = try HTTP2Client(port: stage.node.port)
             try client.send(
-                .settingsTaken,
+                .settingsAcknowledgement,
                 .request(
-                    client.takeStream(), "/it", method: "POST", host: SiteStage.host,
+                    client.nextStreamID(), "/it", method: "POST", host: SiteStage.host,
                     hasBody: true),
                 HTTP2Frame(.data, stream: 1, payload: [1, 2, 3]))
-            let answer = client.next { $0.kind == .headers && $0.stream == 1 }
-            #expect(answer != nil)
-            #expect(HeaderBlock.status(answer?.payload ?? []) != 200)
+            let response = client.next { $0.kind == .headers && $0.stream == 1 }
+            #expect(response != nil)
+            #expect(FieldBlock.status(response?.payload ?? []) != 200)
             #expect(try client.get("/healthz", host: "other").status == 200)
         }
 
@@ -138,9 +138,9 @@ extension Outside {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
-            stage.origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            stage.origin.on("/it", OriginResponse(image).delayingHead(.gate(gate)))
             let client = try HTTP2Client(port: stage.node.port)
-            try client.send(.settingsTaken, .request(1, stage.target("/it")))
+            try client.send(.settingsAcknowledgement, .request(1, stage.target("/it")))
             #expect(gate.waitForArrivals())
             stage.node.terminate()
             let first = client.next { $0.kind == .goAway }
@@ -162,7 +162,7 @@ extension Outside {
                     if count > 0 {
                         try client.send(.window(0, count), .window(frame.stream, count))
                     }
-                    if frame.has(HTTP2Frame.endStream) { whole.insert(frame.stream) }
+                    if frame.isSet(HTTP2Frame.endStream) { whole.insert(frame.stream) }
                 }
                 #expect(frame.stream != 5)
             }

@@ -21,12 +21,12 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             let path = origin.serve(image, fields: [lasting])
-            #expect(try node.get(path, host: "a.example").brings(image))
+            #expect(try node.get(path, host: "a.example").matches(image))
             let slow = "/slow"
-            origin.on(slow, OriginAnswer(image).stalling(at: 30_000, .gate(gate)))
+            origin.on(slow, OriginResponse(image).stalling(at: 30_000, .gate(gate)))
             // Its client goes away in mid-body, after its head with the decision was sent.
             let first = try HTTP2Client(port: node.port)
-            let stream = first.takeStream()
+            let stream = first.nextStreamID()
             try first.send(
                 .request(
                     stream, slow, host: "a.example",
@@ -57,7 +57,7 @@ extension Outside {
             stage.node.terminate()
             #expect(client.waitForGoAway() == 0)
             // It answers no PING.
-            #expect(client.waitForEnd() == .cutShort)
+            #expect(client.waitForEnd() == .truncated)
             #expect(stage.node.waitForExit(seconds: 30) == 0)
         }
 

@@ -21,8 +21,8 @@ extension Outside {
                 let gate = Gate()
                 stage.origin.on(
                     "/cut",
-                    OriginAnswer(image).stalling(at: 200_000, .gate(gate))
-                        .cut(after: 200_000, .close))
+                    OriginResponse(image).stalling(at: 200_000, .gate(gate))
+                        .truncated(after: 200_000, .close))
                 let running = try curl.start([
                     "--http2-prior-knowledge", "--header", "Nuthatch-Decision: \(token)",
                     base + "/cut",
@@ -30,7 +30,7 @@ extension Outside {
                 expectSoon(20) { running.bodyByteCount > 0 }
                 gate.open()
                 let cut = running.wait()
-                #expect(cut.exit == 92 && cut["Nuthatch-Decision"] != nil, "\(cut)")
+                #expect(cut.exitStatus == 92 && cut["Nuthatch-Decision"] != nil, "\(cut)")
             }
             for url in [base + "/it", "http://other.example:\(stage.node.port)/healthz"] {
                 let next = try curl("--http2-prior-knowledge", url)
@@ -45,9 +45,9 @@ extension Outside {
             let stage = try Stage("--request-body-limit", "64KiB", "--body-timeout", "1s")
             defer { withExtendedLifetime(stage) {} }
             let client = try HTTP2Client(port: stage.node.port)
-            try client.send(.settingsTaken)
+            try client.send(.settingsAcknowledgement)
             func begin(_ fields: [(String, String)] = []) throws -> UInt32 {
-                let stream = client.takeStream()
+                let stream = client.nextStreamID()
                 try client.send(
                     .request(
                         stream, "/healthz", method: "POST", fields: fields, hasBody: true))
@@ -66,17 +66,17 @@ extension Outside {
             }
             #expect(isRead != nil && !isEarly)
             try client.send(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream))
-            let answer = try client.answer(to: stream)
-            #expect(answer.isWhole && answer.status == nil, "405 has no number of its own")
+            let response = try client.response(on: stream)
+            #expect(response.isWhole && response.status == nil, "405 has no number of its own")
 
             let long = try begin()
             for _ in 0..<7 { try client.send(HTTP2Frame(.data, stream: long, payload: piece)) }
-            #expect(try client.answer(to: long).isWhole)
+            #expect(try client.response(on: long).isWhole)
             let claimed = try begin([("content-length", "1000000")])
-            #expect(try client.answer(to: claimed).isWhole)
+            #expect(try client.response(on: claimed).isWhole)
             let slow = try begin()
-            #expect(try client.answer(to: slow).isWhole)
-            #expect(stage.node.figure("nuthatch_timeouts_total{kind=\"body\"}") == 1)
+            #expect(try client.response(on: slow).isWhole)
+            #expect(stage.node.metric("nuthatch_timeouts_total{kind=\"body\"}") == 1)
             #expect(try client.get("/healthz").status == 200)
         }
     }

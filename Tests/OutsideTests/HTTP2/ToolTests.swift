@@ -16,7 +16,7 @@ extension Outside {
         private func stage() throws -> (SecureStage, target: String) {
             let stage = try SecureStage()
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"v1\"")
-            return (stage, ImageTarget.of(stage.origin.url(path)))
+            return (stage, ImageRequestTarget.forURL(stage.origin.url(path)))
         }
 
         private func addresses(_ stage: SecureStage, _ target: String) -> [String] {
@@ -72,7 +72,7 @@ extension Outside {
             let stage = try SecureStage()
             let small = TestImage.generated(.jpeg, byteCount: 1_000, seed: 681)
             let path = stage.origin.serve(small, fields: [lasting])
-            let target = ImageTarget.of(stage.origin.url(path))
+            let target = ImageRequestTarget.forURL(stage.origin.url(path))
             let h2load = try Program.find("h2load")
             func run(_ count: Int) throws {
                 for address in addresses(stage, target) {

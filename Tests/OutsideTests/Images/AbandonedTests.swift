@@ -18,19 +18,19 @@ extension Outside {
 
         @Test(
             "An answer that is not kept may come whole after its only client has left",
-            arguments: [OriginAnswer.Framing.length, .chunked(bytesMax: 500), .close])
-        func notKept(_ framing: OriginAnswer.Framing) throws {
+            arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 500), .close])
+        func notKept(_ framing: OriginResponse.Framing) throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, framing: framing, fields: ["Cache-Control: no-store"])
-                    .holdingHead(.gate(gate)))
+                OriginResponse(image, framing: framing, fields: ["Cache-Control: no-store"])
+                    .delayingHead(.gate(gate)))
             try leave(stage, "/it", at: gate)
             gate.open()
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             #expect(try stage.node.get("/healthz").status == 200)
         }
 
@@ -42,13 +42,13 @@ extension Outside {
             let gate = Gate()
             stage.origin.on(
                 "/it",
-                OriginAnswer(large, framing: .chunked(bytesMax: 60_000), fields: [lasting])
+                OriginResponse(large, framing: .chunked(bytesMax: 60_000), fields: [lasting])
                     .stalling(at: 1_000_000, .gate(gate)))
             try leave(stage, "/it", at: gate)
             gate.open()
             #expect(stage.origin.waitForConnections(atMost: 0))
             #expect(try stage.node.get("/healthz").status == 200)
-            #expect(try stage.get("/it", expecting: large).brings(large))
+            #expect(try stage.get("/it", expecting: large).matches(large))
         }
 
         @Test(
@@ -60,9 +60,9 @@ extension Outside {
             let head =
                 "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: \(length)\r\n"
             stage.origin.on(
-                "/it", .raw(Array("\(head)\(lasting)\r\n\r\nbytes".utf8)).closingAfter())
+                "/it", .raw(Array("\(head)\(lasting)\r\n\r\nbytes".utf8)).closingConnection())
             let response = try stage.get("/it")
-            #expect(!response.looksWhole || response.status == 502, "\(response)")
+            #expect(!response.isWhole || response.status == 502, "\(response)")
             #expect(try stage.node.get("/healthz").status == 200)
         }
     }

@@ -7,42 +7,48 @@ extension Outside {
         /// One way to break an answer off.
         struct Damage: CustomTestStringConvertible, Sendable {
             let name: String
-            let answer: @Sendable (TestImage) -> OriginAnswer
+            let answer: @Sendable (TestImage) -> OriginResponse
             var testDescription: String { name }
 
-            init(_ name: String, _ answer: @escaping @Sendable (TestImage) -> OriginAnswer) {
+            init(_ name: String, _ response: @escaping @Sendable (TestImage) -> OriginResponse) {
                 self.name = name
-                self.answer = answer
+                self.answer = response
             }
         }
 
         static let damages: [Damage] = [
-            Damage("length, closed half-way") { OriginAnswer($0).cut(after: 150_000, .close) },
-            Damage("length, reset half-way") { OriginAnswer($0).cut(after: 150_000, .reset) },
-            Damage("length, closed before the body") { OriginAnswer($0).cut(after: 0, .close) },
-            Damage("length, closed one byte early") {
-                OriginAnswer($0).cut(after: $0.byteCount - 1, .close)
+            Damage("length, closed half-way") {
+                OriginResponse($0).truncated(after: 150_000, .close)
             },
-            Damage("chunked, closed half-way") { chunked($0).cut(after: 150_000, .close) },
-            Damage("chunked, reset half-way") { chunked($0).cut(after: 150_000, .reset) },
+            Damage("length, reset half-way") {
+                OriginResponse($0).truncated(after: 150_000, .reset)
+            },
+            Damage("length, closed before the body") {
+                OriginResponse($0).truncated(after: 0, .close)
+            },
+            Damage("length, closed one byte early") {
+                OriginResponse($0).truncated(after: $0.byteCount - 1, .close)
+            },
+            Damage("chunked, closed half-way") { chunked($0).truncated(after: 150_000, .close) },
+            Damage("chunked, reset half-way") { chunked($0).truncated(after: 150_000, .reset) },
             Damage("chunked, without its last chunk") {
-                chunked($0).cut(after: $0.byteCount, .close)
+                chunked($0).truncated(after: $0.byteCount, .close)
             },
             Damage("ended by close, reset half-way") {
-                OriginAnswer($0, framing: .close).cut(after: 150_000, .reset)
+                OriginResponse($0, framing: .close).truncated(after: 150_000, .reset)
             },
-            Damage("closed in the head") { OriginAnswer($0).cutInHead(.close) },
-            Damage("reset in the head") { OriginAnswer($0).cutInHead(.reset) },
+            Damage("closed in the head") { OriginResponse($0).truncatedInHead(.close) },
+            Damage("reset in the head") { OriginResponse($0).truncatedInHead(.reset) },
             Damage("chunked with a bad size") { _ in
-                .raw(Array((badChunkHead + "zz\r\n").utf8)).closingAfter()
+                .raw(Array((badChunkHead + "zz\r\n").utf8)).closingConnection()
             },
         ]
 
         private static let badChunkHead =
             "HTTP/1.1 200 OK\r\nContent-Type: image/jpeg\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-        private static func chunked(_ image: TestImage) -> OriginAnswer {
-            OriginAnswer(image, framing: .chunked(bytesMax: 8_000), fields: [lasting])
+        private static func chunked(_ image: TestImage) -> OriginResponse {
+            OriginResponse(image, framing: .chunked(bytesMax: 8_000), fields: [lasting])
         }
 
         @Test("Fifty clients of a broken answer see that it is broken", arguments: damages)
@@ -51,19 +57,19 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 40)
             let gate = Gate()
-            stage.origin.on("/it", damage.answer(image).holdingHead(.gate(gate)))
+            stage.origin.on("/it", damage.answer(image).delayingHead(.gate(gate)))
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 50, .init(stage.target("/it"), expecting: image))
             #expect(gate.waitForArrivals() && swarm.waitForConnections())
             gate.open()
             let responses = swarm.responses()
-            let fooled = responses.filter { $0.looksWhole && $0.status < 400 }
+            let fooled = responses.filter { $0.isWhole && $0.status < 400 }
             #expect(fooled.isEmpty, "\(fooled.count) look whole, such as \(fooled.prefix(2))")
             #expect(responses.allSatisfy { $0.ending != .timedOut })
             let before = stage.fetches("/it")
-            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            stage.origin.on("/it", OriginResponse(image, fields: [lasting]))
             let retry = try stage.get("/it")
-            #expect(retry.brings(image) && !retry.isHit, "\(retry)")
+            #expect(retry.matches(image) && !retry.isHit, "\(retry)")
             #expect(stage.fetches("/it") == before + 1)
             #expect(try stage.get("/it").isHit)
         }
@@ -76,8 +82,8 @@ extension Outside {
             let gate = Gate()
             stage.origin.on(
                 "/it",
-                OriginAnswer(image).stalling(at: 1_500_000, .gate(gate))
-                    .cut(after: 1_500_000, .close))
+                OriginResponse(image).stalling(at: 1_500_000, .gate(gate))
+                    .truncated(after: 1_500_000, .close))
             let connection = try stage.node.connect()
             try connection.socket.send(HTTPConnection.request(stage.target("/it")))
             let part = connection.readResponse(expecting: image, bodyBytesMax: 1_000_000)
@@ -95,11 +101,11 @@ extension Outside {
             let image = TestImage.generated(kind, byteCount: 300_000, seed: 42)
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, framing: .close, fields: [lasting])
-                    .cut(after: 150_000, .close))
+                OriginResponse(image, framing: .close, fields: [lasting])
+                    .truncated(after: 150_000, .close))
             _ = try stage.get("/it")
-            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", OriginResponse(image, fields: [lasting]))
+            #expect(try stage.get("/it").matches(image))
             #expect(stage.fetches("/it") == 2)
         }
 
@@ -112,11 +118,11 @@ extension Outside {
             let image = TestImage.generated(kind, byteCount: 2_000_000, seed: 46)
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, framing: .close, fields: ["Cache-Control: no-store"])
-                    .cut(after: 1_900_000, .close))
+                OriginResponse(image, framing: .close, fields: ["Cache-Control: no-store"])
+                    .truncated(after: 1_900_000, .close))
             for _ in 0..<3 {
                 let response = try stage.get("/it")
-                #expect(!(response.looksWhole && response.status < 400), "\(response)")
+                #expect(!(response.isWhole && response.status < 400), "\(response)")
             }
         }
 
@@ -125,9 +131,10 @@ extension Outside {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 43)
-            stage.origin.on("/it", OriginAnswer(image, framing: .claimed(9_000), fields: [lasting]))
+            stage.origin.on(
+                "/it", OriginResponse(image, framing: .falseLength(9_000), fields: [lasting]))
             let response = try stage.get("/it")
-            #expect(response.status == 200 && response.looksWhole, "\(response)")
+            #expect(response.status == 200 && response.isWhole, "\(response)")
             #expect(response.bodyByteCount == 9_000)
             #expect(try stage.get("/it").isHit)
             #expect(stage.fetches("/it") == 1)
@@ -140,15 +147,15 @@ extension Outside {
             for seed in 0..<20 {
                 let image = TestImage.generated(.png, byteCount: 2_000, seed: UInt64(seed))
                 let path = stage.origin.serve(image, fields: [lasting])
-                #expect(try stage.get(path).brings(image))
+                #expect(try stage.get(path).matches(image))
             }
         }
 
         @Test("An origin that is down is a problem, and asked again next time")
         func down() throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let node = try NodeProcess()
-            let target = ImageTarget.of("http://127.0.0.1:\(port)/it.png")
+            let target = ImageRequestTarget.forURL("http://127.0.0.1:\(port)/it.png")
             expectProblem(try node.get(target), 500...504)
             expectProblem(try node.get(target), 500...504)
         }
@@ -160,7 +167,7 @@ extension Outside {
             let gate = Gate()
             defer { gate.open() }
             let image = TestImage.generated(.png, byteCount: 2_000, seed: 44)
-            stage.origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            stage.origin.on("/it", OriginResponse(image).delayingHead(.gate(gate)))
             expectProblem(try stage.get("/it"), 504)
         }
 
@@ -171,9 +178,9 @@ extension Outside {
             let gate = Gate()
             defer { gate.open() }
             let image = TestImage.generated(.png, byteCount: 300_000, seed: 45)
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 150_000, .gate(gate)))
+            stage.origin.on("/it", OriginResponse(image).stalling(at: 150_000, .gate(gate)))
             let response = try stage.get("/it")
-            #expect(!response.looksWhole && response.ending != .timedOut, "\(response)")
+            #expect(!response.isWhole && response.ending != .timedOut, "\(response)")
         }
     }
 }

@@ -8,14 +8,14 @@ extension Outside {
         func everyImage() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
-            for image in ImageSource.all {
+            for image in ImageCorpus.all {
                 let path = stage.origin.serve(image, fields: [lasting])
                 let cold = try stage.get(path, expecting: image)
-                #expect(cold.brings(image), "\(image) cold: \(cold)")
+                #expect(cold.matches(image), "\(image) cold: \(cold)")
                 #expect(cold.cacheStatus["fwd"] == "uri-miss", "\(image): \(cold)")
                 #expect(!cold.isHit, "\(image): \(cold)")
                 let hit = try stage.get(path, expecting: image)
-                #expect(hit.brings(image), "\(image) from memory: \(hit)")
+                #expect(hit.matches(image), "\(image) from memory: \(hit)")
                 #expect(hit.isHit && hit.cacheStatus["fwd"] == nil, "\(image): \(hit)")
                 #expect(hit["Age"].flatMap { Int($0) } != nil, "\(image): \(hit)")
                 #expect(hit["Content-Length"] == "\(image.byteCount)")
@@ -30,15 +30,15 @@ extension Outside {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             for framing in [
-                OriginAnswer.Framing.chunked(bytesMax: 1), .chunked(bytesMax: 70_000), .close,
-                .close10,
+                OriginResponse.Framing.chunked(bytesMax: 1), .chunked(bytesMax: 70_000), .close,
+                .http10Close,
             ] {
                 let image = TestImage.generated(.jpeg, byteCount: 5_000, seed: 20)
                 let path = "/\(stage.origin.log.count)"
-                stage.origin.on(path, OriginAnswer(image, framing: framing, fields: [lasting]))
-                #expect(try stage.get(path).brings(image), "\(framing)")
+                stage.origin.on(path, OriginResponse(image, framing: framing, fields: [lasting]))
+                #expect(try stage.get(path).matches(image), "\(framing)")
                 let hit = try stage.get(path)
-                #expect(hit.brings(image) && hit.isHit, "\(framing): \(hit)")
+                #expect(hit.matches(image) && hit.isHit, "\(framing): \(hit)")
                 #expect(hit["Content-Length"] == "5000")
                 #expect(stage.fetches(path) == 1)
             }
@@ -55,7 +55,7 @@ extension Outside {
             _ = try stage.get(path)
             let get = try stage.get(path)
             let head = try stage.get(path, method: "HEAD")
-            #expect(head.status == 200 && head.looksWhole && head.bodyByteCount == 0)
+            #expect(head.status == 200 && head.isWhole && head.bodyByteCount == 0)
             #expect(head.isHit)
             let own: Set = ["age", "date", "cache-status", "x-request-id"]
             let plain = { (response: Response) in
@@ -73,10 +73,10 @@ extension Outside {
             let path = stage.origin.serve(image, fields: [lasting])
             let connection = try stage.node.connect()
             let cold = try connection.get(stage.target(path), method: "HEAD")
-            #expect(cold.status == 200 && cold.looksWhole && cold.bodyByteCount == 0)
-            #expect(try connection.get(stage.target(path)).brings(image))
+            #expect(cold.status == 200 && cold.isWhole && cold.bodyByteCount == 0)
+            #expect(try connection.get(stage.target(path)).matches(image))
             #expect(try connection.get(stage.target(path), method: "HEAD").status == 200)
-            #expect(try connection.get(stage.target(path)).brings(image))
+            #expect(try connection.get(stage.target(path)).matches(image))
         }
 
         @Test("Types are not to be guessed, and SVG may run nothing")
@@ -86,7 +86,7 @@ extension Outside {
             let svg = TestImage.generated(.svg, byteCount: 3_000, seed: 23)
             let path = stage.origin.serve(svg, fields: [lasting])
             for response in [try stage.get(path), try stage.get(path)] {
-                #expect(response.brings(svg))
+                #expect(response.matches(svg))
                 #expect(response["X-Content-Type-Options"] == "nosniff")
                 #expect(response["Content-Security-Policy"]?.contains("sandbox") == true)
             }
@@ -98,7 +98,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 4_000, seed: 24)
             stage.origin.on("/a/b.png") { request in
-                OriginAnswer(image, fields: [lasting, "X-Target: \(request.target)"])
+                OriginResponse(image, fields: [lasting, "X-Target: \(request.target)"])
             }
             let host = "127.0.0.1:\(stage.origin.port)"
             for url in [
@@ -106,11 +106,11 @@ extension Outside {
                 "http://\(host)/a/./b.png?x=1&y=2", "http://\(host)/c/../a/b.png?x=1&y=2",
                 "http://\(host)/%61/b.png?x=1&y=2", "http://\(host)/a/b.png?x=1&y=2#part",
             ] {
-                #expect(try stage.node.get(ImageTarget.of(url)).brings(image), "\(url)")
+                #expect(try stage.node.get(ImageRequestTarget.forURL(url)).matches(image), "\(url)")
             }
             #expect(stage.origin.log.map(\.target) == ["/a/b.png?x=1&y=2"])
             let other = "http://\(host)/a/b.png?y=2&x=1"
-            #expect(try stage.node.get(ImageTarget.of(other)).brings(image))
+            #expect(try stage.node.get(ImageRequestTarget.forURL(other)).matches(image))
             #expect(stage.origin.log.count == 2)
         }
 

@@ -7,17 +7,17 @@ extension Outside {
         private static let clients = 1_000
 
         private func everybodyGets(
-            _ image: TestImage, _ answer: OriginAnswer, seconds: Double = 120,
+            _ image: TestImage, _ response: OriginResponse, seconds: Double = 120,
             at location: SourceLocation = #_sourceLocation
         ) throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
-            stage.origin.on("/it", answer)
+            stage.origin.on("/it", response)
             let swarm = ClientSwarm(
                 port: stage.node.port, count: Self.clients,
                 .init(stage.target("/it"), expecting: image))
             let responses = swarm.responses(seconds: seconds)
-            let failed = responses.filter { !$0.brings(image) }
+            let failed = responses.filter { !$0.matches(image) }
             #expect(
                 failed.isEmpty, "\(failed.count) failed, such as \(failed.prefix(3))",
                 sourceLocation: location)
@@ -26,18 +26,18 @@ extension Outside {
 
         @Test(
             "All get the whole of it", arguments: [300_000, 1_500_000],
-            [OriginAnswer.Framing.length, .chunked(bytesMax: 50_000)])
-        func all(byteCount: Int, framing: OriginAnswer.Framing) throws {
+            [OriginResponse.Framing.length, .chunked(bytesMax: 50_000)])
+        func all(byteCount: Int, framing: OriginResponse.Framing) throws {
             let image = TestImage.generated(.jpeg, byteCount: byteCount, seed: 30)
-            try everybodyGets(image, OriginAnswer(image, framing: framing, fields: [lasting]))
+            try everybodyGets(image, OriginResponse(image, framing: framing, fields: [lasting]))
         }
 
         @Test("All get the whole of it from an origin that is slow to begin and stalls")
         func slowOrigin() throws {
             let image = TestImage.generated(.png, byteCount: 300_000, seed: 31)
-            let answer = OriginAnswer(image, fields: [lasting])
-                .holdingHead(.seconds(0.4)).stalling(at: 150_000, .seconds(0.4))
-            try everybodyGets(image, answer)
+            let response = OriginResponse(image, fields: [lasting])
+                .delayingHead(.seconds(0.4)).stalling(at: 150_000, .seconds(0.4))
+            try everybodyGets(image, response)
         }
 
         @Test("All who wait at the head and all who come in mid-body get the whole of it")
@@ -48,8 +48,8 @@ extension Outside {
             let (head, body) = (Gate(), Gate())
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, framing: .chunked(bytesMax: 10_000), fields: [lasting])
-                    .holdingHead(.gate(head)).stalling(at: 150_000, .gate(body)))
+                OriginResponse(image, framing: .chunked(bytesMax: 10_000), fields: [lasting])
+                    .delayingHead(.gate(head)).stalling(at: 150_000, .gate(body)))
             let plan = SwarmClientPlan(stage.target("/it"), expecting: image)
             let early = ClientSwarm(port: stage.node.port, count: 500, plan)
             #expect(head.waitForArrivals() && early.waitForConnections())
@@ -59,7 +59,7 @@ extension Outside {
             #expect(late.waitForConnections())
             body.open()
             let responses = early.responses() + late.responses()
-            #expect(responses.allSatisfy { $0.brings(image) })
+            #expect(responses.allSatisfy { $0.matches(image) })
             #expect(responses.count { !$0.isHit && $0.cacheStatus["fwd"] != nil } >= 1)
             #expect(stage.fetches("/it") == 1)
         }
@@ -70,7 +70,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.gif, byteCount: 300_000, seed: 33)
             let (first, gate) = try stage.begin {
-                OriginAnswer(image, fields: [lasting]).stalling(at: 100_000, .gate($0))
+                OriginResponse(image, fields: [lasting]).stalling(at: 100_000, .gate($0))
             }
             let others = ClientSwarm(
                 port: stage.node.port, count: 100,
@@ -78,7 +78,7 @@ extension Outside {
             #expect(others.waitForConnections())
             first.socket.reset()
             gate.open()
-            #expect(others.responses().allSatisfy { $0.brings(image) })
+            #expect(others.responses().allSatisfy { $0.matches(image) })
             #expect(stage.fetches("/it") == 1)
         }
 
@@ -88,7 +88,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.gif, byteCount: 300_000, seed: 34)
             let (first, gate) = try stage.begin {
-                OriginAnswer(image, fields: [lasting]).stalling(at: 100_000, .gate($0))
+                OriginResponse(image, fields: [lasting]).stalling(at: 100_000, .gate($0))
             }
             let descriptors = stage.node.descriptorCount
             first.socket.reset()
@@ -96,7 +96,7 @@ extension Outside {
                 stage.node.descriptorCount < descriptors
             }
             gate.open()
-            #expect(try stage.get("/it").brings(image))
+            #expect(try stage.get("/it").matches(image))
             #expect(stage.fetches("/it") == 1)
         }
 
@@ -105,11 +105,11 @@ extension Outside {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 10_000, seed: 35)
-            let (held, gate) = try stage.begin { OriginAnswer(image).holdingHead(.gate($0)) }
+            let (held, gate) = try stage.begin { OriginResponse(image).delayingHead(.gate($0)) }
             defer { gate.open() }
-            stage.origin.on("/free", OriginAnswer(image))
-            #expect(try stage.get("/free").brings(image))
-            #expect(held.isQuiet(seconds: 0))
+            stage.origin.on("/free", OriginResponse(image))
+            #expect(try stage.get("/free").matches(image))
+            #expect(held.isIdle(seconds: 0))
         }
     }
 }

@@ -25,7 +25,7 @@ extension Outside {
             _ response: Response, _ status: Int, of image: TestImage, isDocument: Bool,
             at location: SourceLocation = #_sourceLocation
         ) {
-            #expect(response.status == status && response.looksWhole, sourceLocation: location)
+            #expect(response.status == status && response.isWhole, sourceLocation: location)
             #expect(
                 response.fields.all("Content-Security-Policy") == [Self.policy],
                 "\(image) \(response)", sourceLocation: location)
@@ -49,10 +49,10 @@ extension Outside {
             ] {
                 let path = stage.origin.serve(
                     image, fields: [lasting] + Self.contrary, etag: "\"a\"")
-                let target = ImageTarget.of(stage.origin.url(path))
+                let target = ImageRequestTarget.forURL(stage.origin.url(path))
                 for detail in ["origin", "memory", "disk"] {
                     let whole = try stage.get(path)
-                    #expect(whole.brings(image) && whole.detail == detail, "\(whole)")
+                    #expect(whole.matches(image) && whole.detail == detail, "\(whole)")
                     expectGuards(whole, 200, of: image, isDocument: isDocument)
                     guard detail != "origin" else { continue }
                     for (status, method, fields) in [
@@ -82,7 +82,8 @@ extension Outside {
                 ] {
                     let path = "/\(stage.origin.log.count)"
                     stage.origin.on(
-                        path, OriginAnswer(image, fields: [lasting, "ETag: \"a\""] + Self.contrary))
+                        path,
+                        OriginResponse(image, fields: [lasting, "ETag: \"a\""] + Self.contrary))
                     let response = try stage.get(path, fields: [fields])
                     expectGuards(response, status, of: image, isDocument: isDocument)
                 }
@@ -98,7 +99,7 @@ extension Outside {
                     image, fields: ["Cache-Control: max-age=0"] + Self.contrary, etag: "\"a\"")
                 for _ in 0..<3 {
                     let response = try stage.get(path)
-                    #expect(response.brings(image))
+                    #expect(response.matches(image))
                     expectGuards(response, 200, of: image, isDocument: isDocument)
                 }
                 #expect(stage.origin.requests(path).map(\.isConditional) == [false, true, true])
@@ -112,9 +113,9 @@ extension Outside {
             for type in ["application/json", "Application/JSON; charset=utf-8"] {
                 let body = Self.text("it-\(type.count)", type, "[]")
                 let path = stage.origin.serve(body, fields: [lasting])
-                #expect(try stage.get(path).brings(body))
+                #expect(try stage.get(path).matches(body))
                 let hit = try stage.get(path)
-                #expect(hit.brings(body) && hit.isHit && hit["Content-Type"] == type, "\(hit)")
+                #expect(hit.matches(body) && hit.isHit && hit["Content-Type"] == type, "\(hit)")
             }
             for type in ["application/jso", "application/json2", "text/html"] {
                 stage.origin.on("/no", .text("[]", contentType: type, fields: [lasting]))
@@ -131,7 +132,7 @@ extension Outside {
                 let path = stage.origin.serve(image, fields: [lasting] + Self.contrary)
                 for _ in 0..<2 {
                     let response = try stage.get(path)
-                    #expect(response.brings(image))
+                    #expect(response.matches(image))
                     #expect(response["Content-Security-Policy"] == nil, "\(response)")
                     #expect(response.fields.all("X-Content-Type-Options") == ["nosniff"])
                     #expect(response["Content-Disposition"] == "inline; filename=a.txt")

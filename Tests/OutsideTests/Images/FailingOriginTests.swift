@@ -7,44 +7,44 @@ extension Outside {
         private let image = TestImage.generated(.jpeg, byteCount: 12_000, seed: 911)
         /// Stored, and to be asked about each time.
         private let stale = ["Cache-Control: max-age=0", "ETag: \"1\""]
-        private let failing = OriginAnswer(nil, status: "503 Service Unavailable")
+        private let failing = OriginResponse(nil, status: "503 Service Unavailable")
 
         @Test("What is stored stands in for it, and says so", arguments: [false, true])
         func standsIn(isGone: Bool) throws {
             let stage = try Stage()
-            stage.origin.on("/it", OriginAnswer(image, fields: stale))
-            #expect(try stage.get("/it").brings(image))
-            stage.origin.on("/it", isGone ? OriginAnswer(image).cutInHead(.reset) : failing)
+            stage.origin.on("/it", OriginResponse(image, fields: stale))
+            #expect(try stage.get("/it").matches(image))
+            stage.origin.on("/it", isGone ? OriginResponse(image).truncatedInHead(.reset) : failing)
             for _ in 0..<2 {
-                let answer = try stage.get("/it", expecting: image)
-                #expect(answer.brings(image) && !answer.isHit, "\(answer)")
-                #expect(answer.cacheStatus["fwd"] == "stale" && answer.detail == "stored")
-                #expect(answer.cacheStatus["fwd-status"] == (isGone ? nil : "503"))
+                let response = try stage.get("/it", expecting: image)
+                #expect(response.matches(image) && !response.isHit, "\(response)")
+                #expect(response.cacheStatus["fwd"] == "stale" && response.detail == "stored")
+                #expect(response.cacheStatus["fwd-status"] == (isGone ? nil : "503"))
             }
             #expect(try stage.get("/it", fields: ["If-None-Match: \"1\""]).status == 304)
-            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", OriginResponse(image, fields: [lasting]))
+            #expect(try stage.get("/it").matches(image))
             #expect(try stage.get("/it").isHit)
         }
 
         @Test("It does not where its origin forbids it, where it is purged, or without grace")
         func standsNotIn() throws {
             let stage = try SettingsStage(opened + "images:\n  grace: 0s\n")
-            stage.origin.on("/it", OriginAnswer(image, fields: stale))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", OriginResponse(image, fields: stale))
+            #expect(try stage.get("/it").matches(image))
             stage.origin.on("/it", failing)
             expectProblem(try stage.get("/it"), 502)
             try stage.change(opened + "images: {grace: 1h}\n")
-            #expect(try stage.get("/it").brings(image))
-            #expect(stage.node.said("images, grace: 1h") == 1)
+            #expect(try stage.get("/it").matches(image))
+            #expect(stage.node.lineCount(containing: "images, grace: 1h") == 1)
             let url = stage.origin.url("/it")
             #expect(try stage.node.purge("{\"url\":\"\(url)\"}").isConfirmedByAll)
             expectProblem(try stage.get("/it"), 502)
 
             stage.origin.on(
                 "/strict",
-                OriginAnswer(image, fields: ["Cache-Control: max-age=0, must-revalidate"]))
-            #expect(try stage.get("/strict").brings(image))
+                OriginResponse(image, fields: ["Cache-Control: max-age=0, must-revalidate"]))
+            #expect(try stage.get("/strict").matches(image))
             stage.origin.on("/strict", failing)
             expectProblem(try stage.get("/strict"), 502)
         }
@@ -54,32 +54,32 @@ extension Outside {
             arguments: ["404 Not Found", "410 Gone"])
         func missing(status: String) throws {
             let stage = try Stage()
-            stage.origin.on("/it", OriginAnswer(nil, status: status))
+            stage.origin.on("/it", OriginResponse(nil, status: status))
             let first = try stage.get("/it")
             let code = first.status
             #expect(status.hasPrefix("\(code)"))
             #expect(first.cacheStatus["fwd-status"] == "\(code)", "\(first)")
             for method in ["GET", "HEAD", "GET"] {
-                let answer = try stage.get(
+                let response = try stage.get(
                     "/it", method: method, fields: ["Range: bytes=0-1", "If-None-Match: *"])
-                #expect(answer.status == code && answer.isHit, "\(answer)")
-                if method == "GET" { expectProblem(answer, code) }
-                #expect(answer.fields.all("Cache-Control") == ["no-store"])
+                #expect(response.status == code && response.isHit, "\(response)")
+                if method == "GET" { expectProblem(response, code) }
+                #expect(response.fields.all("Cache-Control") == ["no-store"])
             }
             #expect(stage.fetches("/it") == 1)
             let url = stage.origin.url("/it")
             #expect(try stage.node.purge("{\"url\":\"\(url)\"}").isConfirmedByAll)
-            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", OriginResponse(image, fields: [lasting]))
+            #expect(try stage.get("/it").matches(image))
             #expect(stage.fetches("/it") == 2)
         }
 
         @Test("That there is none for one client says nothing of what there is for another")
         func variants() throws {
             let stage = try Stage()
-            let none = OriginAnswer(
+            let none = OriginResponse(
                 nil, status: "404 Not Found", fields: ["Vary: Accept", lasting, "Cache-Tag: t1"])
-            let image = OriginAnswer(image, fields: ["Vary: Accept", lasting])
+            let image = OriginResponse(image, fields: ["Vary: Accept", lasting])
             stage.origin.on("/it") { request in
                 request.fields["Accept"]?.contains("image/avif") == true ? image : none
             }
@@ -88,7 +88,7 @@ extension Outside {
                 let missing = try stage.get("/it", fields: plain)
                 expectProblem(missing, 404)
                 let found = try stage.get("/it", fields: modern, expecting: self.image)
-                #expect(found.brings(self.image), "\(found)")
+                #expect(found.matches(self.image), "\(found)")
                 #expect(missing.isHit == (round > 0) && found.isHit == (round > 0))
             }
             #expect(stage.fetches("/it") == 2)
@@ -105,17 +105,17 @@ extension Outside {
                 ("/403", "403 Forbidden", false), ("/404", "404 Not Found", false),
                 ("/429", "429 Too Many Requests", true),
             ] {
-                stage.origin.on(path, OriginAnswer(image, fields: stale))
-                #expect(try stage.get(path).brings(image))
-                let none = OriginAnswer(nil, status: status, fields: ["Cache-Control: no-store"])
+                stage.origin.on(path, OriginResponse(image, fields: stale))
+                #expect(try stage.get(path).matches(image))
+                let none = OriginResponse(nil, status: status, fields: ["Cache-Control: no-store"])
                 stage.origin.on(path, none)
                 expectProblem(try stage.get(path), 400...499, path)
                 stage.origin.on(path, failing)
-                let answer = try stage.get(path)
-                #expect(answer.brings(image) == stands, "\(path): \(answer)")
+                let response = try stage.get(path)
+                #expect(response.matches(image) == stands, "\(path): \(response)")
             }
-            stage.origin.on("/text", OriginAnswer(image, fields: stale))
-            #expect(try stage.get("/text").brings(image))
+            stage.origin.on("/text", OriginResponse(image, fields: stale))
+            #expect(try stage.get("/text").matches(image))
             stage.origin.on("/text", .text("text"))
             expectProblem(try stage.get("/text"), 502)
             stage.origin.on("/text", failing)
@@ -125,14 +125,14 @@ extension Outside {
         @Test("Other failures are not, nor what its origin does not want to be stored")
         func forgotten() throws {
             let stage = try Stage()
-            let answers: [(status: String, fields: [String])] = [
+            let responses: [(status: String, fields: [String])] = [
                 ("403 Forbidden", [lasting]), ("500 Internal Server Error", [lasting]),
                 ("404 Not Found", ["Cache-Control: no-store"]),
                 ("404 Not Found", ["Cache-Control: private, max-age=60"]),
             ]
-            for (number, (status, fields)) in answers.enumerated() {
+            for (number, (status, fields)) in responses.enumerated() {
                 let path = "/\(number)"
-                stage.origin.on(path, OriginAnswer(nil, status: status, fields: fields))
+                stage.origin.on(path, OriginResponse(nil, status: status, fields: fields))
                 for _ in 0..<2 { expectProblem(try stage.get(path), 400...599, status) }
                 #expect(stage.fetches(path) == 2)
             }
@@ -141,8 +141,8 @@ extension Outside {
         @Test("Who waits for it is given it, and the file says for how long")
         func settings() throws {
             let stage = try SettingsStage(opened + "images: {negative-ttl: {403: 1h}}\n")
-            stage.origin.on("/no", OriginAnswer(nil, status: "403 Forbidden"))
-            stage.origin.on("/none", OriginAnswer(nil, status: "404 Not Found"))
+            stage.origin.on("/no", OriginResponse(nil, status: "403 Forbidden"))
+            stage.origin.on("/none", OriginResponse(nil, status: "404 Not Found"))
             for path in ["/no", "/none"] {
                 for _ in 0..<3 { expectProblem(try stage.get(path), 400...499) }
             }
@@ -164,16 +164,16 @@ extension Outside {
         @Test("Once that is no longer remembered, the origin is asked as if for the first time")
         func expired() throws {
             let stage = try SettingsStage(opened + "images: {negative-ttl: {404: 1s}}\n")
-            stage.origin.on("/it", OriginAnswer(nil, status: "404 Not Found"))
+            stage.origin.on("/it", OriginResponse(nil, status: "404 Not Found"))
             expectProblem(try stage.get("/it"), 404)
-            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
-            var answer = try stage.get("/it")
-            let isAsked = try Deadline.seconds(30).reached {
-                if answer.isHit { answer = try stage.get("/it") }
-                return !answer.isHit
+            stage.origin.on("/it", OriginResponse(image, fields: [lasting]))
+            var response = try stage.get("/it")
+            let isAsked = try Deadline.seconds(30).waitUntil {
+                if response.isHit { response = try stage.get("/it") }
+                return !response.isHit
             }
-            #expect(isAsked && answer.brings(image), "\(answer)")
-            #expect(answer.cacheStatus["fwd"] == "uri-miss", "\(answer)")
+            #expect(isAsked && response.matches(image), "\(response)")
+            #expect(response.cacheStatus["fwd"] == "uri-miss", "\(response)")
             #expect(stage.origin.requests("/it").allSatisfy { !$0.isConditional })
         }
 
@@ -182,12 +182,12 @@ extension Outside {
             let stage = try Stage()
             let gate = Gate()
             let fields = ["Cache-Control: max-age=0, stale-while-revalidate=600", "ETag: \"1\""]
-            stage.origin.on("/it", OriginAnswer(image, fields: fields))
-            #expect(try stage.get("/it").brings(image))
-            stage.origin.on("/it", OriginAnswer.notModified([lasting]).holdingHead(.gate(gate)))
+            stage.origin.on("/it", OriginResponse(image, fields: fields))
+            #expect(try stage.get("/it").matches(image))
+            stage.origin.on("/it", OriginResponse.notModified([lasting]).delayingHead(.gate(gate)))
             for _ in 0..<5 {
-                let answer = try stage.get("/it", expecting: image)
-                #expect(answer.brings(image) && answer.isHit, "\(answer)")
+                let response = try stage.get("/it", expecting: image)
+                #expect(response.matches(image) && response.isHit, "\(response)")
             }
             #expect(gate.waitForArrivals())
             #expect(stage.fetches("/it") == 2)

@@ -16,9 +16,9 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: \(control)"], etag: "\"v1\"", lastModified: past)
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             let again = try stage.get(path)
-            #expect(again.brings(image), "\(again)")
+            #expect(again.matches(image), "\(again)")
             let log = stage.origin.requests(path)
             #expect(log.count == 2)
             #expect(log.first?.isConditional == false)
@@ -32,7 +32,7 @@ extension Outside {
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: no-cache"], lastModified: past)
             _ = try stage.get(path)
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             #expect(stage.origin.requests(path).last?.fields["If-Modified-Since"] == past)
         }
 
@@ -43,15 +43,15 @@ extension Outside {
             let image = image
             stage.origin.on("/it") { request in
                 guard request.fields["If-None-Match"] == "\"v1\"" else {
-                    return OriginAnswer(
+                    return OriginResponse(
                         image, fields: ["Cache-Control: max-age=0", "ETag: \"v1\""])
                 }
                 return .notModified([lasting, "ETag: \"v1\"", "Content-Language: de"])
             }
-            #expect(try stage.get("/it").brings(image))
-            #expect(try stage.get("/it").brings(image))
+            #expect(try stage.get("/it").matches(image))
+            #expect(try stage.get("/it").matches(image))
             let third = try stage.get("/it")
-            #expect(third.brings(image) && third.isHit, "\(third)")
+            #expect(third.matches(image) && third.isHit, "\(third)")
             #expect(third["Cache-Control"]?.contains("max-age=3600") == true)
             #expect(third["Content-Language"] == "de")
             #expect(third["Content-Length"] == "20000")
@@ -64,12 +64,12 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: no-cache"], etag: "\"v1\"")
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             let changed = TestImage.generated(.jpeg, byteCount: 25_000, seed: 61)
-            stage.origin.on(path, OriginAnswer(changed, fields: [lasting, "ETag: \"v2\""]))
-            #expect(try stage.get(path).brings(changed))
+            stage.origin.on(path, OriginResponse(changed, fields: [lasting, "ETag: \"v2\""]))
+            #expect(try stage.get(path).matches(changed))
             let hit = try stage.get(path)
-            #expect(hit.brings(changed) && hit.isHit)
+            #expect(hit.matches(changed) && hit.isHit)
             #expect(hit["ETag"] == "\"v2\"")
             #expect(stage.fetches(path) == 2)
         }
@@ -82,16 +82,18 @@ extension Outside {
             let image = image
             stage.origin.on("/it") { request in
                 guard request.isConditional else {
-                    return OriginAnswer(image, fields: ["Cache-Control: max-age=0", "ETag: \"v\""])
+                    return OriginResponse(
+                        image, fields: ["Cache-Control: max-age=0", "ETag: \"v\""])
                 }
-                return OriginAnswer.notModified([lasting, "ETag: \"v\""]).holdingHead(.gate(gate))
+                return OriginResponse.notModified([lasting, "ETag: \"v\""]).delayingHead(
+                    .gate(gate))
             }
-            #expect(try stage.get("/it").brings(image))
+            #expect(try stage.get("/it").matches(image))
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 200, .init(stage.target("/it"), expecting: image))
             #expect(gate.waitForArrivals() && swarm.waitForConnections())
             gate.open()
-            #expect(swarm.responses().allSatisfy { $0.brings(image) })
+            #expect(swarm.responses().allSatisfy { $0.matches(image) })
             #expect(stage.fetches("/it") == 2)
         }
 
@@ -100,7 +102,7 @@ extension Outside {
             let stage = try Stage("--default-ttl", "2s")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, etag: "\"v1\"")
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             #expect(try stage.get(path).isHit)
             expectSoon(20, "it becomes stale") { (try? stage.get(path).isHit) == false }
             #expect(stage.origin.requests(path).last?.fields["If-None-Match"] == "\"v1\"")
@@ -112,7 +114,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: max-age=2"], etag: "\"v1\"")
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             #expect(try stage.get(path).isHit)
             expectSoon(20) { (try? stage.get(path).isHit) == false }
         }
@@ -121,7 +123,7 @@ extension Outside {
         func expires() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
-            let future = HTTPDate.text(Date(timeIntervalSinceNow: 3_600))
+            let future = HTTPDateFormat.text(Date(timeIntervalSinceNow: 3_600))
             let cases: [(fields: [String], fetches: Int)] = [
                 (["Expires: \(future)"], 1),
                 (["Expires: \(past)"], 2),
@@ -132,9 +134,9 @@ extension Outside {
             ]
             for (index, row) in cases.enumerated() {
                 let path = "/\(index)"
-                stage.origin.on(path, OriginAnswer(image, fields: row.fields))
+                stage.origin.on(path, OriginResponse(image, fields: row.fields))
                 _ = try stage.get(path)
-                #expect(try stage.get(path).brings(image))
+                #expect(try stage.get(path).matches(image))
                 #expect(stage.fetches(path) == row.fetches, "\(row.fields)")
             }
         }
@@ -150,7 +152,7 @@ extension Outside {
             #expect(hit.isHit)
             #expect(hit["Age"].flatMap { Int($0) }.map { $0 >= 100 && $0 < 200 } == true, "\(hit)")
             stage.origin.on(
-                "/stale", OriginAnswer(image, fields: ["Age: 100", "Cache-Control: max-age=50"]))
+                "/stale", OriginResponse(image, fields: ["Age: 100", "Cache-Control: max-age=50"]))
             _ = try stage.get("/stale")
             _ = try stage.get("/stale")
             #expect(stage.fetches("/stale") == 2)

@@ -17,13 +17,13 @@ extension Outside {
                     + "      remove-request-fields: [Accept-Encoding, X-Request-Id]\n")
             let other = try ScriptedOrigin()
             let redirect = { (url: String) in
-                OriginAnswer(
+                OriginResponse(
                     nil, status: "302 Found", fields: ["Location: \(url)", "Content-Length: 0"])
             }
             stage.origin.on("/it", redirect(stage.origin.url("/there")))
             stage.origin.on("/there", redirect(other.url("/elsewhere")))
-            other.on("/elsewhere", OriginAnswer(image, fields: [lasting]))
-            #expect(try stage.get("/it", fields: ["Accept: image/webp"]).brings(image))
+            other.on("/elsewhere", OriginResponse(image, fields: [lasting]))
+            #expect(try stage.get("/it", fields: ["Accept: image/webp"]).matches(image))
             for path in ["/it", "/there"] {
                 let fields = try #require(stage.origin.requests(path).first).fields
                 #expect(fields["X-Key"] == "secret" && fields["User-Agent"] == "ours")
@@ -38,15 +38,16 @@ extension Outside {
         @Test("A value that stands in a file is sent from the start, and a removed name is not")
         func fieldFiles() throws {
             let origin = try ScriptedOrigin()
-            origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            origin.on("/it", OriginResponse(image, fields: [lasting]))
             let folder = try TemporaryFolder()
             let secret = try folder.write("from a file\n", to: "key")
             let stage = try SettingsStage(
                 opened + "images:\n  origins:\n    127.0.0.1:\(origin.port):\n"
                     + "      set-request-fields: {X-Key: {file: \(secret.path)}}\n"
                     + "      remove-request-fields: [User-Agent]\n")
-            let answer = try stage.node.get(ImageTarget.of(origin.url("/it")), expecting: image)
-            #expect(answer.brings(image))
+            let response = try stage.node.get(
+                ImageRequestTarget.forURL(origin.url("/it")), expecting: image)
+            #expect(response.matches(image))
             let fields = try #require(origin.requests("/it").first).fields
             #expect(fields["X-Key"] == "from a file" && fields["User-Agent"] == nil)
         }
@@ -61,21 +62,21 @@ extension Outside {
                 let fields = ["Cache-Control: max-age=1", "Content-Language: de", "ETag: \"a\""]
                 return request.isConditional
                     ? .notModified(["ETag: \"a\"", "Cache-Control: max-age=7200"])
-                    : OriginAnswer(image, fields: fields)
+                    : OriginResponse(image, fields: fields)
             }
-            func expectOurs(_ answer: Response) {
-                #expect(answer.brings(image) && answer["Cache-Control"] == "max-age=60")
-                #expect(answer["X-From"] == "us" && answer["Content-Language"] == nil)
-                #expect(answer["X-Content-Type-Options"] == "nosniff")
+            func expectOurs(_ response: Response) {
+                #expect(response.matches(image) && response["Cache-Control"] == "max-age=60")
+                #expect(response["X-From"] == "us" && response["Content-Language"] == nil)
+                #expect(response["X-Content-Type-Options"] == "nosniff")
             }
             expectOurs(try stage.get("/it"))
-            var answer = try stage.get("/it")
-            let isValidated = try Deadline.seconds(30).reached {
-                if answer.isHit { answer = try stage.get("/it") }
-                return !answer.isHit
+            var response = try stage.get("/it")
+            let isValidated = try Deadline.seconds(30).waitUntil {
+                if response.isHit { response = try stage.get("/it") }
+                return !response.isHit
             }
-            #expect(isValidated && answer.cacheStatus["fwd-status"] == "304", "\(answer)")
-            expectOurs(answer)
+            #expect(isValidated && response.cacheStatus["fwd-status"] == "304", "\(response)")
+            expectOurs(response)
             let hit = try stage.get("/it")
             expectOurs(hit)
             #expect(hit.isHit && (Int(hit.cacheStatus["ttl"] ?? "") ?? 0) > 7_000, "\(hit)")
@@ -90,12 +91,12 @@ extension Outside {
                     + "    127.0.0.1:\(other.port): {default-ttl: \(ttl)}\n"
             }
             try stage.change(block("2h"))
-            stage.origin.on("/it", OriginAnswer(image))
-            for path in ["/it", "/again"] { other.on(path, OriginAnswer(image)) }
+            stage.origin.on("/it", OriginResponse(image))
+            for path in ["/it", "/again"] { other.on(path, OriginResponse(image)) }
             func ttl(_ url: String) throws -> Int {
-                let answer = try stage.node.get(ImageTarget.of(url), expecting: image)
-                #expect(answer.brings(image))
-                return Int(answer.cacheStatus["ttl"] ?? "") ?? 0
+                let response = try stage.node.get(ImageRequestTarget.forURL(url), expecting: image)
+                #expect(response.matches(image))
+                return Int(response.cacheStatus["ttl"] ?? "") ?? 0
             }
             #expect(try 3_590...3_600 ~= ttl(stage.origin.url("/it")))
             #expect(try 7_190...7_200 ~= ttl(other.url("/it")))
@@ -111,9 +112,9 @@ extension Outside {
                 let image = TestImage.generated(.png, byteCount: 200_000, seed: UInt64(number))
                 let path = stage.origin.serve(image, fields: [lasting])
                 let target = stage.target(path)
-                #expect(try stage.node.get(target, expecting: image).brings(image))
+                #expect(try stage.node.get(target, expecting: image).matches(image))
             }
-            let used = try #require(stage.node.figure("nuthatch_memory_used_bytes"))
+            let used = try #require(stage.node.metric("nuthatch_memory_used_bytes"))
             #expect(used > 3e6 && used < 8e6, "\(used)")
         }
 
@@ -126,13 +127,13 @@ extension Outside {
             for number in 0..<100 {
                 let image = TestImage.generated(.png, byteCount: 200_000, seed: UInt64(number))
                 let target = stage.target(stage.origin.serve(image, fields: [lasting]))
-                #expect(try stage.node.get(target, expecting: image).brings(image))
+                #expect(try stage.node.get(target, expecting: image).matches(image))
             }
             expectSoon {
-                stage.node.figure("nuthatch_disk_queued_bytes") == 0
-                    && stage.node.figure("nuthatch_fills_in_flight") == 0
+                stage.node.metric("nuthatch_disk_queued_bytes") == 0
+                    && stage.node.metric("nuthatch_fills_in_flight") == 0
             }
-            let entries = try #require(stage.node.figure("nuthatch_disk_entries"))
+            let entries = try #require(stage.node.metric("nuthatch_disk_entries"))
             #expect(entries > 10 && entries < 40, "\(entries)")
         }
 
@@ -141,28 +142,30 @@ extension Outside {
             let stage = try ClusterStage(2, keepsOnDisk: false)
             try stage.write("images: {client-ttl: 5m}\n", to: "other.yaml")
             let other = try NodeProcess(
-                stage.clusterFlags(peerPort: HeldPort.forever()) + [
+                stage.clusterFlags(peerPort: ReservedPort.forProcess()) + [
                     "--config", stage.directory.appending(path: "other.yaml").path,
                 ])
             defer { other.kill() }
             let all = stage.nodes + [other]
             expectSoon { all.allSatisfy { $0.isCurrent(among: 3) } }
             for number in 0..<6 {
-                stage.origin.on("/\(number)", OriginAnswer(image, fields: [lasting]))
+                stage.origin.on("/\(number)", OriginResponse(image, fields: [lasting]))
                 for node in all {
-                    let answer = try node.get(stage.target("/\(number)"), expecting: image)
+                    let response = try node.get(stage.target("/\(number)"), expecting: image)
                     let wanted = node === other ? "max-age=300" : lastingControl
-                    #expect(answer.brings(image) && answer["Cache-Control"] == wanted, "\(answer)")
+                    #expect(
+                        response.matches(image) && response["Cache-Control"] == wanted,
+                        "\(response)")
                 }
                 #expect(2...3 ~= stage.fetches("/\(number)"))
             }
-            #expect(all.contains { $0.said("a peer has other settings") > 0 })
+            #expect(all.contains { $0.lineCount(containing: "a peer has other settings") > 0 })
         }
 
         @Test("Nodes that are told to have nothing together fetch for themselves")
         func alone() throws {
             let stage = try ClusterStage(3, settings: "images: {cluster: off}\n")
-            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            stage.origin.on("/it", OriginResponse(image, fields: [lasting]))
             try stage.expectAll("/it", image)
             #expect(stage.fetches("/it") == 3)
         }

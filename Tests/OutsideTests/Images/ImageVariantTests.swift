@@ -10,18 +10,18 @@ extension Outside {
 
         /// To who reads WebP an image, to others `refusal`.
         private func route(
-            _ refusal: OriginAnswer, _ gate: Gate? = nil
-        ) -> @Sendable (OriginRequest) -> OriginAnswer {
+            _ refusal: OriginResponse, _ gate: Gate? = nil
+        ) -> @Sendable (OriginRequest) -> OriginResponse {
             { [webp, vary] request in
                 guard request.fields["Accept"]?.contains("webp") != true else {
-                    return OriginAnswer(webp, fields: [lasting, vary])
+                    return OriginResponse(webp, fields: [lasting, vary])
                 }
-                return gate.map { refusal.holdingHead(.gate($0)) } ?? refusal
+                return gate.map { refusal.delayingHead(.gate($0)) } ?? refusal
             }
         }
 
-        private func refusal(_ status: String, _ fields: String...) -> OriginAnswer {
-            OriginAnswer(nil, status: status, fields: ["Content-Length: 0"] + fields)
+        private func refusal(_ status: String, _ fields: String...) -> OriginResponse {
+            OriginResponse(nil, status: status, fields: ["Content-Length: 0"] + fields)
         }
 
         @Test(
@@ -39,11 +39,11 @@ extension Outside {
             let second = try stage.node.connect()
             try second.socket.send(
                 HTTPConnection.request(stage.target("/it"), fields: Self.accepts))
-            expectSoon { stage.node.figure("nuthatch_waiters") == 2 }
+            expectSoon { stage.node.metric("nuthatch_waiters") == 2 }
             gate.open()
             #expect(400...499 ~= first.readResponse().status)
             let other = second.readResponse()
-            #expect(other.brings(webp), "\(other)")
+            #expect(other.matches(webp), "\(other)")
         }
 
         @Test("Nor where another node owns the image")
@@ -60,11 +60,11 @@ extension Outside {
                 let second = try node.connect()
                 try second.socket.send(
                     HTTPConnection.request(stage.target(path), fields: Self.accepts))
-                expectSoon { node.figure("nuthatch_waiters") == 2 }
+                expectSoon { node.metric("nuthatch_waiters") == 2 }
                 gate.open()
                 #expect(first.readResponse().status == 404)
                 let other = second.readResponse()
-                #expect(other.brings(webp), "\(other)")
+                #expect(other.matches(webp), "\(other)")
             }
         }
 
@@ -74,29 +74,29 @@ extension Outside {
             let coded = ["Accept: image/webp", "Accept-Encoding: gzip"]
             stage.origin.on("/it") { [webp, vary] request in
                 request.fields["Accept-Encoding"] == "gzip"
-                    ? OriginAnswer(webp, fields: [lasting, "Vary: Accept, Accept-Encoding"])
-                    : OriginAnswer(
+                    ? OriginResponse(webp, fields: [lasting, "Vary: Accept, Accept-Encoding"])
+                    : OriginResponse(
                         nil, status: "404 Not Found", fields: [vary, "Content-Length: 0"])
             }
-            #expect(try stage.get("/it", fields: coded).brings(webp))
+            #expect(try stage.get("/it", fields: coded).matches(webp))
             #expect(try stage.get("/it", fields: Self.accepts).status == 404)
             stage.origin.on("/it", refusal("500 Internal Server Error"))
             try expectSoon { try stage.get("/it", fields: Self.accepts).status != 404 }
-            let answer = try stage.get("/it", fields: coded)
-            #expect(answer.brings(webp) && answer.isHit, "\(answer)")
+            let response = try stage.get("/it", fields: coded)
+            #expect(response.matches(webp) && response.isHit, "\(response)")
         }
 
         @Test("What is on disk is found, and not that there was none for another Accept")
         func onDisk() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             stage.origin.on("/it", route(refusal("404 Not Found")))
-            let target = ImageTarget.of(stage.origin.url("/it"))
-            #expect(try stage.node.get(target, fields: Self.accepts).brings(webp))
+            let target = ImageRequestTarget.forURL(stage.origin.url("/it"))
+            #expect(try stage.node.get(target, fields: Self.accepts).matches(webp))
             try stage.settle()
             try stage.restart()
             #expect(try stage.node.get(target).status == 404)
-            let answer = try stage.node.get(target, fields: Self.accepts)
-            #expect(answer.brings(webp) && answer.detail == "disk", "\(answer)")
+            let response = try stage.node.get(target, fields: Self.accepts)
+            #expect(response.matches(webp) && response.detail == "disk", "\(response)")
             #expect(stage.fetches("/it") == 2)
         }
 
@@ -111,9 +111,9 @@ extension Outside {
             try stage.settle()
             #expect(try stage.figure("nuthatch_disk_entries") == 0)
             // One that comes to be is there after a restart.
-            stage.origin.on("/0", OriginAnswer(webp, fields: [lasting, "Vary: Accept-Encoding"]))
+            stage.origin.on("/0", OriginResponse(webp, fields: [lasting, "Vary: Accept-Encoding"]))
             #expect(try stage.node.purge("{\"everything\": true}").isConfirmedByAll)
-            #expect(try stage.get("/0", expecting: webp).brings(webp))
+            #expect(try stage.get("/0", expecting: webp).matches(webp))
             try stage.settle()
             try stage.restart()
             #expect(try stage.get("/0", expecting: webp).detail == "disk")
@@ -128,12 +128,12 @@ extension Outside {
             stage.origin.on("/there") { [webp] request in
                 let fields = ["Cache-Control: max-age=0", "ETag: \"a\""]
                 return request.isConditional
-                    ? .notModified(fields) : OriginAnswer(webp, fields: fields)
+                    ? .notModified(fields) : OriginResponse(webp, fields: fields)
             }
             for _ in 0..<4 {
-                let answer = try stage.get("/it")
-                #expect(answer.brings(webp), "\(answer)")
-                #expect(answer.fields.all("Vary") == ["Accept"], "\(answer)")
+                let response = try stage.get("/it")
+                #expect(response.matches(webp), "\(response)")
+                #expect(response.fields.all("Vary") == ["Accept"], "\(response)")
             }
         }
     }

@@ -24,33 +24,33 @@ extension Outside {
             _ node: NodeProcess, at location: SourceLocation = #_sourceLocation
         ) {
             expectSoon(at: location) {
-                node.figure("nuthatch_waiters") == 0 && node.figure("nuthatch_fills_in_flight") == 0
-                    && node.figure("nuthatch_memory_used_bytes") == 0
+                node.metric("nuthatch_waiters") == 0 && node.metric("nuthatch_fills_in_flight") == 0
+                    && node.metric("nuthatch_memory_used_bytes") == 0
             }
-            #expect(node.figure("nuthatch_memory_entries") == 0, sourceLocation: location)
+            #expect(node.metric("nuthatch_memory_entries") == 0, sourceLocation: location)
         }
 
         @Test(
             "One is refused before it has come, is not stored, and leaves nothing behind",
-            arguments: [OriginAnswer.Framing.length, .chunked(bytesMax: 16), .close])
-        func refused(_ framing: OriginAnswer.Framing) throws {
+            arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 16), .close])
+        func refused(_ framing: OriginResponse.Framing) throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             defer { gate.open() }
             stage.origin.on(
                 "/it",
-                OriginAnswer(Self.bomb, framing: framing, fields: [lasting])
+                OriginResponse(Self.bomb, framing: framing, fields: [lasting])
                     .stalling(at: 64, .gate(gate)))
             expectRefused(try stage.get("/it"))
             expectRefused(try stage.get("/it"))
             #expect(stage.fetches("/it") == 2)
             #expect(stage.origin.waitForConnections(atMost: 0), "the fetch is broken off")
             expectNothingLeft(stage.node)
-            #expect(stage.node.figure("nuthatch_images_unfit_total{reason=\"too_large\"}") == 2)
+            #expect(stage.node.metric("nuthatch_images_unfit_total{reason=\"too_large\"}") == 2)
             // Lines are written behind the answers.
             expectSoon(30, "\(stage.node.output)") {
-                stage.node.said("origin answer refused", "/it") == 2
+                stage.node.lineCount(containing: "origin answer refused", "/it") == 2
             }
         }
 
@@ -59,11 +59,11 @@ extension Outside {
             let stage = try Stage("--loops", "1")
             defer { withExtendedLifetime(stage) {} }
             let bomb = TestImage.png(width: 65_536, height: 32_768, byteCount: 30_000)
-            stage.origin.on("/it", OriginAnswer(bomb).stalling(at: 40, .seconds(0.1)))
+            stage.origin.on("/it", OriginResponse(bomb).stalling(at: 40, .seconds(0.1)))
             for count in 1...3 {
                 expectRefused(try stage.get("/it"))
                 expectSoon {
-                    stage.node.figure("nuthatch_origin_fetches_total{result=\"ok\"}")
+                    stage.node.metric("nuthatch_origin_fetches_total{result=\"ok\"}")
                         == Double(count)
                 }
             }
@@ -80,7 +80,7 @@ extension Outside {
             expectRefused(try stage.get(path, fields: ["Range: bytes=0-1,5-9"]), "ranges")
             expectRefused(try stage.get(path, fields: ["If-None-Match: \"a\""]), "conditional")
             let head = try stage.get(path, method: "HEAD")
-            #expect(head.status == 502 && head.looksWhole && head.bodyByteCount == 0)
+            #expect(head.status == 502 && head.isWhole && head.bodyByteCount == 0)
             let old = try stage.node.connect()
             try old.socket.send("GET \(stage.target(path)) HTTP/1.0\r\n\r\n")
             expectRefused(old.readResponse(), "HTTP/1.0")
@@ -92,13 +92,13 @@ extension Outside {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
-            stage.origin.on("/it", OriginAnswer(Self.bomb).stalling(at: 10, .gate(gate)))
+            stage.origin.on("/it", OriginResponse(Self.bomb).stalling(at: 10, .gate(gate)))
             let swarm = ClientSwarm(port: stage.node.port, count: 50, .init(stage.target("/it")))
-            expectSoon { stage.node.figure("nuthatch_waiters") == 50 }
+            expectSoon { stage.node.metric("nuthatch_waiters") == 50 }
             #expect(gate.waitForArrivals())
             gate.open()
             let responses = swarm.responses()
-            #expect(responses.allSatisfy { $0.status == 502 && $0.looksWhole })
+            #expect(responses.allSatisfy { $0.status == 502 && $0.isWhole })
             #expect(stage.fetches("/it") == 1)
             expectNothingLeft(stage.node)
         }
@@ -124,14 +124,14 @@ extension Outside {
                 defer { withExtendedLifetime(stage) {} }
                 let path = stage.origin.serve(image, fields: [lasting])
                 let response = try stage.get(path)
-                #expect(response.status == status && response.looksWhole, "\(limit): \(response)")
+                #expect(response.status == status && response.isWhole, "\(limit): \(response)")
                 let again = try stage.get(path)
                 #expect(again.isHit == (status == 200), "\(limit): \(again)")
             }
             let stage = try Stage("--pixel-limit", "0")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(Self.bomb, fields: [lasting])
-            #expect(try stage.get(path).brings(Self.bomb))
+            #expect(try stage.get(path).matches(Self.bomb))
         }
 
         @Test("A coded image, whose pixels nobody can count, is refused and not kept")
@@ -140,13 +140,13 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             for coding in ["gzip", "br", "identity, zstd"] {
                 let fields = [lasting, "Content-Encoding: \(coding)"]
-                stage.origin.on("/it", OriginAnswer(Self.bomb, fields: fields))
+                stage.origin.on("/it", OriginResponse(Self.bomb, fields: fields))
                 let response = try stage.get("/it")
                 expectProblem(response, 502, coding)
                 #expect(response.text.contains(":image-coded\""), "\(response)")
             }
             #expect(stage.fetches("/it") == 3)
-            #expect(stage.node.figure("nuthatch_images_unfit_total{reason=\"coded\"}") == 3)
+            #expect(stage.node.metric("nuthatch_images_unfit_total{reason=\"coded\"}") == 3)
             expectNothingLeft(stage.node)
         }
 
@@ -156,7 +156,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let small = TestImage.png(width: 3, height: 3)
             let plain = stage.origin.serve(small, fields: ["Content-Encoding: identity"])
-            #expect(try stage.get(plain).brings(small))
+            #expect(try stage.get(plain).matches(small))
             stage.origin.on(
                 "/svg",
                 .text(
@@ -171,7 +171,7 @@ extension Outside {
             let stage = try Stage("--coded-images", "on")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(Self.bomb, fields: [lasting, "Content-Encoding: gzip"])
-            #expect(try stage.get(path).brings(Self.bomb))
+            #expect(try stage.get(path).matches(Self.bomb))
             #expect(try stage.get(path).isHit)
         }
 
@@ -180,9 +180,9 @@ extension Outside {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.png(width: 3, height: 3)
-            stage.origin.on("/it", OriginAnswer(image, fields: ["Cache-Control: max-age=0"]))
-            #expect(try stage.get("/it").brings(image))
-            stage.origin.on("/it", OriginAnswer(Self.bomb))
+            stage.origin.on("/it", OriginResponse(image, fields: ["Cache-Control: max-age=0"]))
+            #expect(try stage.get("/it").matches(image))
+            stage.origin.on("/it", OriginResponse(Self.bomb))
             expectRefused(try stage.get("/it"))
             expectNothingLeft(stage.node)
         }
@@ -192,13 +192,13 @@ extension Outside {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let image = TestImage.png(width: 300, height: 200)
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             try stage.settle()
             try stage.restart(gently: true, "--pixel-limit", "100")
             let stored = try stage.get(path)
-            #expect(stored.brings(image) && stored.detail == "disk", "\(stored)")
+            #expect(stored.matches(image) && stored.detail == "disk", "\(stored)")
             #expect(try stage.get(path).detail == "memory")
-            stage.origin.on("/other", OriginAnswer(image, fields: [lasting]))
+            stage.origin.on("/other", OriginResponse(image, fields: [lasting]))
             expectProblem(try stage.get("/other"), 502)
         }
     }

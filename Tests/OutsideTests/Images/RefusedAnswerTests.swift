@@ -6,15 +6,15 @@ extension Outside {
     struct RefusedAnswerTests {
         @Test(
             "A body above the object limit is passed through and not stored",
-            arguments: [OriginAnswer.Framing.length, .chunked(bytesMax: 10_000), .close])
-        func aboveLimit(_ framing: OriginAnswer.Framing) throws {
+            arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 10_000), .close])
+        func aboveLimit(_ framing: OriginResponse.Framing) throws {
             let stage = try Stage("--object-limit", "100KiB")
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 50)
-            stage.origin.on("/it", OriginAnswer(image, framing: framing, fields: [lasting]))
+            stage.origin.on("/it", OriginResponse(image, framing: framing, fields: [lasting]))
             for _ in 0..<2 {
                 let response = try stage.get("/it")
-                #expect(response.brings(image) && !response.isHit, "\(response)")
+                #expect(response.matches(image) && !response.isHit, "\(response)")
             }
             #expect(stage.fetches("/it") == 2)
         }
@@ -26,8 +26,8 @@ extension Outside {
             for (byteCount, fetches) in [(102_400, 1), (102_401, 2)] {
                 let image = TestImage.generated(.png, byteCount: byteCount, seed: 51)
                 let path = stage.origin.serve(image, fields: [lasting])
-                #expect(try stage.get(path).brings(image))
-                #expect(try stage.get(path).brings(image))
+                #expect(try stage.get(path).matches(image))
+                #expect(try stage.get(path).matches(image))
                 #expect(stage.fetches(path) == fetches, "\(byteCount) bytes")
             }
         }
@@ -43,8 +43,8 @@ extension Outside {
             stage.origin.on("/it", .text("sorry", status: status, fields: [lasting]))
             expectProblem(try stage.get("/it"), 400...599, status)
             let image = TestImage.generated(.png, byteCount: 2_000, seed: 52)
-            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", OriginResponse(image, fields: [lasting]))
+            #expect(try stage.get("/it").matches(image))
         }
 
         @Test(
@@ -80,13 +80,14 @@ extension Outside {
             let page = TestImage(
                 name: "page", contentType: kind.hasPrefix("close") ? "image/svg+xml" : "image/png",
                 bytes: Array("<html>hello</html>".utf8))
-            let framing: OriginAnswer.Framing =
+            let framing: OriginResponse.Framing =
                 kind.hasPrefix("chunked")
                 ? .chunked(bytesMax: 5) : kind.hasPrefix("close") ? .close : .length
             let gate = Gate()
             stage.origin.on(
                 "/it",
-                OriginAnswer(page, framing: framing, fields: [lasting]).stalling(at: 5, .gate(gate))
+                OriginResponse(page, framing: framing, fields: [lasting]).stalling(
+                    at: 5, .gate(gate))
             )
             let client = try stage.node.connect()
             switch kind {
@@ -103,7 +104,7 @@ extension Outside {
             #expect(gate.waitForArrivals())
             gate.open()
             let response = client.readResponse(seconds: 10)
-            #expect(response.looksWhole && response.brings(page), "\(response)")
+            #expect(response.isWhole && response.matches(page), "\(response)")
             #expect(try stage.node.get("/healthz", seconds: 5).status == 200)
             #expect(stage.node.stop(seconds: 20) == 0)
         }
@@ -118,7 +119,7 @@ extension Outside {
             let path = stage.origin.serve(image, fields: ["Cache-Control: \(control)"])
             for _ in 0..<2 {
                 let response = try stage.get(path)
-                #expect(response.brings(image) && !response.isHit, "\(response)")
+                #expect(response.matches(image) && !response.isHit, "\(response)")
             }
             #expect(stage.fetches(path) == 2)
             #expect(stage.origin.log.allSatisfy { !$0.isConditional })

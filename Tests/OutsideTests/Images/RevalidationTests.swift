@@ -15,17 +15,17 @@ extension Outside {
             let (avif, jpeg, gate) = (avif, jpeg, Gate())
             stage.origin.on("/it") { request in
                 if request.isConditional {
-                    return .notModified(["ETag: \"a\"", "Vary: Accept"]).holdingHead(.gate(gate))
+                    return .notModified(["ETag: \"a\"", "Vary: Accept"]).delayingHead(.gate(gate))
                 }
                 let takesAVIF = request.fields["Accept"]?.contains("avif") == true
-                return OriginAnswer(
+                return OriginResponse(
                     takesAVIF ? avif : jpeg,
                     fields: [
                         "Cache-Control: max-age=0", "Vary: Accept",
                         "ETag: \"\(takesAVIF ? "a" : "j")\"",
                     ])
             }
-            #expect(try stage.get("/it", fields: ["Accept: image/avif"]).brings(avif))
+            #expect(try stage.get("/it", fields: ["Accept: image/avif"]).matches(avif))
             let first = try stage.node.connect()
             try first.socket.send(
                 HTTPConnection.request(stage.target("/it"), fields: ["Accept: image/avif"]))
@@ -35,9 +35,9 @@ extension Outside {
                 HTTPConnection.request(stage.target("/it"), fields: ["Accept: image/png"]))
             // It is known by what they differ: it need not wait.
             let other = second.readResponse()
-            #expect(other.brings(jpeg), "\(other)")
+            #expect(other.matches(jpeg), "\(other)")
             gate.open()
-            #expect(first.readResponse().brings(avif))
+            #expect(first.readResponse().matches(avif))
         }
 
         @Test("What a 304 says is private goes to nobody but who asked")
@@ -47,18 +47,18 @@ extension Outside {
             let (jpeg, gate) = (jpeg, Gate())
             stage.origin.on("/it") { request in
                 guard request.isConditional else {
-                    return OriginAnswer(
+                    return OriginResponse(
                         jpeg, fields: ["Cache-Control: max-age=0", "ETag: \"v\""])
                 }
-                return OriginAnswer.notModified(["Cache-Control: private", "ETag: \"v\""])
-                    .holdingHead(.gate(gate))
+                return OriginResponse.notModified(["Cache-Control: private", "ETag: \"v\""])
+                    .delayingHead(.gate(gate))
             }
-            #expect(try stage.get("/it").brings(jpeg))
+            #expect(try stage.get("/it").matches(jpeg))
             let clients = ClientSwarm(
                 port: stage.node.port, count: 3, .init(stage.target("/it"), expecting: jpeg))
-            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 3 }
+            expectSoon(20) { stage.node.metric("nuthatch_waiters") == 3 }
             gate.open()
-            #expect(clients.responses().allSatisfy { $0.brings(jpeg) })
+            #expect(clients.responses().allSatisfy { $0.matches(jpeg) })
             // Each of the others asks for itself, about what one of them has stored by then or not.
             #expect(stage.fetches("/it") == 4)
         }
@@ -70,16 +70,16 @@ extension Outside {
             let jpeg = jpeg
             stage.origin.on("/it") { request in
                 request.isConditional
-                    ? OriginAnswer.notModified(["Cache-Control: no-store", "ETag: \"v\""])
-                    : OriginAnswer(jpeg, fields: ["Cache-Control: max-age=0", "ETag: \"v\""])
+                    ? OriginResponse.notModified(["Cache-Control: no-store", "ETag: \"v\""])
+                    : OriginResponse(jpeg, fields: ["Cache-Control: max-age=0", "ETag: \"v\""])
             }
             for (status, isStored) in [("200", true), ("304", false), ("200", true)] {
-                let answer = try stage.get("/it")
-                #expect(answer.brings(jpeg))
-                let said = answer.cacheStatus
+                let response = try stage.get("/it")
+                #expect(response.matches(jpeg))
+                let said = response.cacheStatus
                 #expect(
                     said["fwd-status"] == status && (said["stored"] != nil) == isStored,
-                    "\(answer)")
+                    "\(response)")
             }
         }
 
@@ -88,24 +88,25 @@ extension Outside {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let (jpeg, gate, last) = (jpeg, Gate(), Gate())
-            let whole = OriginAnswer(
+            let whole = OriginResponse(
                 jpeg, fields: ["Cache-Control: max-age=0", "ETag: W/\"v\""])
             stage.origin.on("/it", whole)
-            #expect(try stage.get("/it").brings(jpeg))
+            #expect(try stage.get("/it").matches(jpeg))
             stage.origin.on("/it") { request in
-                guard request.isConditional else { return whole.holdingHead(.gate(last)) }
-                return OriginAnswer.notModified([lasting, "ETag: \"v\""]).holdingHead(.gate(gate))
+                guard request.isConditional else { return whole.delayingHead(.gate(last)) }
+                return OriginResponse.notModified([lasting, "ETag: \"v\""]).delayingHead(
+                    .gate(gate))
             }
             let clients = ClientSwarm(
                 port: stage.node.port, count: 5, .init(stage.target("/it"), expecting: jpeg))
-            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 5 }
+            expectSoon(20) { stage.node.metric("nuthatch_waiters") == 5 }
             gate.open()
             // All of them begin anew, and are there before the answer is over.
             #expect(last.waitForArrivals())
-            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 5 }
+            expectSoon(20) { stage.node.metric("nuthatch_waiters") == 5 }
             last.open()
             let responses = clients.responses()
-            #expect(responses.allSatisfy { $0.brings(jpeg) }, "\(responses)")
+            #expect(responses.allSatisfy { $0.matches(jpeg) }, "\(responses)")
             #expect(stage.fetches("/it") == 3)
         }
     }

@@ -4,18 +4,18 @@ import Testing
 extension Outside {
     /// Without the shared folder there is nothing to be tested here; `HTTPRulesTests` has a small
     /// image of every kind.
-    @Suite("Real images, whole and broken", .enabled(if: !ImageSource.real.isEmpty))
+    @Suite("Real images, whole and broken", .enabled(if: !ImageCorpus.real.isEmpty))
     struct SharedImagesTests {
         @Test("Of every whole image the size is read that other readers find")
         func sizes() throws {
             let stage = try Stage("--pixel-limit", "1")
             defer { withExtendedLifetime(stage) {} }
-            for image in ImageSource.real {
+            for image in ImageCorpus.real {
                 let size = try #require(SharedImages.sizes[image.name], "\(image)")
                 let path = stage.origin.serve(image, fields: [lasting])
                 let response = try stage.get(path)
                 guard size != (1, 1) else {
-                    #expect(response.brings(image), "\(image): \(response)")
+                    #expect(response.matches(image), "\(image): \(response)")
                     continue
                 }
                 expectProblem(response, 502, "\(image)")
@@ -23,18 +23,18 @@ extension Outside {
                     response.text.contains(" \(size.width) x \(size.height) pixels"),
                     "\(image): \(response.text)")
             }
-            #expect(ImageSource.real.count == SharedImages.sizes.count)
+            #expect(ImageCorpus.real.count == SharedImages.sizes.count)
         }
 
         @Test("Every whole image is served and kept, and is known to be one")
         func whole() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            for image in ImageSource.real {
+            for image in ImageCorpus.real {
                 let path = stage.origin.serve(image, fields: [lasting])
-                #expect(try stage.get(path).brings(image), "\(image)")
+                #expect(try stage.get(path).matches(image), "\(image)")
                 let hit = try stage.get(path)
-                #expect(hit.brings(image) && hit.isHit, "\(image): \(hit)")
+                #expect(hit.matches(image) && hit.isHit, "\(image): \(hit)")
             }
             #expect(!stage.node.output.contains("image not kept"))
         }
@@ -43,14 +43,14 @@ extension Outside {
         func broken() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
-            for image in ImageSource.broken {
+            for image in ImageCorpus.broken {
                 let (fate, why) = try #require(SharedImages.fates[image.name], "\(image)")
                 let path = stage.origin.serve(image, fields: [lasting])
                 let first = try stage.get(path)
                 let second = try stage.get(path)
                 switch fate {
                 case .kept:
-                    #expect(first.brings(image) && second.brings(image), "\(image): \(why)")
+                    #expect(first.matches(image) && second.matches(image), "\(image): \(why)")
                     #expect(second.isHit, "\(image): \(why) \(second)")
                     #expect(first.cacheStatus["stored"] != nil)
                 case .refused:
@@ -61,19 +61,19 @@ extension Outside {
                 #expect(stage.fetches(path) == (fate == .kept ? 1 : 2), "\(image)")
                 #expect(first["X-Content-Type-Options"] == "nosniff")
             }
-            #expect(ImageSource.broken.count == SharedImages.fates.count)
+            #expect(ImageCorpus.broken.count == SharedImages.fates.count)
         }
 
         @Test("Without a length, a broken image that is cut does not get through as a whole one")
         func cut() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
-            for image in ImageSource.broken {
+            for image in ImageCorpus.broken {
                 let path = "/" + image.name
-                let answer = OriginAnswer(image, framing: .close, fields: [lasting])
-                stage.origin.on(path, answer)
+                let original = OriginResponse(image, framing: .close, fields: [lasting])
+                stage.origin.on(path, original)
                 let response = try stage.get(path)
-                let isWhole = response.looksWhole && response.status == 200
+                let isWhole = response.isWhole && response.status == 200
                 let isCut = SharedImages.cut.contains(image.name)
                 let isRefused = SharedImages.fates[image.name]?.0 == .refused
                 #expect(isWhole == !(isCut || isRefused), "\(image): \(response)")

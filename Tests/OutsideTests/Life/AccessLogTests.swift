@@ -18,7 +18,7 @@ extension Outside {
             }
             _ = try stage.node.get("/missing", fields: fields)
             var lines: [String] = []
-            let isThere = Deadline.seconds(20).reached {
+            let isThere = Deadline.seconds(20).waitUntil {
                 lines = stage.node.output.split(separator: "\n").map(String.init).filter {
                     $0.contains("/v1/image?url=") || $0.contains("/missing")
                 }
@@ -70,7 +70,7 @@ extension Outside {
             let stage = try Stage("--access-log", "off")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             #expect(stage.node.stop() == 0)
             #expect(!stage.node.output.contains("/v1/image"))
         }
@@ -85,7 +85,7 @@ extension Outside {
             for _ in 0..<100 {
                 try connection.socket.send(batch)
                 for _ in 0..<100 {
-                    #expect(connection.readResponse(expecting: image).brings(image))
+                    #expect(connection.readResponse(expecting: image).matches(image))
                 }
             }
             #expect(stage.node.stop() == 0)

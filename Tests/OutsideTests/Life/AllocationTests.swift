@@ -33,7 +33,7 @@ extension Outside {
                 flags + ["--memory-pressure", "off"], environment: counter.environment)
             #expect(counter.count > 0, "the node runs under the counter")
             let connection = try node.connect()
-            let target = ImageTarget.of(origin.url(path))
+            let target = ImageRequestTarget.forURL(origin.url(path))
             let request = HTTPConnection.request(target)
             for _ in 0..<Self.warmUpHits { try hit(connection, request, image) }
             let (begin, before) = (ContinuousClock.now, counter.count)
@@ -42,7 +42,7 @@ extension Outside {
             // Housekeeping goes by the clock, some of it only while there are hits: it allocates as
             // much in the same time, however many hits the machine has time for.
             var few = 0
-            _ = try Deadline.seconds((end - begin) / Duration.seconds(1)).reached {
+            _ = try Deadline.seconds((end - begin) / Duration.seconds(1)).waitUntil {
                 try hit(connection, request, image)
                 few += 1
                 return false
@@ -71,7 +71,7 @@ extension Outside {
                 "--memory-pressure", "off", environment: counter.environment)
             let path = stage.origin.serve(image, fields: [lasting])
             let port = carriage.scheme == "https" ? stage.node.securePort : stage.node.port
-            let target = ImageTarget.of(stage.origin.url(path))
+            let target = ImageRequestTarget.forURL(stage.origin.url(path))
             try expect(
                 atMost: carriage.allocationsMax, per: 20_000,
                 of: ["\(carriage.scheme)://127.0.0.1:\(port)\(target)"],
@@ -97,7 +97,7 @@ extension Outside {
                 environment: counter.environment)
             try expect(
                 atMost: 12, per: 5_000, of: numbered(origin, as: node), isHTTP1: true, counter)
-            let answered = node.figure("nuthatch_requests_total{cache=\"disk\"}")
+            let answered = node.metric("nuthatch_requests_total{cache=\"disk\"}")
             #expect(try #require(answered) > 6_000)
         }
 
@@ -112,14 +112,14 @@ extension Outside {
             try expect(
                 atMost: 90, per: 5_000, of: numbered(stage.origin, as: stage.nodes[0]),
                 isHTTP1: true, counter)
-            let answered = stage.nodes[0].figure("nuthatch_requests_total{cache=\"peer\"}")
+            let answered = stage.nodes[0].metric("nuthatch_requests_total{cache=\"peer\"}")
             #expect(try #require(answered) > 2_000)
         }
 
         private func numbered(_ origin: ScriptedOrigin, as node: NodeProcess) -> [String] {
             (0..<20).map { number in
                 "http://127.0.0.1:\(node.port)"
-                    + ImageTarget.of(origin.url(NumberedImages.path(number)))
+                    + ImageRequestTarget.forURL(origin.url(NumberedImages.path(number)))
             }
         }
 
@@ -149,7 +149,7 @@ extension Outside {
         ) throws {
             try connection.socket.send(request)
             let response = connection.readResponse(expecting: image)
-            try #require(response.brings(image), "\(response)")
+            try #require(response.matches(image), "\(response)")
         }
     }
 }

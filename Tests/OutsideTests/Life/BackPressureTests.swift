@@ -14,10 +14,10 @@ extension Outside {
                 port: stage.node.port, count: 1,
                 .init(stage.target(path), expecting: large, behaviour: .neverRead))
             #expect(stage.origin.waitForRequests(1, path))
-            #expect(try stage.get(path, expecting: large).brings(large))
+            #expect(try stage.get(path, expecting: large).matches(large))
             #expect(slow.responses(seconds: 0)[0].ending == .timedOut)
             slow.startReading()
-            #expect(slow.responses()[0].brings(large))
+            #expect(slow.responses()[0].matches(large))
             #expect(stage.fetches(path) == 1)
         }
 
@@ -29,14 +29,14 @@ extension Outside {
             let path = stage.origin.serve(large, fields: [lasting])
             let slow = SwarmBehaviour.readSlowly(bytesMax: 30_000, milliseconds: 5)
             let behaviours: [SwarmBehaviour] = [
-                slow, .readAll, .leaveAfter(bodyBytes: 1_000_000), .readAll, slow,
-                .leaveAfter(bodyBytes: 0),
+                slow, .readAll, .closeAfter(bodyBytes: 1_000_000), .readAll, slow,
+                .closeAfter(bodyBytes: 0),
             ]
             let swarm = ClientSwarm(
                 port: stage.node.port,
                 behaviours.map { .init(stage.target(path), expecting: large, behaviour: $0) })
             let responses = swarm.responses()
-            for index in [0, 1, 3, 4] { #expect(responses[index].brings(large)) }
+            for index in [0, 1, 3, 4] { #expect(responses[index].matches(large)) }
             #expect(stage.fetches(path) == 1)
         }
 
@@ -56,7 +56,7 @@ extension Outside {
             // Held back means: the origin's count stands still, and far from its end.
             var last = -1
             var stands = 0
-            let isStill = Deadline.seconds(30).reached(every: 5) {
+            let isStill = Deadline.seconds(30).waitUntil(every: 5) {
                 let now = stage.origin.bodyBytesSent
                 stands = now == last ? stands + 1 : 0
                 last = now
@@ -66,7 +66,7 @@ extension Outside {
             #expect(last < Self.onTheWayBytesMax, "\(last) bytes left the origin")
             swarm.startReading()
             let response = swarm.responses()[0]
-            #expect(response.brings(huge), "\(response)")
+            #expect(response.matches(huge), "\(response)")
             #expect(stage.node.residentBytesMax < 128 << 20)
         }
     }

@@ -15,16 +15,16 @@ extension Outside {
                 guard !request.isConditional else {
                     return .notModified(["ETag: \"v\"", "Cache-Control: max-age=3600"])
                 }
-                return OriginAnswer(image, fields: ["ETag: \"v\"", "Cache-Control: max-age=0"])
-                    .holdingHead(.gate(gate))
+                return OriginResponse(image, fields: ["ETag: \"v\"", "Cache-Control: max-age=0"])
+                    .delayingHead(.gate(gate))
             }
             let before = Self.requests(stage)
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 10, .init(stage.target("/it"), expecting: image))
-            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 10 }
+            expectSoon(20) { stage.node.metric("nuthatch_waiters") == 10 }
             gate.open()
-            #expect(swarm.responses().allSatisfy { $0.brings(image) })
-            for _ in 0..<3 { #expect(try stage.get("/it").brings(image)) }
+            #expect(swarm.responses().allSatisfy { $0.matches(image) })
+            for _ in 0..<3 { #expect(try stage.get("/it").matches(image)) }
             #expect(try stage.node.get("/missing").status == 404)
             let after = Self.requests(stage)
             let counted = zip(after, before).map { $0 - $1 }
@@ -38,8 +38,8 @@ extension Outside {
             try connection.socket.send(Array("GET / HTTP/1.1\r\nno field\r\n\r\n".utf8))
             #expect(connection.readResponse(method: "GET").status == 400)
             let name = "nuthatch_request_duration_seconds"
-            let count = try #require(node.figure("\(name)_count{cache=\"none\"}"))
-            let sum = try #require(node.figure("\(name)_sum{cache=\"none\"}"))
+            let count = try #require(node.metric("\(name)_count{cache=\"none\"}"))
+            let sum = try #require(node.metric("\(name)_sum{cache=\"none\"}"))
             let status = try node.connectAdmin().get("/admin/v1/status").text
             let uptime = try #require(
                 status.firstMatch(of: /"uptime_ms":(\d+)/).flatMap { Double($0.output.1) })
@@ -53,13 +53,13 @@ extension Outside {
             let gate = Gate()
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, fields: ["Cache-Control: private"]).holdingHead(.gate(gate)))
+                OriginResponse(image, fields: ["Cache-Control: private"]).delayingHead(.gate(gate)))
             let before = Self.requests(stage)
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 5, .init(stage.target("/it"), expecting: image))
-            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 5 }
+            expectSoon(20) { stage.node.metric("nuthatch_waiters") == 5 }
             gate.open()
-            #expect(swarm.responses().allSatisfy { $0.brings(image) })
+            #expect(swarm.responses().allSatisfy { $0.matches(image) })
             let counted = zip(Self.requests(stage), before).map { $0 - $1 }
             #expect(counted == [0, 0, 5, 0, 0], "\(counted)")
         }
@@ -69,18 +69,18 @@ extension Outside {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
-            let sent = stage.node.figure("nuthatch_sent_bytes_total") ?? 0
-            #expect(try stage.get(path).brings(image))
-            let more = (stage.node.figure("nuthatch_sent_bytes_total") ?? 0) - sent
+            #expect(try stage.get(path).matches(image))
+            let sent = stage.node.metric("nuthatch_sent_bytes_total") ?? 0
+            #expect(try stage.get(path).matches(image))
+            let more = (stage.node.metric("nuthatch_sent_bytes_total") ?? 0) - sent
             #expect(more > 10_100 && more < 11_000, "\(more)")
-            #expect(stage.node.figure("nuthatch_origin_received_bytes_total") == 10_000)
+            #expect(stage.node.metric("nuthatch_origin_received_bytes_total") == 10_000)
         }
 
         /// Requests so far: hit, revalidated, miss, collapsed, none.
         private static func requests(_ stage: Stage) -> [Double] {
             ["hit", "revalidated", "miss", "collapsed", "none"].map {
-                stage.node.figure("nuthatch_requests_total{cache=\"\($0)\"}") ?? -1
+                stage.node.metric("nuthatch_requests_total{cache=\"\($0)\"}") ?? -1
             }
         }
     }

@@ -46,12 +46,12 @@ extension Outside {
 
         @Test("An address that means all of them is asked on loopback")
         func everywhere() throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             for (listen, asked) in [("0.0.0.0", "127.0.0.1"), ("[::]", "[::1]")] {
                 let flags = ["--listen", "\(listen):\(port)", "--admin-listen", "off"]
                 let node = try Program(
                     try NodeProcess.binary(), ["serve", "--allow-origin", "*"] + flags)
-                let isUp = Deadline.seconds(20).reached {
+                let isUp = Deadline.seconds(20).waitUntil {
                     node.errors.contains("message=serving") || !node.isRunning
                 }
                 guard isUp && node.isRunning else {
@@ -71,15 +71,15 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 30_000, seed: 1)
             let (running, gate) = try stage.begin {
-                OriginAnswer(image).stalling(at: 10_000, .gate($0))
+                OriginResponse(image).stalling(at: 10_000, .gate($0))
             }
             stage.node.terminate()
-            expectSoon(20) { stage.node.said("message=draining") == 1 }
+            expectSoon(20) { stage.node.lineCount(containing: "message=draining") == 1 }
             let (status, line) = try health(
                 ["--admin-listen", "127.0.0.1:\(stage.node.adminPort)"])
             #expect(status == 1 && line.contains("answered 503 {\"status\":\"draining\"}"))
             gate.open()
-            #expect(running.readResponse(expecting: image).brings(image))
+            #expect(running.readResponse(expecting: image).matches(image))
             #expect(stage.node.waitForExit() == 0)
         }
 
@@ -88,7 +88,7 @@ extension Outside {
             let disk = try HungDisk()
             try disk.hang()
             let folder = try TemporaryFolder()
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let flags = ["--listen", "127.0.0.1:\(port)", "--admin-listen", "off"]
             let node = try Program(
                 try NodeProcess.binary(), ["serve", "--cache-dir", folder.path] + flags,
@@ -124,9 +124,9 @@ extension Outside {
                 "--admin-listen", "off", "--listen", "127.0.0.1:\(origin.port)",
                 "--timeout", "200ms",
             ]
-            origin.on("/readyz", OriginAnswer(image).holdingHead(.gate(gate)))
+            origin.on("/readyz", OriginResponse(image).delayingHead(.gate(gate)))
             #expect(try health(flags).line.hasSuffix("did not answer within 200ms\n"))
-            origin.on("/readyz", OriginAnswer(image).stalling(at: 100, .gate(gate)))
+            origin.on("/readyz", OriginResponse(image).stalling(at: 100, .gate(gate)))
             #expect(try health(flags).line.hasSuffix("did not answer within 200ms\n"))
             origin.on("/readyz", closing("SSH-2.0-x\r\n"))
             #expect(try health(flags).line.hasSuffix("what answered is not a node\n"))
@@ -135,10 +135,10 @@ extension Outside {
             #expect(status == 1 && line.hasSuffix("answered 404 a\\u{1B}b\n"), "\(line)")
         }
 
-        private func closing(_ text: String) -> OriginAnswer {
-            var answer = OriginAnswer.raw(Array(text.utf8))
-            answer.closesAfter = true
-            return answer
+        private func closing(_ text: String) -> OriginResponse {
+            var response = OriginResponse.raw(Array(text.utf8))
+            response.closesAfter = true
+            return response
         }
     }
 }

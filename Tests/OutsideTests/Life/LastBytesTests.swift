@@ -15,7 +15,7 @@ extension Outside {
         ) throws -> (Stage, HTTPConnection) {
             let stage = try Stage()
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             let connection = try stage.node.connect(receiveBufferBytes: 4_096)
             let request = HTTPConnection.request(stage.target(path))
             for _ in 0..<Self.copies { try connection.socket.send(request) }
@@ -30,11 +30,11 @@ extension Outside {
         ) -> Int {
             for count in 0..<Self.copies {
                 let response = connection.readResponse(expecting: image, seconds: 20)
-                if response.status == 0, !response.looksWhole { return count }
+                if response.status == 0, !response.isWhole { return count }
                 #expect(
-                    response.brings(image), "answer \(count): \(response)",
+                    response.matches(image), "answer \(count): \(response)",
                     sourceLocation: location)
-                if !response.looksWhole { return count }
+                if !response.isWhole { return count }
             }
             return Self.copies
         }
@@ -46,7 +46,7 @@ extension Outside {
             stage.node.terminate()
             expectSoon(20) { (try? stage.node.connect()) == nil }
             #expect(wholeAnswers(connection, image) >= 1)
-            #expect(connection.waitForEnd() == .cutShort)
+            #expect(connection.waitForEnd() == .truncated)
             #expect(stage.node.waitForExit(seconds: 30) == 0)
         }
 
@@ -58,16 +58,16 @@ extension Outside {
             let stage = try Stage("--idle-timeout", "100ms")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             let copies = 5_000_000 / image.byteCount
             let request = HTTPConnection.request(stage.target(path))
             let connection = try stage.node.connect(receiveBufferBytes: 4_096)
             for _ in 0..<copies { try connection.socket.send(request) }
-            Deadline.seconds(0.4).pass()
+            Deadline.seconds(0.4).waitUntilPassed()
             for index in 0..<copies {
                 let response = connection.readResponse(expecting: image, seconds: 20)
-                #expect(response.brings(image), "\(index): \(response)")
-                guard response.looksWhole else { return }
+                #expect(response.matches(image), "\(index): \(response)")
+                guard response.isWhole else { return }
             }
         }
 
@@ -76,7 +76,7 @@ extension Outside {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             let request = HTTPConnection.request(stage.target(path))
             let last = HTTPConnection.request(
                 stage.target(path), fields: ["Connection: close"])
@@ -87,10 +87,10 @@ extension Outside {
                 try connection.socket.send(last)
                 return (connection, count)
             }
-            Deadline.seconds(7).pass()
+            Deadline.seconds(7).waitUntilPassed()
             for (connection, count) in connections {
                 #expect(wholeAnswers(connection, image) == count)
-                #expect(connection.waitForEnd() == .cutShort)
+                #expect(connection.waitForEnd() == .truncated)
             }
         }
 
@@ -101,7 +101,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             connection.socket.finishSending()
             #expect(wholeAnswers(connection, image) == Self.copies)
-            #expect(connection.waitForEnd() == .cutShort)
+            #expect(connection.waitForEnd() == .truncated)
         }
 
         @Test("A client that has said all gets the answers that had to be fetched")
@@ -115,15 +115,15 @@ extension Outside {
             let connection = try stage.node.connect()
             var requests: [UInt8] = []
             for (index, image) in images.enumerated() {
-                stage.origin.on("/\(index)", OriginAnswer(image).holdingHead(.gate(gate)))
+                stage.origin.on("/\(index)", OriginResponse(image).delayingHead(.gate(gate)))
                 requests += HTTPConnection.request(stage.target("/\(index)"))
             }
             try connection.socket.send(requests + Array("GET /part".utf8))
             connection.socket.finishSending()
             #expect(gate.waitForArrivals())
             gate.open()
-            for image in images { #expect(connection.readResponse().brings(image)) }
-            #expect(connection.waitForEnd() == .cutShort)
+            for image in images { #expect(connection.readResponse().matches(image)) }
+            #expect(connection.waitForEnd() == .truncated)
         }
     }
 }

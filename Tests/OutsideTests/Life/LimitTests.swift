@@ -15,7 +15,7 @@ extension Outside {
             let refused = try node.connect()
             try? refused.socket.send(HTTPConnection.request("/healthz"))
             let response = refused.readResponse(seconds: 2)
-            #expect(response.status == 503 || !response.looksWhole, "\(response)")
+            #expect(response.status == 503 || !response.isWhole, "\(response)")
             gate.open()
             for connection in held { #expect(connection.readResponse().status == 200) }
             #expect(try held[0].get("/healthz").status == 200)
@@ -32,8 +32,8 @@ extension Outside {
             var held = try stage.occupy(5, gate)
             expectSoon(20) {
                 if let connection = try? node.connect() { held.append(connection) }
-                return node.figure("nuthatch_connections_open") == 5
-                    && (node.figure("nuthatch_connections_refused_total") ?? 0) > 0
+                return node.metric("nuthatch_connections_open") == 5
+                    && (node.metric("nuthatch_connections_refused_total") ?? 0) > 0
             }
         }
 
@@ -42,13 +42,13 @@ extension Outside {
             let stage = try Stage("--url-limit", "256B")
             defer { withExtendedLifetime(stage) {} }
             let path = "/" + String(repeating: "a", count: 300)
-            stage.origin.on(path, OriginAnswer(image))
+            stage.origin.on(path, OriginResponse(image))
             let plain = "/v1/image?url=" + stage.origin.url(path)
             for target in [plain, stage.target(path)] {
                 expectProblem(try stage.node.get(target), 414, target)
             }
             let short = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(short).brings(image))
+            #expect(try stage.get(short).matches(image))
             #expect(stage.fetches(path) == 0)
         }
 
@@ -57,10 +57,10 @@ extension Outside {
             let stage = try Stage("--fills-limit", "2")
             defer { withExtendedLifetime(stage) {} }
             let hot = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(hot).brings(image))
-            stage.origin.on("/c", OriginAnswer(image))
+            #expect(try stage.get(hot).matches(image))
+            stage.origin.on("/c", OriginResponse(image))
             let held = try ["/a", "/b"].map { path in
-                try stage.begin(path) { OriginAnswer(image).holdingHead(.gate($0)) }
+                try stage.begin(path) { OriginResponse(image).delayingHead(.gate($0)) }
             }
             let refused = try stage.get("/c")
             expectProblem(refused, 503)
@@ -69,9 +69,9 @@ extension Outside {
             #expect(stage.fetches("/c") == 0)
             for (client, gate) in held {
                 gate.open()
-                #expect(client.readResponse().brings(image))
+                #expect(client.readResponse().matches(image))
             }
-            #expect(try stage.get("/c").brings(image))
+            #expect(try stage.get("/c").matches(image))
         }
 
         @Test("Hits go on while a thousand connections stall")
@@ -83,8 +83,8 @@ extension Outside {
             let big = stage.origin.serve(large, fields: [lasting])
             let gate = Gate()
             defer { gate.open() }
-            stage.origin.on("/held", OriginAnswer(image).holdingHead(.gate(gate)))
-            #expect(try stage.get(hot).brings(image))
+            stage.origin.on("/held", OriginResponse(image).delayingHead(.gate(gate)))
+            #expect(try stage.get(hot).matches(image))
             var half = SwarmClientPlan(stage.target(hot))
             half.request = Array(half.request.dropLast(4))
             let readers = SwarmClientPlan(stage.target(big), behaviour: .neverRead)
@@ -98,7 +98,7 @@ extension Outside {
             let connection = try stage.node.connect()
             for _ in 0..<1_000 {
                 let hit = try connection.get(stage.target(hot), expecting: image)
-                #expect(hit.brings(image) && hit.isHit)
+                #expect(hit.matches(image) && hit.isHit)
             }
             #expect(try stage.node.get("/healthz").status == 200)
         }
@@ -111,10 +111,10 @@ extension Outside {
                 TestImage.generated(.png, byteCount: 1_000, seed: UInt64($0))
             }
             let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
-            for (path, image) in zip(paths, images) { #expect(try stage.get(path).brings(image)) }
+            for (path, image) in zip(paths, images) { #expect(try stage.get(path).matches(image)) }
             let before = stage.origin.log.count
             #expect(before == 40)
-            for (path, image) in zip(paths, images) { #expect(try stage.get(path).brings(image)) }
+            for (path, image) in zip(paths, images) { #expect(try stage.get(path).matches(image)) }
             #expect(stage.origin.log.count - before >= 30)
         }
 
@@ -124,12 +124,12 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let large = TestImage.generated(.png, byteCount: 2_000_000, seed: 132)
             let path = stage.origin.serve(large, fields: [lasting])
-            #expect(try stage.get(path, expecting: large).brings(large))
+            #expect(try stage.get(path, expecting: large).matches(large))
             #expect(stage.origin.waitForConnections(atMost: 0))
             let settled = try stage.settledDescriptors()
-            stage.origin.on("/broken", OriginAnswer(large).cut(after: 500_000, .reset))
+            stage.origin.on("/broken", OriginResponse(large).truncated(after: 500_000, .reset))
             let behaviours: [SwarmBehaviour] = [
-                .readAll, .leaveAfter(bodyBytes: 0), .leaveAfter(bodyBytes: 100_000), .neverRead,
+                .readAll, .closeAfter(bodyBytes: 0), .closeAfter(bodyBytes: 100_000), .neverRead,
             ]
             let plans = [path, "/broken"].flatMap { path in
                 behaviours.map { SwarmClientPlan(stage.target(path), behaviour: $0) }

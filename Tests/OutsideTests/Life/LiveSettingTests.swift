@@ -24,12 +24,12 @@ extension Outside {
             #expect(hit.isHit && (590...600).contains(Int(hit.cacheStatus["ttl"] ?? "") ?? 0))
             for seed: UInt64 in 0..<9 {
                 let other = TestImage.generated(.png, byteCount: 9_000, seed: 300 + seed)
-                #expect(try stage.get(stage.origin.serve(other)).brings(other))
+                #expect(try stage.get(stage.origin.serve(other)).matches(other))
             }
-            #expect(stage.node.figure("nuthatch_memory_entries") == 10)
+            #expect(stage.node.metric("nuthatch_memory_entries") == 10)
             try stage.change(opened + "memory-entries: 4\nmemory-limit: 16MiB\n")
-            #expect(stage.node.figure("nuthatch_memory_entries") == 4)
-            #expect(stage.node.figure("nuthatch_memory_limit_bytes") == 16_777_216)
+            #expect(stage.node.metric("nuthatch_memory_entries") == 4)
+            #expect(stage.node.metric("nuthatch_memory_limit_bytes") == 16_777_216)
         }
 
         @Test("What may be fetched: allow-origin, allow-private-origin")
@@ -39,7 +39,7 @@ extension Outside {
             try stage.change("allow-origin: '*'\n")
             expectProblem(try stage.get(path), 403)
             try stage.change(opened)
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             // An idle connection to the origin is not used under new rules.
             try stage.change("")
             expectProblem(try stage.get(stage.origin.serve(image, fields: ["A: b"]) + "?2"), 403)
@@ -49,18 +49,18 @@ extension Outside {
         func waited() throws {
             let (stage, path) = try stage("fills-limit: 1\n")
             let (held, gate) = try Stage(origin: stage.origin, node: stage.node).begin("/held") {
-                OriginAnswer(image).holdingHead(.gate($0))
+                OriginResponse(image).delayingHead(.gate($0))
             }
             defer { gate.open() }
             expectProblem(try stage.get(path), 503)
             try stage.change(opened + "fills-limit: 2\nwaiters-limit: 1\n")
             expectProblem(try stage.get(path), 503)
             try stage.change(opened + "origin-first-byte-timeout: 100ms\n")
-            #expect(try stage.get(path).brings(image))
-            stage.origin.on("/late", OriginAnswer(image).holdingHead(.gate(gate)))
+            #expect(try stage.get(path).matches(image))
+            stage.origin.on("/late", OriginResponse(image).delayingHead(.gate(gate)))
             expectProblem(try stage.get("/late"), 504)
             // What had begun keeps the time it began with.
-            #expect(held.isQuiet(seconds: 0.3))
+            #expect(held.isIdle(seconds: 0.3))
         }
 
         @Test("The next head has the new limits, on a connection that is busy, too")
@@ -69,16 +69,16 @@ extension Outside {
             let connection = try stage.node.connect()
             let fields = (0..<30).map { "X-\($0): y" }
             let target = stage.target(path)
-            #expect(try connection.get(target, fields: fields).brings(image))
+            #expect(try connection.get(target, fields: fields).matches(image))
             let request = HTTPConnection.request(target, fields: fields)
             try connection.socket.send(Array(request.prefix(request.count / 2)))
             expectSoon(20) { connection.socket.isReadByPeer }
             try stage.change(opened + "request-fields-limit: 10\n")
             try connection.socket.send(Array(request.suffix(from: request.count / 2)))
-            #expect(connection.readResponse().brings(image), "what was begun is read to its end")
+            #expect(connection.readResponse().matches(image), "what was begun is read to its end")
             #expect(try connection.get(target, fields: fields).status == 431)
             let other = try stage.node.connect()
-            #expect(try other.get(target).brings(image))
+            #expect(try other.get(target).matches(image))
             #expect(try other.get(target, fields: fields).status == 431)
         }
 
@@ -101,7 +101,7 @@ extension Outside {
             expectSoon(20) { another.socket.isReadByPeer }
             try stage.change(opened + "request-head-limit: 1KiB\nurl-limit: 1KiB\n")
             try another.socket.send(Array("bc".utf8))
-            #expect(another.readResponse().brings(image))
+            #expect(another.readResponse().matches(image))
         }
 
         @Test("A request whose host became a site while its body came is not answered as before")
@@ -118,7 +118,7 @@ extension Outside {
             #expect(connection.waitForEnd() != .timedOut)
             #expect(stage.origin.log.isEmpty)
             let again = try stage.node.connect()
-            #expect(try again.get(path, host: "late.example").brings(image))
+            #expect(try again.get(path, host: "late.example").matches(image))
         }
 
         @Test("Time limits hold for connections that are open already")
@@ -129,7 +129,7 @@ extension Outside {
             try half.socket.send("GET /healthz HTTP/1.1\r\n")
             expectSoon(20) { half.socket.isReadByPeer }
             try stage.change(opened + "idle-timeout: 100ms\nhead-timeout: 100ms\n")
-            #expect(idle.waitForEnd(seconds: 20) == .cutShort)
+            #expect(idle.waitForEnd(seconds: 20) == .truncated)
             #expect(half.readResponse(seconds: 20).status == 408)
         }
 
@@ -137,7 +137,7 @@ extension Outside {
         func drain() throws {
             let (stage, _) = try stage("drain-timeout: 1h\n")
             let (held, gate) = try Stage(origin: stage.origin, node: stage.node).begin {
-                OriginAnswer(image).stalling(at: 10_000, .gate($0))
+                OriginResponse(image).stalling(at: 10_000, .gate($0))
             }
             defer { withExtendedLifetime(held) { gate.open() } }
             try stage.change(opened + "drain-timeout: 100ms\n")
@@ -149,7 +149,7 @@ extension Outside {
             let stage = try SettingsStage(opened + "access-log: combined\n", "--loops", "2")
             let path = stage.origin.serve(image, fields: [lasting])
             let target = stage.target(path)
-            #expect(try stage.node.get(target).brings(image))
+            #expect(try stage.node.get(target).matches(image))
             let load = ImageLoad(
                 port: stage.node.port, connections: 8, seed: 2, [(target, image)])
             for format in ["json", "combined", "off", "json", "combined", "json"] {
@@ -159,7 +159,7 @@ extension Outside {
             }
             #expect(load.stop().wrong.isEmpty)
             #expect(stage.node.stop() == 0)
-            let lines = stage.node.printed.split(separator: "\n")
+            let lines = stage.node.standardOutput.split(separator: "\n")
             #expect(lines.count > 500)
             let probes = lines.filter { $0.contains("/under-") }
             #expect(probes.count == 5 && probes.allSatisfy { !$0.contains("/under-off") })
@@ -183,14 +183,14 @@ extension Outside {
             _ = try stage.node.get(refused)
             let first = try stage.reload(opened + "log-level: info\nlog-format: json\n")
             #expect(first.hasPrefix("{"))
-            #expect(stage.node.said("origin fetch failed") == 0)
+            #expect(stage.node.lineCount(containing: "origin fetch failed") == 0)
             _ = try stage.node.get(refused)
-            expectSoon(20) { stage.node.said("origin fetch failed") == 1 }
+            expectSoon(20) { stage.node.lineCount(containing: "origin fetch failed") == 1 }
             #expect(try stage.reload(opened + "log-level: critical\n").hasPrefix("{") == false)
             _ = try stage.node.get(refused)
             #expect(stage.node.stop() == 0)
-            #expect(stage.node.said("origin fetch failed") == 1)
-            #expect(stage.node.said("stopped") == 0)
+            #expect(stage.node.lineCount(containing: "origin fetch failed") == 1)
+            #expect(stage.node.lineCount(containing: "stopped") == 0)
         }
     }
 }

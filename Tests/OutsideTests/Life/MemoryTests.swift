@@ -30,11 +30,11 @@ extension Outside {
             }
             let large = TestImage.generated(.bmp, byteCount: 8_000_000, seed: 899)
             let path = stage.origin.serve(large, fields: [lasting])
-            for _ in 0..<2 { #expect(try stage.get(path, expecting: large).brings(large)) }
+            for _ in 0..<2 { #expect(try stage.get(path, expecting: large).matches(large)) }
             #expect(stage.fetches(path) == 2)
             for image in small {
-                let answer = try stage.get("/" + image.name, expecting: image)
-                #expect(answer.brings(image) && answer.detail == "memory", "\(answer)")
+                let response = try stage.get("/" + image.name, expecting: image)
+                #expect(response.matches(image) && response.detail == "memory", "\(response)")
             }
         }
 
@@ -57,19 +57,19 @@ extension Outside {
             for path in paths { #expect(stage.origin.waitForRequests(1, path)) }
             for (path, image) in zip(paths, images) {
                 let response = try stage.get(path, expecting: image)
-                #expect(response.brings(image) || response.status == 503, "\(response)")
+                #expect(response.matches(image) || response.status == 503, "\(response)")
             }
             expectWithin(stage.node)
             patient.startReading()
             let responses = patient.responses()
             let wrong = zip(responses, images).filter {
-                !$0.brings($1) && $0.looksWhole && $0.status == 200
+                !$0.matches($1) && $0.isWhole && $0.status == 200
             }
             #expect(wrong.isEmpty, "\(wrong.count), such as \(wrong.prefix(3))")
             let endless = responses.filter { $0.ending == .timedOut }
             #expect(
                 endless.isEmpty,
-                "\(endless), \(String(describing: stage.node.figure("nuthatch_waiters")))")
+                "\(endless), \(String(describing: stage.node.metric("nuthatch_waiters")))")
             expectWithin(stage.node)
         }
 
@@ -82,7 +82,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 15_000, seed: 139)
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             var plan = SwarmClientPlan(
                 stage.target(path), expecting: image, behaviour: .neverRead)
             plan.request = Array(repeatElement(plan.request, count: 400).joined())
@@ -114,7 +114,7 @@ extension Outside {
                     return SwarmClientPlan(stage.target(path), expecting: image)
                 }
                 let responses = ClientSwarm(port: stage.node.port, plans).responses()
-                let isWhole = zip(responses, images).allSatisfy { $0.brings($1) }
+                let isWhole = zip(responses, images).allSatisfy { $0.matches($1) }
                 #expect(isWhole)
                 guard isWhole else { return }
                 passed += images.reduce(0) { $0 + $1.byteCount }
@@ -142,7 +142,7 @@ extension Outside {
                 seed += 1
                 let path = stage.origin.serve(image, fields: [lasting])
                 let response = try stage.get(path, expecting: image)
-                guard response.brings(image) else {
+                guard response.matches(image) else {
                     Issue.record("\(response)")
                     break
                 }
@@ -156,12 +156,12 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let hot = TestImage.generated(.png, byteCount: 50_000, seed: 190)
             let path = stage.origin.serve(hot, fields: [lasting])
-            for _ in 0..<10 { #expect(try stage.get(path).brings(hot)) }
+            for _ in 0..<10 { #expect(try stage.get(path).matches(hot)) }
             for seed in 0..<200 {
                 let image = TestImage.generated(.gif, byteCount: 1 << 20, seed: UInt64(seed))
                 let other = stage.origin.serve(image, fields: [lasting])
-                #expect(try stage.get(other, expecting: image).brings(image))
-                if seed % 10 == 0 { #expect(try stage.get(path).brings(hot)) }
+                #expect(try stage.get(other, expecting: image).matches(image))
+                if seed % 10 == 0 { #expect(try stage.get(path).matches(hot)) }
             }
             #expect(stage.fetches(path) == 1)
         }

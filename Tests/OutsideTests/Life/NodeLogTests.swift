@@ -70,7 +70,7 @@ extension Outside {
         func low() throws {
             let said = "the limit on open descriptors, 400, leaves room for 16 connections"
             let advice = "raise it to 2048 (ulimit -n, LimitNOFILE=, --ulimit nofile=)"
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let node = try run(
                 "ulimit -n 400",
                 ["serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off"])

@@ -47,9 +47,10 @@ extension Outside {
 
         @Test(
             "Operators elsewhere, proven or not, leave places for the machine itself",
-            .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
+            .enabled(
+                if: NetworkNamespace.isAvailable, "namespaces need root, iproute2 and nftables"))
         func reserved() throws {
-            let space = try NetworkSpace()
+            let space = try NetworkNamespace()
             // From there connections to 127.0.0.1 come that are not of loopback.
             try space.run("ip address add 192.0.2.1/32 dev lo")
             let stage = try GuardedNode(in: space)
@@ -57,8 +58,8 @@ extension Outside {
             let far = try (0..<64).map { _ in
                 try HTTPConnection(port: stage.node.adminPort, from: "192.0.2.1", in: space)
             }
-            let answers = far.map { try? $0.get("/admin/v1/status", fields: token).status }
-            #expect(answers.count { $0 == 200 } == 56)
+            let responses = far.map { try? $0.get("/admin/v1/status", fields: token).status }
+            #expect(responses.count { $0 == 200 } == 56)
             let more = try HTTPConnection(
                 port: stage.node.adminPort, from: "192.0.2.1", in: space)
             #expect(more.readResponse().status == 503)
@@ -69,10 +70,10 @@ extension Outside {
         func idleClients() throws {
             let node = try NodeProcess(["--connections-limit", "50", "--loops", "2"])
             let idle = try (0..<50).map { _ in try node.connect() }
-            expectSoon { node.figure("nuthatch_connections_open") == 50 }
+            expectSoon { node.metric("nuthatch_connections_open") == 50 }
             for _ in 0..<200 { #expect(try isServed(node)) }
-            #expect(node.figure(Self.yielded).map { $0 >= 1 } == true)
-            #expect(node.figure("nuthatch_connections_refused_total") == 0)
+            #expect(node.metric(Self.yielded).map { $0 >= 1 } == true)
+            #expect(node.metric("nuthatch_connections_refused_total") == 0)
             withExtendedLifetime(idle) {}
         }
 
@@ -154,7 +155,7 @@ extension Outside {
             for client in [held[0], held[2], fourth, other] {
                 #expect(try client.get("/healthz").status == 200)
             }
-            #expect(node.figure("nuthatch_connections_refused_total") == 0)
+            #expect(node.metric("nuthatch_connections_refused_total") == 0)
         }
 
         @Test("Newcomers of a client whose connections all wait are refused without end, and fast")
@@ -176,7 +177,7 @@ extension Outside {
             let gate = Gate()
             defer { gate.open() }
             let image = TestImage.generated(.jpeg, byteCount: 1_000, seed: 134)
-            stage.origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            stage.origin.on("/it", OriginResponse(image).delayingHead(.gate(gate)))
             func client(_ number: Int, _ target: String = "/healthz") throws -> HTTPConnection {
                 let client = try HTTPConnection(port: stage.node.port, from: "127.0.0.2")
                 let line = "PROXY TCP4 192.0.2.\(number) 192.0.2.200 4321 80\r\n"
@@ -190,7 +191,7 @@ extension Outside {
             // The idle one goes for a newcomer, and nothing for one more.
             let other = try client(1, stage.target("/it"))
             #expect(idle[0].waitForEnd() != .timedOut)
-            expectSoon { stage.node.figure("nuthatch_waiters") == 2 }
+            expectSoon { stage.node.metric("nuthatch_waiters") == 2 }
             #expect(try client(1).readResponse().status == 0)
             #expect(try client(3).readResponse().status == 200)
             #expect(try idle[1].get("/healthz").status == 200)
@@ -204,14 +205,14 @@ extension Stage {
     /// Clients that wait for an answer which comes when `gate` opens.
     func occupy(_ count: Int, _ gate: Gate) throws -> [HTTPConnection] {
         let image = TestImage.generated(.jpeg, byteCount: 1_000, seed: 133)
-        origin.on("/occupied", OriginAnswer(image).holdingHead(.gate(gate)))
+        origin.on("/occupied", OriginResponse(image).delayingHead(.gate(gate)))
         let clients = try (0..<count).map { _ in
             let client = try node.connect()
             try client.socket.send(HTTPConnection.request(target("/occupied")))
             return client
         }
-        let isOccupied = Deadline.seconds(30).reached {
-            node.figure("nuthatch_waiters") == Double(count)
+        let isOccupied = Deadline.seconds(30).waitUntil {
+            node.metric("nuthatch_waiters") == Double(count)
         }
         try #require(isOccupied)
         return clients

@@ -45,8 +45,8 @@ extension Outside {
         /// For a long URL and for two ranges of an image, both in memory.
         private func requests(_ stage: SettingsStage) throws -> [[UInt8]] {
             for path in [Self.longPath, "/" + image.name] {
-                stage.origin.on(path, OriginAnswer(image, fields: [lasting]))
-                #expect(try stage.get(path).brings(image))
+                stage.origin.on(path, OriginResponse(image, fields: [lasting]))
+                #expect(try stage.get(path).matches(image))
             }
             return [
                 HTTPConnection.request(stage.target(Self.longPath)),
@@ -66,7 +66,7 @@ extension Outside {
         func hundredTimes() throws {
             let stage = try SettingsStage(Flavour.wide.file, "--loops", "2")
             let requests = try requests(stage)
-            let watch = try StatusWatch(port: stage.node.port, requests)
+            let watch = try StatusRecorder(port: stage.node.port, requests)
             let load = ImageLoad(port: stage.node.port, connections: 8, seed: 1, loaded(stage))
             let old = try stage.node.connect()
             for round in 0..<100 {
@@ -89,14 +89,14 @@ extension Outside {
             }
             #expect(load.waitForAnswers(5_000, seconds: 60))
             let tally = load.stop()
-            #expect(tally.cut == 0 && tally.wrong.isEmpty, "\(tally)")
+            #expect(tally.truncated == 0 && tally.wrong.isEmpty, "\(tally)")
             let (seen, rounds) = watch.stop()
             #expect(seen == Set(Flavour.allCases.map(\.statuses)) && rounds >= 100)
             #expect(stage.node.isRunning)
         }
 
         /// Images that are stored, and images that are fetched each time.
-        private func loaded(_ stage: SettingsStage) -> [ImageLoad.Wanted] {
+        private func loaded(_ stage: SettingsStage) -> [ImageLoad.RequestedImage] {
             (0..<20).map { number in
                 let image = TestImage.generated(
                     .jpeg, byteCount: 30_000, seed: UInt64(200 + number))
@@ -116,12 +116,14 @@ extension Outside {
             try expectSoon(20) {
                 try statuses(requests, on: stage.node.connect()) == Flavour.narrow.statuses
             }
-            #expect(stage.node.isRunning && stage.node.said("settings not reloaded") == 0)
+            #expect(
+                stage.node.isRunning
+                    && stage.node.lineCount(containing: "settings not reloaded") == 0)
         }
 
         @Test("A signal that comes while the node starts does not end it")
         func early() throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             // Ignored before the program runs at all, as under nohup(1).
             let script =
                 "trap '' HUP && exec \"$0\" serve --listen 127.0.0.1:\(port) --admin-listen off"
@@ -133,7 +135,7 @@ extension Outside {
                 return path?.hasSuffix("/nuthatch") == true
             }
             expectSoon(20) { node.ignores(SIGHUP) || isNode() && node.catches(SIGHUP) }
-            let isUp = Deadline.seconds(20).reached {
+            let isUp = Deadline.seconds(20).waitUntil {
                 node.hangUp()
                 return (try? HTTPConnection(port: port).get("/readyz").status) == 200
             }
@@ -148,14 +150,16 @@ extension Outside {
             let stage = try SettingsStage(opened + "disk-threads: 2\n")
             let line = try stage.reload(opened + "disk-threads: 3\nranges-limit: 2\n")
             #expect(line.contains("\"ranges-limit 16 -> 2\""), "\(line)")
-            #expect(stage.node.said("level=warning", "restart", "\"disk-threads 2 -> 3\"") == 1)
+            #expect(
+                stage.node.lineCount(
+                    containing: "level=warning", "restart", "\"disk-threads 2 -> 3\"") == 1)
             #expect(try stage.reload(opened + "disk-threads: 2\n").contains("ranges-limit 2 -> 16"))
-            #expect(stage.node.said("level=warning") == 1)
+            #expect(stage.node.lineCount(containing: "level=warning") == 1)
         }
 
         @Test("A node beyond loopback stays told of its origins, wherever the file would listen")
         func openNode() throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let folder = try TemporaryFolder()
             let file = try folder.write(
                 "listen: 0.0.0.0:\(port)\nallow-origin: a.example\n", to: "n.yaml")
@@ -167,9 +171,9 @@ extension Outside {
             node.hangUp()
             expectSoon(20) { node.errors.contains("not reloaded") }
             #expect(node.errors.contains("allow-origin or site is needed"))
-            let answer = try HTTPConnection(port: port)
+            let response = try HTTPConnection(port: port)
                 .get("/v1/image?url=http://b.example/x", seconds: 10)
-            expectProblem(answer, 403)
+            expectProblem(response, 403)
         }
     }
 }

@@ -46,8 +46,8 @@ extension Outside {
                 ("GET", "/healthz", [], 200), ("GET", "/readyz", [], 200),
             ]
             var ids = try requests.map { method, target, fields, status in
-                let answer = try node.get(target, method: method, fields: fields)
-                return id(answer, status, "\(method) \(target) \(fields)")
+                let response = try node.get(target, method: method, fields: fields)
+                return id(response, status, "\(method) \(target) \(fields)")
             }
             ids += try Self.unreadable.map { text, status in
                 let connection = try node.connect()
@@ -82,8 +82,8 @@ extension Outside {
             #expect(ids.allSatisfy { $0.wholeMatch(of: /[0-9a-f]{32}/) != nil }, "\(ids)")
             // What begins them is this run of the node.
             #expect(Set(ids.map { $0.prefix(16) }).count == 1)
-            expectSoon(20, "\(ids) in \(stage.node.printed)") {
-                let lines = stage.node.printed.split(separator: "\n")
+            expectSoon(20, "\(ids) in \(stage.node.standardOutput)") {
+                let lines = stage.node.standardOutput.split(separator: "\n")
                 return ids.allSatisfy { id in
                     lines.count { $0.contains("\"request_id\":\"\(id)\"") } == 1
                 }
@@ -111,12 +111,12 @@ extension Outside {
             // Of a stream that is reset while it writes, curl drops the answer. The other one does
             // not say how long it is.
             for (name, more) in [("two", []), ("three", ["-H", "Content-Length:"])] {
-                _ = try? Curl().ask(
+                _ = try? Curl().run(
                     ["--http2-prior-knowledge", "-H", "X-Request-Id: \(name)", "--data", body]
                         + more + ["http://127.0.0.1:\(stage.node.port)/\(name)"])
             }
-            expectSoon(20, "\(stage.node.printed)") {
-                let lines = stage.node.printed.split(separator: "\n")
+            expectSoon(20, "\(stage.node.standardOutput)") {
+                let lines = stage.node.standardOutput.split(separator: "\n")
                 return (tails.map { ($0.0, $0.2) } + [("two", 413), ("three", 413)]).allSatisfy {
                     name, status in
                     let own = lines.filter { $0.contains("\"request_id\":\"\(name)\"") }
@@ -142,7 +142,7 @@ extension Outside {
                 #expect(refused.status == 400, "\(refused)")
                 #expect((refused.bodyByteCount > 0) == hasBody, "\(refused)")
                 let rest = connection.readResponse()
-                #expect(rest.status == 0 && rest.ending == .cutShort, "\(rest)")
+                #expect(rest.status == 0 && rest.ending == .truncated, "\(rest)")
             }
         }
 
@@ -153,10 +153,10 @@ extension Outside {
             let base = "http://127.0.0.1:\(stage.node.port)"
             var ids: [String] = []
             for target in [stage.target(path), stage.target(path), "/missing", "/v1/image"] {
-                let answer = try Curl()("--http2-prior-knowledge", base + target)
-                #expect(answer.version == "2")
-                #expect(answer.fields.all("X-Request-Id").count == 1, "\(answer)")
-                ids += answer.fields.all("x-request-id")
+                let response = try Curl()("--http2-prior-knowledge", base + target)
+                #expect(response.version == "2")
+                #expect(response.fields.all("X-Request-Id").count == 1, "\(response)")
+                ids += response.fields.all("x-request-id")
             }
             let given = try Curl()(
                 "--http2-prior-knowledge", "-H", "X-Request-Id: mine", base + stage.target(path))
@@ -168,8 +168,10 @@ extension Outside {
             defer { withExtendedLifetime(held) {} }
             expectSoon(20) {
                 guard let connection = try? stage.node.connect() else { return false }
-                let answer = try? connection.get("/healthz", seconds: 2)
-                guard answer?.status == 503, let id = answer?["X-Request-Id"] else { return false }
+                let response = try? connection.get("/healthz", seconds: 2)
+                guard response?.status == 503, let id = response?["X-Request-Id"] else {
+                    return false
+                }
                 return !ids.contains(id)
             }
         }
@@ -180,9 +182,9 @@ extension Outside {
             stage.origin.on("/it", .text("ok", fields: [lasting, "X-Request-Id: of-the-origin"]))
             var ids: Set<String> = []
             for number in 0..<3 {
-                let answer = try stage.get("/it")
-                #expect(answer.isHit == (number > 0), "\(answer)")
-                ids.insert(id(answer, 200, "\(number)"))
+                let response = try stage.get("/it")
+                #expect(response.isHit == (number > 0), "\(response)")
+                ids.insert(id(response, 200, "\(number)"))
             }
             let posted = try stage.send("POST", "/it", body: "x")
             ids.insert(id(posted, 200, "passed"))
@@ -196,8 +198,8 @@ extension Outside {
             let stage = try Stage.shared()
             let path = stage.origin.serve(image, fields: [lasting])
             for _ in 0..<2 {
-                let answer = try stage.get(path, fields: ["x-request-ID: \(given)"])
-                #expect(id(answer, 200, given) == given)
+                let response = try stage.get(path, fields: ["x-request-ID: \(given)"])
+                #expect(id(response, 200, given) == given)
             }
             #expect(
                 try stage.get("/none", fields: ["X-Request-Id: \(given)"])["X-Request-Id"] == given)
@@ -219,8 +221,8 @@ extension Outside {
             let connection = try stage.node.connect()
             for _ in 0..<2 {
                 let fields = given.map { "X-Request-Id: \($0)" }
-                let answer = try connection.get(stage.target(path), fields: fields)
-                let id = id(answer, 200, "\(given)")
+                let response = try connection.get(stage.target(path), fields: fields)
+                let id = id(response, 200, "\(given)")
                 #expect(id.wholeMatch(of: /[0-9a-f]{32}/) != nil)
             }
             let sent = stage.origin.requests(path).flatMap { $0.fields.all("X-Request-Id") }
@@ -233,13 +235,13 @@ extension Outside {
                 let stage = try Stage("--log-format", format, "--origin-connect-timeout", "2s")
                 stage.origin.on("/text", .text("text"))
                 let trace = "0af7651916cd43dd8448eb211c80319c"
-                let answer = try stage.get(
+                let response = try stage.get(
                     "/text",
                     fields: [
                         "X-Request-Id: mine-\(format)",
                         "traceparent: 00-\(trace)-b7ad6b7169203331-01",
                     ])
-                #expect(answer.status == 502)
+                #expect(response.status == 502)
                 let words: [String] =
                     format == "json"
                     ? [
@@ -254,7 +256,7 @@ extension Outside {
                 }
                 guard format == "text" else { continue }
                 let form =
-                    /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info  origin answer refused \w+=.*/
+                    /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info  origin response refused \w+=.*/
                 #expect(stage.node.lines.contains { $0.wholeMatch(of: form) != nil })
             }
         }

@@ -56,7 +56,8 @@ extension Outside {
             #expect(String(decoding: listed.output, as: UTF8.self).contains("(redacted)"))
             let said = stage.node.output + String(decoding: listed.output, as: UTF8.self)
             #expect(!said.contains(secret.dropFirst(7)) && !said.contains(other.dropFirst(7)))
-            #expect(stage.node.said("settings reloaded", "with other secrets") == 1)
+            #expect(
+                stage.node.lineCount(containing: "settings reloaded", "with other secrets") == 1)
             let line = try stage.reload(settings(origin, "{Authorization: ' \(secret)'}"))
             #expect(line.contains("not reloaded") && line.contains("Authorization"))
             #expect(!line.contains(secret.dropFirst(7)))
@@ -95,17 +96,18 @@ extension Outside {
             let stage = try SettingsStage(text)
             for (word, file) in zip(words, files) {
                 #expect(
-                    stage.node.said("level=warning", "setting \(word)", file.path, "can be read by")
+                    stage.node.lineCount(
+                        containing: "level=warning", "setting \(word)", file.path, "can be read by")
                         == 1, "\(stage.node.lines)")
             }
             try mode(0o600, of: files[0])
             try stage.change(text)
-            #expect(stage.node.said("setting admin-token-file") == 1)
-            #expect(stage.node.said("setting purge-token-file") == 2)
+            #expect(stage.node.lineCount(containing: "setting admin-token-file") == 1)
+            #expect(stage.node.lineCount(containing: "setting purge-token-file") == 2)
             // Nobody gets as far as to the files.
             try mode(0o700, of: folder.url)
             try stage.change(text)
-            #expect(stage.node.said("can be read by") == 5)
+            #expect(stage.node.lineCount(containing: "can be read by") == 5)
         }
     }
 }

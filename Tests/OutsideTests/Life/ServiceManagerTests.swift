@@ -45,12 +45,13 @@ extension Outside {
             let disk = try HungDisk()
             let folder = try TemporaryFolder()
             let origin = try ScriptedOrigin()
-            let target = ImageTarget.of(origin.url(origin.serve(image, fields: [lasting])))
+            let target = ImageRequestTarget.forURL(
+                origin.url(origin.serve(image, fields: [lasting])))
             let flags = [
                 "--cache-dir", folder.path, "--disk-limit", "64MiB", "--drain-timeout", "1s",
             ]
             let first = try NodeProcess(flags)
-            #expect(try first.get(target).brings(image))
+            #expect(try first.get(target).matches(image))
             #expect(first.stop() == 0)
 
             let node = try NodeProcess(
@@ -68,7 +69,7 @@ extension Outside {
             #expect(node.isRunning)
             // Such a loop does not hold up the end, either.
             #expect(node.stop(seconds: 30) == 1)
-            #expect(node.said("level=error", "an event loop does not answer") == 1)
+            #expect(node.lineCount(containing: "level=error", "an event loop does not answer") == 1)
         }
 
         @Test("A watchdog that is meant for another process is not fed")

@@ -41,7 +41,7 @@ final class SettingsStage {
         node.hangUp()
         reloads += 1
         var lines: [String] = []
-        let isDone = Deadline.seconds(30).reached {
+        let isDone = Deadline.seconds(30).waitUntil {
             lines = node.lines.filter {
                 $0.contains("settings reloaded") || $0.contains("settings not reloaded")
             }
@@ -57,7 +57,7 @@ final class SettingsStage {
         #expect(line.contains("settings reloaded"), "\(line)", sourceLocation: location)
     }
 
-    func target(_ path: String) -> String { ImageTarget.of(origin.url(path)) }
+    func target(_ path: String) -> String { ImageRequestTarget.forURL(origin.url(path)) }
 
     func get(_ path: String, fields: [String] = []) throws -> Response {
         try node.get(target(path), fields: fields)

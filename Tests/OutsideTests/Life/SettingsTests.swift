@@ -12,8 +12,8 @@ extension Outside {
             let image = TestImage.generated(.jpeg, byteCount: 30_000, seed: 160)
             let path = origin.serve(image, fields: [lasting])
             for isHit in [false, true] {
-                let response = try node.get(ImageTarget.of(origin.url(path)))
-                #expect(response.brings(image) && response.isHit == isHit, "\(response)")
+                let response = try node.get(ImageRequestTarget.forURL(origin.url(path)))
+                #expect(response.matches(image) && response.isHit == isHit, "\(response)")
             }
             withExtendedLifetime(origin) {}
         }
@@ -143,12 +143,12 @@ extension Outside {
         @Test("An unknown variable of the environment only warns")
         func unknownVariable() throws {
             let node = try NodeProcess(environment: ["NUTHATCH_PORT": "tcp://10.0.0.1:80"])
-            expectSoon(20) { node.said("NUTHATCH_PORT") == 1 }
+            expectSoon(20) { node.lineCount(containing: "NUTHATCH_PORT") == 1 }
         }
 
         @Test("Beyond loopback a node must be told which origins it may fetch")
         func openWorld() throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             expectRefused(try serve(["--listen", "0.0.0.0:\(port)"]), "allow-origin")
         }
 

@@ -9,8 +9,8 @@ extension Outside {
         private let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 180)
 
         /// An answer whose second half waits.
-        private func half(_ gate: Gate) -> OriginAnswer {
-            OriginAnswer(image).stalling(at: 150_000, .gate(gate))
+        private func half(_ gate: Gate) -> OriginResponse {
+            OriginResponse(image).stalling(at: 150_000, .gate(gate))
         }
 
         @Test("A running answer is completed, new connections are refused, the status is 0")
@@ -19,12 +19,12 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let (running, gate) = try stage.begin { half($0) }
             stage.node.terminate()
-            expectSoon(20) { (try? stage.node.get("/healthz", seconds: 1))?.looksWhole != true }
+            expectSoon(20) { (try? stage.node.get("/healthz", seconds: 1))?.isWhole != true }
             #expect(stage.node.isRunning)
             gate.open()
             let response = running.readResponse(expecting: image)
-            #expect(response.brings(image), "\(response)")
-            #expect(running.waitForEnd() == .cutShort)
+            #expect(response.matches(image), "\(response)")
+            #expect(running.waitForEnd() == .truncated)
             #expect(stage.node.waitForExit() == 0)
         }
 
@@ -40,16 +40,16 @@ extension Outside {
             #expect(try admin.get("/readyz").status == 503)
             let another = try HTTPConnection(port: stage.node.adminPort)
             #expect(try another.get("/healthz").status == 200)
-            #expect(stage.node.figure("nuthatch_connections_open") == 1)
+            #expect(stage.node.metric("nuthatch_connections_open") == 1)
             gate.open()
-            #expect(running.readResponse(expecting: image).brings(image))
+            #expect(running.readResponse(expecting: image).matches(image))
             #expect(stage.node.waitForExit(seconds: 20) == 0)
         }
 
         @Test(
             "A log that nobody reads holds up neither requests nor the end", arguments: [1, 2])
         func stuckLog(descriptor: Int) throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let fifo = FileManager.default.temporaryDirectory
                 .appendingPathComponent("nuthatch-\(UUID().uuidString)").path
             defer { try? FileManager.default.removeItem(atPath: fifo) }
@@ -63,9 +63,9 @@ extension Outside {
             let long = String(repeating: "a", count: 900)
             for _ in 0..<500 {
                 // Refused before any connection is made, which is a line in either log.
-                let answer = try client.get("/v1/image?url=http://10.0.0.1/\(long)", seconds: 10)
-                #expect(answer.status == 403)
-                guard answer.looksWhole else { break }
+                let response = try client.get("/v1/image?url=http://10.0.0.1/\(long)", seconds: 10)
+                #expect(response.status == 403)
+                guard response.isWhole else { break }
             }
             node.terminate()
             #expect(node.wait(seconds: 20) == 0)
@@ -89,7 +89,7 @@ extension Outside {
             defer { gate.open() }
             #expect(stage.node.stop(seconds: 30) == 1)
             let response = running.readResponse(expecting: image)
-            #expect(!response.looksWhole && response.ending != .timedOut, "\(response)")
+            #expect(!response.isWhole && response.ending != .timedOut, "\(response)")
         }
 
         @Test("A second signal breaks off at once what the first has let go on")
@@ -99,12 +99,14 @@ extension Outside {
             let (running, gate) = try stage.begin { half($0) }
             defer { gate.open() }
             stage.node.terminate()
-            expectSoon(20) { stage.node.said("message=draining") == 1 }
+            expectSoon(20) { stage.node.lineCount(containing: "message=draining") == 1 }
             stage.node.interrupt()
             #expect(stage.node.waitForExit(seconds: 30) == 1)
             let response = running.readResponse(expecting: image)
-            #expect(!response.looksWhole && response.ending != .timedOut, "\(response)")
-            #expect(stage.node.said("broken off", "connections=1", "told to stop again") == 1)
+            #expect(!response.isWhole && response.ending != .timedOut, "\(response)")
+            #expect(
+                stage.node.lineCount(
+                    containing: "broken off", "connections=1", "told to stop again") == 1)
         }
 
         @Test("A disk that hangs is waited for no longer than the drain may take")
@@ -117,11 +119,14 @@ extension Outside {
                 ["--cache-dir", folder.path, "--disk-limit", "64MiB", "--drain-timeout", "200ms"],
                 environment: disk.environment)
             try disk.hang()
-            let target = ImageTarget.of(origin.url(origin.serve(image, fields: [lasting])))
-            #expect(try node.get(target).brings(image))
-            expectSoon(20) { node.figure("nuthatch_disk_queued_bytes") != 0 }
+            let target = ImageRequestTarget.forURL(
+                origin.url(origin.serve(image, fields: [lasting])))
+            #expect(try node.get(target).matches(image))
+            expectSoon(20) { node.metric("nuthatch_disk_queued_bytes") != 0 }
             #expect(node.stop(seconds: 30) == 1)
-            #expect(node.said("level=error", "the disk does not answer", "queued_bytes=") == 1)
+            #expect(
+                node.lineCount(
+                    containing: "level=error", "the disk does not answer", "queued_bytes=") == 1)
         }
 
         @Test("A disk that hangs at the start does not keep the node from being stopped")
@@ -129,7 +134,7 @@ extension Outside {
             let disk = try HungDisk()
             try disk.hang()
             let folder = try TemporaryFolder()
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let node = try Program(
                 try NodeProcess.binary(),
                 [
@@ -148,12 +153,14 @@ extension Outside {
         func pipelined() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            let (connection, gate) = try stage.begin { OriginAnswer(image).holdingHead(.gate($0)) }
+            let (connection, gate) = try stage.begin {
+                OriginResponse(image).delayingHead(.gate($0))
+            }
             stage.node.terminate()
             gate.open()
             let response = connection.readResponse(expecting: image)
-            #expect(response.brings(image), "\(response)")
-            #expect(connection.waitForEnd() == .cutShort)
+            #expect(response.matches(image), "\(response)")
+            #expect(connection.waitForEnd() == .truncated)
             #expect(stage.node.waitForExit() == 0)
         }
     }

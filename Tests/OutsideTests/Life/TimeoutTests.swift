@@ -74,7 +74,7 @@ extension Outside {
             let path = stage.origin.serve(image, fields: [lasting])
             let unused = try stage.node.connect()
             let used = try stage.node.connect()
-            #expect(try used.get(stage.target(path)).brings(image))
+            #expect(try used.get(stage.target(path)).matches(image))
             #expect(unused.waitForEnd(seconds: 20) != .timedOut)
             #expect(used.waitForEnd(seconds: 20) != .timedOut)
         }
@@ -83,8 +83,8 @@ extension Outside {
         func waitingIsNotIdle() throws {
             let stage = try Stage("--idle-timeout", "100ms", "--head-timeout", "100ms")
             defer { withExtendedLifetime(stage) {} }
-            stage.origin.on("/it", OriginAnswer(image).holdingHead(.seconds(0.4)))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", OriginResponse(image).delayingHead(.seconds(0.4)))
+            #expect(try stage.get("/it").matches(image))
         }
 
         @Test("A client that takes nothing is let go, and its answer does not look whole")
@@ -94,7 +94,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let large = TestImage.generated(.bmp, byteCount: 40_000_000, seed: 121)
             let path = stage.origin.serve(large, fields: [lasting])
-            #expect(try stage.get(path, expecting: large).brings(large))
+            #expect(try stage.get(path, expecting: large).matches(large))
             #expect(stage.origin.waitForConnections(atMost: 0))
             let settled = try stage.settledDescriptors()
             let connection = try stage.node.connect(receiveBufferBytes: 4_096)
@@ -103,7 +103,7 @@ extension Outside {
             #expect(stage.node.descriptorCount > settled)
             expectSoon { stage.node.descriptorCount <= settled }
             let response = connection.readResponse(expecting: large, seconds: 20)
-            #expect(!response.looksWhole && response.isAsExpected, "\(response)")
+            #expect(!response.isWhole && response.isAsExpected, "\(response)")
         }
 
         @Test("A client that reads slowly but steadily is not let go")
@@ -118,7 +118,7 @@ extension Outside {
                     stage.target(path), expecting: large,
                     behaviour: .readSlowly(bytesMax: 20_000, milliseconds: 10)))
             let responses = swarm.responses()
-            #expect(responses.allSatisfy { $0.brings(large) }, "\(responses)")
+            #expect(responses.allSatisfy { $0.matches(large) }, "\(responses)")
         }
     }
 }

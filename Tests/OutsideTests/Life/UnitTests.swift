@@ -69,7 +69,7 @@ extension Outside {
                     "--tls-key", secrets.appending(path: "secret_key").path,
                 ])
             defer { node.kill() }
-            let isServing = Deadline.seconds(30).reached {
+            let isServing = Deadline.seconds(30).waitUntil {
                 node.errors.contains("serving") || node.wait(seconds: 0) != nil
             }
             #expect(isServing && node.wait(seconds: 0) == nil, "\(node.errors)")

@@ -9,14 +9,14 @@ extension Outside {
         func hangingUp() throws {
             let stage = try SiteStage()
             let bad = TestImage.generated(.gif, byteCount: 3_000, seed: 90)
-            stage.origin.on("/bad", OriginAnswer(bad).cutInHead(.reset))
-            stage.origin.onAnythingElse { _ in .text("ok") }
+            stage.origin.on("/bad", OriginResponse(bad).truncatedInHead(.reset))
+            stage.origin.onAnyOtherPath { _ in .text("ok") }
             for number in 1...200 {
                 expectProblem(try stage.get("/bad?\(number)"), 502)
                 let response = try stage.get("/\(number)")
                 #expect(response.status == 200 && response.text == "ok", "\(response)")
             }
-            #expect(stage.node.figure("nuthatch_origin_circuit_openings_total") == 0)
+            #expect(stage.node.metric("nuthatch_origin_circuit_openings_total") == 0)
             // The circuit is there: without the origin nobody is asked after a while.
             stage.origin.stop()
             for number in 1...20 { expectProblem(try stage.get("/off/\(number)"), 502) }
@@ -34,28 +34,28 @@ extension Outside {
                 Behind.flags + ["--fills-limit", "40", "--default-ttl", "1h"])
             let gate = Gate()
             defer { gate.open() }
-            slow.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
-            let hot = ImageTarget.of(other.url("/hot"))
-            other.onAnythingElse { [image] _ in OriginAnswer(image, fields: [lasting]) }
-            #expect(try Behind.get(node, hot, expecting: image).brings(image))
+            slow.on("/it", OriginResponse(image).delayingHead(.gate(gate)))
+            let hot = ImageRequestTarget.forURL(other.url("/hot"))
+            other.onAnyOtherPath { [image] _ in OriginResponse(image, fields: [lasting]) }
+            #expect(try Behind.get(node, hot, expecting: image).matches(image))
             let plans = (0..<400).map { number in
                 let client =
                     areOfOneClient ? Behind.bad : "203.0.\(number / 250).\(number % 250)"
-                return Behind.plan(client, ImageTarget.of(slow.url("/it?\(number)")))
+                return Behind.plan(client, ImageRequestTarget.forURL(slow.url("/it?\(number)")))
             }
             let crowd = ClientSwarm(port: node.port, plans)
             // A client has a quarter of the places, an origin three.
             let places = areOfOneClient ? 10 : 30
             #expect(gate.waitForArrivals(places))
             expectSoon {
-                node.figure("nuthatch_refused_total{reason=\"share\"}") == Double(400 - places)
+                node.metric("nuthatch_refused_total{reason=\"share\"}") == Double(400 - places)
             }
             for number in 0..<100 {
                 let miss = try Behind.get(
-                    node, ImageTarget.of(other.url("/\(number)")), expecting: image)
-                #expect(miss.brings(image), "\(miss)")
+                    node, ImageRequestTarget.forURL(other.url("/\(number)")), expecting: image)
+                #expect(miss.matches(image), "\(miss)")
                 let hit = try Behind.get(node, hot, expecting: image)
-                #expect(hit.brings(image) && hit.isHit, "\(hit)")
+                #expect(hit.matches(image) && hit.isHit, "\(hit)")
             }
             gate.open()
             let responses = crowd.responses()
@@ -84,17 +84,17 @@ extension Outside {
             let gate = Gate()
             defer { gate.open() }
             stage.origin.on(
-                "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 1_000, .gate(gate)))
+                "/it", OriginResponse(image, fields: [lasting]).stalling(at: 1_000, .gate(gate)))
             try leave(stage, gate)
             expectSoon {
-                stage.node.figure("nuthatch_fills_in_flight") == 8
-                    && stage.node.figure("nuthatch_waiters") == 0
+                stage.node.metric("nuthatch_fills_in_flight") == 8
+                    && stage.node.metric("nuthatch_waiters") == 0
             }
             let wanted = stage.origin.serve(
                 TestImage.generated(.png, byteCount: 2_000, seed: 92), fields: [lasting])
             #expect(try stage.get(wanted).status == 200)
             expectSoon {
-                stage.node.figure("nuthatch_origin_fetches_total{result=\"abandoned\"}") ?? 0 >= 1
+                stage.node.metric("nuthatch_origin_fetches_total{result=\"abandoned\"}") ?? 0 >= 1
             }
         }
 
@@ -104,14 +104,14 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let large = TestImage.generated(.bmp, byteCount: 40_000_000, seed: 93)
             let (client, gate) = try stage.begin {
-                OriginAnswer(large, fields: [lasting]).stalling(at: 100_000, .gate($0))
+                OriginResponse(large, fields: [lasting]).stalling(at: 100_000, .gate($0))
             }
             client.socket.reset()
-            expectSoon { stage.node.figure("nuthatch_waiters") == 0 }
+            expectSoon { stage.node.metric("nuthatch_waiters") == 0 }
             gate.open()
-            expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 0 }
-            #expect(stage.node.figure("nuthatch_memory_entries") == 0)
-            #expect(stage.node.figure("nuthatch_origin_received_bytes_total") ?? 0 < 10_000_000)
+            expectSoon { stage.node.metric("nuthatch_fills_in_flight") == 0 }
+            #expect(stage.node.metric("nuthatch_memory_entries") == 0)
+            #expect(stage.node.metric("nuthatch_origin_received_bytes_total") ?? 0 < 10_000_000)
         }
 
         @Test("For a client that leaves again and again only so much is fetched")
@@ -122,15 +122,15 @@ extension Outside {
             let gate = Gate()
             defer { gate.open() }
             stage.origin.on(
-                "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 10_000, .gate(gate)))
+                "/it", OriginResponse(large, fields: [lasting]).stalling(at: 10_000, .gate(gate)))
             try leave(stage, gate)
-            expectSoon { stage.node.figure("nuthatch_waiters") == 0 }
+            expectSoon { stage.node.metric("nuthatch_waiters") == 0 }
             gate.open()
-            expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 0 }
+            expectSoon { stage.node.metric("nuthatch_fills_in_flight") == 0 }
             // The last piece may have been more than was left.
-            let unread = stage.node.figure("nuthatch_origin_unread_bytes_total") ?? 0
+            let unread = stage.node.metric("nuthatch_origin_unread_bytes_total") ?? 0
             #expect((1_048_576..<3_145_728).contains(unread), "\(unread)")
-            #expect(stage.node.figure("nuthatch_memory_entries") ?? 8 < 8)
+            #expect(stage.node.metric("nuthatch_memory_entries") ?? 8 < 8)
         }
 
         @Test("An origin that sends its body drop by drop is given up")
@@ -139,11 +139,11 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, fields: [lasting]).dripping(bytesMax: 1, seconds: 0.02))
+                OriginResponse(image, fields: [lasting]).dripping(bytesMax: 1, seconds: 0.02))
             let response = try stage.get("/it")
-            #expect(response.status == 504 || !response.looksWhole, "\(response)")
-            #expect(stage.node.figure("nuthatch_timeouts_total{kind=\"origin_idle\"}") == 1)
-            #expect(stage.node.figure("nuthatch_fills_in_flight") == 0)
+            #expect(response.status == 504 || !response.isWhole, "\(response)")
+            #expect(stage.node.metric("nuthatch_timeouts_total{kind=\"origin_idle\"}") == 1)
+            #expect(stage.node.metric("nuthatch_fills_in_flight") == 0)
         }
 
         @Test("A site's stream of events may come as it happens")
@@ -154,7 +154,7 @@ extension Outside {
                 name: "events", contentType: "text/event-stream", bytes: Array("data: x\n\n".utf8))
             stage.origin.on(
                 "/it",
-                OriginAnswer(events, framing: .close, fields: ["Cache-Control: no-store"])
+                OriginResponse(events, framing: .close, fields: ["Cache-Control: no-store"])
                     .dripping(bytesMax: 1, seconds: 0.2))
             let response = try stage.get("/it")
             #expect(response.status == 200 && response.text == "data: x\n\n", "\(response)")

@@ -7,8 +7,8 @@ extension Outside {
     struct FollowedTests {
         private let image = TestImage.generated(.png, byteCount: 30_000, seed: 80)
 
-        private func redirect(_ location: String, _ fields: String...) -> OriginAnswer {
-            OriginAnswer(
+        private func redirect(_ location: String, _ fields: String...) -> OriginResponse {
+            OriginResponse(
                 nil, status: "302 Found",
                 fields: ["Location: \(location)", "Content-Length: 0"] + fields)
         }
@@ -18,8 +18,8 @@ extension Outside {
         func stored() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             stage.origin.on("/it", redirect("/else/where?now=1"))
-            stage.origin.on("/else/where", OriginAnswer(image, fields: [lasting]))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/else/where", OriginResponse(image, fields: [lasting]))
+            #expect(try stage.get("/it").matches(image))
             #expect(try stage.get("/it").detail == "memory")
             try stage.settle()
             stage.stop(gently: true)
@@ -28,7 +28,7 @@ extension Outside {
             try stage.restart(gently: false)
             #expect(try stage.get("/it").detail == "disk")
             #expect(stage.fetches("/it") == 1 && stage.fetches("/else/where") == 1)
-            #expect(stage.node.figure("nuthatch_origin_redirects_total") == 0)
+            #expect(stage.node.metric("nuthatch_origin_redirects_total") == 0)
         }
 
         /// Whether a file of the node holds `text`.
@@ -47,10 +47,10 @@ extension Outside {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on("/it", redirect("/there", "Cache-Control: no-store"))
-            stage.origin.on("/there", OriginAnswer(image, fields: [lasting]))
-            for _ in 1...2 { #expect(try stage.get("/it").brings(image)) }
+            stage.origin.on("/there", OriginResponse(image, fields: [lasting]))
+            for _ in 1...2 { #expect(try stage.get("/it").matches(image)) }
             #expect(stage.fetches("/it") == 2)
-            #expect(try stage.get("/there").brings(image))
+            #expect(try stage.get("/there").matches(image))
             #expect(try stage.get("/there").isHit)
         }
 
@@ -64,11 +64,11 @@ extension Outside {
             stage.origin.on("/there") { request in
                 request.fields["If-None-Match"] == "\"v1\""
                     ? .notModified(["ETag: \"v1\"", lasting])
-                    : OriginAnswer(image, fields: [lasting, "ETag: \"v1\""])
+                    : OriginResponse(image, fields: [lasting, "ETag: \"v1\""])
             }
-            #expect(try stage.get("/it").brings(image))
+            #expect(try stage.get("/it").matches(image))
             let again = try stage.get("/it")
-            #expect(again.brings(image) && again.cacheStatus["fwd-status"] == "304", "\(again)")
+            #expect(again.matches(image) && again.cacheStatus["fwd-status"] == "304", "\(again)")
             #expect(stage.fetches("/it") == 2 && stage.fetches("/there") == 2)
         }
 
@@ -79,15 +79,15 @@ extension Outside {
             let other = TestImage.generated(.png, byteCount: 31_000, seed: 81)
             let stale = "Cache-Control: max-age=0"
             stage.origin.on("/it", redirect("/first", stale))
-            stage.origin.on("/first", OriginAnswer(image, fields: [stale, "ETag: \"1\""]))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/first", OriginResponse(image, fields: [stale, "ETag: \"1\""]))
+            #expect(try stage.get("/it").matches(image))
             stage.origin.on("/it", redirect("/second", stale))
             stage.origin.on("/second") { request in
                 request.isConditional
                     ? .notModified(["ETag: \"1\""])
-                    : OriginAnswer(other, fields: [stale, "ETag: \"1\""])
+                    : OriginResponse(other, fields: [stale, "ETag: \"1\""])
             }
-            #expect(try stage.get("/it").brings(other))
+            #expect(try stage.get("/it").matches(other))
         }
 
         @Test("A thousand clients of a redirected image cause one fetch of each URL")
@@ -95,13 +95,13 @@ extension Outside {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
-            stage.origin.on("/it", redirect("/there").holdingHead(.gate(gate)))
-            stage.origin.on("/there", OriginAnswer(image, fields: [lasting]))
+            stage.origin.on("/it", redirect("/there").delayingHead(.gate(gate)))
+            stage.origin.on("/there", OriginResponse(image, fields: [lasting]))
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 1000, .init(stage.target("/it"), expecting: image))
             #expect(gate.waitForArrivals() && swarm.waitForConnections())
             gate.open()
-            let whole = swarm.responses().count { $0.brings(image) }
+            let whole = swarm.responses().count { $0.matches(image) }
             #expect(whole == 1000)
             #expect(stage.fetches("/it") == 1 && stage.fetches("/there") == 1)
         }

@@ -6,53 +6,56 @@ extension Misbehaviour {
     static let bodies: [Misbehaviour] = [
         .init(
             "closes before its length is reached",
-            [.request, .send("\(ok)\(length)\r\n"), firstHalf, .close], seen: .broken,
+            [.awaitRequestHead, .send("\(ok)\(length)\r\n"), firstHalf, .close], seen: .broken,
             logged: "after 20 of 35 bytes"),
         .init(
             "resets before its length is reached",
-            [.request, .send("\(ok)\(length)\r\n"), firstHalf, .reset], seen: .broken,
+            [.awaitRequestHead, .send("\(ok)\(length)\r\n"), firstHalf, .reset], seen: .broken,
             logged: "of 35 bytes"),
         .init(
-            "stops in mid-body", [.request, .send("\(ok)\(length)\r\n"), firstHalf, .gate],
+            "stops in mid-body",
+            [.awaitRequestHead, .send("\(ok)\(length)\r\n"), firstHalf, .awaitGate],
             seen: .broken, logged: "sent nothing of the body for"),
         .init(
             "gives its body a byte now and then, for ever",
             [
-                .request, .send("\(ok)Content-Length: 1000\r\n\r\n"),
+                .awaitRequestHead, .send("\(ok)Content-Length: 1000\r\n\r\n"),
                 .trickle(String(repeating: "x", count: 1000), milliseconds: 50),
             ], seen: .broken, logged: "the whole answer did not arrive within"),
         .init(
             "sends more than its length",
-            [.request, .send("\(ok)\(length)\r\n")]
-                + [.bytes(image + image), .close], seen: .image(isStored: true),
+            [.awaitRequestHead, .send("\(ok)\(length)\r\n")]
+                + [.sendBytes(image + image), .close], seen: .image(isStored: true),
             logged: "more than the length"),
         .init(
             "sends a line end behind its last chunk",
             [
-                .request, .send("\(ok)Transfer-Encoding: chunked\r\n\r\n23\r\n"), .bytes(image),
+                .awaitRequestHead, .send("\(ok)Transfer-Encoding: chunked\r\n\r\n23\r\n"),
+                .sendBytes(image),
                 .send("\r\n0\r\n\r\n\r\n"), .close,
             ], seen: .image(isStored: true), logged: "more than the length"),
         .init(
             "sends a body above the limit, chunked",
             [
-                .request, .send("\(ok)Transfer-Encoding: chunked\r\n\r\n"),
-                .repeated("400\r\n\(String(repeating: "x", count: 1024))\r\n"),
+                .awaitRequestHead, .send("\(ok)Transfer-Encoding: chunked\r\n\r\n"),
+                .sendRepeatedly("400\r\n\(String(repeating: "x", count: 1024))\r\n"),
             ], seen: .broken, logged: "is larger than"),
         .init(
             "sends a body without end, delimited by close",
-            [.request, .send("\(ok)\r\n"), .repeated("x")], seen: .broken,
+            [.awaitRequestHead, .send("\(ok)\r\n"), .sendRepeatedly("x")], seen: .broken,
             logged: "is larger than"),
         .init(
             "ends a whole image by closing",
-            [.request, .send("\(ok)\r\n")]
-                + [.bytes(image), .close], seen: .image(isStored: true), logged: nil),
+            [.awaitRequestHead, .send("\(ok)\r\n")]
+                + [.sendBytes(image), .close], seen: .image(isStored: true), logged: nil),
         .init(
-            "ends half an image by closing", [.request, .send("\(ok)\r\n"), firstHalf, .close],
+            "ends half an image by closing",
+            [.awaitRequestHead, .send("\(ok)\r\n"), firstHalf, .close],
             seen: .broken, logged: nil),
         .init(
             "ends a whole image by a reset",
-            [.request, .send("\(ok)\r\n")]
-                + [.bytes(image), .reset], seen: .broken, logged: "broke after"),
+            [.awaitRequestHead, .send("\(ok)\r\n")]
+                + [.sendBytes(image), .reset], seen: .broken, logged: "broke after"),
     ]
 
     private static func chunked(
@@ -60,31 +63,33 @@ extension Misbehaviour {
         logged: String? = "not valid HTTP/1.1"
     ) -> Misbehaviour {
         let head = ByteOrigin.Step.send("\(ok)Transfer-Encoding: chunked\r\n\r\n")
-        return .init(name, [.request, head] + steps, seen: seen, logged: logged)
+        return .init(name, [.awaitRequestHead, head] + steps, seen: seen, logged: logged)
     }
 
     static let chunks: [Misbehaviour] = [
-        chunked("has a chunk size of letters", .send("zz\r\n"), .gate),
-        chunked("has an empty chunk size", .send("\r\n"), .gate),
-        chunked("has a negative chunk size", .send("-1\r\n"), .gate),
-        chunked("has a chunk size past 64 bits", .send("10000000000000023\r\n"), .gate),
+        chunked("has a chunk size of letters", .send("zz\r\n"), .awaitGate),
+        chunked("has an empty chunk size", .send("\r\n"), .awaitGate),
+        chunked("has a negative chunk size", .send("-1\r\n"), .awaitGate),
+        chunked("has a chunk size past 64 bits", .send("10000000000000023\r\n"), .awaitGate),
         chunked(
-            "has a chunk of 16 EiB", .send("ffffffffffffffff\r\n"), .bytes(image), .gate,
+            "has a chunk of 16 EiB", .send("ffffffffffffffff\r\n"), .sendBytes(image), .awaitGate,
             logged: "sent nothing of the body for"),
         chunked(
-            "has a chunk that is longer than its size", .send("5\r\n"), .bytes(image), .gate),
-        chunked("never ends a chunk's size", .repeated("0")),
-        chunked("never ends a chunk's extensions", .send("23;"), .repeated("a=b;")),
+            "has a chunk that is longer than its size", .send("5\r\n"), .sendBytes(image),
+            .awaitGate),
+        chunked("never ends a chunk's size", .sendRepeatedly("0")),
+        chunked("never ends a chunk's extensions", .send("23;"), .sendRepeatedly("a=b;")),
         chunked(
-            "closes before the last chunk", .send("23\r\n"), .bytes(image), .send("\r\n"), .close,
+            "closes before the last chunk", .send("23\r\n"), .sendBytes(image), .send("\r\n"),
+            .close,
             logged: "unfinished body"),
         chunked(
             "resets in a chunk", .send("23\r\n"), firstHalf, .reset, logged: "unfinished body"),
         chunked(
-            "never ends its trailers", .send("23\r\n"), .bytes(image), .send("\r\n0\r\n"),
-            .repeated("X: y\r\n")),
+            "never ends its trailers", .send("23\r\n"), .sendBytes(image), .send("\r\n0\r\n"),
+            .sendRepeatedly("X: y\r\n")),
         chunked(
-            "has trailers and extensions", .send("23;a=\"b\"\r\n"), .bytes(image),
+            "has trailers and extensions", .send("23;a=\"b\"\r\n"), .sendBytes(image),
             .send("\r\n0;c\r\nX-Checksum: 1\r\n\r\n"), seen: .image(isStored: true), logged: nil),
     ]
 
@@ -92,39 +97,47 @@ extension Misbehaviour {
 
     static let meanings: [Misbehaviour] = [
         .init(
-            "answers 304 unasked", [.request, .send("HTTP/1.1 304 Not Modified\r\n\r\n")],
+            "answers 304 unasked", [.awaitRequestHead, .send("HTTP/1.1 304 Not Modified\r\n\r\n")],
             seen: .problem(502, "origin-status"), logged: "status 304"),
         .init(
             "answers a part unasked",
             [
-                .request,
+                .awaitRequestHead,
                 .send("HTTP/1.1 206 P\r\n\(type)\(length)Content-Range: bytes 0-34/99\r\n\r\n"),
-                .bytes(image),
+                .sendBytes(image),
             ], seen: .problem(502, "origin-status"), logged: "status 206"),
         .init(
-            "answers 204", [.request, .send("HTTP/1.1 204 No Content\r\n\r\n")],
+            "answers 204", [.awaitRequestHead, .send("HTTP/1.1 204 No Content\r\n\r\n")],
             seen: .problem(502, "origin-status"), logged: "status 204"),
         .init(
-            "answers 403", [.request, .send("HTTP/1.1 403 N\r\nContent-Length: 0\r\n\r\n")],
+            "answers 403",
+            [.awaitRequestHead, .send("HTTP/1.1 403 N\r\nContent-Length: 0\r\n\r\n")],
             seen: .problem(403, "origin-status"), logged: nil),
         .init(
             "answers 500 with a body above the limit",
-            [.request, .send("HTTP/1.1 500 I\r\nContent-Length: 99999999\r\n\r\n"), .gate],
+            [
+                .awaitRequestHead, .send("HTTP/1.1 500 I\r\nContent-Length: 99999999\r\n\r\n"),
+                .awaitGate,
+            ],
             seen: .problem(502, "origin-answer-too-large"), logged: "larger than"),
         .init(
-            "answers 503", [.request, .send("HTTP/1.1 503 S\r\nContent-Length: 0\r\n\r\n")],
+            "answers 503",
+            [.awaitRequestHead, .send("HTTP/1.1 503 S\r\nContent-Length: 0\r\n\r\n")],
             seen: .problem(502, "origin-status"), logged: "status 503"),
         .init(
             "answers with a page",
-            [.request, .send("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\(length)\r\n")]
-                + [.bytes(image)], seen: .problem(502, "not-an-image"), logged: "text/html"),
+            [
+                .awaitRequestHead,
+                .send("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\(length)\r\n"),
+            ]
+                + [.sendBytes(image)], seen: .problem(502, "not-an-image"), logged: "text/html"),
         .init(
             "does not say what it sends",
-            [.request, .send("HTTP/1.1 200 OK\r\n\(length)\r\n"), .bytes(image)],
+            [.awaitRequestHead, .send("HTTP/1.1 200 OK\r\n\(length)\r\n"), .sendBytes(image)],
             seen: .problem(502, "not-an-image"), logged: "no Content-Type"),
         .init(
             "sends text for an image",
-            [.request, .send("\(ok)Content-Length: 5\r\n\r\nhello")],
+            [.awaitRequestHead, .send("\(ok)Content-Length: 5\r\n\r\nhello")],
             seen: .image(isStored: false), logged: nil),
     ]
 
@@ -133,8 +146,8 @@ extension Misbehaviour {
     private static func redirect(
         _ name: String, to location: String, seen: Seen, logged: String?
     ) -> Misbehaviour {
-        let answer = "HTTP/1.1 302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\n\r\n"
-        let steps = [ByteOrigin.Step.request, .send(answer)]
+        let response = "HTTP/1.1 302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\n\r\n"
+        let steps = [ByteOrigin.Step.awaitRequestHead, .send(response)]
         return .init(name, steps + steps + steps, seen: seen, logged: logged)
     }
 
@@ -147,7 +160,8 @@ extension Misbehaviour {
             (1...6).flatMap { number -> [ByteOrigin.Step] in
                 let location = "Location: /\(number)\r\n"
                 return [
-                    .request, .send("HTTP/1.1 301 M\r\n\(location)Content-Length: 0\r\n\r\n"),
+                    .awaitRequestHead,
+                    .send("HTTP/1.1 301 M\r\n\(location)Content-Length: 0\r\n\r\n"),
                 ]
             }, seen: .problem(502, "origin-redirects"), logged: "more than 3 times"),
         redirect(
@@ -172,14 +186,15 @@ extension Misbehaviour {
             "redirects to where nobody listens", to: "http://127.0.0.99:1/",
             seen: .problem(502, "origin-unreachable"), logged: "after a redirect to 127.0.0.99:1"),
         .init(
-            "redirects nowhere", [.request, .send("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n")],
+            "redirects nowhere",
+            [.awaitRequestHead, .send("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n")],
             seen: .problem(502, "origin-status"), logged: "status 302"),
         .init(
             "redirects to the image",
             [
-                .request,
+                .awaitRequestHead,
                 .send("HTTP/1.1 302 F\r\nLocation: else/where\r\nContent-Length: 0\r\n\r\n"),
-                .request,
+                .awaitRequestHead,
             ] + whole, seen: .image(isStored: true), logged: nil),
     ]
 
@@ -187,27 +202,27 @@ extension Misbehaviour {
 
     /// What leaves a connection behind that may be used again.
     private static let first: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 403 N\r\nContent-Length: 0\r\n\r\n"),
+        .awaitRequestHead, .send("HTTP/1.1 403 N\r\nContent-Length: 0\r\n\r\n"),
     ]
 
     /// These are asked twice; what is said is of the second time.
     static let reuse: [Misbehaviour] = [
         .init(
-            "closes a connection just as it is used again", first + [.request, .close],
-            [.request] + whole, seen: .image(isStored: true), logged: nil),
+            "closes a connection just as it is used again", first + [.awaitRequestHead, .close],
+            [.awaitRequestHead] + whole, seen: .image(isStored: true), logged: nil),
         .init(
-            "resets a connection just as it is used again", first + [.request, .reset],
-            [.request] + whole, seen: .image(isStored: true), logged: nil),
+            "resets a connection just as it is used again", first + [.awaitRequestHead, .reset],
+            [.awaitRequestHead] + whole, seen: .image(isStored: true), logged: nil),
         .init(
             "closes the connection used again, and the one after it",
-            first + [.request, .close], [.request, .close],
+            first + [.awaitRequestHead, .close], [.awaitRequestHead, .close],
             seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
         .init(
             "answers what nobody asked, on an idle connection", first + whole,
-            [.request] + whole, seen: .image(isStored: true), logged: nil),
+            [.awaitRequestHead] + whole, seen: .image(isStored: true), logged: nil),
         .init(
             "begins to answer on a connection used again, then closes it",
-            first + [.request, .send("HTTP/1.1 2"), .close], [.request] + whole,
+            first + [.awaitRequestHead, .send("HTTP/1.1 2"), .close], [.awaitRequestHead] + whole,
             seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
     ]
 }

@@ -38,8 +38,8 @@ struct Misbehaviour: Sendable {
     static let length = "Content-Length: \(image.count)\r\n"
     static let type = "Content-Type: image/gif\r\n"
     static let ok = "HTTP/1.1 200 OK\r\n\(type)"
-    static let whole: [ByteOrigin.Step] = [.send("\(ok)\(length)\r\n"), .bytes(image)]
-    static let firstHalf = ByteOrigin.Step.bytes(Array(image[..<20]))
+    static let whole: [ByteOrigin.Step] = [.send("\(ok)\(length)\r\n"), .sendBytes(image)]
+    static let firstHalf = ByteOrigin.Step.sendBytes(Array(image[..<20]))
 
     static let all =
         connecting + heads + interim + bodies + chunks + meanings + redirects + reuse
@@ -54,26 +54,26 @@ struct Misbehaviour: Sendable {
             // Before or after the node has noticed that it is connected.
             "resets at once", [.reset], seen: .fetchFailed, logged: "origin fetch failed"),
         .init(
-            "closes after the request", [.request, .close],
+            "closes after the request", [.awaitRequestHead, .close],
             seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
         .init(
-            "resets after the request", [.request, .reset],
+            "resets after the request", [.awaitRequestHead, .reset],
             seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
         .init(
-            "says nothing", [.request, .gate], seen: .problem(504, "origin-timeout"),
+            "says nothing", [.awaitRequestHead, .awaitGate], seen: .problem(504, "origin-timeout"),
             logged: "no answer from the origin within"),
         .init(
             "speaks TLS on a plain port",
-            [.request, .bytes([0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]), .close],
+            [.awaitRequestHead, .sendBytes([0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]), .close],
             seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
         .init(
-            "speaks SSH", [.send("SSH-2.0-OpenSSH_9.2\r\n"), .gate],
+            "speaks SSH", [.send("SSH-2.0-OpenSSH_9.2\r\n"), .awaitGate],
             seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
         .init(
-            "speaks HTTP/2", [.bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), .gate],
+            "speaks HTTP/2", [.sendBytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), .awaitGate],
             seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
         .init(
-            "speaks HTTP/0.9", [.request, .send("<html>\n<p>hello\n</html>\n"), .close],
+            "speaks HTTP/0.9", [.awaitRequestHead, .send("<html>\n<p>hello\n</html>\n"), .close],
             seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
     ]
 
@@ -83,32 +83,35 @@ struct Misbehaviour: Sendable {
         _ name: String, _ text: String, _ seen: Seen = .problem(502, "origin-answer-invalid"),
         logged: String? = "not valid HTTP/1.1"
     ) -> Misbehaviour {
-        .init(name, [.request, .send(text), .bytes(image), .close], seen: seen, logged: logged)
+        .init(
+            name, [.awaitRequestHead, .send(text), .sendBytes(image), .close], seen: seen,
+            logged: logged)
     }
 
     static let heads: [Misbehaviour] = [
         .init(
-            "resets in the status line", [.request, .send("HTTP/1.1 20"), .reset],
+            "resets in the status line", [.awaitRequestHead, .send("HTTP/1.1 20"), .reset],
             seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
         .init(
-            "closes in the head", [.request, .send(ok), .close],
+            "closes in the head", [.awaitRequestHead, .send(ok), .close],
             seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
         .init(
-            "resets in the head", [.request, .send(ok), .reset],
+            "resets in the head", [.awaitRequestHead, .send(ok), .reset],
             seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
         .init(
             "gives its head too slowly",
-            [.request, .trickle("\(ok)\(length)\r\n", milliseconds: 100)],
+            [.awaitRequestHead, .trickle("\(ok)\(length)\r\n", milliseconds: 100)],
             seen: .problem(504, "origin-timeout"), logged: "no answer from the origin within"),
         .init(
             "gives its head byte by byte",
-            [.request, .drip("\(ok)\(length)\r\n"), .bytes(image)],
+            [.awaitRequestHead, .drip("\(ok)\(length)\r\n"), .sendBytes(image)],
             seen: .image(isStored: true), logged: nil),
         .init(
-            "never ends its head", [.request, .send(ok), .repeated("X-Again: and again\r\n")],
+            "never ends its head",
+            [.awaitRequestHead, .send(ok), .sendRepeatedly("X-Again: and again\r\n")],
             seen: .problem(502, "origin-answer-invalid"), logged: "too many field lines"),
         .init(
-            "never ends a field", [.request, .send("\(ok)X: "), .repeated("x")],
+            "never ends a field", [.awaitRequestHead, .send("\(ok)X: "), .sendRepeatedly("x")],
             seen: .problem(502, "origin-answer-invalid"), logged: "larger than"),
         head(
             "has more fields than allowed",
@@ -136,20 +139,23 @@ struct Misbehaviour: Sendable {
     static let interim: [Misbehaviour] = [
         .init(
             "gives interim answers without end",
-            [.request, .repeated("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")],
+            [.awaitRequestHead, .sendRepeatedly("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")],
             seen: .problem(502, "origin-answer-invalid"), logged: "interim answers"),
         .init(
             "gives an interim answer and closes",
-            [.request, .send("HTTP/1.1 100 Continue\r\n\r\n"), .close],
+            [.awaitRequestHead, .send("HTTP/1.1 100 Continue\r\n\r\n"), .close],
             seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
         .init(
             "switches protocols",
-            [.request, .send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"), .gate],
+            [
+                .awaitRequestHead, .send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+                .awaitGate,
+            ],
             seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
         .init(
             "gives three interim answers before the image",
             [
-                .request,
+                .awaitRequestHead,
                 .send(
                     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
                         + "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),

@@ -25,13 +25,13 @@ extension Outside {
             var waiting: Double?
 
             init(of node: NodeProcess) {
-                fills = node.figure("nuthatch_fills_in_flight")
-                waiters = node.figure("nuthatch_waiters")
-                memory = node.figure("nuthatch_memory_used_bytes")
-                entries = node.figure("nuthatch_memory_entries")
-                let open = node.figure("nuthatch_origin_connections") ?? -1
-                busy = open - (node.figure("nuthatch_origin_connections_idle") ?? -1)
-                waiting = node.figure("nuthatch_origin_waiting")
+                fills = node.metric("nuthatch_fills_in_flight")
+                waiters = node.metric("nuthatch_waiters")
+                memory = node.metric("nuthatch_memory_used_bytes")
+                entries = node.metric("nuthatch_memory_entries")
+                let open = node.metric("nuthatch_origin_connections") ?? -1
+                busy = open - (node.metric("nuthatch_origin_connections_idle") ?? -1)
+                waiting = node.metric("nuthatch_origin_waiting")
             }
         }
 
@@ -40,12 +40,12 @@ extension Outside {
             let node = try NodeProcess(Self.flags)
             let stage = Stage(origin: try ScriptedOrigin(), node: node)
             // The first connections and look-ups open what then stays open.
-            _ = try node.get(ImageTarget.of("http://127.0.0.99:1/"))
+            _ = try node.get(ImageRequestTarget.forURL("http://127.0.0.99:1/"))
             let before = try stage.settledDescriptors()
             #expect(Misbehaviour.all.count >= 60)
             for misbehaviour in Misbehaviour.all { try await play(misbehaviour, against: node) }
             // Idle connections go by themselves.
-            expectSoon(20) { node.figure("nuthatch_origin_connections") == 0 }
+            expectSoon(20) { node.metric("nuthatch_origin_connections") == 0 }
             #expect(try stage.settledDescriptors() == before)
             #expect(node.isRunning)
         }
@@ -55,7 +55,7 @@ extension Outside {
                 on: MultiThreadedEventLoopGroup.singleton, scripts: misbehaviour.scripts)
             // A port is soon given again, and the node still has what was stored of it.
             let name = misbehaviour.name.filter { $0.isASCII && $0.isLetter }
-            let target = ImageTarget.of("http://127.0.0.1:\(origin.port)/\(name)")
+            let target = ImageRequestTarget.forURL("http://127.0.0.1:\(origin.port)/\(name)")
             let isReused = Misbehaviour.reuse.contains { $0.name == misbehaviour.name }
             let busy = Use(of: node).busy
             if isReused { _ = try node.get(target) }
@@ -76,7 +76,7 @@ extension Outside {
             var said = lines(of: node).dropFirst(linesBefore)
             // A line may be written a moment after the answer.
             if misbehaviour.logged != nil {
-                _ = Deadline.seconds(10).reached {
+                _ = Deadline.seconds(10).waitUntil {
                     said = lines(of: node).dropFirst(linesBefore)
                     return !said.isEmpty
                 }
@@ -96,12 +96,12 @@ extension Outside {
             case .fetchFailed: expectProblem(response, 502, misbehaviour.name)
             case .broken:
                 #expect(
-                    !response.looksWhole || response.status >= 400,
+                    !response.isWhole || response.status >= 400,
                     "\(misbehaviour.name): \(response)")
                 #expect(response.ending != .timedOut, "\(misbehaviour.name): \(response)")
             case .image:
                 #expect(
-                    response.status == 200 && response.looksWhole,
+                    response.status == 200 && response.isWhole,
                     "\(misbehaviour.name): \(response)")
             }
         }

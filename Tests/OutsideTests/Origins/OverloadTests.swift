@@ -9,16 +9,16 @@ extension Outside {
         /// A stage whose node has one image in memory.
         private func stage(_ flags: String...) throws -> Stage {
             let origin = try ScriptedOrigin()
-            origin.on("/hot", OriginAnswer(Self.hot, fields: [lasting]))
+            origin.on("/hot", OriginResponse(Self.hot, fields: [lasting]))
             let node = try NodeProcess(flags)
             let stage = Stage(origin: origin, node: node)
-            #expect(try stage.get("/hot").brings(Self.hot))
+            #expect(try stage.get("/hot").matches(Self.hot))
             return stage
         }
 
         private func expectHit(_ stage: Stage) throws {
             let response = try stage.get("/hot")
-            #expect(response.isHit && response.brings(Self.hot), "\(response)")
+            #expect(response.isHit && response.matches(Self.hot), "\(response)")
         }
 
         private func expectRefused(
@@ -26,7 +26,7 @@ extension Outside {
         ) {
             expectProblem(response, 503)
             #expect(response["Retry-After"].flatMap { Int($0) } ?? 0 >= 1, "\(response)")
-            #expect(stage.node.figure("nuthatch_refused_total{reason=\"\(reason)\"}") == count)
+            #expect(stage.node.metric("nuthatch_refused_total{reason=\"\(reason)\"}") == count)
         }
 
         @Test("Past an origin's places and its queue")
@@ -38,7 +38,7 @@ extension Outside {
             let gate = Gate()
             let image = TestImage.generated(.gif, byteCount: 3_000, seed: 71)
             for number in 0..<6 {
-                stage.origin.on("/\(number)", OriginAnswer(image).holdingHead(.gate(gate)))
+                stage.origin.on("/\(number)", OriginResponse(image).delayingHead(.gate(gate)))
             }
             let waiting = try (0..<5).map { number in
                 let connection = try stage.node.connect()
@@ -46,12 +46,12 @@ extension Outside {
                     "GET \(stage.target("/\(number)")) HTTP/1.1\r\nHost: a\r\n\r\n")
                 return connection
             }
-            expectSoon(20) { stage.node.figure("nuthatch_origin_waiting") == 3 }
+            expectSoon(20) { stage.node.metric("nuthatch_origin_waiting") == 3 }
             expectRefused(try stage.get("/5"), "origin_queue", stage, count: 1)
             try expectHit(stage)
             gate.open()
             for connection in waiting {
-                #expect(connection.readResponse(expecting: image).brings(image))
+                #expect(connection.readResponse(expecting: image).matches(image))
             }
         }
 
@@ -62,12 +62,12 @@ extension Outside {
             let gate = Gate()
             let image = TestImage.generated(.gif, byteCount: 3_000, seed: 72)
             stage.origin.on(
-                "/it", OriginAnswer(image, fields: [lasting]).holdingHead(.gate(gate)))
+                "/it", OriginResponse(image, fields: [lasting]).delayingHead(.gate(gate)))
             expectRefused(try stage.get("/it"), "wait_time", stage, count: 1)
             try expectHit(stage)
-            #expect(stage.node.figure("nuthatch_waiters") == 0)
+            #expect(stage.node.metric("nuthatch_waiters") == 0)
             gate.open()
-            expectSoon(20) { stage.node.figure("nuthatch_memory_entries") == 2 }
+            expectSoon(20) { stage.node.metric("nuthatch_memory_entries") == 2 }
             #expect(try stage.get("/it").isHit)
             #expect(stage.fetches("/it") == 1)
         }
@@ -79,9 +79,9 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.gif, byteCount: 3_000, seed: 73)
             for number in 1...3 {
-                stage.origin.on("/bad\(number)", OriginAnswer(image).cutInHead(.reset))
+                stage.origin.on("/bad\(number)", OriginResponse(image).truncatedInHead(.reset))
             }
-            stage.origin.on("/good", OriginAnswer(image, fields: [lasting]))
+            stage.origin.on("/good", OriginResponse(image, fields: [lasting]))
             for number in 1...3 { expectProblem(try stage.get("/bad\(number)"), 502) }
             for number in 1...5 {
                 let response = try stage.get("/good")
@@ -90,7 +90,7 @@ extension Outside {
             }
             try expectHit(stage)
             #expect(stage.fetches("/good") == 0)
-            #expect(stage.node.figure("nuthatch_origin_circuits_open") == 1)
+            #expect(stage.node.metric("nuthatch_origin_circuits_open") == 1)
             let document = try stage.node.document("/admin/v1/origins")
             let rows = document["origins"] as? [[String: Any]]
             #expect(rows?.count == 1 && rows?.first?["circuit"] as? String == "open")
@@ -106,7 +106,7 @@ extension Outside {
             let stage = try stage("--memory-limit", "16MiB", "--object-limit", "16KiB")
             defer { withExtendedLifetime(stage) {} }
             let large = TestImage.generated(.jpeg, byteCount: 2_000_000, seed: 74)
-            stage.origin.on("/large", OriginAnswer(large))
+            stage.origin.on("/large", OriginResponse(large))
             // Clients that read nothing: each has a window to itself, since none can share.
             let stalled = try (0..<400).map { number in
                 let connection = try stage.node.connect(receiveBufferBytes: 4_096)
@@ -115,9 +115,9 @@ extension Outside {
                 return connection
             }
             expectSoon(60) {
-                (stage.node.figure("nuthatch_refused_total{reason=\"memory\"}") ?? 0) > 0
+                (stage.node.metric("nuthatch_refused_total{reason=\"memory\"}") ?? 0) > 0
             }
-            #expect((stage.node.figure("nuthatch_memory_used_bytes") ?? 0) < Double(16 << 20))
+            #expect((stage.node.metric("nuthatch_memory_used_bytes") ?? 0) < Double(16 << 20))
             try expectHit(stage)
             withExtendedLifetime(stalled) {}
         }

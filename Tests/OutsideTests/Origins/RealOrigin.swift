@@ -30,7 +30,7 @@ final class RealOrigin {
     /// Starts `server` on a free port, and waits until it answers.
     init(_ server: Server, serving path: String, keepsAlive: Bool) throws {
         folder = try TemporaryFolder()
-        port = try HeldPort.forever()
+        port = try ReservedPort.forProcess()
         behind =
             server == .haproxy
             ? try RealOrigin(.nginx, serving: path, keepsAlive: keepsAlive) : nil
@@ -40,7 +40,7 @@ final class RealOrigin {
         let file = try folder.write(setup.text(server), to: "configuration").path
         program = try Program(try Program.find(server.rawValue), setup.arguments(server, file))
         let port = port
-        let isReady = Deadline.seconds(20).reached { [program] in
+        let isReady = Deadline.seconds(20).waitUntil { [program] in
             guard program.isRunning else { return true }
             return (try? HTTPConnection(port: port).get("/", seconds: 5).status) ?? 0 > 0
         }

@@ -25,10 +25,10 @@ extension Outside {
                 let node = try NodeProcess(["--memory-limit", "16MiB"])
                 let wrong = try fetchAll(of: folder, from: origin, through: node)
                 #expect(wrong == [], "\(server), keep-alive \(keepsAlive)")
-                let fetched = node.figure("nuthatch_origin_fetches_total{result=\"ok\"}")
+                let fetched = node.metric("nuthatch_origin_fetches_total{result=\"ok\"}")
                 #expect(fetched == Double(folder.images.count))
-                #expect(node.figure("nuthatch_origin_fetches_total{result=\"failed\"}") == 0)
-                #expect(node.figure("nuthatch_waiters") == 0)
+                #expect(node.metric("nuthatch_origin_fetches_total{result=\"failed\"}") == 0)
+                #expect(node.metric("nuthatch_waiters") == 0)
                 withExtendedLifetime(origin) {}
             }
         }
@@ -47,8 +47,9 @@ extension Outside {
                     guard number < images.count else { return }
                     let image = images[number]
                     let url = "http://127.0.0.1:\(port)/\(ImageFolder.name(of: image))"
-                    let response = try? connection.get(ImageTarget.of(url), expecting: image)
-                    if response?.brings(image) != true {
+                    let response = try? connection.get(
+                        ImageRequestTarget.forURL(url), expecting: image)
+                    if response?.matches(image) != true {
                         wrong.withLock {
                             if $0.count < 10 {
                                 $0.append("\(image): \(String(describing: response))")

@@ -17,10 +17,10 @@ final class SecureOrigin {
 
     /// Serves `image` with `field` on `port`, or on a free one; `isOld` for TLS 1.0 and 1.1 alone.
     init(
-        showing certificate: MadeCertificate, image: TestImage, field: String = "X: y",
+        showing certificate: TestCertificate, image: TestImage, field: String = "X: y",
         port: Int? = nil, isOld: Bool = false
     ) throws {
-        self.port = try port ?? HeldPort.forever()
+        self.port = try port ?? ReservedPort.forProcess()
         folder = try TemporaryFolder()
         let (chain, key, body) = ("chain.pem", "key.pem", "image.png")
         try Data(certificate.chainPEM).write(to: folder.appending(path: chain))
@@ -33,7 +33,7 @@ final class SecureOrigin {
                 "-c", Self.text, folder.path, "\(self.port)", isOld ? "old" : "new", String(name),
                 String(field.dropFirst(name.count + 2)),
             ])
-        let listening = Deadline.seconds(20).reached { [program] in
+        let listening = Deadline.seconds(20).waitUntil { [program] in
             !program.isRunning || String(decoding: program.output, as: UTF8.self).contains("ready")
         }
         guard listening, program.isRunning else {

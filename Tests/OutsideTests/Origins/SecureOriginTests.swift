@@ -12,39 +12,39 @@ extension Outside {
         /// What is wrong with an origin, and what the log says of it.
         struct Fault: CustomTestStringConvertible, Sendable {
             let name: String
-            let certificate: MadeCertificate
+            let certificate: TestCertificate
             var isOld = false
             let why: String
 
             var testDescription: String { name }
         }
 
-        private static let authority = MadeCertificate("Outside authority", isIssuer: true)
+        private static let authority = TestCertificate("Outside authority", isIssuer: true)
         private static let names = "IP:127.0.0.1"
-        private static let good = MadeCertificate("good", names: names, issuer: authority)
+        private static let good = TestCertificate("good", names: names, issuer: authority)
 
         static let faults = [
             Fault(
                 name: "expired",
-                certificate: MadeCertificate(
+                certificate: TestCertificate(
                     "e", names: names, validity: .past, issuer: authority),
                 why: "The origin's certificate expired on "),
             Fault(
                 name: "not yet valid",
-                certificate: MadeCertificate(
+                certificate: TestCertificate(
                     "n", names: names, validity: .future, issuer: authority),
                 why: "The origin's certificate is not valid before "),
             Fault(
-                name: "self-signed", certificate: MadeCertificate("s", names: names),
+                name: "self-signed", certificate: TestCertificate("s", names: names),
                 why: "The origin's certificate is self-signed and not trusted"),
             Fault(
                 name: "of a stranger",
-                certificate: MadeCertificate(
-                    "u", names: names, issuer: MadeCertificate("Stranger", isIssuer: true)),
+                certificate: TestCertificate(
+                    "u", names: names, issuer: TestCertificate("Stranger", isIssuer: true)),
                 why: "The origin's certificate leads to no issuer that is trusted"),
             Fault(
                 name: "for another host",
-                certificate: MadeCertificate("w", names: "DNS:b.example", issuer: authority),
+                certificate: TestCertificate("w", names: "DNS:b.example", issuer: authority),
                 why: "The origin's certificate is not for 127.0.0.1; it is for b.example"),
             Fault(
                 name: "old", certificate: good, isOld: true,
@@ -68,10 +68,10 @@ extension Outside {
             try withNode { node in
                 for number in 0..<20 {
                     let url = "https://127.0.0.1:\(origin.port)/\(number).png"
-                    let response = try node.get(ImageTarget.of(url), expecting: image)
-                    #expect(response.brings(image), "\(response)")
+                    let response = try node.get(ImageRequestTarget.forURL(url), expecting: image)
+                    #expect(response.matches(image), "\(response)")
                 }
-                #expect(node.figure("nuthatch_origin_fetches_total{result=\"ok\"}") == 20)
+                #expect(node.metric("nuthatch_origin_fetches_total{result=\"ok\"}") == 20)
             }
         }
 
@@ -83,11 +83,12 @@ extension Outside {
             try withNode { node in
                 let url = "https://127.0.0.1:\(origin.port)/a.png"
                 for _ in 0..<3 {
-                    let response = try node.get(ImageTarget.of(url))
+                    let response = try node.get(ImageRequestTarget.forURL(url))
                     expectProblem(response, 502, fault.name)
                     #expect(!response.text.contains("127.0.0.1"), "\(response)")
                 }
-                #expect(node.said("no TLS connection to an origin", fault.why) == 1)
+                #expect(
+                    node.lineCount(containing: "no TLS connection to an origin", fault.why) == 1)
             }
         }
 
@@ -100,12 +101,12 @@ extension Outside {
             let port = good.port
             try withNode(["--site", "a.example=https://127.0.0.1:\(port)"]) { node in
                 let first = try node.get("/a.png", host: "a.example", expecting: image)
-                #expect(first.brings(image), "\(first)")
+                #expect(first.matches(image), "\(first)")
                 good.stop()
                 let bad = try SecureOrigin(
                     showing: fault.certificate, image: image, port: port, isOld: fault.isOld)
                 let stale = try node.get("/a.png", host: "a.example", expecting: image)
-                #expect(stale.brings(image), "\(stale)")
+                #expect(stale.matches(image), "\(stale)")
                 let other = try node.get("/b.png", host: "a.example")
                 expectProblem(other, 502, fault.name)
                 withExtendedLifetime(bad) {}
@@ -117,7 +118,7 @@ extension Outside {
         )
         func ofSite() throws {
             let image = TestImage.png(width: 4, height: 4)
-            let alone = MadeCertificate("alone", names: Self.names)
+            let alone = TestCertificate("alone", names: Self.names)
             let origin = try SecureOrigin(showing: alone, image: image)
             let folder = try TemporaryFolder()
             let (file, issuers) = (
@@ -138,22 +139,22 @@ extension Outside {
             expectProblem(try node.get("/1.png", host: "a.example"), 502)
             try write("origin-pins: [\(alone.pin)]")
             node.hangUp()
-            expectSoon(20) { node.said("settings reloaded") == 1 }
-            #expect(try node.get("/2.png", host: "a.example", expecting: image).brings(image))
+            expectSoon(20) { node.lineCount(containing: "settings reloaded") == 1 }
+            #expect(try node.get("/2.png", host: "a.example", expecting: image).matches(image))
             try "no certificate".write(to: issuers, atomically: true, encoding: .utf8)
             try write("origin-ca: \(issuers.path)")
             node.hangUp()
-            expectSoon(20) { node.said("settings not reloaded") == 1 }
-            #expect(try node.get("/3.png", host: "a.example", expecting: image).brings(image))
+            expectSoon(20) { node.lineCount(containing: "settings not reloaded") == 1 }
+            #expect(try node.get("/3.png", host: "a.example", expecting: image).matches(image))
             try Data(Self.authority.pem).write(to: issuers)
             node.hangUp()
-            expectSoon(20) { node.said("settings reloaded") == 2 }
+            expectSoon(20) { node.lineCount(containing: "settings reloaded") == 2 }
             expectProblem(try node.get("/4.png", host: "a.example"), 502)
             // The same name, and another content.
             try Data(alone.pem).write(to: issuers)
             node.hangUp()
-            expectSoon(20) { node.said("settings reloaded") == 3 }
-            #expect(try node.get("/5.png", host: "a.example", expecting: image).brings(image))
+            expectSoon(20) { node.lineCount(containing: "settings reloaded") == 3 }
+            #expect(try node.get("/5.png", host: "a.example", expecting: image).matches(image))
         }
     }
 }

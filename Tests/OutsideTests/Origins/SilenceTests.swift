@@ -8,15 +8,16 @@ extension Outside {
     struct SilenceTests {
         @Test("A closed port, one that is silent, and names there are not or must not be, are one")
         func unreachable() throws {
-            let deaf = try DeafListener()
-            let closed = try HeldPort()
+            let deaf = try FullBacklogListener()
+            let closed = try ReservedPort()
             let node = try NodeProcess(
                 ["--origin-connect-timeout", "300ms", "--origin-circuit-failures", "0"])
             let inner = try NodeProcess(allowsLoopback: false)
             let redirecting = try ScriptedOrigin()
             redirecting.on(
                 "/it",
-                OriginAnswer(nil, status: "302 Found", fields: ["Location: http://localhost:5432/"])
+                OriginResponse(
+                    nil, status: "302 Found", fields: ["Location: http://localhost:5432/"])
             )
             let asked: [(NodeProcess, String, String)] = [
                 (node, "http://127.0.0.1:\(closed.number)/a.png", "127.0.0.1:\(closed.number)"),
@@ -24,23 +25,23 @@ extension Outside {
                 (node, "http://db.invalid:5432/a.png", "db.invalid"),
                 (inner, "http://localhost:5432/a.png", "localhost"),
             ]
-            var answers: Set<String> = []
+            var responses: Set<String> = []
             for (number, (node, url, why)) in asked.enumerated() {
                 let id = "silence-\(number)"
-                let answer = try node.get(
-                    ImageTarget.of(url), fields: ["X-Request-Id: \(id)"])
-                expectProblem(answer, 502, named: "origin-unreachable")
-                answers.insert(answer.text)
+                let response = try node.get(
+                    ImageRequestTarget.forURL(url), fields: ["X-Request-Id: \(id)"])
+                expectProblem(response, 502, named: "origin-unreachable")
+                responses.insert(response.text)
                 expectSoon(20, "\(node.lines)") {
-                    node.said("origin fetch failed", "request_id=\(id)", why) == 1
+                    node.lineCount(containing: "origin fetch failed", "request_id=\(id)", why) == 1
                 }
             }
-            #expect(answers.count == 1, "\(answers)")
+            #expect(responses.count == 1, "\(responses)")
             for word in ["127.0.0.1", "localhost", "db.invalid", "5432", "\(closed.number)"] {
-                #expect(answers.allSatisfy { !$0.contains(word) }, "\(word): \(answers)")
+                #expect(responses.allSatisfy { !$0.contains(word) }, "\(word): \(responses)")
             }
             // Nor does a page that sends the node there learn it.
-            let led = try node.get(ImageTarget.of(redirecting.url("/it")))
+            let led = try node.get(ImageRequestTarget.forURL(redirecting.url("/it")))
             expectProblem(led, 502)
             #expect(!led.text.contains("localhost") && !led.text.contains("5432"), "\(led)")
             withExtendedLifetime((deaf, redirecting)) {}
@@ -48,17 +49,17 @@ extension Outside {
 
         @Test("A site's clients are not told where its origin is")
         func ofSite() throws {
-            let closed = try HeldPort()
+            let closed = try ReservedPort()
             let node = try NodeProcess([
                 "--site", "a.example=http://127.0.0.1:\(closed.number)",
                 "--origin-circuit-failures", "2",
             ])
             // The last is refused because the origin is left alone.
             for _ in 0..<4 {
-                let answer = try node.get("/it", host: "a.example")
-                expectProblem(answer, 502...503)
-                #expect(!answer.text.contains("127.0.0.1"), "\(answer)")
-                #expect(!answer.text.contains("\(closed.number)"), "\(answer)")
+                let response = try node.get("/it", host: "a.example")
+                expectProblem(response, 502...503)
+                #expect(!response.text.contains("127.0.0.1"), "\(response)")
+                #expect(!response.text.contains("\(closed.number)"), "\(response)")
             }
         }
     }

@@ -34,11 +34,11 @@ extension Outside {
             let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 70)
             let path = stage.origin.serve(
                 image, fields: [lasting], etag: "\"v1\"", lastModified: Self.modified)
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             let connection = try stage.node.connect()
             for (fields, status) in Self.cases {
                 let response = try connection.get(stage.target(path), fields: fields)
-                #expect(response.status == status && response.looksWhole, "\(fields): \(response)")
+                #expect(response.status == status && response.isWhole, "\(fields): \(response)")
                 #expect(response["ETag"] == "\"v1\"", "\(fields)")
                 #expect(response["Cache-Control"] != nil, "\(fields)")
                 #expect(response.bodyByteCount == (status == 200 ? image.byteCount : 0))
@@ -78,8 +78,8 @@ extension Outside {
             let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 73)
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"v1\"")
             let response = try stage.get(path, fields: ["If-None-Match: \"v1\""])
-            #expect(response.status == 304 || response.brings(image), "\(response)")
-            #expect(try stage.get(path).brings(image))
+            #expect(response.status == 304 || response.matches(image), "\(response)")
+            #expect(try stage.get(path).matches(image))
             #expect(stage.fetches(path) == 1)
         }
     }

@@ -20,7 +20,7 @@ extension Outside {
             for path in ["/healthz", "/readyz"] {
                 #expect(try node.get(path).status == 200)
                 let head = try node.get(path, method: "HEAD")
-                #expect(head.status == 200 && head.looksWhole && head.bodyByteCount == 0)
+                #expect(head.status == 200 && head.isWhole && head.bodyByteCount == 0)
             }
         }
 
@@ -29,7 +29,7 @@ extension Outside {
             let (stage, target) = try stage()
             defer { withExtendedLifetime(stage) {} }
             let connection = try stage.node.connect()
-            for _ in 0..<100 { #expect(try connection.get(target).brings(image)) }
+            for _ in 0..<100 { #expect(try connection.get(target).matches(image)) }
         }
 
         @Test("Fifty requests in one write are answered in order, hits and misses mixed")
@@ -45,7 +45,7 @@ extension Outside {
             try connection.socket.send(paths.flatMap { HTTPConnection.request(stage.target($0)) })
             for image in images {
                 let response = connection.readResponse()
-                #expect(response.brings(image), "\(image): \(response)")
+                #expect(response.matches(image), "\(image): \(response)")
             }
             #expect(paths.allSatisfy { stage.fetches($0) == 1 })
         }
@@ -58,7 +58,7 @@ extension Outside {
             let connection = try stage.node.connect()
             let request = HTTPConnection.request(stage.target(path))
             try connection.socket.send((0..<200).flatMap { _ in request })
-            for _ in 0..<200 { #expect(connection.readResponse().brings(image)) }
+            for _ in 0..<200 { #expect(connection.readResponse().matches(image)) }
         }
 
         @Test("A request in single bytes is answered like one in a piece")
@@ -67,7 +67,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let connection = try stage.node.connect()
             for byte in HTTPConnection.request(target) { try connection.socket.send([byte]) }
-            #expect(connection.readResponse().brings(image))
+            #expect(connection.readResponse().matches(image))
         }
 
         @Test("An empty line before a request, and an absolute target, are understood")
@@ -76,26 +76,26 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let connection = try stage.node.connect()
             try connection.socket.send("\r\nGET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            #expect(connection.readResponse().brings(image))
+            #expect(connection.readResponse().matches(image))
             let absolute = "GET http://localhost\(target) HTTP/1.1\r\nHost: localhost\r\n\r\n"
             try connection.socket.send(absolute)
-            #expect(connection.readResponse().brings(image))
+            #expect(connection.readResponse().matches(image))
         }
 
         @Test("HTTP/1.0 gets a whole answer without chunks and a closed connection")
         func http10() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
-            for framing in [OriginAnswer.Framing.length, .chunked(bytesMax: 700)] {
+            for framing in [OriginResponse.Framing.length, .chunked(bytesMax: 700)] {
                 let path = "/\(stage.origin.log.count)"
-                stage.origin.on(path, OriginAnswer(image, framing: framing, fields: [lasting]))
+                stage.origin.on(path, OriginResponse(image, framing: framing, fields: [lasting]))
                 for _ in 0..<2 {
                     let connection = try stage.node.connect()
                     try connection.socket.send("GET \(stage.target(path)) HTTP/1.0\r\n\r\n")
                     let response = connection.readResponse()
-                    #expect(response.brings(image), "\(response)")
+                    #expect(response.matches(image), "\(response)")
                     #expect(response["Transfer-Encoding"] == nil)
-                    #expect(connection.waitForEnd() == .cutShort)
+                    #expect(connection.waitForEnd() == .truncated)
                 }
             }
         }
@@ -106,9 +106,9 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let connection = try stage.node.connect()
             let response = try connection.get(target, fields: ["Connection: close"])
-            #expect(response.brings(image))
+            #expect(response.matches(image))
             #expect(response["Connection"]?.lowercased() == "close")
-            #expect(connection.waitForEnd() == .cutShort)
+            #expect(connection.waitForEnd() == .truncated)
         }
 
         @Test("A client that has said all it will say still gets its answer")
@@ -118,7 +118,7 @@ extension Outside {
             let connection = try stage.node.connect()
             try connection.socket.send(HTTPConnection.request(target))
             connection.socket.finishSending()
-            #expect(connection.readResponse().brings(image))
+            #expect(connection.readResponse().matches(image))
         }
 
         static let bodies: [[String]] = [
@@ -142,7 +142,7 @@ extension Outside {
             for body in Self.bodies {
                 let head = "GET \(target) HTTP/1.1\r\nHost: localhost\r\n"
                 try connection.socket.send(head + body.joined())
-                #expect(connection.readResponse().brings(image), "\(body)")
+                #expect(connection.readResponse().matches(image), "\(body)")
                 try connection.socket.send(HTTPConnection.request("/healthz"))
                 #expect(connection.readResponse().status == 200, "\(body)")
             }
@@ -160,10 +160,10 @@ extension Outside {
             #expect(connection.socket.waitForInput(seconds: 30))
             try connection.socket.send("hello")
             let response = connection.readResponse()
-            #expect(response.brings(image), "\(response)")
+            #expect(response.matches(image), "\(response)")
             #expect(response.interim.allSatisfy { $0 == 100 } && response.interim.count <= 1)
             if response["Connection"]?.lowercased() != "close" {
-                #expect(try connection.get(target).brings(image))
+                #expect(try connection.get(target).matches(image))
             }
         }
     }

@@ -122,7 +122,7 @@ extension Outside {
             let response = connection.readResponse(seconds: 10)
             #expect(response.status == row.status, "\(row.name): \(response)")
             #expect(response["Connection"]?.lowercased() == "close", "\(row.name): \(response)")
-            if response.looksWhole { expectProblem(response, row.status, row.name) }
+            if response.isWhole { expectProblem(response, row.status, row.name) }
             #expect(connection.waitForEnd(seconds: 10) != .timedOut, "\(row.name)")
         }
 

@@ -13,7 +13,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(
                 image, fields: [lasting], etag: "\"v1\"", lastModified: ConditionalTests.modified)
-            #expect(try stage.get(path).brings(image))
+            #expect(try stage.get(path).matches(image))
             return (stage, path)
         }
 
@@ -39,7 +39,7 @@ extension Outside {
             let connection = try stage.node.connect()
             for (range, bytes) in Self.single {
                 let response = try connection.get(stage.target(path), fields: ["Range: \(range)"])
-                #expect(response.status == 206 && response.looksWhole, "\(range): \(response)")
+                #expect(response.status == 206 && response.isWhole, "\(range): \(response)")
                 let expected = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(Self.count)"
                 #expect(response["Content-Range"] == expected, "\(range): \(response)")
                 #expect(response["Content-Type"] == "image/png")
@@ -56,7 +56,7 @@ extension Outside {
         func ignored(_ range: String) throws {
             let (stage, path) = try primed()
             defer { withExtendedLifetime(stage) {} }
-            #expect(try stage.get(path, fields: ["Range: \(range)"]).brings(image))
+            #expect(try stage.get(path, fields: ["Range: \(range)"]).matches(image))
         }
 
         @Test("A range beyond the end is 416 with the true length", arguments: ["200000-", "-0"])
@@ -64,7 +64,7 @@ extension Outside {
             let (stage, path) = try primed()
             defer { withExtendedLifetime(stage) {} }
             let response = try stage.get(path, fields: ["Range: bytes=\(range)"])
-            #expect(response.status == 416 && response.looksWhole, "\(response)")
+            #expect(response.status == 416 && response.isWhole, "\(response)")
             #expect(response["Content-Range"] == "bytes */200000")
             expectProblem(response, 416)
             #expect(response["Cache-Control"] == "no-store")
@@ -77,7 +77,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let response = try stage.get(
                 path, fields: ["Range: bytes=0-9, 70000-70099, -10, 900000-900001"])
-            #expect(response.status == 206 && response.looksWhole, "\(response)")
+            #expect(response.status == 206 && response.isWhole, "\(response)")
             let parts = try Multipart.parts(of: response)
             #expect(
                 parts.map { $0.fields["Content-Range"] ?? "" } == [
@@ -100,7 +100,7 @@ extension Outside {
             let same = Array(repeating: "0-", count: 1_000).joined(separator: ",")
             for ranges in [tiny, same] {
                 let response = try stage.get(path, fields: ["Range: bytes=\(ranges)"])
-                #expect([200, 206, 416].contains(response.status) && response.looksWhole)
+                #expect([200, 206, 416].contains(response.status) && response.isWhole)
                 #expect(response.bodyByteCount <= 2 * Self.count)
             }
         }
@@ -117,7 +117,7 @@ extension Outside {
             for (condition, status) in cases {
                 let response = try stage.get(
                     path, fields: ["Range: bytes=0-99", "If-Range: \(condition)"])
-                #expect(response.status == status && response.looksWhole, "\(condition)")
+                #expect(response.status == status && response.isWhole, "\(condition)")
                 #expect(response.bodyByteCount == (status == 206 ? 100 : Self.count))
             }
         }
@@ -139,13 +139,13 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
             let response = try stage.get(path, fields: ["Range: bytes=70000-70099"])
-            #expect(response.status == 206 && response.looksWhole, "\(response)")
+            #expect(response.status == 206 && response.isWhole, "\(response)")
             #expect(response["Content-Range"] == "bytes 70000-70099/200000")
             let isSame = response.body == image.bytes(70_000..<70_100)
             #expect(isSame)
             // A hit, or served from the fetch that the range caused: it may not have ended.
             let whole = try stage.get(path)
-            #expect(whole.brings(image), "\(whole)")
+            #expect(whole.matches(image), "\(whole)")
             #expect(stage.fetches(path) == 1)
             #expect(stage.origin.requests(path).first?.fields["Range"] == nil)
         }
@@ -157,11 +157,11 @@ extension Outside {
             let gate = Gate()
             defer { gate.open() }
             stage.origin.on(
-                "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 150_000, .gate(gate)))
+                "/it", OriginResponse(image, fields: [lasting]).stalling(at: 150_000, .gate(gate)))
             let client = try stage.node.connect()
             let response = try client.get(
                 stage.target("/it"), fields: ["Range: bytes=1000-1999"])
-            #expect(response.status == 206 && response.looksWhole, "\(response)")
+            #expect(response.status == 206 && response.isWhole, "\(response)")
             let isSame = response.body == image.bytes(1_000..<2_000)
             #expect(isSame)
             #expect(try client.get("/healthz", seconds: 5).status == 200, "it is free again")
@@ -175,19 +175,19 @@ extension Outside {
             let gate = Gate()
             defer { gate.open() }
             stage.origin.on(
-                "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
+                "/it", OriginResponse(large, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
             let first = try stage.get("/it", fields: ["Range: bytes=1000-1999"])
             #expect(first.status == 206 && first.body == large.bytes(1_000..<2_000), "\(first)")
             #expect(gate.waitForArrivals(1))
-            expectSoon { stage.node.figure("nuthatch_waiters") == 0 }
+            expectSoon { stage.node.metric("nuthatch_waiters") == 0 }
             gate.open()
-            expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 0 }
-            #expect(stage.node.figure("nuthatch_memory_entries") == 0)
+            expectSoon { stage.node.metric("nuthatch_fills_in_flight") == 0 }
+            #expect(stage.node.metric("nuthatch_memory_entries") == 0)
             let second = try stage.get("/it", fields: ["Range: bytes=5000000-5000999"])
             #expect(second.body == large.bytes(5_000_000..<5_001_000), "\(second)")
-            expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 0 }
+            expectSoon { stage.node.metric("nuthatch_fills_in_flight") == 0 }
             let whole = try stage.get("/it")
-            #expect(whole.brings(large) && whole.isHit, "\(whole)")
+            #expect(whole.matches(large) && whole.isHit, "\(whole)")
             #expect(stage.fetches("/it") == 2)
         }
 
@@ -196,8 +196,8 @@ extension Outside {
             let stage = try Stage("--client-unread-limit", "0B")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path, fields: ["Range: bytes=-1"]).brings(image))
-            #expect(stage.node.figure("nuthatch_origin_unread_bytes_total") == 0)
+            #expect(try stage.get(path, fields: ["Range: bytes=-1"]).matches(image))
+            #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 0)
         }
 
         @Test("A range of a cold image of unknown length is answered right")
@@ -206,11 +206,11 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, framing: .chunked(bytesMax: 9_999), fields: [lasting]))
+                OriginResponse(image, framing: .chunked(bytesMax: 9_999), fields: [lasting]))
             let response = try stage.get("/it", fields: ["Range: bytes=-100"])
             let isPart =
                 response.status == 206 && response.body == image.bytes(199_900..<200_000)
-            #expect(response.looksWhole && (isPart || response.brings(image)), "\(response)")
+            #expect(response.isWhole && (isPart || response.matches(image)), "\(response)")
         }
     }
 }

@@ -46,7 +46,7 @@ extension Outside {
                 "http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1/",
                 "http://a/%zz", "javascript:alert(1)", "data:image/png;base64,AAAA",
             ] {
-                expectProblem(try connection.get(ImageTarget.of(url)), 400, url)
+                expectProblem(try connection.get(ImageRequestTarget.forURL(url)), 400, url)
             }
         }
 
@@ -56,14 +56,15 @@ extension Outside {
             let image = TestImage.generated(.png, byteCount: 500, seed: 2)
             let path = origin.serve(image)
             let strict = try NodeProcess(["--allow-origin", "images.example"])
-            expectProblem(try strict.get(ImageTarget.of(origin.url(path))), 403)
+            expectProblem(try strict.get(ImageRequestTarget.forURL(origin.url(path))), 403)
             expectProblem(
-                try strict.get(ImageTarget.of("http://other.example/a.png")), 403)
+                try strict.get(ImageRequestTarget.forURL("http://other.example/a.png")), 403)
             expectProblem(
-                try strict.get(ImageTarget.of("http://images.example.other.example/a.png")), 403)
+                try strict.get(
+                    ImageRequestTarget.forURL("http://images.example.other.example/a.png")), 403)
             #expect(origin.log.isEmpty)
             let open = try NodeProcess(["--allow-origin", "127.0.0.1"])
-            #expect(try open.get(ImageTarget.of(origin.url(path))).brings(image))
+            #expect(try open.get(ImageRequestTarget.forURL(origin.url(path))).matches(image))
         }
 
         @Test("Private addresses are forbidden by default, in every spelling, and not asked")
@@ -77,7 +78,8 @@ extension Outside {
                 "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254",
                 "224.0.0.1", "255.255.255.255", "[fe80::1]", "[fc00::1]", "[ff02::1]",
             ] {
-                let response = try node.get(ImageTarget.of("http://\(host):\(port)/a.png"))
+                let response = try node.get(
+                    ImageRequestTarget.forURL("http://\(host):\(port)/a.png"))
                 // That a name leads to a private address is told to nobody who asks for it.
                 expectProblem(response, host == "localhost" ? 502 : 403, host)
             }

@@ -22,11 +22,14 @@ extension Outside {
 
         @Test("An answer in HTTP/1.2 is one in HTTP/1.1, and is stored")
         func answers() async throws {
-            let answer =
+            let response =
                 "HTTP/1.2 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok"
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton,
-                [.request, .send(answer), .request, .send(answer), .gate])
+                [
+                    .awaitRequestHead, .send(response), .awaitRequestHead, .send(response),
+                    .awaitGate,
+                ])
             let node = try NodeProcess(["--site", "a.example=http://127.0.0.1:\(origin.port)"])
             for path in ["/one", "/two"] {
                 let response = try node.get(path, host: "a.example")
@@ -44,11 +47,11 @@ extension Outside {
             stage.origin.on("/it", .text("here"))
             let client = try HTTP2Client(port: stage.node.port)
             let lines = (0..<50).flatMap {
-                HeaderBlock.line("x-\($0)", String(repeating: "a", count: 4_000))
+                FieldBlock.line("x-\($0)", String(repeating: "a", count: 4_000))
             }
-            var block = HeaderBlock.request(host: SiteStage.host) + lines
+            var block = FieldBlock.request(host: SiteStage.host) + lines
             #expect(block.count > 200_000)
-            let stream = client.takeStream()
+            let stream = client.nextStreamID()
             var frames: [HTTP2Frame] = []
             while !block.isEmpty {
                 let piece = Array(block.prefix(16_000))
@@ -61,7 +64,7 @@ extension Outside {
                         : HTTP2Frame(.continuation, flags: end, stream: stream, payload: piece))
             }
             try client.send(frames)
-            let refused = try client.answer(to: stream)
+            let refused = try client.response(on: stream)
             #expect(refused.isWhole)
             #expect(String(decoding: refused.body, as: UTF8.self).contains("\"status\":431"))
             #expect(try client.get("/it", host: SiteStage.host).status == 200)

@@ -5,7 +5,7 @@ import Testing
 extension Outside {
     @Suite(
         "A node that may lack a purge",
-        .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
+        .enabled(if: NetworkNamespace.isAvailable, "namespaces need root, iproute2 and nftables"))
     struct FencedNodeTests {
         private let old = TestImage.generated(.png, byteCount: 40_000, seed: 821)
         private let new = TestImage.generated(.png, byteCount: 30_000, seed: 822)
@@ -21,10 +21,10 @@ extension Outside {
             let url = network.origin.url("/it")
             if hasStranger { _ = try network.add(isIsolated: true, "--join-timeout", "1s") }
             for node in network.nodes {
-                #expect(try node.get(ImageTarget.of(url), expecting: old).brings(old))
+                #expect(try node.get(ImageRequestTarget.forURL(url), expecting: old).matches(old))
             }
             isEdited.value = true
-            return (network, ImageTarget.of(url), url)
+            return (network, ImageRequestTarget.forURL(url), url)
         }
 
         @Test("cut off, it asks the origin once per fence, says so, and is well when it is back")
@@ -40,14 +40,14 @@ extension Outside {
             // What it had may go on until the fence is over that began with the last word of
             // others.
             var first = try node.get(target)
-            let isAsked = try Deadline.seconds(30).reached {
-                if !first.brings(new) { first = try node.get(target) }
-                return first.brings(new)
+            let isAsked = try Deadline.seconds(30).waitUntil {
+                if !first.matches(new) { first = try node.get(target) }
+                return first.matches(new)
             }
             #expect(isAsked && first.cacheStatus["fenced"] != nil, "\(first)")
             let asked = network.origin.requests("/it").count
             let second = try node.get(target, expecting: new)
-            #expect(second.brings(new) && second.isHit, "\(second)")
+            #expect(second.matches(new) && second.isHit, "\(second)")
             #expect(network.origin.requests("/it").count == asked)
             // Nothing tells it that the origin has not changed again: it asks once more.
             try expectSoon {
@@ -57,7 +57,7 @@ extension Outside {
             expectSoon(60) { !node.isFenced }
             try expectSoon(60) { try network.nodes[1].receipt(purge.name).isConfirmedByAll }
             for node in network.nodes {
-                #expect(try node.get(target, expecting: new).brings(new))
+                #expect(try node.get(target, expecting: new).matches(new))
             }
         }
 
@@ -69,8 +69,8 @@ extension Outside {
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}")
             #expect(purge.isConfirmedByAll && purge.members.count == 3, "\(purge)")
             // What the origin said before the purge may go on for the fence.
-            try expectSoon { try stranger.get(target).brings(new) }
-            for _ in 0..<20 { #expect(try stranger.get(target).brings(new)) }
+            try expectSoon { try stranger.get(target).matches(new) }
+            for _ in 0..<20 { #expect(try stranger.get(target).matches(new)) }
             let own = try stranger.purge("{\"url\":\"\(url)\"}", timeout: "1s")
             #expect(!own.isConfirmedByAll, "\(own)")
             // It is one of them as soon as it reaches them.
@@ -93,7 +93,7 @@ extension Outside {
             }
             try expectSoon { try !newcomer.isFenced && own() != nil }
             #expect(try own()?.share == 0)
-            try disk.goOn()
+            try disk.resume()
             try newcomer.waitUntilReady()
             try expectSoon { try own().map { $0.share > 0 } == true }
         }
@@ -110,19 +110,21 @@ extension Outside {
             try disk.hang(reads: false)
             let newcomer = try network.add()
             expectSoon { !newcomer.isFenced }
-            for _ in 0..<2 { #expect(try newcomer.get(ImageTarget.of(url)).brings(old)) }
-            #expect(newcomer.figure("nuthatch_members_counted") == 3)
+            for _ in 0..<2 {
+                #expect(try newcomer.get(ImageRequestTarget.forURL(url)).matches(old))
+            }
+            #expect(newcomer.metric("nuthatch_members_counted") == 3)
             try network.isolate(3)
             for index in 0..<3 { try network.end(index) }
-            try disk.goOn()
+            try disk.resume()
             for index in 0..<3 { try network.begin(index, waits: false) }
             for index in 0..<3 { try network.nodes[index].waitUntilReady() }
             isEdited.value = true
 
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}", timeout: "0s")
             try expectSoon(90) { try network.nodes[0].receipt(purge.name).isConfirmedByAll }
-            let answer = try newcomer.get(ImageTarget.of(url))
-            #expect(answer.brings(new), "\(answer)")
+            let response = try newcomer.get(ImageRequestTarget.forURL(url))
+            #expect(response.matches(new), "\(response)")
         }
 
         @Test("one that is told to stop is in every receipt until it answers nobody any more")
@@ -132,7 +134,7 @@ extension Outside {
             let isEdited = network.origin.serve(
                 old, then: new, at: ["/it"], hasTags: false, fields: [lasting])
             let urls = (0..<600).map { network.origin.url("/it?\($0)") }
-            for url in urls { #expect(try node.get(ImageTarget.of(url)).brings(old)) }
+            for url in urls { #expect(try node.get(ImageRequestTarget.forURL(url)).matches(old)) }
             isEdited.value = true
             // It waits for the answer of one of them to its leave, and is proven current by the
             // others.
@@ -141,9 +143,9 @@ extension Outside {
             for url in urls where node.isRunning {
                 let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}", timeout: "20ms")
                 guard purge.isConfirmedByAll,
-                    let answer = try? node.get(ImageTarget.of(url), seconds: 1)
+                    let response = try? node.get(ImageRequestTarget.forURL(url), seconds: 1)
                 else { continue }
-                #expect(!answer.brings(old), "\(purge): \(answer)")
+                #expect(!response.matches(old), "\(purge): \(response)")
             }
         }
 
@@ -154,9 +156,9 @@ extension Outside {
             let gate = Gate()
             defer { gate.open() }
             network.origin.on(
-                "/slow", OriginAnswer(new, fields: [lasting]).holdingHead(.gate(gate)))
+                "/slow", OriginResponse(new, fields: [lasting]).delayingHead(.gate(gate)))
             let client = try node.connect()
-            let slow = ImageTarget.of(network.origin.url("/slow"))
+            let slow = ImageRequestTarget.forURL(network.origin.url("/slow"))
             try client.socket.send(HTTPConnection.request(slow))
             #expect(gate.waitForArrivals())
             node.terminate()
@@ -164,7 +166,7 @@ extension Outside {
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}")
             #expect(purge.isConfirmedByAll && purge.members.count == 3, "\(purge)")
             gate.open()
-            #expect(client.readResponse(expecting: new).brings(new))
+            #expect(client.readResponse(expecting: new).matches(new))
             #expect(node.waitForExit() == 0)
             try expectSoon { try network.nodes[0].purge("{\"url\":\"\(url)\"}").members.count == 2 }
         }
@@ -175,7 +177,7 @@ extension Outside {
             let node = network.nodes[2]
             try network.isolate(2)
             expectSoon { node.isFenced }
-            network.origin.on("/it", OriginAnswer(nil, status: "503 Service Unavailable"))
+            network.origin.on("/it", OriginResponse(nil, status: "503 Service Unavailable"))
             try expectSoon { try node.get(target).status >= 500 }
             #expect(try node.get(target).status >= 500)
             #expect(try network.nodes[0].get(target, expecting: old).isHit)
@@ -203,8 +205,8 @@ extension Outside {
             stage.nodes[1].kill()
             expectSoon { node.isFenced }
             try expectSoon {
-                let answer = try stage.get(path, from: 0, expecting: image)
-                return answer.brings(image) && answer.cacheStatus["fwd-status"] == "304"
+                let response = try stage.get(path, from: 0, expecting: image)
+                return response.matches(image) && response.cacheStatus["fwd-status"] == "304"
             }
             let told = try node.connectAdmin().post("", to: "/admin/v1/members/\(id)/forget")
             #expect(told.status == 202, "\(told)")

@@ -57,7 +57,7 @@ extension Outside {
                 if byRestart { return try restart(entries: entries) }
                 reloads += 1
                 node.hangUp()
-                let isDone = Deadline.seconds(30).reached {
+                let isDone = Deadline.seconds(30).waitUntil {
                     node.lines.count { $0.contains("settings reloaded") } >= reloads
                 }
                 try #require(isDone, "\(node.output)")
@@ -65,8 +65,8 @@ extension Outside {
 
             /// Kills the node once everything is on disk, and starts it again.
             func restart(entries: Int = 2) throws {
-                let isWritten = Deadline.seconds(30).reached {
-                    node.figure("nuthatch_disk_queued_bytes") == 0
+                let isWritten = Deadline.seconds(30).waitUntil {
+                    node.metric("nuthatch_disk_queued_bytes") == 0
                         && node.diskEntries == Double(entries)
                 }
                 try #require(isWritten)
@@ -87,7 +87,7 @@ extension Outside {
             /// Returns when the directory says by which rules it is tagged.
             func settle() throws {
                 let file = folder.appending(path: "cache/node-0/originals")
-                let isSettled = Deadline.seconds(30).reached {
+                let isSettled = Deadline.seconds(30).waitUntil {
                     // The number of sites with rules.
                     (try? Data(contentsOf: file)).map { $0.count >= 16 && $0[12] == 1 } ?? false
                 }

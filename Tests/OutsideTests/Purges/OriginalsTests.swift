@@ -68,7 +68,7 @@ extension Outside {
                 // An answer, and what says that Vary named a field.
                 expectSoon {
                     stage.nodes[0].diskEntries >= 6
-                        && stage.nodes[0].figure("nuthatch_disk_queued_bytes") == 0
+                        && stage.nodes[0].metric("nuthatch_disk_queued_bytes") == 0
                 }
                 try stage.restart(0)
                 try stage.settle(stage.nodes)
@@ -90,9 +90,9 @@ extension Outside {
             let stage = try stage(1)
             let gate = Gate()
             stage.origin.on(Self.small) { request in
-                var answer = OriginAnswer.text("\(request.number)", fields: [lasting])
-                if request.number == 0 { answer.headStops = [.gate(gate)] }
-                return answer
+                var response = OriginResponse.text("\(request.number)", fields: [lasting])
+                if request.number == 0 { response.headPauses = [.gate(gate)] }
+                return response
             }
             let (node, first) = (stage.nodes[0], LockedBox<Response?>(nil))
             Thread.detachNewThread { first.value = try? node.get(Self.small, host: Self.site) }
@@ -100,7 +100,7 @@ extension Outside {
             #expect(try node.purge("{\"url\":\"\(Self.photo)\"}").isConfirmedByAll)
             let second = LockedBox<Response?>(nil)
             Thread.detachNewThread { second.value = try? node.get(Self.small, host: Self.site) }
-            expectSoon { node.figure("nuthatch_waiters") == 2 }
+            expectSoon { node.metric("nuthatch_waiters") == 2 }
             gate.open()
             expectSoon { first.value != nil && second.value != nil }
             // Both were decided after the purge was confirmed.

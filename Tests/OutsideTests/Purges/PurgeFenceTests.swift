@@ -17,10 +17,10 @@ extension Outside {
             let stage = try ClusterStage(2)
             let (old, new, gate) = (old, new, Gate())
             stage.origin.on("/it") { request in
-                guard request.number == 0 else { return OriginAnswer(new, fields: [lasting]) }
-                var answer = OriginAnswer(old, fields: [lasting])
-                answer.bodyStops = [(30_000, .gate(gate))]
-                return answer
+                guard request.number == 0 else { return OriginResponse(new, fields: [lasting]) }
+                var response = OriginResponse(old, fields: [lasting])
+                response.bodyPauses = [(30_000, .gate(gate))]
+                return response
             }
             let address = stage.target("/it")
             let first = try stage.nodes[0].connect()
@@ -31,7 +31,7 @@ extension Outside {
             try stage.expectAll("/it", new)
             gate.open()
             let early = first.readResponse(expecting: old)
-            #expect(early.brings(old), "who came before has what he waited for: \(early)")
+            #expect(early.matches(old), "who came before has what he waited for: \(early)")
             // What came late is not kept in the place of what is newer.
             try stage.expectAll("/it", new, from: [0, 1, 0])
             #expect(stage.fetches("/it") == 2)
@@ -43,15 +43,15 @@ extension Outside {
             let (old, new, gate, isEdited) = (old, new, Gate(), LockedBox(false))
             stage.origin.on("/it") { request in
                 if request.fields["If-None-Match"] == "\"old\"" {
-                    var answer = OriginAnswer.notModified([lasting, "ETag: \"old\""])
-                    answer.headStops = [.gate(gate)]
-                    return answer
+                    var response = OriginResponse.notModified([lasting, "ETag: \"old\""])
+                    response.headPauses = [.gate(gate)]
+                    return response
                 }
                 return isEdited.value
-                    ? OriginAnswer(new, fields: [lasting, "ETag: \"new\""])
-                    : OriginAnswer(old, fields: ["Cache-Control: max-age=0", "ETag: \"old\""])
+                    ? OriginResponse(new, fields: [lasting, "ETag: \"new\""])
+                    : OriginResponse(old, fields: ["Cache-Control: max-age=0", "ETag: \"old\""])
             }
-            #expect(try stage.get("/it", from: 0, expecting: old).brings(old))
+            #expect(try stage.get("/it", from: 0, expecting: old).matches(old))
             let (node, address) = (stage.nodes[0], stage.target("/it"))
             let asked = LockedBox<Response?>(nil)
             Thread.detachNewThread { asked.value = try? node.get(address, expecting: new) }
@@ -60,8 +60,8 @@ extension Outside {
             #expect(try node.purge(target(stage, "/it")).isConfirmedByAll)
             gate.open()
             expectSoon { asked.value != nil }
-            #expect(asked.value?.brings(new) == true, "decided after the purge was confirmed")
-            #expect(try stage.get("/it", from: 0, expecting: new).brings(new))
+            #expect(asked.value?.matches(new) == true, "decided after the purge was confirmed")
+            #expect(try stage.get("/it", from: 0, expecting: new).matches(new))
             #expect(stage.origin.requests("/it").last?.isConditional == false)
         }
 
@@ -69,15 +69,15 @@ extension Outside {
         func tags() throws {
             let stage = try ClusterStage(2)
             let last = "Location: \(stage.origin.url("/last"))"
-            stage.origin.on("/first", OriginAnswer(nil, status: "302 Found", fields: [last]))
+            stage.origin.on("/first", OriginResponse(nil, status: "302 Found", fields: [last]))
             let isEdited = stage.origin.serve(
                 old, then: new, at: ["/last", "/tagged"], hasTags: false,
                 fields: [lasting, "Surrogate-Key: a shoes b"])
             for path in ["/first", "/tagged"] { try stage.expectAll(path, old) }
             isEdited.value = true
             #expect(try stage.nodes[0].purge(target(stage, "/last")).isConfirmedByAll)
-            #expect(try stage.get("/first", from: 1, expecting: new).brings(new))
-            #expect(try stage.get("/tagged", from: 1, expecting: old).brings(old))
+            #expect(try stage.get("/first", from: 1, expecting: new).matches(new))
+            #expect(try stage.get("/tagged", from: 1, expecting: old).matches(old))
             #expect(try stage.nodes[1].purge("{\"tag\":\"shoes\"}").isConfirmedByAll)
             try stage.expectAll("/tagged", new)
         }
@@ -94,9 +94,9 @@ extension Outside {
             isEdited.value = true
             let others = (0..<200).map { "{\"tag\":\"t\($0)\"}" }.joined(separator: ",")
             for path in paths.prefix(10) {
-                let answer = try stage.nodes[0].purge(
+                let response = try stage.nodes[0].purge(
                     target(stage, path) + "," + others, wait: "issued")
-                #expect(answer.status == 202, "\(answer)")
+                #expect(response.status == 202, "\(response)")
             }
             let before = paths.reduce(0) { $0 + stage.fetches($1) }
             try stage.restart(2)

@@ -30,7 +30,7 @@ extension Outside {
         private func get(
             _ stage: ClusterStage, _ path: String, from index: Int, _ image: TestImage
         ) throws -> Bool {
-            try stage.nodes[index].get(path, host: Self.site, expecting: image).brings(image)
+            try stage.nodes[index].get(path, host: Self.site, expecting: image).matches(image)
         }
 
         @Test("Where nobody may, a site says 403 and everything else 405, and nothing is purged")
@@ -40,13 +40,13 @@ extension Outside {
             #expect(try stage.get("/it").text == "it")
             expectProblem(try stage.get("/it", method: "PURGE"), 403, named: "purge-not-allowed")
             for target in ["/v1/image?url=\(stage.origin.url("/it"))", "/nothing", "/healthz"] {
-                let answer = try stage.node.get(target, method: "PURGE")
-                expectProblem(answer, 405, named: "purge-not-configured")
-                #expect(answer["Allow"] == "GET, HEAD")
+                let response = try stage.node.get(target, method: "PURGE")
+                expectProblem(response, 405, named: "purge-not-configured")
+                #expect(response["Allow"] == "GET, HEAD")
             }
             #expect(try stage.get("/it").isHit)
             #expect(stage.fetches("/it") == 1)
-            #expect(stage.node.figure("nuthatch_purges_refused_total") == 4)
+            #expect(stage.node.metric("nuthatch_purges_refused_total") == 4)
         }
 
         @Test("An allowed address may, whatever fields say of another")
@@ -59,13 +59,13 @@ extension Outside {
             }
             #expect(try stage.get("/it").text == "it")
             for fields in [[], ["X-Forwarded-For: 127.0.0.2", "Forwarded: for=127.0.0.2"]] {
-                let answer = try purge(from: nil, fields)
-                expectProblem(answer, 403, named: "purge-not-allowed")
-                #expect(answer.text.contains("127.0.0.1") && answer["WWW-Authenticate"] == nil)
+                let response = try purge(from: nil, fields)
+                expectProblem(response, 403, named: "purge-not-allowed")
+                #expect(response.text.contains("127.0.0.1") && response["WWW-Authenticate"] == nil)
             }
             #expect(try stage.get("/it").isHit)
-            let answer = try purge(from: "127.0.0.2", ["X-Forwarded-For: 127.0.0.1"])
-            #expect(answer.status == 200 && answer["Location"] == nil)
+            let response = try purge(from: "127.0.0.2", ["X-Forwarded-For: 127.0.0.1"])
+            #expect(response.status == 200 && response["Location"] == nil)
             #expect(try stage.get("/it").isHit == false)
             #expect(stage.fetches("/it") == 2)
             #expect(stage.origin.requests("/it").allSatisfy { $0.method == "GET" })
@@ -117,14 +117,14 @@ extension Outside {
             isEdited.value = true
             if carriage == "h2" {
                 let client = try HTTP2Client(port: stage.nodes[1].port)
-                let stream = client.takeStream()
+                let stream = client.nextStreamID()
                 try client.send(
                     .request(
                         stream, "/it", method: "PURGE", host: Self.site,
                         fields: [("nuthatch-purge-wait", "all")]))
-                let answer = try client.answer(to: stream)
-                #expect(answer.status == 200 && answer.isWhole)
-                #expect(String(decoding: answer.body, as: UTF8.self).contains("\"receipt\":"))
+                let response = try client.response(on: stream)
+                #expect(response.status == 200 && response.isWhole)
+                #expect(String(decoding: response.body, as: UTF8.self).contains("\"receipt\":"))
             } else {
                 let receipt = try purge(stage.nodes[1], "/it")
                 #expect(receipt.status == 200 && receipt.isConfirmedByAll, "\(receipt)")
@@ -151,13 +151,14 @@ extension Outside {
             #expect(try purge(second, "/none", fields: ["Surrogate-Key: hats", all]).status == 200)
             #expect(try get(stage, "/ab", from: 0, new) && get(stage, "/it", from: 0, new))
             isEdited.value = false
-            #expect(try stage.get("/it", from: 0, expecting: old).brings(old))
+            #expect(try stage.get("/it", from: 0, expecting: old).matches(old))
             isEdited.value = true
             #expect(try purge(second, stage.target("/it"), host: "localhost").status == 200)
-            #expect(try stage.get("/it", from: 0, expecting: new).brings(new))
+            #expect(try stage.get("/it", from: 0, expecting: new).matches(new))
             for fields in [["Fastly-Soft-Purge: yes"], ["Nuthatch-Purge-Wait: long"]] {
-                let answer = try first.get("/it", method: "PURGE", host: Self.site, fields: fields)
-                expectProblem(answer, 400, named: "purge-invalid")
+                let response = try first.get(
+                    "/it", method: "PURGE", host: Self.site, fields: fields)
+                expectProblem(response, 400, named: "purge-invalid")
             }
         }
 
@@ -172,11 +173,11 @@ extension Outside {
                       "*": {origin: "\(stage.origin.url("/other"))"}
                     """)
             let number = LockedBox(0)
-            let answer = { @Sendable (_: OriginRequest) -> OriginAnswer in
+            let response = { @Sendable (_: OriginRequest) -> OriginResponse in
                 number.change { $0 += 1 }
                 return .text("\(number.value)", fields: [lasting])
             }
-            for path in ["/it", "/%7Eit", "/%zz", "/other/it"] { stage.origin.on(path, answer) }
+            for path in ["/it", "/%7Eit", "/%zz", "/other/it"] { stage.origin.on(path, response) }
             func text(_ target: String, _ host: String) throws -> String {
                 try stage.node.get(target, host: host).text
             }
@@ -214,8 +215,8 @@ extension Outside {
                 "/it", method: "PURGE", host: SiteStage.host,
                 fields: ["Content-Length: \(hidden.count)"])
             try connection.socket.send(head + hidden)
-            let answer = connection.readResponse()
-            #expect(answer.status == 200 && answer["Connection"] == "close")
+            let response = connection.readResponse()
+            #expect(response.status == 200 && response["Connection"] == "close")
             #expect(connection.waitForEnd() != .timedOut)
             #expect(stage.fetches("/hidden") == 0)
         }

@@ -12,8 +12,8 @@ extension Outside {
             for node in stage.nodes {
                 for language in languages {
                     let fields = ["Accept-Language: \(language)"]
-                    let answer = try node.get("/it", host: Self.host, fields: fields)
-                    #expect(answer.text == "\(version) \(language)")
+                    let response = try node.get("/it", host: Self.host, fields: fields)
+                    #expect(response.text == "\(version) \(language)")
                 }
             }
         }

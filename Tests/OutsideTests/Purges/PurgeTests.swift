@@ -57,12 +57,12 @@ extension Outside {
             let stage = try ClusterStage(2)
             for path in ["/a/it", "/ab/it", "/a/it2"] { _ = edited(stage, path) }
             for path in ["/a/it", "/ab/it", "/a/it2"] {
-                #expect(try stage.get(path, from: 0, expecting: old).brings(old))
+                #expect(try stage.get(path, from: 0, expecting: old).matches(old))
             }
             let url = "{\"url\":\"\(stage.origin.url("/a/it"))\"}"
             #expect(try stage.nodes[0].purge(url).isConfirmedByAll)
             for (path, count) in [("/a/it", 2), ("/ab/it", 1), ("/a/it2", 1)] {
-                #expect(try stage.get(path, from: 0, expecting: old).brings(old))
+                #expect(try stage.get(path, from: 0, expecting: old).matches(old))
                 #expect(stage.fetches(path) == count, "\(path)")
             }
         }
@@ -100,7 +100,7 @@ extension Outside {
                     try node.receipt(receipt.name).isConfirmedByAll
                 }
             }
-            #expect(try stage.get("/it", from: 2, expecting: new).brings(new))
+            #expect(try stage.get("/it", from: 2, expecting: new).matches(new))
         }
 
         @Test("A receipt waits no longer for whom the operator gives up")
@@ -144,8 +144,8 @@ extension Outside {
             ])
         func refused(body: String, status: Int) throws {
             let stage = try ClusterStage(1)
-            let answer = try stage.nodes[0].purge(body: body)
-            #expect(answer.status == status && !answer.problem.isEmpty, "\(answer)")
+            let response = try stage.nodes[0].purge(body: body)
+            #expect(response.status == status && !response.problem.isEmpty, "\(response)")
             let long = "{\"targets\":[{\"tag\":\"" + String(repeating: "a", count: 70_000)
             #expect(try stage.nodes[0].purge(body: long).status == 413)
         }

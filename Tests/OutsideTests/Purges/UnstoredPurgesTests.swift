@@ -17,7 +17,7 @@ extension Outside {
             }
             let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
             for (image, path) in zip(images, paths) {
-                #expect(try stage.get(path, expecting: image).brings(image))
+                #expect(try stage.get(path, expecting: image).matches(image))
             }
             try stage.settle()
             let admin = try stage.node.connectAdmin()
@@ -26,12 +26,12 @@ extension Outside {
                     "{\"url\":\"http://nobody.example/\($0)\"}"
                 }
                 let body = "{\"targets\":[\(targets.joined(separator: ","))]}"
-                let answer = try admin.post(body, to: "/admin/v1/purges?wait=none")
-                try #require(answer.status == 200 || answer.status == 202, "\(answer)")
+                let response = try admin.post(body, to: "/admin/v1/purges?wait=none")
+                try #require(response.status == 200 || response.status == 202, "\(response)")
             }
             for (image, path) in zip(images, paths) {
-                let answer = try stage.get(path, expecting: image)
-                #expect(answer.brings(image) && answer.isHit, "\(answer)")
+                let response = try stage.get(path, expecting: image)
+                #expect(response.matches(image) && response.isHit, "\(response)")
                 #expect(stage.fetches(path) == 1)
             }
             try expectSoon { try stage.figure("nuthatch_invalidation_names") == 0 }

@@ -21,11 +21,12 @@ extension Outside {
             let stage = try SecureStage("--client-ca", operators.file)
             for version in ["--http1.1", "--http2"] {
                 for page in Self.pages {
-                    let answer = try stage.curl(
+                    let response = try stage.curl(
                         version, "--cert", alice.certificate, "--key", alice.key,
                         admin(stage, page))
-                    #expect(answer.exit == 0 && answer.status == 200, "\(page): \(answer)")
-                    #expect(answer.version == "1.1")
+                    #expect(
+                        response.exitStatus == 0 && response.status == 200, "\(page): \(response)")
+                    #expect(response.version == "1.1")
                 }
             }
             let refused = try [
@@ -36,8 +37,10 @@ extension Outside {
                     "--cert", expired.certificate, "--key", expired.key, admin(stage, "/metrics")),
                 stage.curl("http://127.0.0.1:\(stage.node.adminPort)/metrics"),
             ]
-            for answer in refused {
-                #expect(answer.exit != 0 && answer.status == 0 && answer.body.isEmpty, "\(answer)")
+            for response in refused {
+                #expect(
+                    response.exitStatus != 0 && response.status == 0 && response.body.isEmpty,
+                    "\(response)")
             }
             // Clients are asked for nothing.
             let client = try stage.curl(stage.url("/healthz", host: SecureStage.images))
@@ -65,19 +68,19 @@ extension Outside {
             let stage = try SecureStage()
             let admin = "http://127.0.0.1:\(stage.node.adminPort)"
             for page in Self.pages {
-                let answer = try stage.curl("--http2", admin + page)
-                #expect(answer.exit == 0 && answer.status == 200, "\(page): \(answer)")
+                let response = try stage.curl("--http2", admin + page)
+                #expect(response.exitStatus == 0 && response.status == 200, "\(page): \(response)")
             }
             let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 640)
-            let target = ImageTarget.of(stage.origin.url(stage.origin.serve(image)))
+            let target = ImageRequestTarget.forURL(stage.origin.url(stage.origin.serve(image)))
             for page in Self.pages + [target] {
-                let answer = try stage.curl("--http2-prior-knowledge", admin + page)
-                #expect(answer.exit != 0 && answer.status != 200, "\(page): \(answer)")
+                let response = try stage.curl("--http2-prior-knowledge", admin + page)
+                #expect(response.exitStatus != 0 && response.status != 200, "\(page): \(response)")
             }
             #expect(try stage.curl(admin + target).status == 404)
             for way in Way.allCases {
-                let answer = try way.ask(stage, "/metrics", host: SecureStage.images)
-                #expect(answer.status == 404, "\(way): \(answer)")
+                let response = try way.ask(stage, "/metrics", host: SecureStage.images)
+                #expect(response.status == 404, "\(way): \(response)")
             }
             #expect(stage.origin.log.isEmpty)
         }

@@ -32,7 +32,7 @@ extension Outside {
 
         private func reload(_ stage: SecureStage, _ words: String) {
             stage.node.hangUp()
-            expectSoon(20) { stage.node.said(words) == 1 }
+            expectSoon(20) { stage.node.lineCount(containing: words) == 1 }
         }
 
         @Test(
@@ -42,7 +42,7 @@ extension Outside {
             let (stage, current, folder) = try stage()
             defer { try? FileManager.default.removeItem(at: folder) }
             let gate = Gate()
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 1_000_000, .gate(gate)))
+            stage.origin.on("/it", OriginResponse(image).stalling(at: 1_000_000, .gate(gate)))
             let running = try stage.curl.start([version, stage.image("/it")])
             #expect(gate.waitForArrivals())
             let before = try stage.openssl()
@@ -53,9 +53,9 @@ extension Outside {
             let after = try stage.openssl()
             #expect(after.subject?.hasPrefix("new") == true && after.isVerified, "\(after)")
             gate.open()
-            let answer = running.wait()
-            let isSame = answer.body == Data(image.bytes)
-            #expect(isSame && answer.exit == 0, "\(answer)")
+            let response = running.wait()
+            let isSame = response.body == Data(image.bytes)
+            #expect(isSame && response.exitStatus == 0, "\(response)")
         }
 
         @Test("A file of no use refuses the whole, and is named")
@@ -82,7 +82,9 @@ extension Outside {
                     try FileManager.default.removeItem(at: url)
                 }
                 stage.node.hangUp()
-                expectSoon(20) { stage.node.said("settings not reloaded") == index + 1 }
+                expectSoon(20) {
+                    stage.node.lineCount(containing: "settings not reloaded") == index + 1
+                }
                 let line = stage.node.lines.last { $0.contains("settings not reloaded") }
                 #expect(line?.contains(named) == true, "\(index): \(line ?? "-")")
                 #expect(try stage.openssl().subject == before)

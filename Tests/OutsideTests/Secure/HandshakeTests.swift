@@ -10,8 +10,8 @@ extension Outside {
         static let late = "nuthatch_timeouts_total{kind=\"handshake\"}"
 
         private func isServing(_ stage: SecureStage) throws -> Bool {
-            let answer = try stage.curl(stage.url("/healthz", host: SecureStage.images))
-            return answer.exit == 0 && answer.status == 200
+            let response = try stage.curl(stage.url("/healthz", host: SecureStage.images))
+            return response.exitStatus == 0 && response.status == 200
         }
 
         @Test("Clear text on the TLS port is closed and counted")
@@ -89,7 +89,7 @@ extension Outside {
             stage.waitForFigure("nuthatch_connections_open", 0)
             let gate = Gate()
             defer { gate.open() }
-            stage.origin.on("/held", OriginAnswer.text("ok").holdingHead(.gate(gate)))
+            stage.origin.on("/held", OriginResponse.text("ok").delayingHead(.gate(gate)))
             let open = try (0..<2).map { _ in
                 let client = try stage.node.connect()
                 try client.socket.send(
@@ -100,8 +100,8 @@ extension Outside {
             let refused = try stage.node.connect().readResponse()
             #expect(refused.status == 503)
             let connection = try HTTPConnection(port: stage.node.securePort)
-            let answer = connection.readResponse()
-            #expect(answer.status == 0 && answer.ending != .timedOut, "\(answer)")
+            let response = connection.readResponse()
+            #expect(response.status == 0 && response.ending != .timedOut, "\(response)")
             stage.waitForFigure("nuthatch_connections_refused_total", 2)
             gate.open()
             for client in open { #expect(client.readResponse().text == "ok") }
@@ -155,12 +155,12 @@ extension Outside {
             let stage = try SecureStage("--trusted-proxy", "127.0.0.2/32")
             stage.origin.on("/it", .text("ok", fields: ["Cache-Control: no-store"]))
             let behind = ["--interface", "127.0.0.2", version]
-            let answer = try stage.curl.ask(behind + ["--haproxy-protocol", stage.url("/it")])
-            #expect(answer.text == "ok" && answer.exit == 0, "\(answer)")
+            let response = try stage.curl.run(behind + ["--haproxy-protocol", stage.url("/it")])
+            #expect(response.text == "ok" && response.exitStatus == 0, "\(response)")
             #expect(stage.origin.requests("/it").last?.fields["X-Forwarded-For"] == "127.0.0.2")
-            #expect(try stage.curl.ask(behind + [stage.url("/it")]).exit != 0)
+            #expect(try stage.curl.run(behind + [stage.url("/it")]).exitStatus != 0)
             #expect(try stage.curl(version, stage.url("/it")).text == "ok")
-            #expect(try stage.curl(version, "--haproxy-protocol", stage.url("/it")).exit != 0)
+            #expect(try stage.curl(version, "--haproxy-protocol", stage.url("/it")).exitStatus != 0)
         }
 
         @Test(

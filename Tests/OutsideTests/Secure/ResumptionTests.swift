@@ -20,7 +20,7 @@ extension Outside {
             let second = try stage.openssl("-tls\(version)", "-sess_in", file)
             #expect(second.isResumed && second.isAnswered, "\(second)")
             stage.node.hangUp()
-            expectSoon(20) { stage.node.said("settings reloaded") == 1 }
+            expectSoon(20) { stage.node.lineCount(containing: "settings reloaded") == 1 }
             let third = try stage.openssl("-tls\(version)", "-sess_in", file)
             #expect(third.isResumed && third.isAnswered, "\(third)")
             stage.waitForFigure(Self.resumed, 2)
@@ -41,8 +41,8 @@ extension Outside {
         func curl() throws {
             let stage = try SecureStage()
             let url = stage.url("/healthz", host: SecureStage.images)
-            let answer = try stage.curl("--http1.1", "--header", "Connection: close", url, url)
-            #expect(answer.exit == 0, "\(answer)")
+            let response = try stage.curl("--http1.1", "--header", "Connection: close", url, url)
+            #expect(response.exitStatus == 0, "\(response)")
             stage.waitForFigure(Self.resumed, 1)
         }
     }

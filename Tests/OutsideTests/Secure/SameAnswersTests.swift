@@ -39,20 +39,20 @@ extension Outside {
             var fields: [String]
             var body: Data
 
-            init(_ answer: Curl.Answer) {
-                status = answer.status
+            init(_ response: Curl.TransferResult) {
+                status = response.status
                 var boundary = ""
-                if let type = answer["Content-Type"], let equals = type.firstIndex(of: "=") {
+                if let type = response["Content-Type"], let equals = type.firstIndex(of: "=") {
                     boundary = String(type[type.index(after: equals)...])
                 }
-                fields = answer.fields.lines
+                fields = response.fields.lines
                     .filter { !own.contains($0.name.lowercased()) }
                     .map { "\($0.name.lowercased()): \($0.value)" }
                     .map { boundary.isEmpty ? $0 : $0.replacingOccurrences(of: boundary, with: "") }
                     .sorted()
                 // Of HEAD it is the head that curl writes here.
-                body = answer.body.starts(with: Data("HTTP/".utf8)) ? Data() : answer.body
-                guard !boundary.isEmpty, answer.status == 206 else { return }
+                body = response.body.starts(with: Data("HTTP/".utf8)) ? Data() : response.body
+                guard !boundary.isEmpty, response.status == 206 else { return }
                 let text = String(body.map { Character(Unicode.Scalar($0)) })
                 body = Data(text.replacingOccurrences(of: boundary, with: "").utf8)
             }
@@ -62,12 +62,12 @@ extension Outside {
 
         private func stage() throws -> SecureStage {
             let stage = try SecureStage()
-            let answer = OriginAnswer(
+            let response = OriginResponse(
                 Self.image,
                 fields: [
                     lasting, "ETag: \"v1\"", "Last-Modified: \(ConditionalTests.modified)",
                 ])
-            stage.origin.onAnythingElse { _ in answer }
+            stage.origin.onAnyOtherPath { _ in response }
             return stage
         }
 
@@ -79,19 +79,22 @@ extension Outside {
             for (index, ask) in Self.asks.enumerated() {
                 let path = "/\(index)"
                 for turn in ["cold", "warm"] {
-                    let answers = try [Way.h1, way].map { other in
-                        let target = ImageTarget.of(stage.origin.url("\(path)-\(other)"))
+                    let responses = try [Way.h1, way].map { other in
+                        let target = ImageRequestTarget.forURL(stage.origin.url("\(path)-\(other)"))
                         return try other.ask(stage, target, host: SecureStage.images, ask)
                     }
-                    #expect(answers[1].version == way.version)
-                    #expect(answers[0].exit == answers[1].exit, "\(ask) \(turn): \(answers[1])")
-                    #expect(Same(answers[0]) == Same(answers[1]), "\(ask) \(turn)")
+                    #expect(responses[1].version == way.version)
+                    #expect(
+                        responses[0].exitStatus == responses[1].exitStatus,
+                        "\(ask) \(turn): \(responses[1])")
+                    #expect(Same(responses[0]) == Same(responses[1]), "\(ask) \(turn)")
                 }
             }
             let whole = try way.ask(
-                stage, ImageTarget.of(stage.origin.url("/0-\(way)")), host: SecureStage.images)
+                stage, ImageRequestTarget.forURL(stage.origin.url("/0-\(way)")),
+                host: SecureStage.images)
             let isSame = whole.body == Data(Self.image.bytes)
-            #expect(isSame && whole.exit == 0)
+            #expect(isSame && whole.exitStatus == 0)
         }
 
         @Test("Refusals are the same documents", arguments: Way.others)
@@ -102,7 +105,8 @@ extension Outside {
                     try Way.h1.ask(stage, target, host: SecureStage.images),
                     try way.ask(stage, target, host: SecureStage.images)
                 )
-                #expect(one.exit == 0 && other.exit == 0 && other.version == way.version)
+                #expect(
+                    one.exitStatus == 0 && other.exitStatus == 0 && other.version == way.version)
                 #expect(one.status != 0, "\(target.prefix(40)): \(one)")
                 #expect(Same(one) == Same(other), "\(target.prefix(40))")
                 guard target != "/healthz" else { continue }
@@ -125,12 +129,12 @@ extension Outside {
         func oldClient() throws {
             let stage = try stage()
             stage.origin.on(
-                "/chunked", OriginAnswer(Self.image, framing: .chunked(bytesMax: 9_999)))
+                "/chunked", OriginResponse(Self.image, framing: .chunked(bytesMax: 9_999)))
             for path in ["/length", "/chunked"] {
                 for _ in 0..<2 {
-                    let answer = try stage.curl("--http1.0", stage.image(path))
-                    let isSame = answer.body == Data(Self.image.bytes)
-                    #expect(isSame && answer.exit == 0, "\(answer)")
+                    let response = try stage.curl("--http1.0", stage.image(path))
+                    let isSame = response.body == Data(Self.image.bytes)
+                    #expect(isSame && response.exitStatus == 0, "\(response)")
                 }
             }
         }

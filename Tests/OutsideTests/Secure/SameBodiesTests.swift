@@ -14,7 +14,7 @@ extension Outside {
         func bothWays(way: Way) throws {
             let stage = try SecureStage()
             stage.origin.expectBody(sent, at: "/it")
-            stage.origin.on("/it", OriginAnswer(given))
+            stage.origin.on("/it", OriginResponse(given))
             let folder = try TemporaryFolder()
             let file = folder.appending(path: "body")
             try Data(sent.bytes).write(to: file)
@@ -25,9 +25,11 @@ extension Outside {
                     + [file.path],
             ]
             for (index, more) in ways.enumerated() {
-                let answer = try way.ask(stage, "/it", host: SecureStage.site, more)
-                let isSame = answer.body == Data(given.bytes)
-                #expect(isSame && answer.exit == 0 && answer.version == way.version, "\(answer)")
+                let response = try way.ask(stage, "/it", host: SecureStage.site, more)
+                let isSame = response.body == Data(given.bytes)
+                #expect(
+                    isSame && response.exitStatus == 0 && response.version == way.version,
+                    "\(response)")
                 let request = try #require(stage.origin.requests("/it").dropFirst(index).first)
                 let body = stage.origin.body(of: request)
                 #expect(body.isComplete && body.isAsExpected && body.byteCount == 5_000_000)
@@ -41,18 +43,18 @@ extension Outside {
             let origin = try await ByteOrigin.listening(
                 on: group,
                 [
-                    .request,
+                    .awaitRequestHead,
                     .send(
                         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n"
                             + "Cache-Control: no-store\r\n\r\n5\r\nhello\r\n"),
                     .send("0\r\nX-Sum: 42\r\n\r\n"),
                 ])
             let stage = try SecureStage("--site", "*=http://127.0.0.1:\(origin.port)")
-            let answer = try way.ask(
+            let response = try way.ask(
                 stage, "/it", host: "unknown.example",
                 ["--insecure", "--header", "TE: trailers", "--header", "Connection: TE"])
-            #expect(answer.exit == 0 && answer.text == "hello", "\(answer)")
-            #expect(answer["X-Sum"] == "42", "\(answer)")
+            #expect(response.exitStatus == 0 && response.text == "hello", "\(response)")
+            #expect(response["X-Sum"] == "42", "\(response)")
         }
 
         @Test("Interim answers come before the answer", arguments: Way.allCases)
@@ -62,9 +64,9 @@ extension Outside {
             let rest =
                 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nCache-Control: no-store\r\n\r\nhello"
             stage.origin.on("/it", .raw(Array((head + rest).utf8)))
-            let answer = try way.ask(stage, "/it", host: SecureStage.site)
-            #expect(answer.exit == 0 && answer.text == "hello", "\(answer)")
-            #expect(answer.status == 200 && answer.interim == [103], "\(answer)")
+            let response = try way.ask(stage, "/it", host: SecureStage.site)
+            #expect(response.exitStatus == 0 && response.text == "hello", "\(response)")
+            #expect(response.status == 200 && response.interim == [103], "\(response)")
         }
 
         @Test(
@@ -88,25 +90,25 @@ extension Outside {
         func brokenOff(way: Way) throws {
             let stage = try SecureStage()
             let image = TestImage.generated(.jpeg, byteCount: 400_000, seed: 622)
-            let framings: [OriginAnswer.Framing] = [.length, .chunked(bytesMax: 50_000)]
+            let framings: [OriginResponse.Framing] = [.length, .chunked(bytesMax: 50_000)]
             for (index, framing) in framings.enumerated() {
-                for cut in [OriginAnswer.Cut.close, .reset] {
+                for cut in [OriginResponse.Disconnect.close, .reset] {
                     for host in [SecureStage.images, SecureStage.site] {
                         let (path, gate) = ("/\(index)-\(cut)-\(host)", Gate())
                         stage.origin.on(
                             path,
-                            OriginAnswer(image, framing: framing)
-                                .stalling(at: 200_000, .gate(gate)).cut(after: 200_000, cut))
+                            OriginResponse(image, framing: framing)
+                                .stalling(at: 200_000, .gate(gate)).truncated(after: 200_000, cut))
                         let target =
                             host == SecureStage.site
-                            ? path : ImageTarget.of(stage.origin.url(path))
+                            ? path : ImageRequestTarget.forURL(stage.origin.url(path))
                         let running = try stage.curl.start(
                             way.options + [way.url(stage, target, host: host)])
                         expectSoon(20) { running.bodyByteCount > 0 }
                         gate.open()
-                        let answer = running.wait()
-                        #expect([18, 56, 92].contains(answer.exit), "\(path): \(answer)")
-                        #expect(answer.body.count < 400_000)
+                        let response = running.wait()
+                        #expect([18, 56, 92].contains(response.exitStatus), "\(path): \(response)")
+                        #expect(response.body.count < 400_000)
                     }
                 }
             }
@@ -116,20 +118,21 @@ extension Outside {
         func brokenOffOld() throws {
             let stage = try SecureStage()
             let image = TestImage.generated(.jpeg, byteCount: 400_000, seed: 623)
-            for cut in [OriginAnswer.Cut.close, .reset] {
+            for cut in [OriginResponse.Disconnect.close, .reset] {
                 let gate = Gate()
                 // What is not kept is not waited for either.
                 stage.origin.on(
                     "/\(cut)",
-                    OriginAnswer(
+                    OriginResponse(
                         image, framing: .chunked(bytesMax: 50_000),
                         fields: ["Cache-Control: no-store"]
-                    ).stalling(at: 200_000, .gate(gate)).cut(after: 200_000, cut))
+                    ).stalling(at: 200_000, .gate(gate)).truncated(after: 200_000, cut))
                 let running = try stage.curl.start(["--http1.0", stage.image("/\(cut)")])
                 expectSoon(20) { running.bodyByteCount > 0 }
                 gate.open()
-                let answer = running.wait()
-                #expect(answer.exit == 56 && answer["Content-Length"] == nil, "\(answer)")
+                let response = running.wait()
+                #expect(
+                    response.exitStatus == 56 && response["Content-Length"] == nil, "\(response)")
             }
         }
     }

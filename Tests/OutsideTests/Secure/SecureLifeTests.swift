@@ -13,11 +13,11 @@ extension Outside {
             let stage = try SecureStage("--access-log", format)
             let path = stage.origin.serve(image, fields: [lasting])
             for way in [Way.h1OverTLS13, .h2OverTLS13, .h2c] {
-                let target = ImageTarget.of(stage.origin.url(path))
-                #expect(try way.ask(stage, target, host: SecureStage.images).exit == 0)
+                let target = ImageRequestTarget.forURL(stage.origin.url(path))
+                #expect(try way.ask(stage, target, host: SecureStage.images).exitStatus == 0)
             }
             #expect(stage.node.stop() == 0)
-            let lines = stage.node.printed.split(separator: "\n").filter {
+            let lines = stage.node.standardOutput.split(separator: "\n").filter {
                 $0.contains("/v1/image?url=")
             }
             try #require(lines.count == 3, "\(stage.node.output)")
@@ -35,8 +35,8 @@ extension Outside {
         func drains(way: Way) throws {
             let stage = try SecureStage()
             let gate = Gate()
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 500_000, .gate(gate)))
-            let target = ImageTarget.of(stage.origin.url("/it"))
+            stage.origin.on("/it", OriginResponse(image).stalling(at: 500_000, .gate(gate)))
+            let target = ImageRequestTarget.forURL(stage.origin.url("/it"))
             let running = try stage.curl.start(
                 way.options + [way.url(stage, target, host: SecureStage.images)])
             #expect(gate.waitForArrivals())
@@ -45,9 +45,11 @@ extension Outside {
             expectSoon(20) { (try? stage.node.connect()) == nil }
             #expect(stage.node.isRunning)
             gate.open()
-            let answer = running.wait()
-            let isSame = answer.body == Data(image.bytes)
-            #expect(isSame && answer.exit == 0 && answer.version == way.version, "\(answer)")
+            let response = running.wait()
+            let isSame = response.body == Data(image.bytes)
+            #expect(
+                isSame && response.exitStatus == 0 && response.version == way.version, "\(response)"
+            )
             #expect(stage.node.waitForExit() == 0, "\(stage.node.output)")
         }
 
@@ -60,16 +62,16 @@ extension Outside {
             defer { gate.open() }
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, framing: .chunked(bytesMax: 100_000))
+                OriginResponse(image, framing: .chunked(bytesMax: 100_000))
                     .stalling(at: 500_000, .gate(gate)))
-            let target = ImageTarget.of(stage.origin.url("/it"))
+            let target = ImageRequestTarget.forURL(stage.origin.url("/it"))
             let running = try stage.curl.start(
                 way.options + [way.url(stage, target, host: SecureStage.images)])
             #expect(gate.waitForArrivals())
             expectSoon(20) { running.bodyByteCount > 0 }
             #expect(stage.node.stop(seconds: 30) == 1)
-            let answer = running.wait()
-            #expect([16, 18, 55, 56, 92].contains(answer.exit), "\(answer)")
+            let response = running.wait()
+            #expect([16, 18, 55, 56, 92].contains(response.exitStatus), "\(response)")
         }
 
         @Test("Idle connections, and those in their handshake, do not hold the node up")
@@ -99,9 +101,9 @@ extension Outside {
             let path = stage.origin.serve(image, fields: [lasting])
             let whole = Data(image.bytes)
             for _ in 0..<2 {
-                let answer = try stage.curl(version, "--limit-rate", "2M", stage.image(path))
-                let isSame = answer.body == whole
-                #expect(isSame && answer.exit == 0, "\(answer)")
+                let response = try stage.curl(version, "--limit-rate", "2M", stage.image(path))
+                let isSame = response.body == whole
+                #expect(isSame && response.exitStatus == 0, "\(response)")
             }
         }
 
@@ -118,8 +120,8 @@ extension Outside {
             stage.waitForFigure("nuthatch_timeouts_total{kind=\"send\"}", 1)
             stage.waitForFigure("nuthatch_connections_open", 0)
             running.signal(SIGCONT)
-            let answer = running.wait()
-            #expect([18, 56, 92].contains(answer.exit), "\(answer)")
+            let response = running.wait()
+            #expect([18, 56, 92].contains(response.exitStatus), "\(response)")
         }
 
         @Test("What TLS needs without TLS is refused at the start")

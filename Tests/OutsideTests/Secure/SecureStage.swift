@@ -41,7 +41,7 @@ final class SecureStage {
 
     /// The URL of the image interface for a path of the origin.
     func image(_ path: String) -> String {
-        url(ImageTarget.of(origin.url(path)), host: Self.images)
+        url(ImageRequestTarget.forURL(origin.url(path)), host: Self.images)
     }
 
     /// What `openssl s_client` says of a connection, on which it asks for `/healthz`.
@@ -56,8 +56,8 @@ final class SecureStage {
     func waitForFigure(
         _ series: String, _ value: Double, at location: SourceLocation = #_sourceLocation
     ) {
-        expectSoon(20, "\(series) is \(node.figure(series) ?? -1)", at: location) {
-            node.figure(series) == value
+        expectSoon(20, "\(series) is \(node.metric(series) ?? -1)", at: location) {
+            node.metric(series) == value
         }
     }
 }

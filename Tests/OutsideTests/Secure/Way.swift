@@ -46,8 +46,8 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
     /// Asks for a target of a host.
     func ask(
         _ stage: SecureStage, _ target: String, host: String, _ more: [String] = []
-    ) throws -> Curl.Answer {
-        try stage.curl.ask(options + more + [url(stage, target, host: host)])
+    ) throws -> Curl.TransferResult {
+        try stage.curl.run(options + more + [url(stage, target, host: host)])
     }
 
     func url(_ stage: SecureStage, _ target: String, host: String) -> String {

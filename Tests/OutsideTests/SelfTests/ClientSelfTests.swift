@@ -13,61 +13,61 @@ extension Outside {
             origin = try ScriptedOrigin()
         }
 
-        private func get(_ answer: OriginAnswer, method: String = "GET") throws -> Response {
-            origin.on("/it", answer)
+        private func get(_ response: OriginResponse, method: String = "GET") throws -> Response {
+            origin.on("/it", response)
             return try HTTPConnection(port: origin.port).get("/it", method: method, seconds: 10)
         }
 
         @Test("A body in every framing is whole and the same")
         func framings() throws {
             for framing in [
-                OriginAnswer.Framing.length, .chunked(bytesMax: 7_777), .close, .close10,
+                OriginResponse.Framing.length, .chunked(bytesMax: 7_777), .close, .http10Close,
             ] {
-                let response = try get(OriginAnswer(image, framing: framing))
-                #expect(response.brings(image), "\(framing)")
+                let response = try get(OriginResponse(image, framing: framing))
+                #expect(response.matches(image), "\(framing)")
                 #expect(response["Content-Type"] == "image/jpeg")
             }
         }
 
         @Test("The end of a body by length, by chunks and by close is told apart")
         func endings() throws {
-            #expect(try get(OriginAnswer(image)).ending == .complete)
-            let chunked = OriginAnswer(image, framing: .chunked(bytesMax: 1_000))
+            #expect(try get(OriginResponse(image)).ending == .complete)
+            let chunked = OriginResponse(image, framing: .chunked(bytesMax: 1_000))
             #expect(try get(chunked).ending == .complete)
-            #expect(try get(OriginAnswer(image, framing: .close)).ending == .closed)
+            #expect(try get(OriginResponse(image, framing: .close)).ending == .closeDelimited)
         }
 
         @Test("A body cut off by close or reset does not look whole, in any framing")
         func cuts() throws {
-            for framing in [OriginAnswer.Framing.length, .chunked(bytesMax: 10_000)] {
+            for framing in [OriginResponse.Framing.length, .chunked(bytesMax: 10_000)] {
                 for offset in [0, 1, 100_000, 299_999] {
-                    let answer = OriginAnswer(image, framing: framing)
-                    let closed = try get(answer.cut(after: offset, .close))
-                    #expect(closed.ending == .cutShort)
-                    #expect(!closed.looksWhole && !closed.brings(image))
+                    let response = OriginResponse(image, framing: framing)
+                    let closed = try get(response.truncated(after: offset, .close))
+                    #expect(closed.ending == .truncated)
+                    #expect(!closed.isWhole && !closed.matches(image))
                     #expect(closed.bodyByteCount == offset)
-                    let reset = try get(answer.cut(after: offset, .reset))
+                    let reset = try get(response.truncated(after: offset, .reset))
                     #expect(reset.ending == .reset)
-                    #expect(!reset.looksWhole && !reset.brings(image))
+                    #expect(!reset.isWhole && !reset.matches(image))
                 }
             }
         }
 
         @Test("A chunked body without its last chunk is cut short although every byte came")
         func missingLastChunk() throws {
-            let answer = OriginAnswer(image, framing: .chunked(bytesMax: 10_000))
-            let response = try get(answer.cut(after: image.byteCount, .close))
+            let original = OriginResponse(image, framing: .chunked(bytesMax: 10_000))
+            let response = try get(original.truncated(after: image.byteCount, .close))
             #expect(response.bodyByteCount == image.byteCount)
-            #expect(response.ending == .cutShort)
+            #expect(response.ending == .truncated)
         }
 
         @Test("A body ended by close looks whole after FIN, and not after a reset")
         func closeDelimited() throws {
-            let answer = OriginAnswer(image, framing: .close)
-            let closed = try get(answer.cut(after: 1_000, .close))
-            #expect(closed.ending == .closed)
-            #expect(!closed.brings(image), "it looks whole, but is not the image")
-            #expect(try get(answer.cut(after: 1_000, .reset)).ending == .reset)
+            let response = OriginResponse(image, framing: .close)
+            let closed = try get(response.truncated(after: 1_000, .close))
+            #expect(closed.ending == .closeDelimited)
+            #expect(!closed.matches(image), "it looks whole, but is not the image")
+            #expect(try get(response.truncated(after: 1_000, .reset)).ending == .reset)
         }
 
         @Test("A body that nothing frames is not whole, though its end is the connection's")
@@ -75,42 +75,44 @@ extension Outside {
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton,
                 [
-                    .request, .send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nabc"),
+                    .awaitRequestHead,
+                    .send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nabc"),
                     .close,
                 ])
             let response = try HTTPConnection(port: Int(origin.port)).get("/it", seconds: 10)
-            #expect(response.text == "abc" && response.ending == .cutShort, "\(response)")
+            #expect(response.text == "abc" && response.ending == .truncated, "\(response)")
             try await origin.stop()
         }
 
         @Test("A head that is cut off is no response")
         func cutHead() throws {
-            let response = try get(OriginAnswer(image).cutInHead(.close))
+            let response = try get(OriginResponse(image).truncatedInHead(.close))
             #expect(response.status == 0)
-            #expect(response.ending == .cutShort)
+            #expect(response.ending == .truncated)
         }
 
         @Test("Bytes behind a body whose length was said too small are seen")
         func overLong() throws {
-            origin.on("/it", OriginAnswer(image, framing: .claimed(1_000)))
+            origin.on("/it", OriginResponse(image, framing: .falseLength(1_000)))
             let connection = try HTTPConnection(port: origin.port)
             let response = try connection.get("/it")
             #expect(response.ending == .complete)
             #expect(response.bodyByteCount == 1_000)
-            #expect(!response.brings(image))
+            #expect(!response.matches(image))
             // What is behind the end of the body.
-            expectSoon(10) { !connection.isQuiet(seconds: 0) }
+            expectSoon(10) { !connection.isIdle(seconds: 0) }
         }
 
         @Test("A body whose length was said too large is not whole when the connection ends")
         func tooShort() throws {
-            let answer = OriginAnswer(image, framing: .claimed(image.byteCount + 1)).closingAfter()
-            #expect(try get(answer).ending == .cutShort)
+            let response = OriginResponse(image, framing: .falseLength(image.byteCount + 1))
+                .closingConnection()
+            #expect(try get(response).ending == .truncated)
         }
 
         @Test("An answer to HEAD has no body, whatever its length field says")
         func head() throws {
-            let response = try get(OriginAnswer(image), method: "HEAD")
+            let response = try get(OriginResponse(image), method: "HEAD")
             #expect(response.ending == .complete)
             #expect(response.bodyByteCount == 0)
             #expect(response["Content-Length"] == "300000")
@@ -136,7 +138,7 @@ extension Outside {
                 Issue.record("\(text.debugDescription) was read as \(response.ending)")
                 return
             }
-            #expect(!response.looksWhole)
+            #expect(!response.isWhole)
         }
 
         @Test("A comparing reader sees one wrong byte, a missing end and a swapped piece")
@@ -148,26 +150,26 @@ extension Outside {
             let (first, second) = (image.bytes(65_536..<131_072), image.bytes(131_072..<196_608))
             try expectNot(
                 image.bytes(0..<65_536) + second + first + image.bytes(196_608..<300_000))
-            #expect(try compare(image.bytes).brings(image))
+            #expect(try compare(image.bytes).matches(image))
         }
 
         private func compare(_ bytes: [UInt8]) throws -> Response {
             let other = TestImage(name: "other", contentType: "image/jpeg", bytes: bytes)
-            origin.on("/it", OriginAnswer(other))
+            origin.on("/it", OriginResponse(other))
             return try HTTPConnection(port: origin.port).get("/it", expecting: image)
         }
 
         private func expectNot(_ bytes: [UInt8]) throws {
             let response = try compare(bytes)
-            #expect(response.looksWhole)
-            #expect(!response.brings(image))
+            #expect(response.isWhole)
+            #expect(!response.matches(image))
         }
 
         @Test("A silent server is noticed")
         func timeOut() throws {
             let gate = Gate()
             defer { gate.open() }
-            origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            origin.on("/it", OriginResponse(image).delayingHead(.gate(gate)))
             let response = try HTTPConnection(port: origin.port).get("/it", seconds: 0.1)
             #expect(response.ending == .timedOut)
         }

@@ -34,43 +34,43 @@ extension Outside {
             for index in 0..<20 { origin.on("/\(index)", .text("\(index)")) }
             let connection = try HTTPConnection(port: origin.port)
             try connection.socket.send((0..<20).flatMap { HTTPConnection.request("/\($0)") })
-            let answers = (0..<20).map { _ in connection.readResponse().text }
-            #expect(answers == (0..<20).map(String.init))
+            let responses = (0..<20).map { _ in connection.readResponse().text }
+            #expect(responses == (0..<20).map(String.init))
         }
 
         @Test("A held head comes when the gate opens and not before")
         func heldHead() throws {
             let origin = try ScriptedOrigin()
             let gate = Gate()
-            origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            origin.on("/it", OriginResponse(image).delayingHead(.gate(gate)))
             let connection = try HTTPConnection(port: origin.port)
             try connection.socket.send(HTTPConnection.request("/it"))
             #expect(gate.waitForArrivals())
-            #expect(connection.isQuiet(seconds: 0.05))
+            #expect(connection.isIdle(seconds: 0.05))
             gate.open()
-            #expect(connection.readResponse().brings(image))
+            #expect(connection.readResponse().matches(image))
         }
 
         @Test("A stalled body stops where it was told to and goes on when the gate opens")
         func stalledBody() throws {
             let origin = try ScriptedOrigin()
             let gate = Gate()
-            origin.on("/it", OriginAnswer(image).stalling(at: 30_000, .gate(gate)))
+            origin.on("/it", OriginResponse(image).stalling(at: 30_000, .gate(gate)))
             let connection = try HTTPConnection(port: origin.port)
             try connection.socket.send(HTTPConnection.request("/it"))
             #expect(gate.waitForArrivals())
             #expect(origin.waitForBodyBytes(30_000))
             #expect(origin.bodyBytesSent == 30_000)
             gate.open()
-            #expect(connection.readResponse().brings(image))
+            #expect(connection.readResponse().matches(image))
             #expect(origin.waitForBodyBytes(70_000))
         }
 
         @Test("Drops come one after the other and make the whole")
         func dripping() throws {
             let origin = try ScriptedOrigin()
-            origin.on("/it", OriginAnswer(image).dripping(bytesMax: 10_000, seconds: 0.001))
-            #expect(try HTTPConnection(port: origin.port).get("/it").brings(image))
+            origin.on("/it", OriginResponse(image).dripping(bytesMax: 10_000, seconds: 0.001))
+            #expect(try HTTPConnection(port: origin.port).get("/it").matches(image))
         }
 
         @Test("Validators are answered with 304 and everything else with the whole")
@@ -83,9 +83,9 @@ extension Outside {
             let match = try connection.get(path, fields: ["If-None-Match: \"b\", \"a\""])
             #expect(match.status == 304)
             #expect(match["Cache-Control"] == "max-age=9")
-            #expect(try connection.get(path, fields: ["If-None-Match: \"b\""]).brings(image))
+            #expect(try connection.get(path, fields: ["If-None-Match: \"b\""]).matches(image))
             #expect(try connection.get(path, fields: ["If-Modified-Since: \(date)"]).status == 304)
-            #expect(try connection.get(path).brings(image))
+            #expect(try connection.get(path).matches(image))
             #expect(origin.log.map(\.isConditional) == [true, true, true, false])
         }
 
@@ -94,9 +94,9 @@ extension Outside {
             let origin = try ScriptedOrigin(requestsPerConnection: 2)
             let path = origin.serve(image)
             let connection = try HTTPConnection(port: origin.port)
-            #expect(try connection.get(path).brings(image))
-            #expect(try connection.get(path).brings(image))
-            #expect(connection.waitForEnd() == .cutShort)
+            #expect(try connection.get(path).matches(image))
+            #expect(try connection.get(path).matches(image))
+            #expect(connection.waitForEnd() == .truncated)
             #expect(origin.waitForConnections(atMost: 0))
         }
 
@@ -104,7 +104,7 @@ extension Outside {
         func backPressure() throws {
             let origin = try ScriptedOrigin()
             let large = TestImage.generated(.bmp, byteCount: 200_000_000, seed: 3)
-            origin.on("/large", OriginAnswer(large))
+            origin.on("/large", OriginResponse(large))
             let connection = try HTTPConnection(port: origin.port, receiveBufferBytes: 4_096)
             try connection.socket.send(HTTPConnection.request("/large"))
             #expect(origin.waitForBodyBytes(1))

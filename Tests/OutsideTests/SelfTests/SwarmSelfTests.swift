@@ -13,7 +13,7 @@ extension Outside {
             let swarm = ClientSwarm(port: origin.port, count: 1_000, .init(path, expecting: image))
             let responses = swarm.responses()
             #expect(responses.count == 1_000)
-            #expect(responses.allSatisfy { $0.brings(image) })
+            #expect(responses.allSatisfy { $0.matches(image) })
             #expect(origin.requests(path).count == 1_000)
             #expect(origin.connectionsOpened == 1_000)
         }
@@ -22,16 +22,16 @@ extension Outside {
         func damage() throws {
             let origin = try ScriptedOrigin()
             let other = TestImage.generated(.gif, byteCount: 200_000, seed: 5)
-            origin.on("/other", OriginAnswer(other))
-            origin.on("/cut", OriginAnswer(image).cut(after: 100, .close))
-            origin.on("/reset", OriginAnswer(image).cut(after: 100, .reset))
+            origin.on("/other", OriginResponse(other))
+            origin.on("/cut", OriginResponse(image).truncated(after: 100, .close))
+            origin.on("/reset", OriginResponse(image).truncated(after: 100, .reset))
             let swarm = ClientSwarm(
                 port: origin.port,
                 ["/other", "/cut", "/reset"].map { .init($0, expecting: image) })
             let responses = swarm.responses()
-            #expect(responses.map(\.ending) == [.complete, .cutShort, .reset])
+            #expect(responses.map(\.ending) == [.complete, .truncated, .reset])
             #expect(responses.map(\.isAsExpected) == [false, true, true])
-            #expect(responses.allSatisfy { !$0.brings(image) })
+            #expect(responses.allSatisfy { !$0.matches(image) })
         }
 
         @Test("Clients that do not read hold their answers up until they begin to")
@@ -46,7 +46,7 @@ extension Outside {
             #expect(origin.waitForRequests(3, path))
             #expect(swarm.responses(seconds: 0.05).allSatisfy { $0.ending == .timedOut })
             swarm.startReading()
-            #expect(swarm.responses().allSatisfy { $0.brings(large) })
+            #expect(swarm.responses().allSatisfy { $0.matches(large) })
         }
 
         @Test("Slow readers get the whole, and those who leave count as gone")
@@ -55,13 +55,13 @@ extension Outside {
             let path = origin.serve(image)
             let slow = SwarmBehaviour.readSlowly(bytesMax: 16_384, milliseconds: 1)
             let behaviours: [SwarmBehaviour] = [
-                slow, .leaveAfter(bodyBytes: 0), .leaveAfter(bodyBytes: 50_000),
+                slow, .closeAfter(bodyBytes: 0), .closeAfter(bodyBytes: 50_000),
             ]
             let swarm = ClientSwarm(
                 port: origin.port,
                 behaviours.map { .init(path, expecting: image, behaviour: $0) })
             let responses = swarm.responses()
-            #expect(responses[0].brings(image))
+            #expect(responses[0].matches(image))
             #expect(responses[1].ending == .abandoned)
             #expect(responses[2].ending == .abandoned)
             #expect(responses[2].bodyByteCount >= 50_000)
@@ -70,7 +70,7 @@ extension Outside {
 
         @Test("Connections that nobody accepts are counted as refused")
         func refused() throws {
-            let swarm = ClientSwarm(port: try HeldPort.forever(), count: 5, .init("/"))
+            let swarm = ClientSwarm(port: try ReservedPort.forProcess(), count: 5, .init("/"))
             #expect(swarm.responses().allSatisfy { $0.ending == .reset })
             #expect(swarm.refused == 5)
         }

@@ -32,10 +32,10 @@ extension Outside {
             let first = one.exchanges[0]
             #expect(first.method == "POST" && first.suffix == "/sub" && first.body == "body")
             #expect(first.fields == ["X-A: 1"] && !first.isRepeated && first.answers.count == 2)
-            let answer = first.answers[0]
-            #expect(answer.status == 200 && answer.reason == "Fine" && !answer.hasDate)
-            #expect(answer.interim.map(\.status) == [103] && answer.body == "answer")
-            #expect(answer.interim.first?.fields == ["Link: </a>"])
+            let response = first.answers[0]
+            #expect(response.status == 200 && response.reason == "Fine" && !response.hasDate)
+            #expect(response.interim.map(\.status) == [103] && response.body == "answer")
+            #expect(response.interim.first?.fields == ["Link: </a>"])
             #expect(first.answers[1].ending == .hang)
             #expect(first.expectations.count == 3)
             #expect(one.exchanges[1].isRepeated)

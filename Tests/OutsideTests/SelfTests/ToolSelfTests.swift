@@ -49,7 +49,7 @@ extension Outside {
 
         @Test("Made images are as long as they say and begin and end as their type does")
         func images() {
-            for image in ImageSource.made where image.byteCount < 2_000_000 {
+            for image in ImageCorpus.generated where image.byteCount < 2_000_000 {
                 #expect(image.bytes.count == image.byteCount, "\(image.name)")
             }
             let ends: [(TestImage.Kind, [UInt8], [UInt8])] = [
@@ -66,7 +66,7 @@ extension Outside {
                 #expect(bytes.starts(with: start), "\(kind)")
                 #expect(bytes.suffix(end.count) == end[...], "\(kind)")
             }
-            let sizes = Set(ImageSource.made.map(\.byteCount))
+            let sizes = Set(ImageCorpus.generated.map(\.byteCount))
             #expect(sizes.contains(200) && sizes.contains(20_000_000))
         }
 
@@ -84,14 +84,15 @@ extension Outside {
 
         @Test("Real images are found where the shared folder is, and are of their stated size")
         func realImages() {
-            #expect(ImageSource.real.allSatisfy { $0.byteCount > 0 })
-            #expect(ImageSource.real.allSatisfy { $0.contentType.hasPrefix("image/") })
+            #expect(ImageCorpus.real.allSatisfy { $0.byteCount > 0 })
+            #expect(ImageCorpus.real.allSatisfy { $0.contentType.hasPrefix("image/") })
         }
 
         @Test("Targets are encoded byte by byte")
         func targets() {
             #expect(
-                ImageTarget.of("http://h:1/ä?b=c&d") == "/v1/image?url=http%3A%2F%2Fh%3A1%2F%C3%A4"
+                ImageRequestTarget.forURL("http://h:1/ä?b=c&d")
+                    == "/v1/image?url=http%3A%2F%2Fh%3A1%2F%C3%A4"
                     + "%3Fb%3Dc%26d")
         }
     }

@@ -15,14 +15,14 @@ extension Outside {
             let url = stage.origin.url(path)
             let lasting = try stage.sign(url)
             let limited = try stage.sign("--expires-in", "1h", url)
-            #expect(try stage.node.get(lasting, expecting: image).brings(image))
+            #expect(try stage.node.get(lasting, expecting: image).matches(image))
             let second = try stage.node.get(limited, expecting: image)
-            #expect(second.brings(image))
+            #expect(second.matches(image))
             #expect(second["Cache-Status"]?.contains("detail=memory") == true, "\(second)")
             let parameters = try #require(lasting.split(separator: "&").last)
-            let spelt = ImageTarget.of(url.replacing("http://", with: "HTTP://") + "#x")
+            let spelt = ImageRequestTarget.forURL(url.replacing("http://", with: "HTTP://") + "#x")
             #expect(
-                try stage.node.get("\(spelt)&\(parameters)", expecting: image).brings(image))
+                try stage.node.get("\(spelt)&\(parameters)", expecting: image).matches(image))
             #expect(stage.origin.requests(path).count == 1)
         }
 
@@ -33,7 +33,7 @@ extension Outside {
             let url = stage.origin.url(path)
             let good = try stage.sign("--expires-at", "4102444800", url)
             let get = { (target: String) in try stage.node.get(target) }
-            try expectProblem(get(ImageTarget.of(url)), 403, named: "url-unsigned")
+            try expectProblem(get(ImageRequestTarget.forURL(url)), 403, named: "url-unsigned")
             try expectProblem(get("/v1/image"), 403, named: "url-unsigned")
             try expectProblem(
                 get(good.replacing("=4102444800", with: "=4102444801")), 403,
@@ -50,7 +50,7 @@ extension Outside {
             try expectProblem(get(good + "&a=b"), 400, named: "url-signature-malformed")
             try expectProblem(get(good + "x"), 400, named: "url-signature-malformed")
             #expect(stage.origin.requests(path).isEmpty)
-            #expect(try get(good).brings(image))
+            #expect(try get(good).matches(image))
             #expect(stage.refused("unsigned") == 2 && stage.refused("forged") == 3)
             #expect(stage.refused("expired") == 1 && stage.refused("malformed") == 2)
         }
@@ -78,7 +78,7 @@ extension Outside {
             let stage = try SignedStage(keys: nil)
             let path = stage.origin.serve(image, fields: [lasting])
             let signed = try stage.sign("--expires-at", "5", stage.origin.url(path))
-            #expect(try stage.node.get(signed, expecting: image).brings(image))
+            #expect(try stage.node.get(signed, expecting: image).matches(image))
             expectProblem(
                 try stage.node.get(signed + "&a"), 400, named: "url-signature-malformed")
             #expect(stage.refused("malformed") == 0)

@@ -36,7 +36,7 @@ extension Outside {
             #expect(stage.origin.requests("/it").isEmpty)
             #expect(try stage.getSite(signed).text == "it")
             #expect(
-                stage.node.figure(
+                stage.node.metric(
                     "nuthatch_site_requests_total{site=\"a.example\",cache=\"none\"}") == 5)
         }
 

@@ -56,14 +56,14 @@ final class SignedStage {
             to: folder.appending(path: "keys"), options: .atomic)
         reloads += 1
         node.hangUp()
-        let isDone = Deadline.seconds(30).reached {
+        let isDone = Deadline.seconds(30).waitUntil {
             node.lines.count { $0.contains("settings reloaded") } >= reloads
         }
         try #require(isDone, "\(node.output)")
     }
 
     func refused(_ reason: String) -> Double? {
-        node.figure("nuthatch_signatures_refused_total{reason=\"\(reason)\"}")
+        node.metric("nuthatch_signatures_refused_total{reason=\"\(reason)\"}")
     }
 }
 

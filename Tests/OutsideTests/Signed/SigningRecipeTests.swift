@@ -87,7 +87,7 @@ extension Outside {
                 try recipe.sign("image", base, url + "#x", "4102444800"),
             ] {
                 let target = String(signed.dropFirst(base.count))
-                #expect(try stage.node.get(target, expecting: image).brings(image), "\(signed)")
+                #expect(try stage.node.get(target, expecting: image).matches(image), "\(signed)")
             }
             let late = try recipe.sign("image", base, url, "1000000000")
             expectProblem(

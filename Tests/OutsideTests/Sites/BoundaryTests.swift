@@ -10,7 +10,7 @@ extension Outside {
 
         init() throws {
             origin = try ScriptedOrigin()
-            origin.onAnythingElse { _ in .text("it", fields: [lasting]) }
+            origin.onAnyOtherPath { _ in .text("it", fields: [lasting]) }
         }
 
         private func node(_ site: String, path: String = "", _ flags: String...) throws
@@ -52,7 +52,7 @@ extension Outside {
         func images() throws {
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 77)
             let path = origin.serve(image, fields: [lasting])
-            let target = ImageTarget.of(origin.url(path))
+            let target = ImageRequestTarget.forURL(origin.url(path))
             let closed = try node("a.example")
             let response = try closed.get(target)
             expectProblem(response, 404)
@@ -63,7 +63,7 @@ extension Outside {
             #expect(try everything.get(target).text == "it")
             #expect(origin.requests(path).isEmpty)
             let open = try node("a.example", "--allow-origin", "127.0.0.1")
-            #expect(try open.get(target, expecting: image).brings(image))
+            #expect(try open.get(target, expecting: image).matches(image))
         }
 
         @Test(
@@ -82,7 +82,7 @@ extension Outside {
             #expect(origin.log.isEmpty)
             #expect(try node.get("/a/../b", host: "a.example").text == "it")
             #expect(origin.log.last?.target == "/public/a/../b")
-            #expect(node.figure("nuthatch_fills_in_flight") == 0)
+            #expect(node.metric("nuthatch_fills_in_flight") == 0)
         }
 
         @Test("HEAD refreshes what is stored, and replaces nothing of it")

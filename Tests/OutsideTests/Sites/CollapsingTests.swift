@@ -4,7 +4,7 @@ import Testing
 extension Outside {
     @Suite("Many clients of one address of a site")
     struct CollapsingTests {
-        private func answer(_ text: String, _ fields: String...) -> OriginAnswer {
+        private func answer(_ text: String, _ fields: String...) -> OriginResponse {
             .text(text, fields: fields)
         }
 
@@ -12,7 +12,7 @@ extension Outside {
         func cold() throws {
             let stage = try SiteStage()
             let gate = Gate()
-            stage.origin.on("/it", answer("all", lasting).holdingHead(.gate(gate)))
+            stage.origin.on("/it", answer("all", lasting).delayingHead(.gate(gate)))
             let swarm = stage.swarm("/it", Array(repeating: [], count: 100))
             #expect(gate.waitForArrivals() && swarm.waitForConnections())
             gate.open()
@@ -24,7 +24,7 @@ extension Outside {
         func collapsed() throws {
             let stage = try SiteStage()
             let gate = Gate()
-            stage.origin.on("/it", answer("all", lasting).holdingHead(.gate(gate)))
+            stage.origin.on("/it", answer("all", lasting).delayingHead(.gate(gate)))
             let first = stage.swarm("/it", [[]])
             #expect(gate.waitForArrivals())
             let others = stage.swarm("/it", Array(repeating: [], count: 9))
@@ -47,8 +47,8 @@ extension Outside {
                     count += 1
                     return count
                 }
-                let answer = answer("for \(number)", "Cache-Control: private")
-                return answer.holdingHead(.gate(number == 1 ? first : others))
+                let response = answer("for \(number)", "Cache-Control: private")
+                return response.delayingHead(.gate(number == 1 ? first : others))
             }
             let swarm = stage.swarm("/it", Array(repeating: [], count: 20))
             #expect(first.waitForArrivals() && swarm.waitForConnections())
@@ -57,7 +57,7 @@ extension Outside {
             #expect(others.waitForArrivals(19))
             others.open()
             let responses = swarm.responses()
-            #expect(responses.allSatisfy { $0.status == 200 && $0.looksWhole })
+            #expect(responses.allSatisfy { $0.status == 200 && $0.isWhole })
             #expect(stage.fetches("/it") == 20)
         }
 
@@ -68,7 +68,7 @@ extension Outside {
             _ = try stage.get("/it")
             let gate = Gate()
             stage.origin.on(
-                "/it", answer("mine", "Cache-Control: no-store").holdingHead(.gate(gate)))
+                "/it", answer("mine", "Cache-Control: no-store").delayingHead(.gate(gate)))
             let swarm = stage.swarm("/it", Array(repeating: [], count: 20))
             #expect(gate.waitForArrivals(20))
             gate.open()
@@ -97,7 +97,7 @@ extension Outside {
             let gate = Gate()
             origin.on("/it") { request in
                 answer("of \(request.fields["Foo"] ?? "nobody")", lasting, "Vary: Foo")
-                    .holdingHead(.gate(gate))
+                    .delayingHead(.gate(gate))
             }
             let fields = (0..<100).map { ["Foo: \(1 + $0 % 2)"] }
             let swarm = stage.swarm("/it", fields)
@@ -137,7 +137,8 @@ extension Outside {
                 guard request.isConditional else {
                     return .text("all", fields: ["Cache-Control: max-age=0", "ETag: \"a\""])
                 }
-                return OriginAnswer.notModified([lasting, "ETag: \"a\""]).holdingHead(.gate(gate))
+                return OriginResponse.notModified([lasting, "ETag: \"a\""]).delayingHead(
+                    .gate(gate))
             }
             _ = try stage.get("/it")
             let swarm = stage.swarm("/it", Array(repeating: [], count: 50))
@@ -157,7 +158,7 @@ extension Outside {
                 guard request.isConditional else {
                     return .text("all", fields: fields + ["Age: 100"])
                 }
-                return OriginAnswer.notModified(fields).holdingHead(.gate(gate))
+                return OriginResponse.notModified(fields).delayingHead(.gate(gate))
             }
             _ = try stage.get("/it")
             let responses = stage.swarm("/it", Array(repeating: [], count: 50)).responses()
@@ -183,7 +184,7 @@ extension Outside {
             let gate = Gate()
             stage.origin.on("/it") { request in
                 request.fields["Foo"] == "1"
-                    ? .text("no", status: "503 Service Unavailable").holdingHead(.gate(gate))
+                    ? .text("no", status: "503 Service Unavailable").delayingHead(.gate(gate))
                     : .text("other", fields: granted)
             }
             let first = stage.swarm("/it", [["Foo: 1"]])
@@ -202,7 +203,7 @@ extension Outside {
         func waitedTooLong() throws {
             let stage = try SiteStage("--wait-timeout", "300ms")
             let gate = Gate()
-            stage.origin.on("/it", answer("late", lasting).holdingHead(.gate(gate)))
+            stage.origin.on("/it", answer("late", lasting).delayingHead(.gate(gate)))
             let first = stage.swarm("/it", [[]])
             #expect(gate.waitForArrivals())
             stage.origin.on("/it", answer("soon", lasting))
@@ -218,8 +219,8 @@ extension Outside {
             let stage = try SiteStage()
             let gate = Gate()
             stage.origin.on("/it") { request in
-                let answer = OriginAnswer.text(request.method, fields: [lasting])
-                return request.method == "GET" ? answer.holdingHead(.gate(gate)) : answer
+                let response = OriginResponse.text(request.method, fields: [lasting])
+                return request.method == "GET" ? response.delayingHead(.gate(gate)) : response
             }
             let swarm = stage.swarm("/it", [[]])
             #expect(gate.waitForArrivals())

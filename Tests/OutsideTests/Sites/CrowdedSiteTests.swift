@@ -13,7 +13,7 @@ extension Outside {
         private func start(_ flags: String...) throws -> (ScriptedOrigin, NodeProcess) {
             let origin = try ScriptedOrigin()
             origin.on("/page", .text("ok", fields: ["Cache-Control: no-store"]))
-            origin.on("/large", OriginAnswer(large, fields: ["Cache-Control: no-store"]))
+            origin.on("/large", OriginResponse(large, fields: ["Cache-Control: no-store"]))
             let node = try NodeProcess(
                 Behind.flags + ["--site", "\(Self.host)=\(origin.url(""))"] + flags)
             return (origin, node)
@@ -41,11 +41,11 @@ extension Outside {
             let dribbling = try (0..<256).map { number in
                 try post(node, as: "203.0.113.\(number % 250)", 5, of: 10)
             }
-            expectSoon { node.figure("nuthatch_fills_in_flight") == 256 }
+            expectSoon { node.metric("nuthatch_fills_in_flight") == 256 }
             for _ in 0..<50 { try expectPage(node) }
             #expect(origin.requests("/post").isEmpty)
             for connection in dribbling { connection.socket.close() }
-            expectSoon { node.figure("nuthatch_fills_in_flight") == 0 }
+            expectSoon { node.metric("nuthatch_fills_in_flight") == 0 }
         }
 
         @Test("Bodies that dribble, of however many clients, leave half of the fetches to others")
@@ -55,8 +55,8 @@ extension Outside {
                 try post(node, as: "203.0.113.\(number % 32)", 5, of: 10)
             }
             expectSoon {
-                node.figure("nuthatch_fills_in_flight") == 20
-                    && node.figure("nuthatch_refused_total{reason=\"share\"}") == 236
+                node.metric("nuthatch_fills_in_flight") == 20
+                    && node.metric("nuthatch_refused_total{reason=\"share\"}") == 236
             }
             for _ in 0..<50 { try expectPage(node) }
             #expect(origin.requests("/post").isEmpty)
@@ -71,8 +71,8 @@ extension Outside {
                 try post(node, as: "203.0.113.\(number)", 100_000, of: 200_000)
             }
             expectSoon {
-                node.figure("nuthatch_origin_connections") == 8
-                    && node.figure("nuthatch_origin_waiting") == 92
+                node.metric("nuthatch_origin_connections") == 8
+                    && node.metric("nuthatch_origin_waiting") == 92
             }
             for _ in 0..<50 { try expectPage(node) }
             #expect(origin.requests("/post").count <= 8)
@@ -90,7 +90,7 @@ extension Outside {
             }
             let response = connection.readResponse(method: "POST")
             #expect([0, 408].contains(response.status), "\(response)")
-            expectSoon { node.figure("nuthatch_fills_in_flight") == 0 }
+            expectSoon { node.metric("nuthatch_fills_in_flight") == 0 }
         }
 
         /// Clients that ask for large answers and take nothing of them, each with 128 requests.
@@ -100,11 +100,11 @@ extension Outside {
             try clients.enumerated().map { place, client in
                 let connection = try HTTP2Client(
                     port: node.port, settings: [(4, 0)], behind: Behind.header(of: client))
-                try connection.send(.settingsTaken)
+                try connection.send(.settingsAcknowledgement)
                 for number in 0..<128 {
                     try connection.send(
                         .request(
-                            connection.takeStream(), "/large?\(place).\(number)",
+                            connection.nextStreamID(), "/large?\(place).\(number)",
                             host: Self.host))
                 }
                 return connection
@@ -117,8 +117,8 @@ extension Outside {
             defer { withExtendedLifetime(origin) {} }
             let shut = try shutWindows(node, as: [Behind.bad, Behind.bad])
             expectSoon {
-                node.figure("nuthatch_origin_connections") == 4
-                    && (node.figure("nuthatch_origin_waiting") ?? 0) > 0
+                node.metric("nuthatch_origin_connections") == 4
+                    && (node.metric("nuthatch_origin_waiting") ?? 0) > 0
             }
             for _ in 0..<50 { try expectPage(node) }
             withExtendedLifetime(shut) {}
@@ -132,8 +132,8 @@ extension Outside {
             defer { withExtendedLifetime(origin) {} }
             let shut = try shutWindows(node, as: (1...4).map { "203.0.113.\($0)" })
             expectSoon {
-                node.figure("nuthatch_origin_connections") == 8
-                    && (node.figure("nuthatch_origin_waiting") ?? 0) > 400
+                node.metric("nuthatch_origin_connections") == 8
+                    && (node.metric("nuthatch_origin_waiting") ?? 0) > 400
             }
             for _ in 0..<3 { try expectPage(node) }
             withExtendedLifetime(shut) {}

@@ -38,7 +38,7 @@ extension Outside {
             #expect(sent["X-Forwarded-Host"] == SiteStage.host)
             #expect(stage.node.stop() == 0)
             // Not the last one: each loop hands over its lines by itself.
-            let lines = stage.node.printed.split(separator: "\n")
+            let lines = stage.node.standardOutput.split(separator: "\n")
             let line = try #require(lines.first { $0.contains("/it") })
             let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
             #expect((object as? [String: Any])?["remote"] as? String == "192.0.2.7")
@@ -109,7 +109,7 @@ extension Outside {
             }
             let gate = Gate()
             defer { gate.open() }
-            stage.origin.on("/held", .text("late").holdingHead(.gate(gate)))
+            stage.origin.on("/held", .text("late").delayingHead(.gate(gate)))
             func ask(_ connection: HTTPConnection, _ query: Int, for client: Int) throws {
                 let fields = [
                     "X-Forwarded-For: 192.0.2.\(client)", "X-Forwarded-Host: \(SiteStage.host)",

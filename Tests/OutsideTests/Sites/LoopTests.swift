@@ -31,10 +31,10 @@ extension Outside {
         }
 
         private func expectLoop(
-            _ answer: Response, at location: SourceLocation = #_sourceLocation
+            _ response: Response, at location: SourceLocation = #_sourceLocation
         ) {
-            expectProblem(answer, 508, at: location)
-            let type = answer.document?["type"] as? String
+            expectProblem(response, 508, at: location)
+            let type = response.document?["type"] as? String
             #expect(type == "urn:nuthatch:problem:loop-detected", sourceLocation: location)
         }
 
@@ -42,7 +42,7 @@ extension Outside {
             "A site whose origin is the node itself, whatever it says in Via",
             arguments: [true, false])
         func itself(via: Bool) throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let node = try node(port, listeningOn: port, via: via)
             expectLoop(try node.get("/it", host: Self.host))
             expectLoop(try node.get("/it?other", host: Self.host))
@@ -50,22 +50,23 @@ extension Outside {
             expectLoop(post)
             #expect(try node.get("/head", method: "HEAD", host: Self.host).status == 508)
             // Each went round once.
-            #expect(node.figure("nuthatch_origin_fetches_started_total") == 4)
+            #expect(node.metric("nuthatch_origin_fetches_started_total") == 4)
         }
 
         @Test("Clients that wait for the same are told so together")
         func together() throws {
-            let port = try HeldPort.forever()
+            let port = try ReservedPort.forProcess()
             let node = try node(port, listeningOn: port)
             let clients = ClientSwarm(
                 port: node.port, count: 20, SwarmClientPlan("/it", host: Self.host))
-            let answers = clients.responses()
-            #expect(answers.count == 20 && answers.allSatisfy { $0.status == 508 }, "\(answers)")
+            let responses = clients.responses()
+            #expect(
+                responses.count == 20 && responses.allSatisfy { $0.status == 508 }, "\(responses)")
         }
 
         @Test("Two nodes that ask each other", arguments: [true, false])
         func ring(via: Bool) throws {
-            let ports = try (0..<2).map { _ in try HeldPort.forever() }
+            let ports = try (0..<2).map { _ in try ReservedPort.forProcess() }
             let first = try node(ports[1], listeningOn: ports[0], via: via)
             let second = try node(ports[0], listeningOn: ports[1], via: via)
             expectLoop(try first.get("/it", host: Self.host))
@@ -76,8 +77,8 @@ extension Outside {
         @Test("A node before another one is no loop, and neither is an origin that asks for more")
         func noLoop() throws {
             let origin = try ScriptedOrigin()
-            origin.onAnythingElse { _ in .text("it", fields: ["Cache-Control: no-store"]) }
-            let port = try HeldPort.forever()
+            origin.onAnyOtherPath { _ in .text("it", fields: ["Cache-Control: no-store"]) }
+            let port = try ReservedPort.forProcess()
             let inner = try node(origin.port, listeningOn: port, via: false)
             let outer = try node(port, via: false)
             #expect(try outer.get("/one", host: Self.host).text == "it")
@@ -97,7 +98,7 @@ extension Outside {
         func mutual() throws {
             let (origin, gate) = (try ScriptedOrigin(), Gate())
             defer { gate.open() }
-            origin.on("/it", .text("it", fields: [lasting]).holdingHead(.gate(gate)))
+            origin.on("/it", .text("it", fields: [lasting]).delayingHead(.gate(gate)))
             let node = try node(origin.port)
             let passage = "CDN-Loop: nuthatch;id=\(String(repeating: "0", count: 32))"
             let clients = try [[], [], [passage]].map { fields in

@@ -29,8 +29,11 @@ extension Outside {
             let next = Self.ok + "Content-Length: 4\r\n\r\nnext"
             try await play(
                 [
-                    [.request, .send(Self.ok + fields + body + behind), .request, .gate],
-                    [.request, .send(next), .gate],
+                    [
+                        .awaitRequestHead, .send(Self.ok + fields + body + behind),
+                        .awaitRequestHead, .awaitGate,
+                    ],
+                    [.awaitRequestHead, .send(next), .awaitGate],
                 ]
             ) { node, origin in
                 let response = try node.get("/it", host: "a.example")
@@ -38,13 +41,13 @@ extension Outside {
                 #expect(try node.get("/it", host: "a.example").isHit)
                 #expect(try node.get("/next", host: "a.example").text == "next")
                 #expect(origin.connections == 2)
-                #expect(node.figure("nuthatch_origin_overruns_total") == 1)
+                #expect(node.metric("nuthatch_origin_overruns_total") == 1)
             }
         }
 
         @Test("Answers without body end at their heads, whatever the origin sends behind them")
         func bodiless() async throws {
-            for (method, answer, status) in [
+            for (method, response, status) in [
                 ("GET", "HTTP/1.1 204 No Content\r\n\r\nhello", 204),
                 ("GET", "HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\nhello", 204),
                 ("GET", "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 204),
@@ -52,14 +55,17 @@ extension Outside {
             ] {
                 try await play(
                     [
-                        [.request, .send(answer), .request, .gate],
-                        [.request, .send(Self.ok + "Content-Length: 4\r\n\r\nnext"), .gate],
+                        [.awaitRequestHead, .send(response), .awaitRequestHead, .awaitGate],
+                        [
+                            .awaitRequestHead, .send(Self.ok + "Content-Length: 4\r\n\r\nnext"),
+                            .awaitGate,
+                        ],
                     ]
                 ) { node, origin in
                     let response = try node.get("/it", method: method, host: "a.example")
-                    #expect(response.status == status && response.looksWhole, "\(response)")
-                    #expect(try node.get("/next", host: "a.example").text == "next", "\(answer)")
-                    #expect(origin.connections == 2, "\(answer)")
+                    #expect(response.status == status && response.isWhole, "\(response)")
+                    #expect(try node.get("/next", host: "a.example").text == "next", "\(response)")
+                    #expect(origin.connections == 2, "\(response)")
                 }
             }
         }
@@ -71,8 +77,11 @@ extension Outside {
                 + "Content-Length: 5\r\n\r\nhello"
             try await play(
                 [
-                    [.request, .send(first), .request]
-                        + [.send("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\nhello"), .gate]
+                    [.awaitRequestHead, .send(first), .awaitRequestHead]
+                        + [
+                            .send("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\nhello"),
+                            .awaitGate,
+                        ]
                 ]
             ) { node, origin in
                 for _ in 1...2 {

@@ -11,7 +11,7 @@ extension Outside {
         init() throws {
             origin = try ScriptedOrigin()
             let authority = "127.0.0.1:\(origin.port)"
-            origin.onAnythingElse { request in
+            origin.onAnyOtherPath { request in
                 guard request.target == "/public/old" else { return .text("it", fields: [lasting]) }
                 let scheme = request.fields["X-Forwarded-Proto"] ?? "http"
                 return .text(
@@ -29,9 +29,10 @@ extension Outside {
                 for host in ["a.example", "b.example:8443"] {
                     let fields = ["X-Forwarded-Proto: \(proto)"]
                     for turn in 1...2 {
-                        let answer = try node.get("/old", host: host, fields: fields)
-                        #expect(answer.status == 302 && answer.isHit == (turn == 2), "\(answer)")
-                        #expect(answer["Location"] == "/new?a=b", "\(answer)")
+                        let response = try node.get("/old", host: host, fields: fields)
+                        #expect(
+                            response.status == 302 && response.isHit == (turn == 2), "\(response)")
+                        #expect(response["Location"] == "/new?a=b", "\(response)")
                     }
                     #expect(try node.get("/new?a=b", host: host, fields: fields).text == "it")
                     #expect(origin.log.last?.target == "/public/new?a=b")

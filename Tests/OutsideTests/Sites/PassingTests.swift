@@ -23,7 +23,7 @@ extension Outside {
             for isChunked in [false, true] {
                 let stage = try SiteStage()
                 stage.origin.expectBody(large, at: "/it")
-                stage.origin.on("/it", OriginAnswer(large))
+                stage.origin.on("/it", OriginResponse(large))
                 let framing =
                     isChunked
                     ? "Transfer-Encoding: chunked" : "Content-Length: \(large.byteCount)"
@@ -41,7 +41,7 @@ extension Outside {
                 }
                 if isChunked { try connection.socket.send("0\r\n\r\n") }
                 let response = connection.readResponse(method: "POST", expecting: large)
-                #expect(response.brings(large), "\(response)")
+                #expect(response.matches(large), "\(response)")
                 let request = try #require(stage.origin.requests("/it").first)
                 let body = stage.origin.body(of: request)
                 #expect(body.isComplete && body.isAsExpected)
@@ -69,7 +69,7 @@ extension Outside {
             let last = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: max-age=60\r\n\r\nok"
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton,
-                [.request, .send(early), .gate, .send(last), .gate])
+                [.awaitRequestHead, .send(early), .awaitGate, .send(last), .awaitGate])
             let node = try NodeProcess(["--site", "a.example=http://127.0.0.1:\(origin.port)"])
             let connection = try node.connect()
             try connection.socket.send(HTTPConnection.request("/it", host: "a.example"))
@@ -90,13 +90,13 @@ extension Outside {
             let image = TestImage.generated(.png, byteCount: 400_000, seed: 502)
             stage.origin.on(
                 "/it",
-                OriginAnswer(image, fields: [lasting]).stalling(at: 200_000, .gate(gate)))
+                OriginResponse(image, fields: [lasting]).stalling(at: 200_000, .gate(gate)))
             let connection = try stage.node.connect()
             try connection.socket.send(HTTPConnection.request("/it", host: SiteStage.host))
             #expect(gate.waitForArrivals())
             #expect(connection.socket.waitForInput(seconds: 30))
             gate.open()
-            #expect(connection.readResponse(expecting: image).brings(image))
+            #expect(connection.readResponse(expecting: image).matches(image))
         }
 
         @Test("A post is not repeated when its connection is lost")
@@ -104,9 +104,10 @@ extension Outside {
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton,
                 [
-                    .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .request,
+                    .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+                    .awaitRequestHead,
                     .close,
-                ], [.request, .close])
+                ], [.awaitRequestHead, .close])
             let node = try NodeProcess(["--site", "a.example=http://127.0.0.1:\(origin.port)"])
             #expect(try node.get("/first", host: "a.example").text == "ok")
             let connection = try node.connect()
@@ -125,13 +126,13 @@ extension Outside {
             let stage = try SiteStage()
             stage.origin.on(
                 "/it",
-                OriginAnswer(
+                OriginResponse(
                     TestImage.generated(.png, byteCount: 30_000, seed: 503),
                     framing: .chunked(bytesMax: 10_000)))
             let connection = try stage.node.connect()
             try connection.socket.send("GET /it HTTP/1.0\r\nHost: \(SiteStage.host)\r\n\r\n")
             let response = connection.readResponse()
-            #expect(response.status == 200 && response.looksWhole, "\(response)")
+            #expect(response.status == 200 && response.isWhole, "\(response)")
             #expect(response["Transfer-Encoding"] == nil && response.bodyByteCount == 30_000)
         }
     }

@@ -5,12 +5,12 @@ struct RangedObject {
     let image: TestImage
     var fields = [lasting, "ETag: \"a\""]
     /// The whole as it is answered with, if that is not all at once.
-    var whole: @Sendable (OriginAnswer) -> OriginAnswer = { $0 }
+    var whole: @Sendable (OriginResponse) -> OriginResponse = { $0 }
 
-    func answer(_ request: OriginRequest) -> OriginAnswer {
+    func answer(_ request: OriginRequest) -> OriginResponse {
         let isMeant = request.fields["If-Range"].map { $0 == "\"a\"" } ?? true
         guard let range = request.fields["Range"], isMeant else {
-            return whole(OriginAnswer(image, fields: fields))
+            return whole(OriginResponse(image, fields: fields))
         }
         let specs = range.dropFirst("bytes=".count).split(separator: ",")
         guard specs.count == 1 else { return several(specs.count) }
@@ -22,11 +22,11 @@ struct RangedObject {
         let part = TestImage(
             name: "part", contentType: image.contentType, bytes: image.bytes(bytes))
         let place = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(image.byteCount)"
-        return OriginAnswer(
+        return OriginResponse(
             part, status: "206 Partial Content", fields: fields + ["Content-Range: \(place)"])
     }
 
-    private func several(_ count: Int) -> OriginAnswer {
+    private func several(_ count: Int) -> OriginResponse {
         .text(
             "\(count) parts", status: "206 Partial Content",
             contentType: "multipart/byteranges; boundary=x", fields: fields)

@@ -28,7 +28,7 @@ extension Outside {
             at location: SourceLocation = #_sourceLocation
         ) {
             #expect(
-                response.status == 206 && response.looksWhole, "\(response)",
+                response.status == 206 && response.isWhole, "\(response)",
                 sourceLocation: location)
             let place = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(image.byteCount)"
             #expect(response["Content-Range"] == place, "\(response)", sourceLocation: location)
@@ -44,14 +44,14 @@ extension Outside {
         }
 
         private func figure(_ stage: SiteStage, _ fetched: String) -> Double? {
-            stage.node.figure("nuthatch_origin_ranges_total{fetched=\"\(fetched)\"}")
+            stage.node.metric("nuthatch_origin_ranges_total{fetched=\"\(fetched)\"}")
         }
 
         /// Returns when the origin has had so many requests and nothing is being fetched.
         private func settle(_ stage: SiteStage, requests: Int) -> Bool {
-            Deadline.seconds(30).reached {
+            Deadline.seconds(30).waitUntil {
                 stage.fetches("/it") == requests
-                    && stage.node.figure("nuthatch_fills_in_flight") == 0
+                    && stage.node.metric("nuthatch_fills_in_flight") == 0
             }
         }
 
@@ -67,8 +67,8 @@ extension Outside {
             // The origin notes what it has sent a moment after it is there.
             expectSoon { stage.origin.bodyBytesSent == 3_000 }
             #expect(figure(stage, "part") == 3)
-            #expect(stage.node.figure("nuthatch_origin_received_bytes_total") == 3_000)
-            #expect(stage.node.figure("nuthatch_origin_unread_bytes_total") == 0)
+            #expect(stage.node.metric("nuthatch_origin_received_bytes_total") == 3_000)
+            #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 0)
         }
 
         @Test("The last bytes of a large object are asked for as such")
@@ -91,7 +91,7 @@ extension Outside {
             #expect(hit.isHit, "\(hit)")
             #expect(stage.fetches("/it") == 2)
             #expect(figure(stage, "again") == 1)
-            #expect(stage.node.figure("nuthatch_origin_unread_bytes_total") == 5_999_900)
+            #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 5_999_900)
         }
 
         @Test("A small object is fetched whole behind the first part of it")
@@ -101,7 +101,7 @@ extension Outside {
             #expect(settle(stage, requests: 2))
             #expect(ranges(stage) == ["bytes=10-19", nil])
             let hit = try stage.get("/it")
-            #expect(hit.brings(small) && hit.isHit, "\(hit)")
+            #expect(hit.matches(small) && hit.isHit, "\(hit)")
             #expect(figure(stage, "small") == 1)
         }
 
@@ -158,7 +158,7 @@ extension Outside {
             let stage = try stage(RangedObject(image: huge))
             for _ in 1...2 {
                 let response = try part(stage, "80000000-")
-                #expect(response.status == 416 && response.looksWhole, "\(response)")
+                #expect(response.status == 416 && response.isWhole, "\(response)")
                 #expect(response["Content-Range"] == "bytes */80000000")
             }
             #expect(ranges(stage) == ["bytes=80000000-", "bytes=80000000-"])
@@ -168,25 +168,25 @@ extension Outside {
         func ifRange() throws {
             let stage = try stage(RangedObject(image: small))
             let whole = try part(stage, "0-9", fields: ["If-Range: \"b\""])
-            #expect(whole.brings(small), "\(whole)")
+            #expect(whole.matches(small), "\(whole)")
             #expect(settle(stage, requests: 1))
             let hit = try part(stage, "0-9", fields: ["If-Range: \"a\""])
             expect(hit, 0..<10, of: small)
             #expect(hit.isHit && stage.fetches("/it") == 1, "\(hit)")
-            #expect(stage.node.figure("nuthatch_origin_unread_bytes_total") == 0)
+            #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 0)
         }
 
         @Test(
             "An origin that knows no ranges has its whole answer cut here, and stored",
-            arguments: [OriginAnswer.Framing.length, .chunked(bytesMax: 9_999)])
-        func ignored(_ framing: OriginAnswer.Framing) throws {
+            arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 9_999)])
+        func ignored(_ framing: OriginResponse.Framing) throws {
             let stage = try SiteStage()
-            stage.origin.on("/it", OriginAnswer(small, framing: framing, fields: [lasting]))
+            stage.origin.on("/it", OriginResponse(small, framing: framing, fields: [lasting]))
             expect(try part(stage, "70000-70099"), 70_000..<70_100, of: small)
             #expect(settle(stage, requests: 1))
             let hit = try stage.get("/it")
-            #expect(hit.brings(small) && hit.isHit, "\(hit)")
-            #expect(stage.node.figure("nuthatch_origin_unread_bytes_total") == 99_900)
+            #expect(hit.matches(small) && hit.isHit, "\(hit)")
+            #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 99_900)
         }
 
         @Test("Of a large object whose origin knows no ranges the rest is fetched the second time")
@@ -195,13 +195,13 @@ extension Outside {
             defer { gate.open() }
             let stage = try SiteStage()
             stage.origin.on(
-                "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
+                "/it", OriginResponse(large, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
             expect(try part(stage, "0-99"), 0..<100, of: large)
             #expect(gate.waitForArrivals(1))
-            expectSoon { stage.node.figure("nuthatch_waiters") == 0 }
+            expectSoon { stage.node.metric("nuthatch_waiters") == 0 }
             gate.open()
             #expect(settle(stage, requests: 1))
-            #expect(stage.node.figure("nuthatch_memory_entries") == 0)
+            #expect(stage.node.metric("nuthatch_memory_entries") == 0)
             expect(try part(stage, "0-99"), 0..<100, of: large)
             #expect(settle(stage, requests: 2))
             #expect(try part(stage, "200-299").isHit)
@@ -209,12 +209,12 @@ extension Outside {
 
         @Test(
             "A client for which no more is fetched than it reads gets the whole of such an origin",
-            arguments: [OriginAnswer.Framing.length, .chunked(bytesMax: 9_999)])
-        func ignoredBeyondLimit(_ framing: OriginAnswer.Framing) throws {
+            arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 9_999)])
+        func ignoredBeyondLimit(_ framing: OriginResponse.Framing) throws {
             let stage = try SiteStage("--client-unread-limit", "0B")
-            stage.origin.on("/it", OriginAnswer(small, framing: framing, fields: [lasting]))
+            stage.origin.on("/it", OriginResponse(small, framing: framing, fields: [lasting]))
             let response = try part(stage, "70000-70099")
-            #expect(response.brings(small), "\(response)")
+            #expect(response.matches(small), "\(response)")
             #expect((figure(stage, "limited") ?? 0) >= 1)
         }
 
@@ -225,7 +225,7 @@ extension Outside {
             let object = RangedObject(image: small)
             let stage = try SiteStage()
             stage.origin.on("/it") { request in
-                object.answer(request).holdingHead(.gate(gate))
+                object.answer(request).delayingHead(.gate(gate))
             }
             let first = stage.swarm("/it", [["Range: bytes=5-9"]])
             #expect(gate.waitForArrivals(1))
@@ -249,9 +249,9 @@ extension Outside {
             let object = RangedObject(image: huge)
             let stage = try SiteStage()
             stage.origin.on("/it") { request in
-                let answer = object.answer(request)
+                let response = object.answer(request)
                 return request.fields["Range"] == "bytes=0-0"
-                    ? answer.holdingHead(.gate(gate)) : answer
+                    ? response.delayingHead(.gate(gate)) : response
             }
             let first = stage.swarm("/it", [["Range: bytes=0-0"]])
             #expect(gate.waitForArrivals(1))
@@ -261,7 +261,7 @@ extension Outside {
             expect(try #require(first.responses().first), 0..<1, of: huge)
             #expect(ranges(stage) == ["bytes=0-0", nil, "bytes=70000000-70000009"])
             // Of the whole came what was on its way.
-            let received = stage.node.figure("nuthatch_origin_received_bytes_total") ?? 0
+            let received = stage.node.metric("nuthatch_origin_received_bytes_total") ?? 0
             #expect(received < 8_000_000, "\(received)")
         }
 

@@ -27,8 +27,8 @@ extension Outside {
         func nominated() throws {
             let (stage, origin) = try stage("grace: 1h")
             for number in 0..<3 {
-                let answer = try get(stage, "Accept-Language: de")
-                #expect(answer.text == "de" && answer.isHit == (number > 0), "\(answer)")
+                let response = try get(stage, "Accept-Language: de")
+                #expect(response.text == "de" && response.isHit == (number > 0), "\(response)")
                 let plain = try get(stage, "Accept-Language: de", "Connection: Close")
                 #expect(plain.text == "de" && plain.isHit, "\(plain)")
             }
@@ -50,8 +50,8 @@ extension Outside {
         func decided(setting: String, text: String) throws {
             let (stage, origin) = try stage(setting)
             for language in ["de", "fr", "de"] {
-                let answer = try get(stage, "Accept-Language: \(language)")
-                #expect(answer.text == text, "\(answer)")
+                let response = try get(stage, "Accept-Language: \(language)")
+                #expect(response.text == text, "\(response)")
             }
             #expect(origin.requests("/it").count == 1)
         }

@@ -35,7 +35,7 @@ extension Outside {
                 TestImage.generated(.png, byteCount: 2 << 20, seed: $0)
             }
             stage.origin.on("/it") { request in
-                OriginAnswer(
+                OriginResponse(
                     images[request.fields["Foo"] == "1" ? 1 : 0], fields: [lasting, "Vary: Foo"])
             }
             for value in 0...1 { _ = try stage.get("/it", fields: ["Foo: \(value)"]) }
@@ -48,7 +48,7 @@ extension Outside {
             }
             let responses = ClientSwarm(port: stage.node.port, plans).responses()
             for (number, response) in responses.enumerated() {
-                #expect(response.brings(images[number % 2]), "\(number): \(response)")
+                #expect(response.matches(images[number % 2]), "\(number): \(response)")
             }
             #expect(stage.fetches("/it") == 2)
         }
@@ -58,14 +58,14 @@ extension Outside {
             let stage = try SiteStage("--disk-limit", "256MiB", keepsDisk: true)
             let image = TestImage.generated(.png, byteCount: 2 << 20, seed: 507)
             let fields = ["Cache-Control: max-age=10, stale-while-revalidate=1000", "Age: 100"]
-            stage.origin.on("/it", OriginAnswer(image, fields: fields))
-            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", OriginResponse(image, fields: fields))
+            #expect(try stage.get("/it").matches(image))
             try stage.settle(entries: 1)
             try stage.restart()
             let gate = Gate()
-            stage.origin.on("/it", OriginAnswer(image, fields: fields).holdingHead(.gate(gate)))
+            stage.origin.on("/it", OriginResponse(image, fields: fields).delayingHead(.gate(gate)))
             let response = try stage.get("/it")
-            #expect(response.brings(image) && response.isHit, "\(response)")
+            #expect(response.matches(image) && response.isHit, "\(response)")
             #expect(gate.waitForArrivals())
             #expect(stage.fetches("/it") == 2)
             gate.open()
@@ -115,12 +115,12 @@ extension Outside {
             let stage = try SiteStage("--allow-origin", "*")
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 504)
             let path = stage.origin.serve(image, fields: [lasting])
-            #expect(try stage.get(path).brings(image))
-            let byURL = try stage.node.get(ImageTarget.of(stage.origin.url(path)))
-            #expect(byURL.brings(image) && !byURL.isHit)
+            #expect(try stage.get(path).matches(image))
+            let byURL = try stage.node.get(ImageRequestTarget.forURL(stage.origin.url(path)))
+            #expect(byURL.matches(image) && !byURL.isHit)
             #expect(stage.fetches(path) == 2)
             #expect(try stage.get(path).isHit)
-            #expect(try stage.node.get(ImageTarget.of(stage.origin.url(path))).isHit)
+            #expect(try stage.node.get(ImageRequestTarget.forURL(stage.origin.url(path))).isHit)
         }
 
         @Test("A site's path that looks like the image door's is the site's own")
@@ -137,8 +137,8 @@ extension Outside {
             stage.origin.on("/it", .text("mine", fields: ["Cache-Control: no-store"]))
             for _ in 0..<200 { _ = try stage.get("/it") }
             expectSoon(20) {
-                stage.node.figure("nuthatch_fills_in_flight") == 0
-                    && stage.node.figure("nuthatch_waiters") == 0
+                stage.node.metric("nuthatch_fills_in_flight") == 0
+                    && stage.node.metric("nuthatch_waiters") == 0
             }
             #expect(stage.node.descriptorCount < 100)
             #expect(stage.fetches("/it") == 200)

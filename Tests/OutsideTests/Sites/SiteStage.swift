@@ -61,25 +61,25 @@ final class SiteStage {
 
     /// Returns when everything that is to be kept is written.
     func settle() throws {
-        let isSettled = try Deadline.seconds(30).reached {
+        let isSettled = try Deadline.seconds(30).waitUntil {
             // A client has the whole answer a moment before it is kept.
-            try #require(node.figure("nuthatch_fills_in_flight")) == 0
-                && #require(node.figure("nuthatch_disk_queued_bytes")) == 0
+            try #require(node.metric("nuthatch_fills_in_flight")) == 0
+                && #require(node.metric("nuthatch_disk_queued_bytes")) == 0
         }
         try #require(isSettled)
     }
 
     /// The same, with so many entries in all.
     func settle(entries: Int, at location: SourceLocation = #_sourceLocation) throws {
-        let isWritten = Deadline.seconds(30).reached { node.diskEntries == Double(entries) }
+        let isWritten = Deadline.seconds(30).waitUntil { node.diskEntries == Double(entries) }
         try #require(isWritten, "\(node.diskEntries) of \(entries)", sourceLocation: location)
         try settle()
     }
 
     /// Returns when so many clients wait for fetches of others.
     func waitForWaiters(_ count: Int, at location: SourceLocation = #_sourceLocation) throws {
-        let isReached = Deadline.seconds(30).reached {
-            (node.figure("nuthatch_waiters") ?? 0) >= Double(count)
+        let isReached = Deadline.seconds(30).waitUntil {
+            (node.metric("nuthatch_waiters") ?? 0) >= Double(count)
         }
         try #require(isReached, sourceLocation: location)
     }

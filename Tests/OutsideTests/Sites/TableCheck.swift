@@ -16,7 +16,7 @@ struct TableCheck {
         let mayBeBroken = exchange.expectations.contains {
             if case .breakable = $0 { true } else { false }
         }
-        if !mayBeBroken, !response.looksWhole { found.append("the answer is not whole") }
+        if !mayBeBroken, !response.isWhole { found.append("the answer is not whole") }
         return found
     }
 
@@ -58,7 +58,7 @@ struct TableCheck {
             return field(name, match, last.fields, "request to the origin")
         case .originTrailer(let name, let match):
             let trailers = script.requests.last.map { origin.body(of: $0).trailers }
-            return field(name, match, trailers ?? HeaderLines(), "trailers to the origin")
+            return field(name, match, trailers ?? HeaderFields(), "trailers to the origin")
         case .originTarget(let target):
             return say(
                 script.requests.last?.target == words.filled(target), "origin target \(target)")
@@ -75,7 +75,7 @@ struct TableCheck {
     }
 
     private func field(
-        _ name: String, _ match: TableMatch, _ fields: HeaderLines, _ place: String
+        _ name: String, _ match: TableMatch, _ fields: HeaderFields, _ place: String
     ) -> String? {
         let match = filled(match)
         return say(

@@ -8,7 +8,7 @@ extension TableExpectation {
     ///
     /// Alone in a line: `asked 2`, `asked 1..2`, `age 100..110`, `answer 1`, `body text`,
     /// `interim 103 Name: value`, `cs fwd=stale`, `cs hit`, `cs no hit`, and for a field
-    /// `Name: value`, `Name ~ part`, `Name !~ part`, `no Name`, `has Name`; the same behind
+    /// `ID: value`, `ID ~ part`, `ID !~ part`, `no Name`, `has Name`; the same behind
     /// `trailer` and `origin`, and `origin target /x`, `origin method POST`, `origin body text`.
     static func read(_ text: String) throws -> [TableExpectation] {
         let parts = text.split(separator: " ", maxSplits: 1).map(String.init)

@@ -9,7 +9,7 @@ import Foundation
 ///   all is as expected.
 /// - `< STATUS` is what the origin answers to it, or `< close`, `reset`, `hang`, `cut`; a status
 ///   below 200 goes before the next answer.
-/// - Two spaces and `Name: value`, `| body`, `trailer Name: value`, `no Date`, `no length` belong
+/// - Two spaces and `ID: value`, `| body`, `trailer Name: value`, `no Date`, `no length` belong
 ///   to what stands above them.
 /// - `! …` are expectations.
 /// - `- a | b` makes a case of its own with `a` for `{1}` and `b` for `{2}`.
@@ -76,13 +76,13 @@ struct TableReader {
             case ">", ">>":
                 result.exchanges.append(request(rest, isRepeated: words[0] == ">>"))
             case "<":
-                var answer = try answer(rest)
+                var response = try answer(rest)
                 guard !result.exchanges.isEmpty else { throw Wrong(description: line) }
-                if answer.status < 200 {
-                    interim.append(answer)
+                if response.status < 200 {
+                    interim.append(response)
                 } else {
-                    (answer.interim, interim) = (interim, [])
-                    result.exchanges[result.exchanges.count - 1].answers.append(answer)
+                    (response.interim, interim) = (interim, [])
+                    result.exchanges[result.exchanges.count - 1].answers.append(response)
                 }
             case "!":
                 guard !result.exchanges.isEmpty else { throw Wrong(description: line) }
@@ -131,8 +131,8 @@ struct TableReader {
         guard last >= 0 else { throw Wrong(description: detail) }
         let body = detail == "|" ? "" : detail.hasPrefix("| ") ? String(detail.dropFirst(2)) : nil
         let trailer = detail.hasPrefix("trailer ") ? String(detail.dropFirst(8)) : nil
-        let answers = result.exchanges[last].answers.count
-        if answers == 0 {
+        let responses = result.exchanges[last].answers.count
+        if responses == 0 {
             if let body {
                 result.exchanges[last].body = body
             } else if let trailer {
@@ -142,20 +142,20 @@ struct TableReader {
             }
             return
         }
-        var answer = result.exchanges[last].answers[answers - 1]
+        var response = result.exchanges[last].answers[responses - 1]
         switch detail {
-        case "no Date": answer.hasDate = false
-        case "no length": answer.isEndedByClose = true
+        case "no Date": response.hasDate = false
+        case "no length": response.isEndedByClose = true
         default:
             if let body {
-                answer.body = body
+                response.body = body
             } else if let trailer {
-                answer.trailers.append(trailer)
+                response.trailers.append(trailer)
             } else {
-                answer.fields.append(detail)
+                response.fields.append(detail)
             }
         }
-        result.exchanges[last].answers[answers - 1] = answer
+        result.exchanges[last].answers[responses - 1] = response
     }
 
     static func split(_ text: Substring, by separator: String) -> [String] {

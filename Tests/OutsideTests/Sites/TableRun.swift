@@ -23,7 +23,7 @@ struct TableRun {
         for (index, exchange) in one.exchanges.enumerated() {
             var found = try play(exchange)
             if exchange.isRepeated {
-                _ = try Deadline.seconds(10).reached {
+                _ = try Deadline.seconds(10).waitUntil {
                     if !found.isEmpty { found = try play(exchange) }
                     return found.isEmpty
                 }
@@ -42,7 +42,7 @@ struct TableRun {
         if exchange.expectations.contains(where: {
             if case .background = $0 { true } else { false }
         }) {
-            _ = Deadline.seconds(10).reached { !script.requests.isEmpty }
+            _ = Deadline.seconds(10).waitUntil { !script.requests.isEmpty }
         }
         let check = TableCheck(
             exchange: exchange, response: response, script: script, origin: stage.origin,

@@ -21,9 +21,9 @@ final class TableScript: Sendable {
     }
 
     /// Begins an exchange with these answers.
-    func begin(_ answers: [TableAnswer]) {
+    func begin(_ responses: [TableAnswer]) {
         state.change { state in
-            state.queue = answers
+            state.queue = responses
             state.first = state.requests.count + 1
         }
     }
@@ -40,51 +40,51 @@ final class TableScript: Sendable {
     /// The numbered answer's body where the case gives none.
     func body(_ number: Int) -> String { "answer \(number) of \(words.path)" }
 
-    func answer(_ request: OriginRequest) -> OriginAnswer {
-        let (answer, number) = state.change { state in
+    func answer(_ request: OriginRequest) -> OriginResponse {
+        let (response, number) = state.change { state in
             state.requests.append(request)
             if !state.queue.isEmpty { state.current = state.queue.removeFirst() }
             return (state.current, state.requests.count)
         }
         let isHead = request.method == "HEAD"
-        let interim = answer.interim.flatMap { head($0, bodyBytes: nil) }
+        let interim = response.interim.flatMap { head($0, bodyBytes: nil) }
         var bytes = interim
-        let body = Array((answer.body.map(words.filled) ?? self.body(number)).utf8)
-        bytes += head(answer, bodyBytes: answer.hasBody ? body.count : nil)
-        if answer.hasBody, !isHead { bytes += framed(body, answer) }
-        var result = OriginAnswer.raw(bytes)
-        switch answer.ending {
-        case .whole: if answer.isEndedByClose { result.cut = (0, .close) }
-        case .close: (result.raw, result.cut) = ([], (0, .close))
-        case .reset: (result.raw, result.cut) = ([], (0, .reset))
-        case .hang: result.headStops = [.gate(never)]
-        case .cut: (result.raw, result.cut) = (bytes.dropLast(body.count / 2), (0, .close))
+        let body = Array((response.body.map(words.filled) ?? self.body(number)).utf8)
+        bytes += head(response, bodyBytes: response.hasBody ? body.count : nil)
+        if response.hasBody, !isHead { bytes += framed(body, response) }
+        var result = OriginResponse.raw(bytes)
+        switch response.ending {
+        case .whole: if response.isEndedByClose { result.truncation = (0, .close) }
+        case .close: (result.raw, result.truncation) = ([], (0, .close))
+        case .reset: (result.raw, result.truncation) = ([], (0, .reset))
+        case .hang: result.headPauses = [.gate(never)]
+        case .cut: (result.raw, result.truncation) = (bytes.dropLast(body.count / 2), (0, .close))
         }
         return result
     }
 
-    private func head(_ answer: TableAnswer, bodyBytes: Int?) -> [UInt8] {
-        let usual = answer.status == 200 ? "OK" : "Other"
-        let reason = answer.reason.isEmpty ? usual : answer.reason
-        var lines = ["HTTP/1.1 \(answer.status) \(reason)"]
-        lines += answer.fields.map(words.filled)
-        if answer.hasDate, !answer.has("Date"), answer.status >= 200 {
-            lines.append("Date: " + HTTPDate.text(Date()))
+    private func head(_ response: TableAnswer, bodyBytes: Int?) -> [UInt8] {
+        let usual = response.status == 200 ? "OK" : "Other"
+        let reason = response.reason.isEmpty ? usual : response.reason
+        var lines = ["HTTP/1.1 \(response.status) \(reason)"]
+        lines += response.fields.map(words.filled)
+        if response.hasDate, !response.has("Date"), response.status >= 200 {
+            lines.append("Date: " + HTTPDateFormat.text(Date()))
         }
         if let bodyBytes {
-            if !answer.has("Content-Type") { lines.append("Content-Type: text/plain") }
-            if answer.isEndedByClose {
+            if !response.has("Content-Type") { lines.append("Content-Type: text/plain") }
+            if response.isEndedByClose {
                 lines.append("Connection: close")
-            } else if !answer.has("Transfer-Encoding"), !answer.has("Content-Length") {
+            } else if !response.has("Transfer-Encoding"), !response.has("Content-Length") {
                 lines.append("Content-Length: \(bodyBytes)")
             }
         }
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
 
-    private func framed(_ body: [UInt8], _ answer: TableAnswer) -> [UInt8] {
-        guard answer.has("Transfer-Encoding") else { return body }
-        return Chunks.bytes(body, trailers: answer.trailers)
+    private func framed(_ body: [UInt8], _ response: TableAnswer) -> [UInt8] {
+        guard response.has("Transfer-Encoding") else { return body }
+        return Chunks.bytes(body, trailers: response.trailers)
     }
 }
 

@@ -13,7 +13,7 @@ struct TableStage {
 
     /// What answers for each case, by the first segment of the path.
     final class Scripts: Sendable {
-        typealias Route = @Sendable (OriginRequest) -> OriginAnswer
+        typealias Route = @Sendable (OriginRequest) -> OriginResponse
 
         private let routes = LockedBox([String: Route]())
 
@@ -21,7 +21,7 @@ struct TableStage {
             routes.change { $0[path] = route }
         }
 
-        func answer(_ request: OriginRequest) -> OriginAnswer {
+        func answer(_ request: OriginRequest) -> OriginResponse {
             let path = "/" + (request.path.split(separator: "/").first ?? "")
             return routes.value[path]?(request) ?? .text("no such case", status: "404 Not Found")
         }
@@ -36,7 +36,7 @@ struct TableStage {
     /// `owners`: so many further nodes own all but one in a hundred keys.
     init(owners count: Int = 0) throws {
         let (origin, scripts) = (try ScriptedOrigin(), Scripts())
-        origin.onAnythingElse { scripts.answer($0) }
+        origin.onAnyOtherPath { scripts.answer($0) }
         folder = try TemporaryFolder()
         let file = try folder.write(Self.settings(origin.url("")), to: "nuthatch.yaml")
         let flags = ["--config", file.path] + Self.flags
@@ -46,7 +46,7 @@ struct TableStage {
             return
         }
         let secret = try folder.write(String(repeating: "s", count: 32), to: "secret")
-        let ports = try (0...count).map { _ in try HeldPort.forever() }
+        let ports = try (0...count).map { _ in try ReservedPort.forProcess() }
         let joins = ports.prefix(2).flatMap { ["--join", "127.0.0.1:\($0)"] }
         let nodes = try NodeProcess.cluster(of: count + 1) { index, waits in
             let weight = index == 0 ? "1" : "\(400 / count)"
@@ -55,7 +55,7 @@ struct TableStage {
                 flags + own + joins + ["--cluster-secret-file", secret.path], waits: waits)
         }
         (node, owners) = (nodes[0], Array(nodes.dropFirst()))
-        let isSettled = Deadline.seconds(30).reached {
+        let isSettled = Deadline.seconds(30).waitUntil {
             nodes.allSatisfy { $0.isCurrent(among: nodes.count) }
         }
         guard isSettled else { throw NotSettled() }
@@ -70,10 +70,10 @@ struct TableStage {
     /// What an origin never ends is waited for in vain, and not for long.
     func settle() {
         guard !owners.isEmpty else { return }
-        _ = Deadline.seconds(2).reached {
+        _ = Deadline.seconds(2).waitUntil {
             ([node] + owners).allSatisfy {
-                $0.figure("nuthatch_waiters") == 0
-                    && $0.figure("nuthatch_memory_part_bytes{part=\"fetches\"}") == 0
+                $0.metric("nuthatch_waiters") == 0
+                    && $0.metric("nuthatch_memory_part_bytes{part=\"fetches\"}") == 0
             }
         }
     }

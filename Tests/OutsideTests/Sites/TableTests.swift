@@ -25,7 +25,7 @@ extension Outside {
             let stage = try TableStage(owners: 2)
             defer { stage.stop() }
             try play(file, on: stage)
-            let asked = stage.node.figure("nuthatch_peer_questions_total{kind=\"get\"}") ?? 0
+            let asked = stage.node.metric("nuthatch_peer_questions_total{kind=\"get\"}") ?? 0
             #expect(asked > 0)
         }
 

@@ -41,7 +41,7 @@ struct TableWords: Sendable {
     }
 
     private static func text(_ date: Date, form: String) -> String {
-        let usual = HTTPDate.text(date)
+        let usual = HTTPDateFormat.text(date)
         // Sun, 06 Nov 1994 08:49:37 GMT
         let words = usual.split(separator: " ").map(String.init)
         switch form {

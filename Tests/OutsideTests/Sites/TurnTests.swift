@@ -10,9 +10,9 @@ extension Outside {
         private static let each = 100
 
         /// A node of one loop, and an origin that takes whatever comes.
-        private func start(fills: Int = 2_000) throws -> (ScriptedOrigin, NodeProcess) {
+        private func start(fetches: Int = 2_000) throws -> (ScriptedOrigin, NodeProcess) {
             let origin = try ScriptedOrigin()
-            origin.onAnythingElse { request in
+            origin.onAnyOtherPath { request in
                 .text(request.path, fields: ["Cache-Control: max-age=60"])
             }
             let node = try NodeProcess(
@@ -20,7 +20,7 @@ extension Outside {
                     "--loops", "1", "--site", "\(Self.host)=\(origin.url(""))",
                     "--client-share", "100", "--origin-connections", "4",
                     "--origin-queue-limit", "2000", "--origin-queue-timeout", "60s",
-                    "--fills-limit", String(fills), "--access-log", "json",
+                    "--fills-limit", String(fetches), "--access-log", "json",
                 ])
             return (origin, node)
         }
@@ -30,8 +30,8 @@ extension Outside {
             try (0..<Self.crowd).map { place in
                 let connection = try HTTP2Client(
                     port: node.port, behind: Behind.header(of: Behind.bad))
-                try connection.send(.settingsTaken)
-                let streams = (0..<Self.each).map { _ in connection.takeStream() }
+                try connection.send(.settingsAcknowledgement)
+                let streams = (0..<Self.each).map { _ in connection.nextStreamID() }
                 try connection.send(
                     streams.map { .request($0, "/greedy/\(place)-\($0)", host: Self.host) })
                 return (connection, streams)
@@ -41,7 +41,7 @@ extension Outside {
         @Test("A hit goes before hundreds of misses that came earlier, and a miss soon after it")
         func others() throws {
             // Nearly all that the crowd asks for is refused, and so ends in the order it was seen.
-            let (origin, node) = try start(fills: 2)
+            let (origin, node) = try start(fetches: 2)
             defer { withExtendedLifetime(origin) {} }
             #expect(try Behind.get(node, "/hit", host: Self.host).status == 200)
             let (hit, miss) = (try node.connect(), try node.connect())
@@ -65,7 +65,7 @@ extension Outside {
             }
             for connection in [hit, miss] { connection.socket.close() }
             #expect(node.stop() == 0)
-            let lines = node.printed.split(separator: "\n")
+            let lines = node.standardOutput.split(separator: "\n")
             #expect(lines.count { $0.contains("/greedy/") } == Self.crowd * Self.each)
             for name in ["/hit", "/miss"] {
                 let place = try #require(lines.lastIndex { $0.contains(name) })
@@ -83,7 +83,7 @@ extension Outside {
             node.resume()
             let (stays, streams) = greedy[0]
             #expect(stays.bodies(on: streams) == streams.map { "/greedy/0-\($0)" })
-            expectSoon { node.figure("nuthatch_fills_in_flight") == 0 }
+            expectSoon { node.metric("nuthatch_fills_in_flight") == 0 }
         }
 
         @Test("Requests behind one another on a connection, bodies among them, stay in order")
@@ -121,7 +121,7 @@ extension HTTP2Client {
         while ended.count < streams.count, let frame = next() {
             if frame.kind == .data { bodies[frame.stream, default: []] += frame.payload }
             if frame.kind == .reset { bodies[frame.stream] = nil }
-            let isEnd = frame.kind == .reset || frame.has(HTTP2Frame.endStream)
+            let isEnd = frame.kind == .reset || frame.isSet(HTTP2Frame.endStream)
             if isEnd, streams.contains(frame.stream) { ended.insert(frame.stream) }
         }
         return streams.map { stream in

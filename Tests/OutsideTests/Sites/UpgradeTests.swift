@@ -51,8 +51,9 @@ extension Outside {
                 flags: ["--access-log", "combined", "--loops", "1"],
                 [
                     [
-                        .request, .send(Self.switched + "hello"), .body(9), .send("pong"),
-                        .bodyEnding("bye"), .send("bye"), .close,
+                        .awaitRequestHead, .send(Self.switched + "hello"), .awaitBody(9),
+                        .send("pong"),
+                        .awaitBodyEnding("bye"), .send("bye"), .close,
                     ]
                 ]
             ) { node, origin in
@@ -72,18 +73,18 @@ extension Outside {
                 #expect(try talk.heard(through: "pong") == "pong")
                 try talk.say("bye")
                 #expect(try talk.heard(through: "bye") == "bye")
-                #expect(talk.connection.waitForEnd() == .cutShort)
+                #expect(talk.connection.waitForEnd() == .truncated)
                 let asked = try #require(origin.requests.first)
                 for line in Self.handshake.dropFirst() + ["Connection: Upgrade"] {
                     #expect(asked.contains("\r\n\(line)\r\n"), "\(asked)")
                 }
                 #expect(origin.requests.count == 1)
                 #expect(origin.bodies.map { String(buffer: $0) } == ["earlyping", "bye"])
-                #expect(node.figure("nuthatch_upgrades_total{outcome=\"switched\"}") == 1)
+                #expect(node.metric("nuthatch_upgrades_total{outcome=\"switched\"}") == 1)
                 expectSoon(20, "\(node.output)") {
                     node.output.contains("\"GET /chat HTTP/1.1\" 101 12 ")
                 }
-                #expect(node.figure("nuthatch_fills_in_flight") == 0)
+                #expect(node.metric("nuthatch_fills_in_flight") == 0)
             }
         }
 
@@ -91,7 +92,12 @@ extension Outside {
         func flood() async throws {
             let count = 8_000_000
             try await play(
-                [[.request, .send(Self.switched), .flood(count), .body(count), .send("!"), .close]]
+                [
+                    [
+                        .awaitRequestHead, .send(Self.switched), .flood(count), .awaitBody(count),
+                        .send("!"), .close,
+                    ]
+                ]
             ) { node, origin in
                 let talk = try open(node)
                 _ = try talk.heard(through: "\r\n\r\n")
@@ -118,14 +124,16 @@ extension Outside {
 
         private func expectNothingOpen(_ node: NodeProcess) {
             expectSoon(20) {
-                node.figure("nuthatch_origin_connections") == 0
-                    && node.figure("nuthatch_fills_in_flight") == 0
+                node.metric("nuthatch_origin_connections") == 0
+                    && node.metric("nuthatch_fills_in_flight") == 0
             }
         }
 
         @Test("The end of one side is the end of the other", arguments: [true, false])
         func ends(inOrder: Bool) async throws {
-            try await play([[.request, .send(Self.switched), .bodyEnding("bye"), .gate]]) {
+            try await play([
+                [.awaitRequestHead, .send(Self.switched), .awaitBodyEnding("bye"), .awaitGate]
+            ]) {
                 node, origin in
                 let talk = try open(node)
                 _ = try talk.heard(through: "\r\n\r\n")
@@ -140,15 +148,16 @@ extension Outside {
         func declined() async throws {
             try await play([
                 [
-                    .request, .send("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"), .request,
-                    .send(Self.page), .gate,
+                    .awaitRequestHead, .send("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"),
+                    .awaitRequestHead,
+                    .send(Self.page), .awaitGate,
                 ]
             ]) { node, origin in
                 // Nothing of it may reach the origin behind the request for a switch.
                 let next = HTTPConnection.request("/next", host: "a.example")
                 let talk = try open(node, early: String(decoding: next, as: UTF8.self))
-                let answer = talk.connection.readResponse()
-                #expect(answer.status == 403 && answer.text == "no", "\(answer)")
+                let response = talk.connection.readResponse()
+                #expect(response.status == 403 && response.text == "no", "\(response)")
                 #expect(talk.connection.readResponse().text == "page")
                 #expect(origin.requests.count == 2 && origin.connections == 1)
                 #expect(origin.requests.last?.contains("Via: 1.1 nuthatch") == true)
@@ -159,11 +168,12 @@ extension Outside {
         @Test("A switch to what nobody asked for is a failure of the origin")
         func other() async throws {
             let switched = Self.switched.replacing("Upgrade: websocket", with: "Upgrade: chat")
-            try await play([[.request, .send(switched + "hello"), .gate]]) { node, _ in
+            try await play([[.awaitRequestHead, .send(switched + "hello"), .awaitGate]]) {
+                node, _ in
                 let connection = try node.connect()
-                let answer = try connection.get(
+                let response = try connection.get(
                     "/chat", host: "a.example", fields: Self.handshake)
-                expectProblem(answer, 502)
+                expectProblem(response, 502)
             }
         }
 
@@ -175,7 +185,7 @@ extension Outside {
                 ("[websocket]", "websocket", "POST"),
             ])
         func refused(upgrade: String, asked: String, method: String) async throws {
-            try await play(upgrade: upgrade, [[.request, .send(Self.page), .gate]]) {
+            try await play(upgrade: upgrade, [[.awaitRequestHead, .send(Self.page), .awaitGate]]) {
                 node, origin in
                 let connection = try node.connect()
                 let fields = ["Connection: upgrade", "Upgrade: \(asked)"]
@@ -183,11 +193,11 @@ extension Outside {
                     "/chat", method: method, host: "a.example",
                     fields: method == "GET" ? fields : fields + ["Content-Length: 1"])
                 try connection.socket.send(head + (method == "GET" ? [] : [0x78]))
-                let answer = connection.readResponse()
-                expectProblem(answer, 501)
-                #expect(answer.text.contains("upgrade-refused"), "\(answer)")
+                let response = connection.readResponse()
+                expectProblem(response, 501)
+                #expect(response.text.contains("upgrade-refused"), "\(response)")
                 #expect(origin.connections == 0)
-                #expect(node.figure("nuthatch_upgrades_total{outcome=\"refused\"}") == 1)
+                #expect(node.metric("nuthatch_upgrades_total{outcome=\"refused\"}") == 1)
                 if method == "GET" {
                     #expect(try connection.get("/", host: "a.example").text == "page")
                 }
@@ -197,7 +207,8 @@ extension Outside {
         @Test("What asks for the same answer in another way is given it, stored or not")
         func ignored() async throws {
             let stored = Self.page.replacing("OK\r\n", with: "OK\r\nCache-Control: max-age=60\r\n")
-            try await play(upgrade: "[]", [[.request, .send(stored), .gate]]) { node, origin in
+            try await play(upgrade: "[]", [[.awaitRequestHead, .send(stored), .awaitGate]]) {
+                node, origin in
                 let connection = try node.connect()
                 for fields in [
                     [
@@ -207,8 +218,8 @@ extension Outside {
                     ["Connection: Upgrade", "Upgrade: TLS/1.2, HTTP/2.0"],
                     ["Upgrade: websocket"], ["Connection: Upgrade"],
                 ] {
-                    let answer = try connection.get("/", host: "a.example", fields: fields)
-                    #expect(answer.status == 200 && answer.text == "page", "\(answer)")
+                    let response = try connection.get("/", host: "a.example", fields: fields)
+                    #expect(response.status == 200 && response.text == "page", "\(response)")
                 }
                 let old = try node.connect()
                 try old.socket.send(
@@ -223,12 +234,13 @@ extension Outside {
         @Test("A connection on which nothing moves is ended in order, and its origin's too")
         func idle() async throws {
             try await play(
-                flags: ["--idle-timeout", "300ms"], [[.request, .send(Self.switched), .gate]]
+                flags: ["--idle-timeout", "300ms"],
+                [[.awaitRequestHead, .send(Self.switched), .awaitGate]]
             ) { node, _ in
                 let talk = try open(node)
                 _ = try talk.heard(through: "\r\n\r\n")
-                #expect(talk.connection.waitForEnd() == .cutShort)
-                expectSoon(20) { node.figure("nuthatch_origin_connections") == 0 }
+                #expect(talk.connection.waitForEnd() == .truncated)
+                expectSoon(20) { node.metric("nuthatch_origin_connections") == 0 }
             }
         }
 
@@ -237,26 +249,27 @@ extension Outside {
             try await play(
                 flags: ["--origin-connections", "2"],
                 [
-                    [.request, .send(Self.switched), .gate], [.request, .send(Self.page), .gate],
+                    [.awaitRequestHead, .send(Self.switched), .awaitGate],
+                    [.awaitRequestHead, .send(Self.page), .awaitGate],
                 ]
             ) { node, origin in
                 let first = try open(node)
                 _ = try first.heard(through: "\r\n\r\n")
                 let second = try open(node)
-                expectSoon(20) { node.figure("nuthatch_origin_waiting") == 1 }
+                expectSoon(20) { node.metric("nuthatch_origin_waiting") == 1 }
                 #expect(try node.get("/", host: "a.example").text == "page")
-                #expect(second.connection.isQuiet(seconds: 0))
+                #expect(second.connection.isIdle(seconds: 0))
                 #expect(origin.connections == 2)
             }
         }
 
         @Test("The end of the node is that of connections which rest, and they do not hold it up")
         func drained() async throws {
-            try await play([[.request, .send(Self.switched), .gate]]) { node, _ in
+            try await play([[.awaitRequestHead, .send(Self.switched), .awaitGate]]) { node, _ in
                 let talk = try open(node)
                 _ = try talk.heard(through: "\r\n\r\n")
                 node.terminate()
-                #expect(talk.connection.waitForEnd() == .cutShort)
+                #expect(talk.connection.waitForEnd() == .truncated)
                 #expect(node.waitForExit() == 0)
             }
         }
@@ -267,7 +280,9 @@ extension Outside {
                 "upgrades", hosts: ["a.example"], addresses: ["127.0.0.1"])
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton,
-                scripts: [[.request, .send(Self.switched), .body(4), .send("pong"), .close]])
+                scripts: [
+                    [.awaitRequestHead, .send(Self.switched), .awaitBody(4), .send("pong"), .close]
+                ])
             let folder = try TemporaryFolder()
             let text =
                 "sites:\n  a.example:\n    origin: http://127.0.0.1:\(origin.port)\n"
@@ -324,7 +339,7 @@ private final class Talk: @unchecked Sendable {
     func end(inOrder: Bool) {
         guard inOrder else { return connection.socket.reset() }
         connection.socket.finishSending()
-        #expect(connection.waitForEnd() == .cutShort)
+        #expect(connection.waitForEnd() == .truncated)
     }
 
     /// The next bytes.

@@ -52,13 +52,13 @@ extension Outside {
             do {
                 let connection = try stage.node.connect()
                 try connection.socket.send(post(1_000_000) + [1])
-                expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 1 }
+                expectSoon { stage.node.metric("nuthatch_fills_in_flight") == 1 }
                 connection.socket.close()
             }
             expectSoon {
-                stage.node.figure("nuthatch_fills_in_flight") == 0
-                    && stage.node.figure("nuthatch_waiters") == 0
-                    && stage.node.figure("nuthatch_origin_connections") == 0
+                stage.node.metric("nuthatch_fills_in_flight") == 0
+                    && stage.node.metric("nuthatch_waiters") == 0
+                    && stage.node.metric("nuthatch_origin_connections") == 0
             }
             #expect(try stage.send("POST", "/it", body: "x").text == "ok")
         }

@@ -21,9 +21,9 @@ extension Outside {
         }
 
         private func get(_ stage: SiteStage, _ name: String) throws -> Response {
-            let answer = try stage.get("/it", fields: ["Foo: \(name)"])
-            #expect(answer.text.hasPrefix("of \(name) "), "\(answer)")
-            return answer
+            let response = try stage.get("/it", fields: ["Foo: \(name)"])
+            #expect(response.text.hasPrefix("of \(name) "), "\(response)")
+            return response
         }
 
         @Test("However many are made up, few are kept, and those that are used stay")
@@ -31,11 +31,11 @@ extension Outside {
             let stage = try stage("--variants-limit", "4")
             for number in 0..<6 { #expect(try get(stage, "used").isHit == (number > 0)) }
             for number in 0..<20 { #expect(try !get(stage, "made-up-\(number)").isHit) }
-            expectSoon { stage.node.figure(Self.dropped) == 17 }
+            expectSoon { stage.node.metric(Self.dropped) == 17 }
             #expect(try get(stage, "used").isHit && get(stage, "made-up-19").isHit)
             #expect(try !get(stage, "made-up-0").isHit)
             // Four, and what says by which field they are selected.
-            #expect(stage.node.figure("nuthatch_memory_entries").map { $0 <= 5 } == true)
+            #expect(stage.node.metric("nuthatch_memory_entries").map { $0 <= 5 } == true)
         }
 
         @Test("They go from the disk too, and are counted on after a restart")
@@ -61,9 +61,9 @@ extension Outside {
             let stage = try stage("--memory-limit", "16MiB", size: 300_000)
             #expect(try stage.get("/other").text == "other")
             for number in 0..<60 { _ = try get(stage, "\(number)") }
-            expectSoon { (stage.node.figure(Self.dropped) ?? 0) >= 55 }
+            expectSoon { (stage.node.metric(Self.dropped) ?? 0) >= 55 }
             #expect(try stage.get("/other").isHit)
-            #expect(stage.node.figure("nuthatch_evictions_total{reason=\"room\"}") == 0)
+            #expect(stage.node.metric("nuthatch_evictions_total{reason=\"room\"}") == 0)
         }
     }
 }

@@ -5,12 +5,12 @@ import Testing
 struct FillSimulationTests {
     @Test("2,000 seeds break no law and reach every outcome")
     func seeds() throws {
-        var total = FillSimulation.Report()
+        var total = FetchSimulation.CoverageCounts()
         for seed in UInt64(1)...2_000 {
-            var simulation = FillSimulation(seed: seed)
+            var simulation = FetchSimulation(seed: seed)
             try total.merge(simulation.run(), uniquingKeysWith: +)
         }
-        for outcome in FillSimulation.Outcome.allCases {
+        for outcome in FetchSimulation.Coverage.allCases {
             #expect(total[outcome] != nil, "\(outcome)")
         }
     }

@@ -10,15 +10,15 @@ struct LookupScript {
         let description: String
     }
 
-    private var lookup = LookupScript.made(Lookup.Wish())
+    private var lookup = LookupScript.made(Lookup.Options())
     private var peers: Lookup.Peers?
-    private var readers: [String: Fill.ReaderID] = [:]
+    private var readers: [String: Fetch.ReaderID] = [:]
     private var now = Instant.zero
 
-    private static func made(_ wish: Lookup.Wish) -> Lookup {
+    private static func made(_ wish: Lookup.Options) -> Lookup {
         Lookup(
             wish,
-            Fill(
+            Fetch(
                 request: .accepting("jpeg"), windowBytes: 1_000, keptBytesMax: 100_000,
                 patience: .seconds(2)))
     }
@@ -48,8 +48,8 @@ struct LookupScript {
     ) throws -> Bool {
         switch words[0] {
         case "fetch":
-            var wish = Lookup.Wish()
-            wish.isAlone = words.contains("alone")
+            var wish = Lookup.Options()
+            wish.isExclusive = words.contains("alone")
             wish.isProbe = words.contains("probe")
             wish.isResumption = words.contains("resumption")
             wish.skipsPeers = words.contains("skips-peers")
@@ -67,14 +67,14 @@ struct LookupScript {
                         Self.node(isReachable ? name : String(name.dropLast())),
                         isReachable: isReachable)
                 }, leaving: leaving.map(Self.node))
-        case "begins": lookup.began(asksDisk: words.contains("disk"), effects: &effects)
-        case "absent": lookup.absent(effects: &effects)
+        case "begins": lookup.started(readsDisk: words.contains("disk"), effects: &effects)
+        case "absent": lookup.diskMissed(effects: &effects)
         case "beyond":
-            lookup.wentBeyond(
-                peers, startsNothing: words.contains("part"), now, effects: &effects)
+            lookup.peersResolved(
+                peers, onlyProbes: words.contains("part"), now, effects: &effects)
         case "gone": lookup.lost(Self.node(words[1]), now, effects: &effects)
-        case "peer-waits": lookup.waitedForByPeer(now, effects: &effects)
-        case "unfit": lookup.unfit(effects: &effects)
+        case "peer-waits": lookup.peerJoined(now, effects: &effects)
+        case "unfit": lookup.peerResponseRejected(effects: &effects)
         case "cancel": lookup.cancelled(effects: &effects)
         case "end": lookup.ended()
         case "wait":
@@ -87,13 +87,13 @@ struct LookupScript {
 
     private func reply(_ text: String) throws -> OwnerSearch.Reply {
         switch text {
-        case "held": .held
+        case "held": .found
         case "fetching": .fetching
-        case "absent": .absent
-        case "fetch yourself": .fetchYourself
-        case "behind": .behind
+        case "absent": .notFound
+        case "fetch yourself": .declined
+        case "behind": .lagging
         case "origin failed": .originFailed
-        case "origin refused": .originRefused
+        case "origin refused": .originErrorResponse
         default: throw Unknown(description: text)
         }
     }
@@ -113,33 +113,33 @@ struct LookupScript {
             readers[words[1]] = reader
             return ["joined"]
         case "head":
-            lookup.fill.answered(
-                Fill.Answer(
+            lookup.fetch.responseHeadReceived(
+                Fetch.Disposition(
                     isKept: !words.contains("unkept"), isShared: !words.contains("unshared"),
                     nominated: Self.nominated(words), standing: standing(words)),
                 effects: &effects)
         case "confirmed":
-            lookup.fill.confirmed(
+            lookup.fetch.storedResponseUsed(
                 isShared: !words.contains("unshared"), standing: standing(words),
                 effects: &effects)
-        case "body": lookup.fill.received(Int(words[1]) ?? 0, effects: &effects)
-        case "whole": lookup.fill.ended(effects: &effects)
-        case "failed": lookup.fill.failed(nominated: Self.nominated(words), effects: &effects)
-        case "narrowed": lookup.fill.narrowed(effects: &effects)
+        case "body": lookup.fetch.bodyReceived(Int(words[1]) ?? 0, effects: &effects)
+        case "whole": lookup.fetch.completed(effects: &effects)
+        case "failed": lookup.fetch.failed(nominated: Self.nominated(words), effects: &effects)
+        case "narrowed": lookup.fetch.limitedToPart(effects: &effects)
         case "lost":
             lookup.lost(canBeResumed: words.contains("resumable"), effects: &effects)
         case "reads":
             guard let reader = readers[words[1]] else { throw Unknown(description: words[1]) }
-            let step = lookup.fill.next(for: reader, limit: 1_000)
-            if case .take(_, let bytes) = step {
-                lookup.fill.advanced(reader, by: bytes, effects: &effects)
+            let step = lookup.fetch.nextStep(for: reader, limit: 1_000)
+            if case .read(_, let bytes) = step {
+                lookup.fetch.readerAdvanced(reader, by: bytes, effects: &effects)
             }
             return [Self.text(step)]
         case "leaves":
             guard let reader = readers.removeValue(forKey: words[1]) else {
                 throw Unknown(description: words[1])
             }
-            lookup.fill.left(reader, effects: &effects)
+            lookup.fetch.readerLeft(reader, effects: &effects)
         default: throw Unknown(description: words.joined(separator: " "))
         }
         return []
@@ -149,8 +149,8 @@ struct LookupScript {
         FieldNames(words.contains("varies") ? ["Accept"] : [])
     }
 
-    private func standing(_ words: [String]) -> Fill.Standing {
-        words.contains("void") ? .void : words.contains("overtaken") ? .overtaken : .current
+    private func standing(_ words: [String]) -> Fetch.Validity {
+        words.contains("void") ? .unusable : words.contains("overtaken") ? .mustRevalidate : .valid
     }
 
     // MARK: Words
@@ -168,49 +168,49 @@ struct LookupScript {
 
     private static func text(_ step: Lookup.Step) -> String {
         switch step {
-        case .begun: "begun"
+        case .notStarted: "begun"
         case .disk: "disk"
-        case .owner: "owner"
+        case .peers: "owner"
         case .resumption(let attempt): "resumption \(attempt)"
         case .origin: "origin"
-        case .over: "the end"
+        case .finished: "the end"
         }
     }
 
     private static func text(_ effect: LookupEffect) -> String {
         switch effect {
         case .readDisk: "read disk"
-        case .lookBeyond: "look beyond"
-        case .ask(let node, .get): "get from \(name(node))"
-        case .ask(let node, .probe): "probe \(name(node))"
-        case .cancel(let node): "cancel \(name(node))"
-        case .take(let node): "take from \(name(node))"
-        case .askOrigin: "ask origin"
+        case .resolvePeers: "look beyond"
+        case .sendPeerQuery(let node, .get): "get from \(name(node))"
+        case .sendPeerQuery(let node, .probe): "probe \(name(node))"
+        case .cancelPeerQuery(let node): "cancel \(name(node))"
+        case .acceptPeerResponse(let node): "take from \(name(node))"
+        case .fetchFromOrigin: "ask origin"
         case .resume(let skipsPeers): skipsPeers ? "resume from origin" : "resume from peers"
-        case .refuse: "refuse"
+        case .reportMiss: "refuse"
         case .wakeReaders: "wake readers"
-        case .pace: "pace"
-        case .breakOff: "break off"
-        case .dropHead: "drop head"
-        case .stopKeeping: "stop keeping"
+        case .updateFlow: "pace"
+        case .abort: "break off"
+        case .releasePrefix: "drop head"
+        case .stopStoring: "stop keeping"
         }
     }
 
     private static func text(_ step: ReaderStep) -> String {
         switch step {
         case .wait: "waits"
-        case .take(let start, let count): "takes \(start)..<\(start + UInt64(count))"
+        case .read(let start, let count): "takes \(start)..<\(start + UInt64(count))"
         case .finish: "has all"
-        case .startOver(let alone): alone ? "begins anew, alone" : "begins anew"
-        case .breakOff: "is broken off"
+        case .restart(let alone): alone ? "begins anew, alone" : "begins anew"
+        case .abort: "is broken off"
         case .fail: "is refused"
         }
     }
 }
 
-extension RequestLines {
+extension RequestFields {
     /// Those of a request for an image of one type.
-    static func accepting(_ type: String) -> RequestLines {
-        RequestLines(written: Array("GET / HTTP/1.1\r\nAccept: image/\(type)\r\n".utf8))
+    static func accepting(_ type: String) -> RequestFields {
+        RequestFields(serialized: Array("GET / HTTP/1.1\r\nAccept: image/\(type)\r\n".utf8))
     }
 }

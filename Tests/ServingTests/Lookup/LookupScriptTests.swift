@@ -27,10 +27,10 @@ struct LookupScriptTests {
                 continue
             }
             let expected = line.drop { $0 != "|" }.dropFirst().trimmed
-            let answer = try script.play(event)
-            #expect(answer == expected, "\(name):\(index + 1): \(event)")
+            let response = try script.play(event)
+            #expect(response == expected, "\(name):\(index + 1): \(event)")
             let padding = String(repeating: " ", count: max(1, 24 - event.count))
-            played.append(answer.isEmpty ? event : event + padding + "| " + answer)
+            played.append(response.isEmpty ? event : event + padding + "| " + response)
         }
         // To write them anew after a change that is meant.
         if let path = ProcessInfo.processInfo.environment["LOOKUP_SCRIPTS_PLAYED"] {

@@ -24,7 +24,7 @@ private struct Story {
 
     mutating func begun() -> [Effect] {
         var effects: [Effect] = []
-        search.began(now, effects: &effects)
+        search.started(now, effects: &effects)
         return effects
     }
 
@@ -61,18 +61,18 @@ struct OwnerSearchTests {
     func alone() {
         for preference in [[], [me]] {
             var story = Story(preference)
-            #expect(story.begun() == [.fetch])
-            #expect(story.search.hasEnded)
-            #expect(story.search.nextTick == nil)
+            #expect(story.begun() == [.fetchFromOrigin])
+            #expect(story.search.isFinished)
+            #expect(story.search.deadline == nil)
         }
     }
 
     @Test("the first owner is asked, and what it holds is taken")
     func held() {
         var story = Story([first, second, me])
-        #expect(story.begun() == [.ask(first, .get)])
-        #expect(story.reply(first, .held) == [.take(first)])
-        #expect(story.reply(first, .held) == [])
+        #expect(story.begun() == [.sendQuery(first, .get)])
+        #expect(story.reply(first, .found) == [.acceptResponse(first)])
+        #expect(story.reply(first, .found) == [])
     }
 
     @Test("an owner that says that it fetches is waited for, however long")
@@ -83,23 +83,23 @@ struct OwnerSearchTests {
             #expect(story.pass(250) == [])
             #expect(story.reply(first, .fetching) == [])
         }
-        #expect(story.reply(first, .held) == [.take(first)])
+        #expect(story.reply(first, .found) == [.acceptResponse(first)])
     }
 
     @Test(
         "what an owner cannot give is asked of the origin",
-        arguments: [OwnerSearch.Reply.fetchYourself, .behind, .absent, .originFailed])
+        arguments: [OwnerSearch.Reply.declined, .lagging, .notFound, .originFailed])
     func given(reply: OwnerSearch.Reply) {
         var story = Story([first, second])
         _ = story.begun()
-        #expect(story.reply(first, reply) == [.fetch])
+        #expect(story.reply(first, reply) == [.fetchFromOrigin])
     }
 
     @Test("an error of the origin's is taken from the owner as it is")
     func refused() {
         var story = Story([first])
         _ = story.begun()
-        #expect(story.reply(first, .originRefused) == [.take(first)])
+        #expect(story.reply(first, .originErrorResponse) == [.acceptResponse(first)])
     }
 
     @Test("silence has the next owner probed once, which starts nothing")
@@ -107,69 +107,71 @@ struct OwnerSearchTests {
         var story = Story([first, second, third])
         _ = story.begun()
         #expect(story.pass(599) == [])
-        #expect(story.pass(1) == [.ask(second, .probe)])
-        #expect(story.reply(second, .absent) == [])
+        #expect(story.pass(1) == [.sendQuery(second, .probe)])
+        #expect(story.reply(second, .notFound) == [])
         #expect(story.pass(2_000) == [])
         #expect(story.reply(first, .fetching) == [])
-        #expect(story.reply(first, .held) == [.take(first)])
+        #expect(story.reply(first, .found) == [.acceptResponse(first)])
     }
 
     @Test("what the probed owner holds is taken, and the silent one is not waited for")
     func probed() {
         var story = Story([first, me, second])
         _ = story.begun()
-        #expect(story.pass(600) == [.ask(second, .probe)])
+        #expect(story.pass(600) == [.sendQuery(second, .probe)])
         #expect(story.reply(second, .fetching) == [])
-        #expect(story.reply(second, .held) == [.cancel(first), .take(second)])
+        #expect(story.reply(second, .found) == [.cancelQuery(first), .acceptResponse(second)])
     }
 
     @Test("an owner that is lost, or silent for too long, is passed over with a get")
     func passedOver() {
         var lost = Story([first, second])
         _ = lost.begun()
-        #expect(lost.lost(first) == [.cancel(first), .ask(second, .get)])
-        #expect(lost.reply(second, .held) == [.take(second)])
+        #expect(lost.lost(first) == [.cancelQuery(first), .sendQuery(second, .get)])
+        #expect(lost.reply(second, .found) == [.acceptResponse(second)])
 
         var silent = Story([first, second])
         _ = silent.begun()
-        #expect(silent.pass(600) == [.ask(second, .probe)])
+        #expect(silent.pass(600) == [.sendQuery(second, .probe)])
         #expect(
-            silent.pass(2_400) == [.cancel(first), .cancel(second), .ask(second, .get)])
+            silent.pass(2_400) == [
+                .cancelQuery(first), .cancelQuery(second), .sendQuery(second, .get),
+            ])
     }
 
     @Test("who is not reached is not asked; after two of them this node is the owner")
     func bounded() {
         var one = Story([first, second, third], unreachable: [first])
-        #expect(one.begun() == [.ask(second, .get)])
+        #expect(one.begun() == [.sendQuery(second, .get)])
         var two = Story([first, second, third], unreachable: [first, second])
-        #expect(two.begun() == [.ask(third, .get)])
+        #expect(two.begun() == [.sendQuery(third, .get)])
         var three = Story([first, second, third, fourth], unreachable: [first, second, third])
-        #expect(three.begun() == [.ask(fourth, .probe)])
+        #expect(three.begun() == [.sendQuery(fourth, .probe)])
     }
 
     @Test("the owner probes those after it, all at once and shortly, and then asks the origin")
     func lookback() {
         var story = Story([me, first, second, third, fourth])
-        let probes = [first, second, third].map { Effect.ask($0, .probe) }
+        let probes = [first, second, third].map { Effect.sendQuery($0, .probe) }
         #expect(story.begun() == probes)
-        #expect(story.reply(second, .absent) == [])
+        #expect(story.reply(second, .notFound) == [])
         #expect(story.pass(249) == [])
-        #expect(story.pass(1) == [.cancel(first), .cancel(third), .fetch])
+        #expect(story.pass(1) == [.cancelQuery(first), .cancelQuery(third), .fetchFromOrigin])
     }
 
     @Test("nobody has it: the owner does not wait for the time to pass")
     func nobody() {
         var story = Story([me, first, second], lookback: 2)
         _ = story.begun()
-        #expect(story.reply(first, .absent) == [])
-        #expect(story.lost(second) == [.cancel(second), .fetch])
+        #expect(story.reply(first, .notFound) == [])
+        #expect(story.lost(second) == [.cancelQuery(second), .fetchFromOrigin])
     }
 
     @Test("what a former owner holds is taken by the new one")
     func formerOwner() {
         var story = Story([me, first, second])
         _ = story.begun()
-        #expect(story.reply(second, .held) == [.cancel(first), .take(second)])
+        #expect(story.reply(second, .found) == [.cancelQuery(first), .acceptResponse(second)])
     }
 
     @Test("a fetch that a former owner has begun is waited for, and no second one begun")
@@ -177,22 +179,22 @@ struct OwnerSearchTests {
         var story = Story([me, first, second, third])
         _ = story.begun()
         #expect(story.reply(first, .fetching) == [])
-        #expect(story.reply(second, .fetching) == [.cancel(second)])
-        #expect(story.pass(250) == [.cancel(third)])
+        #expect(story.reply(second, .fetching) == [.cancelQuery(second)])
+        #expect(story.pass(250) == [.cancelQuery(third)])
         #expect(story.pass(300) == [])
         #expect(story.reply(first, .fetching) == [])
         #expect(story.pass(500) == [])
-        #expect(story.reply(first, .held) == [.take(first)])
+        #expect(story.reply(first, .found) == [.acceptResponse(first)])
 
         var lost = Story([me, first])
         _ = lost.begun()
         _ = lost.reply(first, .fetching)
-        #expect(lost.lost(first) == [.cancel(first), .fetch])
+        #expect(lost.lost(first) == [.cancelQuery(first), .fetchFromOrigin])
 
         var silent = Story([me, first])
         _ = silent.begun()
         _ = silent.reply(first, .fetching)
-        #expect(silent.pass(600) == [.cancel(first), .fetch])
+        #expect(silent.pass(600) == [.cancelQuery(first), .fetchFromOrigin])
     }
 
     @Test("who is asked by a peer waits for no peer that may wait for it, and is the owner")
@@ -202,17 +204,18 @@ struct OwnerSearchTests {
         _ = story.pass(600)
         #expect(
             story.becomeOwner() == [
-                .cancel(first), .cancel(second), .ask(first, .probe), .ask(second, .probe),
+                .cancelQuery(first), .cancelQuery(second), .sendQuery(first, .probe),
+                .sendQuery(second, .probe),
             ])
         #expect(story.becomeOwner() == [])
         #expect(story.reply(first, .fetching) == [])
-        #expect(story.reply(second, .absent) == [])
-        #expect(story.reply(first, .held) == [.take(first)])
+        #expect(story.reply(second, .notFound) == [])
+        #expect(story.reply(first, .found) == [.acceptResponse(first)])
 
         var asked = Story([first, second], lookback: 1)
         var effects: [OwnerSearch.Effect] = []
-        asked.search.beganAsOwner(.zero, effects: &effects)
-        #expect(effects == [.ask(first, .probe)])
+        asked.search.startedAsOwner(.zero, effects: &effects)
+        #expect(effects == [.sendQuery(first, .probe)])
     }
 
     @Test("what nobody wants any more is cancelled with everybody")
@@ -222,21 +225,21 @@ struct OwnerSearchTests {
         _ = story.pass(600)
         var effects: [Effect] = []
         story.search.cancelled(effects: &effects)
-        #expect(effects == [.cancel(first), .cancel(second)])
-        #expect(story.reply(first, .held) == [])
+        #expect(effects == [.cancelQuery(first), .cancelQuery(second)])
+        #expect(story.reply(first, .found) == [])
     }
 }
 
 @Suite("Whatever peers do, a search ends")
 struct OwnerSearchLawTests {
     private static let replies: [Reply] = [
-        .held, .fetching, .absent, .fetchYourself, .behind, .originFailed, .originRefused,
+        .found, .fetching, .notFound, .declined, .lagging, .originFailed, .originErrorResponse,
     ]
 
     @Test("one end, nobody asked twice at a time, this node never, and nothing is left open")
     func laws() {
         for seed in 0..<2_000 as Range<UInt64> {
-            var dice = Dice(seed: seed)
+            var dice = SplitMix64(seed: seed)
             let nodes = (1...6).map { node(UInt64($0)) } + [me]
             let preference = Array(
                 nodes.shuffled(using: &dice).prefix(Int.random(in: 0...7, using: &dice)))
@@ -251,28 +254,28 @@ struct OwnerSearchLawTests {
                 for effect in effects {
                     #expect(ends == 0, "seed \(seed)")
                     switch effect {
-                    case .ask(let node, let question):
+                    case .sendQuery(let node, let question):
                         #expect(node != me && open.insert(node).inserted, "seed \(seed)")
                         if question == .get { gets += 1 }
-                    case .cancel(let node): open.remove(node)
-                    case .take(let node):
+                    case .cancelQuery(let node): open.remove(node)
+                    case .acceptResponse(let node):
                         #expect(open == [node], "seed \(seed)")
                         ends += 1
-                    case .fetch: ends += 1
+                    case .fetchFromOrigin: ends += 1
                     }
                 }
             }
             run(story.begun())
             var steps = 0
-            while !story.search.hasEnded {
+            while !story.search.isFinished {
                 steps += 1
                 let node = nodes.randomElement(using: &dice) ?? me
                 switch Int.random(in: 0..<4, using: &dice) {
                 case 0:
                     // Peers fall silent in the end, or they could be waited for for ever.
                     guard steps < 50 else { continue }
-                    let reply = Self.replies.randomElement(using: &dice) ?? .absent
-                    if open.contains(node), reply != .held, reply != .fetching {
+                    let reply = Self.replies.randomElement(using: &dice) ?? .notFound
+                    if open.contains(node), reply != .found, reply != .fetching {
                         run(story.reply(node, reply))
                         open.remove(node)
                     } else {
@@ -282,7 +285,7 @@ struct OwnerSearchLawTests {
                 default: run(story.pass(Int64.random(in: 0...700, using: &dice)))
                 }
             }
-            #expect(ends == 1 && gets <= OwnerSearch.passedOverMax + 1, "seed \(seed)")
+            #expect(ends == 1 && gets <= OwnerSearch.skippedOwnersMax + 1, "seed \(seed)")
         }
     }
 }

@@ -22,7 +22,7 @@ final class ClientBench: HTTP2ClientDelegate {
     var consumes = true
     var now = Instant.zero
 
-    init(_ settings: HTTP2Settings = .toOrigins) {
+    init(_ settings: HTTP2Settings = .originDefaults) {
         session = HTTP2ClientSession(settings: settings, delegate: self)
     }
 
@@ -77,47 +77,47 @@ final class ClientBench: HTTP2ClientDelegate {
         _ method: String = "GET", _ fields: String = "", endsStream: Bool = true
     ) -> HTTP2Stream? {
         let head = Array("\(method) /a?b HTTP/1.1\r\nHost: a.example\r\n\(fields)\r\n".utf8)
-        return client.request(head: head.span, isSecure: true, endsStream: endsStream)
+        return client.sendRequest(head: head.span, isSecure: true, endsStream: endsStream)
     }
 
     // MARK: - HTTP2ClientDelegate
 
-    func interimArrived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {
+    func interimResponseReceived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {
         events.append(.interim(stream.id, status))
     }
 
-    func answerArrived(
+    func responseReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
         events.append(.answer(stream.id, ServerBench.text(head), hasBody: hasBody))
     }
 
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
         events.append(.body(stream.id, bytes.count))
-        if consumes { client.consumed(stream, bytes: bytes.count) }
+        if consumes { client.consume(stream, bytes: bytes.count) }
     }
 
-    func answerEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
+    func responseEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
         events.append(.ended(stream.id, ServerBench.text(trailers)))
     }
 
-    func drained(_ stream: HTTP2Stream) {
+    func streamDrained(_ stream: HTTP2Stream) {
         events.append(.drained(stream.id))
     }
 
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
         events.append(.closed(stream.id, code, isSafeToRetry: isSafeToRetry))
     }
 
-    func goAwayArrived(code: HTTP2ErrorCode) {
+    func goAwayReceived(code: HTTP2ErrorCode) {
         events.append(.goAway(code))
     }
 
-    func settingsArrived() {
+    func settingsReceived() {
         events.append(.settings)
     }
 
-    func pongArrived() {
+    func pingAcknowledged() {
         events.append(.pong)
     }
 }

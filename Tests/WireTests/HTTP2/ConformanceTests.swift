@@ -34,7 +34,7 @@ import Wire
         switch item.expectation {
         case .connectionError(let code):
             #expect(goAway?.number(at: 4) == code.rawValue)
-            #expect(bench.server.isOver)
+            #expect(bench.server.isFinished)
             return
         case .streamError(let stream, let code):
             #expect(resets.map(\.stream) == [stream])
@@ -43,7 +43,7 @@ import Wire
             #expect(resets.isEmpty)
             checkAnswers(streams, frames)
         case .answeredLast(let streams):
-            #expect(goAway == nil && resets.isEmpty && bench.server.isOver)
+            #expect(goAway == nil && resets.isEmpty && bench.server.isFinished)
             checkAnswers(streams, frames)
             return
         case .ignored: #expect(last.isEmpty)

@@ -86,7 +86,7 @@ import Wire
         #expect(bench.request() == nil)
         bench.send([answer(1, "200", 5)])
         #expect(bench.takeEvents().last == .closed(1, .noError, isSafeToRetry: false))
-        #expect(bench.client.isOver)
+        #expect(bench.client.isFinished)
     }
 
     @Test("one request is made before the origin has said how many it allows")
@@ -154,7 +154,7 @@ import Wire
     @Test("a ping is told when it comes back")
     func ping() {
         let bench = ClientBench().greet()
-        bench.client.ping()
+        bench.client.sendPing()
         let frames = bench.takeFrames()
         #expect(frames.map(\.type) == [6])
         bench.send([frames[0].with(flags: RawFrame.ack)])
@@ -166,7 +166,7 @@ import Wire
         let bench = ClientBench().greet()
         bench.request("POST", endsStream: false)
         bench.request()
-        bench.client.abandon(.cancel)
+        bench.client.transportClosed(.cancel)
         #expect(bench.takeEvents().count == 2)
         #expect(bench.client.openStreamCount == 0)
     }

@@ -43,9 +43,9 @@ import Wire
         for _ in 0..<1000 {
             let isFine = flood.spend(4, now: .zero)
             #expect(isFine)
-            flood.earn(4)
+            flood.credit(4)
         }
-        flood.earn(1000)
+        flood.credit(1000)
         let isMore = flood.spend(11, now: .zero)
         #expect(!isMore)
     }
@@ -113,7 +113,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         let goAway = frames.first { $0.type == 7 }
         let code = goAway?.number(at: 4)
         #expect(code == HTTP2ErrorCode.enhanceYourCalm.rawValue || code == 1 && turn < 2)
-        #expect(bench.server.isOver)
+        #expect(bench.server.isFinished)
         other.send([.get(1)])
         #expect(other.takeFrames().map(\.type) == [1, 0])
     }
@@ -124,7 +124,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         bench.send([.headers(1, RawHPACK.request(), RawFrame.endStream)])
         for _ in 0..<20 { bench.send([.continuation(1, RawHPACK.literal("a", "b"), 0)]) }
         #expect(bench.takeFrames().first { $0.type == 7 }?.number(at: 4) == 11)
-        #expect(bench.server.isOver)
+        #expect(bench.server.isFinished)
     }
 
     @Test("a client that reads nothing ends its connection, and the queue stays small")
@@ -169,7 +169,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
             .headers(1, RawHPACK.request() + entry + [UInt8](repeating: 0xBE, count: 10_000))
         ])
         #expect(bench.takeFrames().first { $0.type == 7 }?.number(at: 4) == 11)
-        #expect(bench.server.isOver)
+        #expect(bench.server.isFinished)
     }
 
     @Test("an honest client that works hard is not taken for a flood")

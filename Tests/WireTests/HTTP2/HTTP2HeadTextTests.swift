@@ -7,7 +7,7 @@ import Wire
     @Test(
         "whatever fields come, a head has as many lines as fields were written", arguments: 0..<500)
     func lines(_ seed: UInt64) {
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         let bench = ServerBench().greet()
         var fields: [(String, String)] = [
             (":method", word(&dice, "GETPOS")), (":scheme", "https"),
@@ -38,12 +38,12 @@ import Wire
         #expect((parser.framing == .none) != hasBody)
     }
 
-    private func word(_ dice: inout Dice, _ letters: String) -> String {
+    private func word(_ dice: inout SplitMix64, _ letters: String) -> String {
         let count = Int.random(in: 1...4, using: &dice)
         return String((0..<count).map { _ in letters.randomElement(using: &dice) ?? "A" })
     }
 
-    private func name(_ dice: inout Dice) -> String {
+    private func name(_ dice: inout SplitMix64) -> String {
         let names = [
             "cookie", "host", "te", "expect", "content-length", "x-a", "x\r\ny", "x:y", "x y", "X",
             "connection", "transfer-encoding", "priority", "", "x\0", "accept",
@@ -51,7 +51,7 @@ import Wire
         return names.randomElement(using: &dice) ?? ""
     }
 
-    private func value(_ dice: inout Dice) -> String {
+    private func value(_ dice: inout SplitMix64) -> String {
         let pieces = [
             "a", "\r\n", "\n", "\r", "\0", " ", "\t", ":", "5", "trailers", "\u{E9}", "\u{7F}",
             "a.example", "\u{1}", "b=c", "#", "%", "[", "\u{A0}",

@@ -152,7 +152,8 @@ import Wire
         let bench = ServerBench().greet()
         bench.send([.post(1)])
         guard let stream = bench.streams[1] else { return }
-        bench.server.interim(stream, head: Array("HTTP/1.1 100 Continue\r\n\r\n".utf8).span)
+        bench.server.sendInterimResponse(
+            stream, head: Array("HTTP/1.1 100 Continue\r\n\r\n".utf8).span)
         bench.respond(1, endsStream: true)
         #expect(bench.takeFrames().prefix(2).map(\.type) == [1, 1])
     }
@@ -180,7 +181,7 @@ import Wire
         for _ in 0..<3 { bench.send([.data(1, ConformanceFrames.zeros(16_384))]) }
         #expect(bench.takeFrames().isEmpty)
         guard let stream = bench.streams[1] else { return }
-        bench.server.consumed(stream, bytes: 3 * 16_384)
+        bench.server.consume(stream, bytes: 3 * 16_384)
         #expect(bench.takeFrames() == [.window(1, 3 * 16_384)])
     }
 
@@ -215,7 +216,7 @@ import Wire
         #expect(bench.streams.keys.sorted() == [1, 3])
         for id: Int32 in [1, 3] { bench.respond(id, endsStream: true) }
         #expect(bench.takeFrames().map(\.stream).sorted() == [1, 3])
-        #expect(bench.server.isOver)
+        #expect(bench.server.isFinished)
     }
 
     @Test("a graceful end that cannot wait says the last id at once")
@@ -232,7 +233,7 @@ import Wire
     func abandoned() {
         let bench = ServerBench().greet()
         bench.send([.get(1), .get(3)])
-        bench.server.abandon(.cancel)
+        bench.server.transportClosed(.cancel)
         #expect(Set(bench.takeEvents().suffix(2)) == [.closed(1, .cancel), .closed(3, .cancel)])
         bench.send([.get(5)])
         #expect(!bench.isOpen)
@@ -259,11 +260,11 @@ import Wire
             bench.send(Array(bytes[..<cut]))
             bench.send(Array(bytes[cut...]))
             for id: Int32 in [1, 3, 5] {
-                #expect(bench.server.isHeld, "cut at \(cut)")
+                #expect(bench.server.isReceivingPaused, "cut at \(cut)")
                 #expect(bench.streams.keys.max() == id, "cut at \(cut)")
                 bench.goOn()
             }
-            #expect(!bench.server.isHeld)
+            #expect(!bench.server.isReceivingPaused)
             #expect(bench.takeFrames().map(\.stream) == [1, 3, 5])
         }
     }

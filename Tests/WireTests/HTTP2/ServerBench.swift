@@ -59,7 +59,7 @@ final class ServerBench: HTTP2ServerDelegate {
     }
 
     func goOn() {
-        isOpen = server.goOn(now: now)
+        isOpen = server.resumeReceiving(now: now)
     }
 
     /// Lets the session write, at most so much a turn, until it has nothing more; what it wrote.
@@ -86,7 +86,7 @@ final class ServerBench: HTTP2ServerDelegate {
 
     /// Looks at the windows now; the streams that have been stalled for so long.
     func stalled(forSeconds seconds: Int64) -> [Int32] {
-        server.noteStalls(now: now)
+        server.updateStalls(now: now)
         return server.stalledStreams(since: now - .seconds(seconds)).map(\.id).sorted()
     }
 
@@ -97,7 +97,7 @@ final class ServerBench: HTTP2ServerDelegate {
     func respond(_ id: Int32, _ fields: String = "", endsStream: Bool = false) {
         guard let stream = streams[id] else { return }
         let head = Array("HTTP/1.1 200 OK\r\n\(fields)\r\n".utf8)
-        server.respond(stream, head: head.span, endsStream: endsStream)
+        server.sendResponse(stream, head: head.span, endsStream: endsStream)
     }
 
     func write(_ id: Int32, _ count: Int) {
@@ -119,36 +119,36 @@ final class ServerBench: HTTP2ServerDelegate {
 
     // MARK: - HTTP2ServerDelegate
 
-    func requestArrived(
+    func requestReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
         streams[stream.id] = stream
         lastLinesCount = linesCount
-        if holds { server.hold() }
+        if holds { server.pauseReceiving() }
         events.append(.request(stream.id, Self.text(head), hasBody: hasBody))
         answer(stream)
     }
 
-    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool) {
         streams[stream.id] = stream
         events.append(.refused(stream.id, refusal.status))
         answer(stream)
     }
 
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
         events.append(.body(stream.id, Self.text(bytes)))
-        if consumes { server.consumed(stream, bytes: bytes.count) }
+        if consumes { server.consume(stream, bytes: bytes.count) }
     }
 
     func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
         events.append(.ended(stream.id, Self.text(trailers)))
     }
 
-    func drained(_ stream: HTTP2Stream) {
+    func streamDrained(_ stream: HTTP2Stream) {
         events.append(.drained(stream.id))
     }
 
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
         streams[stream.id] = nil
         events.append(.closed(stream.id, code))
     }

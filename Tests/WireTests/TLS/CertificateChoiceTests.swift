@@ -5,11 +5,11 @@ import Testing
 import Wire
 
 @Suite struct CertificateChoiceTests {
-    static let first = MadeCertificate("first", names: "DNS:first.example", issuer: .authority)
-    static let exact = MadeCertificate("exact", names: "DNS:A.b.example", issuer: .authority)
-    static let wild = MadeCertificate(
+    static let first = TestCertificate("first", names: "DNS:first.example", issuer: .authority)
+    static let exact = TestCertificate("exact", names: "DNS:A.b.example", issuer: .authority)
+    static let wild = TestCertificate(
         "wild", names: "DNS:*.b.example,DNS:b.example", issuer: .authority)
-    static let other = MadeCertificate(
+    static let other = TestCertificate(
         "other", names: "DNS:a.b.example,DNS:*.c.example,DNS:f*.d.example", issuer: .authority)
 
     @Test(
@@ -20,8 +20,8 @@ import Wire
             ("b.example", wild), ("x.y.b.example", first), ("x.c.example", other),
             ("c.example", first), ("foo.d.example", first), ("nobody.example", first),
             ("1.2.3.4", first), ("not a name", first), ("a.b.example.", exact),
-        ] as [(String?, MadeCertificate)])
-    func byName(name: String?, certificate: MadeCertificate) throws {
+        ] as [(String?, TestCertificate)])
+    func byName(name: String?, certificate: TestCertificate) throws {
         let context = try TLSServerContext(
             TLSServerSettings(Self.first, Self.exact, Self.wild, Self.other))
         for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
@@ -34,9 +34,9 @@ import Wire
 
     @Test("of two kinds of keys for one name, each client is shown what it can verify")
     func byKey() throws {
-        let rsa = MadeCertificate(
+        let rsa = TestCertificate(
             "rsa", names: "DNS:*.example", key: .rsa, issuer: .authority)
-        let ecdsa = MadeCertificate(
+        let ecdsa = TestCertificate(
             "ecdsa", names: "DNS:a.example,DNS:b.example", issuer: .authority)
         for order in [[rsa, ecdsa], [ecdsa, rsa]] {
             let settings = TLSServerSettings(identities: order.map(\.identity))
@@ -61,10 +61,10 @@ import Wire
     @Test("a client that asks for the issuer's word gets it as it is, of its own certificate")
     func stapled() throws {
         var settings = TLSServerSettings(Self.first, Self.wild)
-        let answer = (0..<500).map { UInt8(truncatingIfNeeded: $0) }
-        settings.identities[1].ocspDER = answer
+        let response = (0..<500).map { UInt8(truncatingIfNeeded: $0) }
+        settings.identities[1].ocspDER = response
         let context = try TLSServerContext(settings)
-        for (name, expected) in [("b.example", answer), ("first.example", nil)] {
+        for (name, expected) in [("b.example", response), ("first.example", nil)] {
             let raw = unsafe RawEnd.client(name: name)
             unsafe SSL_ctrl(
                 raw.ssl, SSL_CTRL_SET_TLSEXT_STATUS_REQ_TYPE, Int(TLSEXT_STATUSTYPE_ocsp), nil)
@@ -100,8 +100,8 @@ import Wire
 
     @Test("a chain is shown with the certificates between it and the root")
     func chain() throws {
-        let middle = MadeCertificate("middle", isIssuer: true, issuer: .authority)
-        let leaf = MadeCertificate("leaf", names: "DNS:a.example", issuer: middle)
+        let middle = TestCertificate("middle", isIssuer: true, issuer: .authority)
+        let leaf = TestCertificate("leaf", names: "DNS:a.example", issuer: middle)
         let pair = try pair(leaf).run()
         #expect(pair.client.parameters?.certificate?.subject == "CN=leaf")
     }
@@ -132,7 +132,7 @@ import Wire
                 _ = try TLSServerContext(TLSServerSettings(identities: [good, identity]))
                 Issue.record("accepted: \(words)")
             } catch {
-                #expect(error.sentence.contains(words), "\(error.sentence)")
+                #expect(error.message.contains(words), "\(error.message)")
             }
         }
         #expect(throws: TLSSetupError.noIdentity) {

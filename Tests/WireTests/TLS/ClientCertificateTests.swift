@@ -5,13 +5,13 @@ import Testing
 import Wire
 
 @Suite("A server that requires certificates of its clients") struct ClientCertificateTests {
-    private static let clients = MadeCertificate("Clients", isIssuer: true)
+    private static let clients = TestCertificate("Clients", isIssuer: true)
 
-    private func serve(_ certificate: MadeCertificate?, version: CInt) throws -> PairEnd {
-        var settings = TLSServerSettings(.a)
+    private func serve(_ certificate: TestCertificate?, version: CInt) throws -> PairEnd {
+        var settings = TLSServerSettings(.exampleLeaf)
         settings.clientCAPEM = Self.clients.pem
         let context = try TLSServerContext(settings)
-        context.adopt(TicketKeys(now: noon, dice: TicketKeysTests.dice(1)))
+        context.setTicketKeys(TicketKeys(now: noon, entropy: TicketKeysTests.dice(1)))
         let raw = unsafe RawEnd.client { context in
             unsafe RawEnd.only(version, in: context)
             if let certificate { unsafe RawEnd.show(certificate, in: context) }
@@ -28,7 +28,7 @@ import Wire
     @Test("lets in whom the issuer vouches for", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func right(version: CInt) throws {
         let end = try serve(
-            MadeCertificate("admin", issuer: Self.clients), version: version)
+            TestCertificate("admin", issuer: Self.clients), version: version)
         #expect(end.parameters?.certificate?.subject == "CN=admin")
     }
 
@@ -36,13 +36,14 @@ import Wire
     func wrong(version: CInt) throws {
         #expect(try serve(nil, version: version).failure?.cause == .certificateMissing)
         #expect(
-            try serve(nil, version: version).failure?.sentence
+            try serve(nil, version: version).failure?.message
                 == "The client showed no certificate.")
         #expect(
-            try serve(.a, version: version).failure?.cause == .unknownIssuer("CN=Test authority"))
+            try serve(.exampleLeaf, version: version).failure?.cause
+                == .unknownIssuer("CN=Test authority"))
         #expect(
-            try serve(MadeCertificate("x"), version: version).failure?.cause == .selfSigned)
-        let past = MadeCertificate("admin", validity: .past, issuer: Self.clients)
+            try serve(TestCertificate("x"), version: version).failure?.cause == .selfSigned)
+        let past = TestCertificate("admin", validity: .past, issuer: Self.clients)
         guard case .expired? = try serve(past, version: version).failure?.cause else {
             Issue.record("not refused")
             return

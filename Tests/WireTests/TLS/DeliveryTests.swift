@@ -54,7 +54,7 @@ private struct Outcome: Equatable {
             } client: {
                 $0.protocols = [.http2]
             },
-            try pair { $0.clientCAPEM = MadeCertificate.authority.pem },
+            try pair { $0.clientCAPEM = TestCertificate.authority.pem },
             Pair(
                 client: TLSSession(peer: peer, dials: true),
                 server: TLSSession(peer: peer, dials: false)),
@@ -77,7 +77,7 @@ private struct Outcome: Equatable {
         let single = try pairs().map { converse($0) { 1 } }
         #expect(single == whole)
         for seed in 0..<20 as Range<UInt64> {
-            var dice = Dice(seed: seed)
+            var dice = SplitMix64(seed: seed)
             let cut = try pairs().map { pair in
                 converse(pair) { Int.random(in: 1...400, using: &dice) }
             }
@@ -102,7 +102,7 @@ private struct Outcome: Equatable {
     @Test("large bodies both ways at once arrive whole")
     func transfer() throws {
         let pair = try pair().run()
-        var dice = Dice(seed: 5)
+        var dice = SplitMix64(seed: 5)
         var sent: [[UInt8]] = [[], []]
         for round in 0..<200 {
             for (number, end) in [pair.client, pair.server].enumerated() {
@@ -122,7 +122,7 @@ private struct Outcome: Equatable {
 
     @Test("a changed byte anywhere fails one end, and never passes as data")
     func changed() throws {
-        var dice = Dice(seed: 9)
+        var dice = SplitMix64(seed: 9)
         for round in 0..<Trials.count(400) {
             let pair = try [self.pair13, self.pairOfPeers][round % 2]()
             var left = Int.random(in: 0..<1500, using: &dice)
@@ -153,7 +153,7 @@ private struct Outcome: Equatable {
 
     @Test("after a changed handshake both hold the same, or one of them fails")
     func changedHandshake() throws {
-        var dice = Dice(seed: 10)
+        var dice = SplitMix64(seed: 10)
         for round in 0..<Trials.count(600) {
             let pair = try [self.pair13, self.pairOfPeers][round % 2]()
             var place = Int.random(in: 0..<2200, using: &dice)
@@ -184,7 +184,7 @@ private struct Outcome: Equatable {
 
     /// Changes the byte at `place` if it is in `bytes`, and counts down to it otherwise.
     private static func change(
-        _ bytes: inout [UInt8], _ place: inout Int, _ dice: inout Dice
+        _ bytes: inout [UInt8], _ place: inout Int, _ dice: inout SplitMix64
     ) -> Bool {
         defer { place -= bytes.count }
         guard bytes.indices.contains(place) else { return false }
@@ -194,8 +194,8 @@ private struct Outcome: Equatable {
 
     @Test("noise never does harm")
     func noise() throws {
-        var dice = Dice(seed: 11)
-        let server = try TLSServerContext(TLSServerSettings(.a))
+        var dice = SplitMix64(seed: 11)
+        let server = try TLSServerContext(TLSServerSettings(.exampleLeaf))
         let client = try TLSClientContext(TLSClientSettings(trusting: .authority))
         let peer = try TLSPeerContext(secrets: [[UInt8](repeating: 7, count: 32)])
         for round in 0..<Trials.count(2000) {
@@ -230,7 +230,7 @@ private struct Outcome: Equatable {
     @Test("messages without data are limited")
     func quiet() throws {
         let raw = unsafe RawEnd.client { unsafe RawEnd.only(TLS1_3_VERSION, in: $0) }
-        let end = run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.a))))
+        let end = run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.exampleLeaf))))
         #expect(end.parameters != nil)
         var count = 0
         while end.failure == nil, count < 5000 {
@@ -239,7 +239,7 @@ private struct Outcome: Equatable {
             end.give(raw.take())
             count += 1
         }
-        #expect(end.failure?.cause == .tooManyBytes(max: TLSSession.quietBytesMax))
+        #expect(end.failure?.cause == .inputLimitExceeded(max: TLSSession.bytesWithoutDataMax))
         #expect(count > 1000)
     }
 }

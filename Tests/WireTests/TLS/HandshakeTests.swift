@@ -25,7 +25,7 @@ import Wire
     @Test("a client of TLS 1.2 gets an ephemeral key exchange and authenticated encryption")
     func version12() throws {
         let raw = unsafe RawEnd.client { unsafe RawEnd.only(TLS1_2_VERSION, in: $0) }
-        let server = run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.a))))
+        let server = run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.exampleLeaf))))
         #expect(server.parameters?.version == .tls12)
         #expect(server.parameters?.cipherSuite.hasPrefix("TLS_ECDHE_ECDSA_WITH_") == true)
         #expect(server.parameters?.group != nil)
@@ -37,7 +37,9 @@ import Wire
     @Test("an origin of TLS 1.2 is spoken with, unless 1.3 is asked for")
     func origin12() throws {
         for minimum in [TLSVersion.tls12, .tls13] {
-            let raw = unsafe RawEnd.server(.a) { unsafe RawEnd.only(TLS1_2_VERSION, in: $0) }
+            let raw = unsafe RawEnd.server(.exampleLeaf) {
+                unsafe RawEnd.only(TLS1_2_VERSION, in: $0)
+            }
             var settings = TLSClientSettings(trusting: .authority)
             settings.minimumVersion = minimum
             let context = try TLSClientContext(settings)
@@ -58,19 +60,20 @@ import Wire
             unsafe RawEnd.only(TLS1_2_VERSION, in: context)
             unsafe SSL_CTX_set_cipher_list(context, suite)
         }
-        let server = run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.a))))
-        #expect(server.failure?.cause == .nothingInCommon)
+        let server = run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.exampleLeaf))))
+        #expect(server.failure?.cause == .noSharedParameters)
         #expect(raw.alert == 40)
     }
 
     @Test("versions before 1.2 are refused by both ends", arguments: [0x0301, 0x0302] as [CInt])
     func oldVersions(version: CInt) throws {
         let rawClient = unsafe RawEnd.client { unsafe RawEnd.only(version, in: $0) }
-        let server = run(rawClient, TLSSession(try TLSServerContext(TLSServerSettings(.a))))
+        let server = run(
+            rawClient, TLSSession(try TLSServerContext(TLSServerSettings(.exampleLeaf))))
         #expect(server.failure?.cause == .versionTooOld)
         #expect(server.failure?.side == .client)
         #expect(rawClient.alert == 70)
-        let rawServer = unsafe RawEnd.server(.a) { unsafe RawEnd.only(version, in: $0) }
+        let rawServer = unsafe RawEnd.server(.exampleLeaf) { unsafe RawEnd.only(version, in: $0) }
         let context = try TLSClientContext(TLSClientSettings(trusting: .authority))
         let client = run(rawServer, TLSSession(context, to: .name("a.example")))
         #expect(client.failure?.cause == .versionTooOld)
@@ -114,13 +117,13 @@ import Wire
         #expect(pair.server.failure?.cause == .noApplicationProtocol)
         #expect(pair.client.failure?.cause == .noApplicationProtocol)
         let raw = unsafe RawEnd.client { unsafe SSL_CTX_set_alpn_protos($0, [1, 0x78], 2) }
-        run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.a))))
+        run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.exampleLeaf))))
         #expect(raw.alert == 120)
     }
 
     @Test("an origin that chooses a protocol nobody offered is refused")
     func foreignProtocol() throws {
-        let raw = unsafe RawEnd.server(.a) { context in
+        let raw = unsafe RawEnd.server(.exampleLeaf) { context in
             unsafe SSL_CTX_set_alpn_select_cb(
                 context,
                 { _, chosen, count, _, _, _ in
@@ -182,7 +185,7 @@ import Wire
             return
         }
         #expect(failure.cause == .truncated && failure.side == .origin)
-        #expect(failure.sentence == "The origin cut the TLS connection without close_notify.")
+        #expect(failure.message == "The origin cut the TLS connection without close_notify.")
         #expect(late.client.data == Array("200".utf8))
         #expect(late.client.session.inputClosed() == nil)
     }
@@ -201,7 +204,7 @@ import Wire
                 return
             }
             #expect(bytes.prefix(2).contains(first))
-            #expect(end.failure?.sentence.contains("does not speak TLS") == true)
+            #expect(end.failure?.message.contains("does not speak TLS") == true)
         }
         #expect(pair.server.take().isEmpty)
     }

@@ -57,8 +57,8 @@ private final class ObjectCensus: @unchecked Sendable {
 @Suite struct LifetimeTests {
     @Test("of many sessions nothing is left, whatever became of them")
     func nothingLeft() throws {
-        let authority = MadeCertificate.authority.pem
-        let leaf = MadeCertificate.a.identity
+        let authority = TestCertificate.authority.pem
+        let leaf = TestCertificate.exampleLeaf.identity
         let census = ObjectCensus()
         defer { census.end() }
         try converse(rounds: 1500, authority: authority, leaf: leaf)
@@ -68,7 +68,7 @@ private final class ObjectCensus: @unchecked Sendable {
 
     private func converse(rounds: Int, authority: [UInt8], leaf: TLSIdentity) throws {
         let server = try TLSServerContext(TLSServerSettings(identities: [leaf, leaf]))
-        server.adopt(TicketKeys(now: noon, dice: TicketKeysTests.dice(1)))
+        server.setTicketKeys(TicketKeys(now: noon, entropy: TicketKeysTests.dice(1)))
         let client = try TLSClientContext(
             TLSClientSettings(trustsSystem: false, issuersPEM: authority))
         let pins = try [#require(TLSPin("sha256/" + String(repeating: "A", count: 43) + "="))]

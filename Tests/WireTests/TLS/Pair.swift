@@ -93,21 +93,21 @@ final class Pair {
 
 extension TLSServerSettings {
     /// Shows `first` and `others`.
-    init(_ first: MadeCertificate, _ others: MadeCertificate...) {
+    init(_ first: TestCertificate, _ others: TestCertificate...) {
         self.init(identities: ([first] + others).map(\.identity))
     }
 }
 
 extension TLSClientSettings {
     /// Trusts `issuer` alone.
-    init(trusting issuer: MadeCertificate) {
+    init(trusting issuer: TestCertificate) {
         self.init(trustsSystem: false, issuersPEM: issuer.pem)
     }
 }
 
 /// A client of `a.example` that trusts the tests' authority, and a server that shows `certificate`.
 func pair(
-    _ certificate: MadeCertificate = .a, name: TLSServerName = .name("a.example"),
+    _ certificate: TestCertificate = .exampleLeaf, name: TLSServerName = .name("a.example"),
     server change: (inout TLSServerSettings) -> Void = { _ in },
     client changeClient: (inout TLSClientSettings) -> Void = { _ in }
 ) throws -> Pair {

@@ -65,7 +65,7 @@ import Wire
         for end in [pair.client, pair.server] {
             #expect(end.parameters == nil)
             #expect(end.failure == TLSFailure(.noSharedSecret, as: .peer))
-            #expect(end.failure?.sentence == "The peer does not hold the cluster secret.")
+            #expect(end.failure?.message == "The peer does not hold the cluster secret.")
             #expect(end.failure?.side == .peer && end.failure?.mayRetry == false)
         }
     }
@@ -120,7 +120,7 @@ import Wire
 
     @Test("refuse a server that has a certificate instead of the secret")
     func impostor() throws {
-        let raw = unsafe RawEnd.server(.a)
+        let raw = unsafe RawEnd.server(.exampleLeaf)
         let context = try TLSPeerContext(secrets: [Self.secret(1)])
         let end = run(raw, TLSSession(peer: context, dials: true))
         #expect(end.parameters == nil)

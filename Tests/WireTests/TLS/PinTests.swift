@@ -6,7 +6,7 @@ import Wire
 
 @Suite("A pinned key stands for an issuer") struct PinTests {
     /// The pin as a third party computes it from the parts of the certificate.
-    private func pin(of certificate: MadeCertificate) throws -> TLSPin {
+    private func pin(of certificate: TestCertificate) throws -> TLSPin {
         var start: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_PUBKEY(certificate.key, &start)
         defer { unsafe CRYPTO_free(start, nil, 0) }
@@ -21,7 +21,7 @@ import Wire
     }
 
     private func failure(
-        _ certificate: MadeCertificate, pins: [TLSPin], name: TLSServerName = .name("a.example"),
+        _ certificate: TestCertificate, pins: [TLSPin], name: TLSServerName = .name("a.example"),
         trustsAuthority: Bool = false
     ) throws -> TLSFailure? {
         let pair = try pair(
@@ -37,8 +37,8 @@ import Wire
 
     @Test("the pinned key is enough for a certificate that leads nowhere")
     func pinned() throws {
-        let own = MadeCertificate("a", names: "DNS:a.example,IP:127.0.0.1")
-        let other = MadeCertificate("a", names: "DNS:a.example")
+        let own = TestCertificate("a", names: "DNS:a.example,IP:127.0.0.1")
+        let other = TestCertificate("a", names: "DNS:a.example")
         let pins = try [pin(of: other), pin(of: own)]
         #expect(try failure(own, pins: pins) == nil)
         #expect(try failure(own, pins: pins, name: .address(.v4(0x7F00_0001))) == nil)
@@ -46,12 +46,12 @@ import Wire
 
     @Test("any other key is refused, even if its issuer is trusted")
     func otherKey() throws {
-        let other = MadeCertificate("a", names: "DNS:a.example")
-        let expected = try TLSFailureCause.wrongPin(pin(of: .a).text)
+        let other = TestCertificate("a", names: "DNS:a.example")
+        let expected = try TLSFailureCause.wrongPin(pin(of: .exampleLeaf).text)
         let pins = try [pin(of: other)]
-        #expect(try failure(.a, pins: pins, trustsAuthority: true)?.cause == expected)
-        #expect(try failure(.a, pins: pins)?.cause == expected)
-        let sentence = try failure(.a, pins: pins)?.sentence
+        #expect(try failure(.exampleLeaf, pins: pins, trustsAuthority: true)?.cause == expected)
+        #expect(try failure(.exampleLeaf, pins: pins)?.cause == expected)
+        let sentence = try failure(.exampleLeaf, pins: pins)?.message
         #expect(
             sentence?.hasPrefix("The origin's certificate has a key that is not pinned: sha256/")
                 == true)
@@ -59,17 +59,17 @@ import Wire
 
     @Test("the pinned key's certificate must still be valid and name the host")
     func stillChecked() throws {
-        let past = MadeCertificate("a", names: "DNS:a.example", validity: .past)
+        let past = TestCertificate("a", names: "DNS:a.example", validity: .past)
         guard case .expired? = try failure(past, pins: [pin(of: past)])?.cause else {
             Issue.record("not refused")
             return
         }
-        let future = MadeCertificate("a", names: "DNS:a.example", validity: .future)
+        let future = TestCertificate("a", names: "DNS:a.example", validity: .future)
         guard case .notYetValid? = try failure(future, pins: [pin(of: future)])?.cause else {
             Issue.record("not refused")
             return
         }
-        let elsewhere = MadeCertificate("a.example", names: "DNS:b.example,DNS:a*.example")
+        let elsewhere = TestCertificate("a.example", names: "DNS:b.example,DNS:a*.example")
         let pins = try [pin(of: elsewhere)]
         #expect(
             try failure(elsewhere, pins: pins)?.cause

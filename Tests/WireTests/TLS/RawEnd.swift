@@ -47,7 +47,7 @@ final class RawEnd {
     }
 
     static func server(
-        _ certificate: MadeCertificate, setUp: (_ context: OpaquePointer) -> Void = { _ in }
+        _ certificate: TestCertificate, setUp: (_ context: OpaquePointer) -> Void = { _ in }
     ) -> RawEnd {
         unsafe RawEnd(isServer: true) { context in
             unsafe show(certificate, in: context)
@@ -55,7 +55,7 @@ final class RawEnd {
         }
     }
 
-    static func show(_ certificate: MadeCertificate, in context: OpaquePointer) {
+    static func show(_ certificate: TestCertificate, in context: OpaquePointer) {
         unsafe SSL_CTX_use_certificate(context, certificate.certificate)
         unsafe SSL_CTX_use_PrivateKey(context, certificate.key)
     }
@@ -120,7 +120,7 @@ final class RawEnd {
     /// The certificate that the other end showed.
     var shown: OpaquePointer? { unsafe SSL_get0_peer_certificate(ssl) }
 
-    func sees(_ certificate: MadeCertificate) -> Bool {
+    func sees(_ certificate: TestCertificate) -> Bool {
         guard let shown = unsafe shown else { return false }
         return unsafe X509_cmp(shown, certificate.certificate) == 0
     }

@@ -137,8 +137,8 @@ import Wire
 
     @Test("the sessions of a loop write into the same memory, unless somebody still holds it")
     func buffers() throws {
-        let buffers = TLSBuffers()
-        let server = try TLSServerContext(TLSServerSettings(.a))
+        let buffers = TLSBufferPool()
+        let server = try TLSServerContext(TLSServerSettings(.exampleLeaf))
         let client = try TLSClientContext(TLSClientSettings(trusting: .authority))
         let pairs = (0..<2).map { _ in
             Pair(

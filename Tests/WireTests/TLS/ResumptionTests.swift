@@ -15,10 +15,10 @@ import Wire
     private func server(
         _ keys: TicketKeys?, change: (inout TLSServerSettings) -> Void = { _ in }
     ) throws -> TLSServerContext {
-        var settings = TLSServerSettings(.a)
+        var settings = TLSServerSettings(.exampleLeaf)
         change(&settings)
         let context = try TLSServerContext(settings)
-        if let keys { context.adopt(keys) }
+        if let keys { context.setTicketKeys(keys) }
         return context
     }
 
@@ -35,7 +35,7 @@ import Wire
         return pair
     }
 
-    private let keys = TicketKeys(now: noon, dice: TicketKeysTests.dice(1))
+    private let keys = TicketKeys(now: noon, entropy: TicketKeysTests.dice(1))
 
     @Test("a ticket resumes a session, at every context that has adopted its key")
     func resumed() throws {
@@ -67,12 +67,12 @@ import Wire
     func rotated() throws {
         let ticket = try connect(server(keys)).client.session.newResumption
         var rotated = keys
-        rotated.rotate(now: noon, dice: TicketKeysTests.dice(2))
+        rotated.rotate(now: noon, entropy: TicketKeysTests.dice(2))
         let again = try connect(server(rotated), resuming: ticket)
         #expect(again.client.parameters?.isResumed == true)
         // What it got in return is sealed with the new key.
         let renewed = again.client.session.newResumption
-        rotated.forget(now: noon + TicketKeys.lifetime)
+        rotated.removeExpired(now: noon + TicketKeys.lifetime)
         #expect(
             try connect(server(rotated), resuming: ticket).client.parameters?.isResumed == false)
         #expect(
@@ -83,7 +83,7 @@ import Wire
     func adopted() throws {
         let server = try server(keys)
         let ticket = try connect(server).client.session.newResumption
-        server.adopt(TicketKeys(now: noon, dice: TicketKeysTests.dice(2)))
+        server.setTicketKeys(TicketKeys(now: noon, entropy: TicketKeysTests.dice(2)))
         #expect(try connect(server, resuming: ticket).client.parameters?.isResumed == false)
     }
 
@@ -100,20 +100,20 @@ import Wire
     @Test("TLS 1.2 is resumed by tickets too, and those of an older key are renewed")
     func version12() throws {
         var rotated = keys
-        rotated.rotate(now: noon, dice: TicketKeysTests.dice(2))
+        rotated.rotate(now: noon, entropy: TicketKeysTests.dice(2))
         let first = unsafe RawEnd.client(name: "a.example") {
             unsafe RawEnd.only(TLS1_2_VERSION, in: $0)
         }
         try run(first, TLSSession(server(keys)))
         let session = unsafe SSL_get1_session(first.ssl)
         defer { unsafe SSL_SESSION_free(session) }
-        for adopted in [keys, rotated, TicketKeys(now: noon, dice: TicketKeysTests.dice(3))] {
+        for adopted in [keys, rotated, TicketKeys(now: noon, entropy: TicketKeysTests.dice(3))] {
             let next = unsafe RawEnd.client(name: "a.example") {
                 unsafe RawEnd.only(TLS1_2_VERSION, in: $0)
             }
             unsafe SSL_set_session(next.ssl, session)
             let end = try run(next, TLSSession(server(adopted)))
-            let isKnown = adopted != TicketKeys(now: noon, dice: TicketKeysTests.dice(3))
+            let isKnown = adopted != TicketKeys(now: noon, entropy: TicketKeysTests.dice(3))
             #expect(end.parameters?.isResumed == isKnown)
             let isRenewed = unsafe SSL_get_session(next.ssl) != session
             #expect(isRenewed == (adopted != keys))
@@ -124,7 +124,7 @@ import Wire
     func bound() throws {
         let server = try server(keys) { settings in
             settings.identities = [
-                MadeCertificate("ab", names: "DNS:a.example,DNS:b.example", issuer: .authority)
+                TestCertificate("ab", names: "DNS:a.example,DNS:b.example", issuer: .authority)
                     .identity
             ]
         }
@@ -143,7 +143,7 @@ import Wire
     @Test("a session without a client's certificate is not resumed where one is required")
     func clientCertificate() throws {
         let open = try server(keys)
-        let strict = try server(keys) { $0.clientCAPEM = MadeCertificate.authority.pem }
+        let strict = try server(keys) { $0.clientCAPEM = TestCertificate.authority.pem }
         let ticket = try connect(open).client.session.newResumption
         let pair = Pair(
             client: TLSSession(client, to: .name("a.example"), resuming: ticket),

@@ -4,43 +4,43 @@ import Wire
 
 @Suite struct TicketKeysTests {
     static func dice(_ seed: UInt64) -> [UInt8] {
-        var dice = Dice(seed: seed)
-        return (0..<TicketKeys.diceBytes).map { _ in UInt8.random(in: 0...255, using: &dice) }
+        var dice = SplitMix64(seed: seed)
+        return (0..<TicketKeys.entropyBytes).map { _ in UInt8.random(in: 0...255, using: &dice) }
     }
 
     @Test("a key is due for a new one after its period, not before")
     func due() {
-        let keys = TicketKeys(now: noon, dice: Self.dice(1))
-        #expect(!keys.isDue(now: noon))
-        #expect(!keys.isDue(now: noon + TicketKeys.period - .milliseconds(1)))
-        #expect(keys.isDue(now: noon + TicketKeys.period))
+        let keys = TicketKeys(now: noon, entropy: Self.dice(1))
+        #expect(!keys.isRotationDue(now: noon))
+        #expect(!keys.isRotationDue(now: noon + TicketKeys.period - .milliseconds(1)))
+        #expect(keys.isRotationDue(now: noon + TicketKeys.period))
         var rotated = keys
-        rotated.rotate(now: noon + TicketKeys.period, dice: Self.dice(2))
-        #expect(!rotated.isDue(now: noon + TicketKeys.period))
+        rotated.rotate(now: noon + TicketKeys.period, entropy: Self.dice(2))
+        #expect(!rotated.isRotationDue(now: noon + TicketKeys.period))
         #expect(rotated != keys)
     }
 
     @Test("a key is forgotten a lifetime after the next one took over")
     func forgotten() {
-        var keys = TicketKeys(now: noon, dice: Self.dice(1))
+        var keys = TicketKeys(now: noon, entropy: Self.dice(1))
         let start = keys
-        keys.forget(now: .distantFuture)
+        keys.removeExpired(now: .distantFuture)
         #expect(keys == start)
         let rotation = noon + .seconds(60)
-        keys.rotate(now: rotation, dice: Self.dice(2))
+        keys.rotate(now: rotation, entropy: Self.dice(2))
         let both = keys
-        keys.forget(now: rotation + TicketKeys.lifetime - .milliseconds(1))
+        keys.removeExpired(now: rotation + TicketKeys.lifetime - .milliseconds(1))
         #expect(keys == both)
-        keys.forget(now: rotation + TicketKeys.lifetime)
-        #expect(keys == TicketKeys(now: rotation, dice: Self.dice(2)))
+        keys.removeExpired(now: rotation + TicketKeys.lifetime)
+        #expect(keys == TicketKeys(now: rotation, entropy: Self.dice(2)))
     }
 
     @Test("rotated too often, only the newest keys are kept")
     func bounded() {
-        var keys = TicketKeys(now: noon, dice: Self.dice(0))
-        for seed in 1...100 { keys.rotate(now: noon, dice: Self.dice(UInt64(seed))) }
-        var same = TicketKeys(now: noon, dice: Self.dice(93))
-        for seed in 94...100 { same.rotate(now: noon, dice: Self.dice(UInt64(seed))) }
+        var keys = TicketKeys(now: noon, entropy: Self.dice(0))
+        for seed in 1...100 { keys.rotate(now: noon, entropy: Self.dice(UInt64(seed))) }
+        var same = TicketKeys(now: noon, entropy: Self.dice(93))
+        for seed in 94...100 { same.rotate(now: noon, entropy: Self.dice(UInt64(seed))) }
         #expect(keys == same)
     }
 }

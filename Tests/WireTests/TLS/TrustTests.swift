@@ -7,7 +7,7 @@ import Wire
 @Suite("A client believes an origin only with reason") struct TrustTests {
     /// What a client that trusts `authority` finds wrong with `certificate`; nil if nothing.
     private func failure(
-        _ certificate: MadeCertificate, name: TLSServerName = .name("a.example"),
+        _ certificate: TestCertificate, name: TLSServerName = .name("a.example"),
         change: (inout TLSClientSettings) -> Void = { _ in }
     ) throws -> TLSFailure? {
         let pair = try pair(certificate, name: name, client: change).run()
@@ -25,9 +25,9 @@ import Wire
     }
 
     private func certificate(
-        _ names: String, validity: MadeCertificate.Validity = .init()
-    ) -> MadeCertificate {
-        MadeCertificate("a.example", names: names, validity: validity, issuer: .authority)
+        _ names: String, validity: TestCertificate.Validity = .init()
+    ) -> TestCertificate {
+        TestCertificate("a.example", names: names, validity: validity, issuer: .authority)
     }
 
     @Test(
@@ -68,11 +68,11 @@ import Wire
 
     @Test("the subject's CN names no host")
     func commonName() throws {
-        let bare = MadeCertificate("a.example", issuer: .authority)
+        let bare = TestCertificate("a.example", issuer: .authority)
         let failure = try failure(bare)
         #expect(failure?.cause == .wrongHost(.name("a.example"), names: []))
         #expect(
-            failure?.sentence == "The origin's certificate is not for a.example; it is for no host."
+            failure?.message == "The origin's certificate is not for a.example; it is for no host."
         )
     }
 
@@ -80,7 +80,7 @@ import Wire
     func names() throws {
         let failure = try failure(certificate("DNS:*.b.example,IP:::1,DNS:c.example"))
         #expect(
-            failure?.sentence
+            failure?.message
                 == "The origin's certificate is not for a.example; it is for c.example, "
                 + "*.b.example, ::1.")
         let many = (0..<20).map { "DNS:\($0).c.example" }.joined(separator: ",")
@@ -111,69 +111,69 @@ import Wire
         }
         let pattern = /(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} 20\d\d [0-9:]{8} GMT\./
         #expect(
-            past?.sentence.hasPrefix("The origin's certificate expired on ") == true
-                && past?.sentence.firstMatch(of: pattern) != nil)
+            past?.message.hasPrefix("The origin's certificate expired on ") == true
+                && past?.message.firstMatch(of: pattern) != nil)
         let future = try failure(certificate("DNS:a.example", validity: .future))
         guard case .notYetValid(_, depth: 0)? = future?.cause else {
             Issue.record("\(String(describing: future))")
             return
         }
-        #expect(future?.sentence.contains("is not valid before") == true)
-        #expect(future?.sentence.firstMatch(of: pattern) != nil)
+        #expect(future?.message.contains("is not valid before") == true)
+        #expect(future?.message.firstMatch(of: pattern) != nil)
     }
 
     @Test("an issuer out of its time is named as such")
     func issuerExpired() throws {
-        let middle = MadeCertificate(
+        let middle = TestCertificate(
             "middle", validity: .past, isIssuer: true, issuer: .authority)
-        let leaf = MadeCertificate("leaf", names: "DNS:a.example", issuer: middle)
+        let leaf = TestCertificate("leaf", names: "DNS:a.example", issuer: middle)
         let failure = try failure(leaf)
         #expect(
-            failure?.sentence.hasPrefix("An issuer of the origin's certificate expired on ")
+            failure?.message.hasPrefix("An issuer of the origin's certificate expired on ")
                 == true)
     }
 
     @Test("a certificate that nobody trusted has issued is refused")
     func issuer() throws {
-        let selfSigned = MadeCertificate("a", names: "DNS:a.example")
+        let selfSigned = TestCertificate("a", names: "DNS:a.example")
         let failure = try failure(selfSigned)
         #expect(failure?.cause == .selfSigned)
         #expect(
-            failure?.sentence == "The origin's certificate is self-signed and not trusted.")
-        let stranger = MadeCertificate("Stranger", isIssuer: true)
-        let leaf = MadeCertificate("a", names: "DNS:a.example", issuer: stranger)
+            failure?.message == "The origin's certificate is self-signed and not trusted.")
+        let stranger = TestCertificate("Stranger", isIssuer: true)
+        let leaf = TestCertificate("a", names: "DNS:a.example", issuer: stranger)
         #expect(try self.failure(leaf)?.cause == .unknownIssuer("CN=Stranger"))
         #expect(
-            try self.failure(leaf)?.sentence
+            try self.failure(leaf)?.message
                 == "The origin's certificate leads to no issuer that is trusted; the last one "
                 + "named is “CN=Stranger”.")
         // A forged issuer of the same name.
-        let forged = MadeCertificate("Test authority", isIssuer: true)
-        let forgedLeaf = MadeCertificate("a", names: "DNS:a.example", issuer: forged)
+        let forged = TestCertificate("Test authority", isIssuer: true)
+        let forgedLeaf = TestCertificate("a", names: "DNS:a.example", issuer: forged)
         #expect(try self.failure(forgedLeaf) != nil)
         // One that may issue nothing.
-        let noIssuer = MadeCertificate("b", names: "DNS:b.example", issuer: .authority)
-        let leafOfLeaf = MadeCertificate("a", names: "DNS:a.example", issuer: noIssuer)
+        let noIssuer = TestCertificate("b", names: "DNS:b.example", issuer: .authority)
+        let leafOfLeaf = TestCertificate("a", names: "DNS:a.example", issuer: noIssuer)
         #expect(try self.failure(leafOfLeaf) != nil)
     }
 
     @Test("an issuer of the operator's own is trusted for its origins, root or not")
     func ownIssuer() throws {
-        let selfSigned = MadeCertificate("a", names: "DNS:a.example")
+        let selfSigned = TestCertificate("a", names: "DNS:a.example")
         #expect(try failure(selfSigned) { $0.issuersPEM = selfSigned.pem } == nil)
-        let stranger = MadeCertificate("Stranger", isIssuer: true)
-        let middle = MadeCertificate("middle", isIssuer: true, issuer: stranger)
-        let leaf = MadeCertificate("leaf", names: "DNS:a.example", issuer: middle)
+        let stranger = TestCertificate("Stranger", isIssuer: true)
+        let middle = TestCertificate("middle", isIssuer: true, issuer: stranger)
+        let leaf = TestCertificate("leaf", names: "DNS:a.example", issuer: middle)
         #expect(try failure(leaf) { $0.issuersPEM = middle.pem } == nil)
         #expect(try failure(leaf) { $0.issuersPEM = stranger.pem } == nil)
-        #expect(try failure(.a) { $0.issuersPEM = stranger.pem } != nil)
+        #expect(try failure(.exampleLeaf) { $0.issuersPEM = stranger.pem } != nil)
     }
 
     @Test("the system's issuers alone do not vouch for the tests' authority; with it they do")
     func system() throws {
-        #expect(try failure(.a) { $0 = TLSClientSettings(trustsSystem: true) } != nil)
-        let issuers = MadeCertificate.authority.pem
-        #expect(try failure(.a) { $0 = TLSClientSettings(issuersPEM: issuers) } == nil)
+        #expect(try failure(.exampleLeaf) { $0 = TLSClientSettings(trustsSystem: true) } != nil)
+        let issuers = TestCertificate.authority.pem
+        #expect(try failure(.exampleLeaf) { $0 = TLSClientSettings(issuersPEM: issuers) } == nil)
         #expect(throws: TLSSetupError.noTrust) {
             try TLSClientContext(TLSClientSettings(trustsSystem: false))
         }
@@ -189,7 +189,7 @@ import Wire
         pair.client.give([21, 3, 3, 0, 2, 2, 112])
         #expect(pair.client.failure?.cause == .alert(112))
         #expect(
-            pair.client.failure?.sentence
+            pair.client.failure?.message
                 == "The origin refused with the TLS alert unrecognized_name.")
         let other = try self.pair80()
         #expect(other?.mayRetry == true)

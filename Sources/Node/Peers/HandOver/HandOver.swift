@@ -6,56 +6,56 @@ import Store
 import Synchronization
 import Telemetry
 
-/// The giver's side of handing images over: runs the decisions of `Cluster.OfferBook`.
+/// The giver's side of handing images over: runs the decisions of `Cluster.OutboundOffers`.
 ///
 /// After a fetch the image's other owners are offered it; after a change of owners, everything that
 /// is held is offered to those who have come to own it. Confined to its loop, the hub's.
-final class HandOver: @unchecked Sendable {
+final class HandoffSender: @unchecked Sendable {
     private let loop: any EventLoop
-    private let own: NodeID
+    private let ownID: NodeID
     private let counters: NodeCounters
     private let logger: Logger
-    private let keys: OfferedKeys
+    private let offeredKeys: OfferedKeys
     /// What is held; gone at the end of the node.
     private weak var node: NodeCore?
-    private var book = OfferBook()
+    private var outbound = OutboundOffers()
     private var connections: [NodeID: PeerConnection] = [:]
     /// Those of whom there is a connection and no answer.
-    private var silent: Set<NodeID> = []
-    private var move: RingMove
+    private var unresponsive: Set<NodeID> = []
+    private var ownership: OwnershipChange
     /// Of the book, as far as they are counted.
     private var droppedCount: UInt64 = 0
-    private var walk: HoldingsWalk?
-    private var isWalking = false
+    private var scan: EntryScan?
+    private var isScanScheduled = false
     private var retry: Scheduled<Void>?
     private var ticker: RepeatedTask?
-    private var drain: Drain? {
-        didSet { counters.set(.handingOver, to: drain == nil ? 0 : 1) }
+    private var drain: DrainState? {
+        didSet { counters.set(.handoffActive, to: drain == nil ? 0 : 1) }
     }
     private let pendingCount = Atomic<Int>(0)
 
     /// A node that hands over everything, to go.
-    private struct Drain {
+    private struct DrainState {
         let promise: EventLoopPromise<Bool>
-        var watch: DrainWatch
+        var watch: DrainMonitor
     }
 
     /// How often the book is looked at.
     private static let tick = TimeAmount.seconds(1)
     /// How soon offers that a connection had no room for are made again.
-    private static let retryTime = TimeAmount.milliseconds(100)
+    private static let retryDelay = TimeAmount.milliseconds(100)
 
     init(
         of node: NodeCore, own: NodeID, replicas: Int, ring: Ring, keys: OfferedKeys,
         on loop: any EventLoop
     ) {
         self.node = node
-        self.own = own
-        self.keys = keys
+        self.ownID = own
+        self.offeredKeys = keys
         self.loop = loop
         counters = node.counters
         logger = node.logger
-        move = RingMove(settled: ring, replicas: replicas, holder: own)
+        ownership = OwnershipChange(settled: ring, replicas: replicas, sender: own)
     }
 
     func start() {
@@ -68,162 +68,165 @@ final class HandOver: @unchecked Sendable {
     func stop() {
         ticker?.cancel()
         retry?.cancel()
-        walk = nil
+        scan = nil
         connections = [:]
         drain.take()?.promise.succeed(false)
     }
 
     /// Offers that are to be made, or are not answered; readable from every thread.
-    var pending: Int { pendingCount.load(ordering: .relaxed) }
+    var pendingOffers: Int { pendingCount.load(ordering: .relaxed) }
 
     // MARK: What happens
 
     /// The members with whom there is a connection are these.
-    func follow(_ connections: [NodeID: PeerConnection]) {
+    func updateConnections(_ connections: [NodeID: PeerConnection]) {
         let before = self.connections
         self.connections = connections
         let others = connections.filter { id, new in before[id].map { $0 !== new } ?? false }
-        followReceivers(reconnected: Set(others.keys))
-        catchUp()
-        goOn()
+        updateReceivers(reconnected: Set(others.keys))
+        reofferMissed()
+        advance()
     }
 
     /// Others own things now.
     func ringChanged(_ ring: Ring) {
-        move.change(to: ring)
-        followReceivers()
-        walk = move.isNone ? nil : HoldingsWalk()
-        catchUp()
-        goOn()
+        ownership.change(to: ring)
+        updateReceivers()
+        scan = ownership.isSettled ? nil : EntryScan()
+        reofferMissed()
+        advance()
     }
 
     /// Those that have missed something and are back are to be offered all that they own.
-    private func catchUp() {
-        let back = book.misses.filter { connections[$0] != nil && !silent.contains($0) }
+    private func reofferMissed() {
+        let back = outbound.missedReceivers.filter {
+            connections[$0] != nil && !unresponsive.contains($0)
+        }
         for node in back.sorted() {
-            move.miss(node)
-            book.beginAnew(for: node)
-            walk = HoldingsWalk()
+            ownership.markMissed(node)
+            outbound.restart(for: node)
+            scan = EntryScan()
         }
     }
 
     /// An image was just fetched; `owners` are to have it, too.
-    func fetched(_ offer: PeerOffer, for owners: [NodeID]) {
-        for owner in owners where !book.add(offer, to: owner) { counters.add(.offersDropped) }
-        goOn()
+    func entryFetched(_ offer: PeerOffer, for owners: [NodeID]) {
+        for owner in owners where !outbound.add(offer, to: owner) { counters.add(.offersDropped) }
+        advance()
     }
 
-    func answered(_ verdicts: [OfferVerdict], by peer: NodeID) {
+    func outcomesReceived(_ verdicts: [OfferOutcome], by peer: NodeID) {
         let now = SystemClock.now()
-        let (count, kept) = book.answered(verdicts, by: peer, now: now)
-        if silent.remove(peer) != nil { catchUp() }
-        drain?.watch.answered(count, kept: kept, now: now)
-        counters.add(.offersKept, kept)
+        let (count, kept) = outbound.outcomesReceived(verdicts, by: peer, now: now)
+        if unresponsive.remove(peer) != nil { reofferMissed() }
+        drain?.watch.outcomesReceived(count, kept: kept, now: now)
+        counters.add(.offersAccepted, kept)
         counters.add(.offersRefused, count - kept)
-        goOn()
+        advance()
     }
 
     /// Succeeds when everybody has been offered what this node holds, as far as they can be
     /// reached, and has answered, or nobody answers any more; with true if all of it was taken.
     ///
     /// The ring is to lose this node meanwhile.
-    func drain(_ promise: EventLoopPromise<Bool>) {
+    func startDrain(_ promise: EventLoopPromise<Bool>) {
         if let running = drain { return running.promise.futureResult.cascade(to: promise) }
-        drain = Drain(promise: promise, watch: DrainWatch(now: SystemClock.now()))
-        goOn()
+        drain = DrainState(promise: promise, watch: DrainMonitor(now: SystemClock.now()))
+        advance()
     }
 
     /// What is offered is offered as always; whoever waits for the end is told that there is none.
-    func undrain() {
+    func cancelDrain() {
         drain.take()?.promise.succeed(false)
     }
 
     // MARK: Steps
 
     private func ticked() {
-        let misses = book.misses
-        book.ticked(SystemClock.now())
+        let misses = outbound.missedReceivers
+        outbound.ticked(SystemClock.now())
         // Who is connected and misses something answers nothing; it is waited for until it does.
-        silent.formUnion(book.misses.subtracting(misses).filter { connections[$0] != nil })
-        goOn()
+        unresponsive.formUnion(
+            outbound.missedReceivers.subtracting(misses).filter { connections[$0] != nil })
+        advance()
     }
 
-    private func followReceivers(reconnected: Set<NodeID> = []) {
-        let members = move.to.members.map(\.id)
-        book.follow(
-            Set(members.filter { $0 != own }), connected: Set(connections.keys),
+    private func updateReceivers(reconnected: Set<NodeID> = []) {
+        let members = ownership.current.members.map(\.id)
+        outbound.updateReceivers(
+            Set(members.filter { $0 != ownID }), connected: Set(connections.keys),
             reconnected: reconnected, now: SystemClock.now())
-        silent.formIntersection(book.misses)
+        unresponsive.formIntersection(outbound.missedReceivers)
     }
 
-    private func goOn() {
-        walkOn()
-        if book.dropped > droppedCount {
-            counters.add(.offersDropped, Int(book.dropped - droppedCount))
-            droppedCount = book.dropped
-            drain?.watch.dropped()
+    private func advance() {
+        advanceScan()
+        if outbound.droppedCount > droppedCount {
+            counters.add(.offersDropped, Int(outbound.droppedCount - droppedCount))
+            droppedCount = outbound.droppedCount
+            drain?.watch.offerDropped()
         }
-        for receiver in book.receivers { offer(to: receiver) }
-        counters.set(.offersWaiting, to: book.waitingCount)
-        counters.set(.offersOpen, to: book.openCount)
-        pendingCount.store(book.waitingCount + book.openCount, ordering: .relaxed)
+        for receiver in outbound.receiverIDs { offer(to: receiver) }
+        counters.set(.offersQueued, to: outbound.waitingCount)
+        counters.set(.offersUnanswered, to: outbound.openCount)
+        pendingCount.store(outbound.waitingCount + outbound.openCount, ordering: .relaxed)
         finishIfDone()
     }
 
     /// One step of the walk, and the next when the loop comes to it.
-    private func walkOn() {
-        guard !isWalking, book.hasRoom else { return }
-        guard let node, let met = walk?.next(in: node) else {
-            walk = nil
+    private func advanceScan() {
+        guard !isScanScheduled, outbound.hasRoom else { return }
+        guard let node, let met = scan?.next(in: node) else {
+            scan = nil
             return
         }
         for (offer, key) in met {
-            let gainers = move.gainers(of: offer.digest)
-            if let key, !gainers.isEmpty { keys.note(offer.digest, key) }
-            for gainer in gainers { book.add(offer, to: gainer) }
+            let gainers = ownership.newOwners(of: offer.digest)
+            if let key, !gainers.isEmpty { offeredKeys.record(offer.digest, key) }
+            for gainer in gainers { outbound.add(offer, to: gainer) }
         }
-        isWalking = true
+        isScanScheduled = true
         loop.execute { [weak self] in
-            self?.isWalking = false
-            self?.goOn()
+            self?.isScanScheduled = false
+            self?.advance()
         }
     }
 
     private func offer(to receiver: NodeID) {
         guard let connection = connections[receiver] else { return }
-        let offers = book.next(for: receiver, now: SystemClock.now())
+        let offers = outbound.next(for: receiver, now: SystemClock.now())
         guard !offers.isEmpty else { return }
-        connection.say(offers) { [weak self] in
-            self?.loop.execute { [weak self] in self?.refused(offers, by: receiver) }
+        connection.send(offers) { [weak self] in
+            self?.loop.execute { [weak self] in self?.offersNotSent(offers, by: receiver) }
         }
     }
 
     /// The connection had no room for them, or has just gone.
-    private func refused(_ offers: [PeerOffer], by receiver: NodeID) {
-        book.putBack(offers, for: receiver)
+    private func offersNotSent(_ offers: [PeerOffer], by receiver: NodeID) {
+        outbound.requeue(offers, for: receiver)
         guard retry == nil else { return }
-        retry = loop.scheduleTask(in: Self.retryTime) { [weak self] in
+        retry = loop.scheduleTask(in: Self.retryDelay) { [weak self] in
             self?.retry = nil
-            self?.goOn()
+            self?.advance()
         }
     }
 
     private func finishIfDone() {
-        let isNothingLeft = walk == nil && !isWalking && book.isEmpty
-        if isNothingLeft, book.misses.isEmpty { move.settle() }
-        let rest = DrainWatch.Rest(
-            isNone: isNothingLeft, isOnRing: move.to.members.contains { $0.id == own },
-            hasMissed: !book.misses.isEmpty)
+        let isNothingLeft = scan == nil && !isScanScheduled && outbound.isEmpty
+        if isNothingLeft, outbound.missedReceivers.isEmpty { ownership.settle() }
+        let rest = DrainMonitor.Remainder(
+            isNone: isNothingLeft, isOnRing: ownership.current.members.contains { $0.id == ownID },
+            hasMissed: !outbound.missedReceivers.isEmpty)
         guard let drain, let outcome = drain.watch.outcome(rest, now: SystemClock.now()) else {
             return
         }
         self.drain = nil
         switch outcome {
-        case .over(let isComplete): drain.promise.succeed(isComplete)
-        case .standsStill:
+        case .finished(let isComplete): drain.promise.succeed(isComplete)
+        case .stalled:
             logger.warning(
                 "what is left is not handed over: nobody answers",
-                metadata: ["offers": "\(book.waitingCount + book.openCount)"])
+                metadata: ["offers": "\(outbound.waitingCount + outbound.openCount)"])
             drain.promise.succeed(false)
         }
     }

@@ -4,33 +4,33 @@ import NIOCore
 import Store
 import Telemetry
 
-/// The receiver's side of handing images over: runs the decisions of `Cluster.OfferIntake`.
+/// The receiver's side of handing images over: runs the decisions of `Cluster.InboundOffers`.
 ///
 /// Confined to its loop, the hub's; the fetches live on the loops of their connections.
-final class OfferReceiver: @unchecked Sendable {
+final class HandoffReceiver: @unchecked Sendable {
     private let loop: any EventLoop
-    private let own: NodeID
+    private let ownID: NodeID
     private let replicas: Int
-    private let rings: RingKeeper
+    private let ringUpdater: RingUpdater
     private let counters: NodeCounters
     private weak var node: NodeCore?
-    private var intake = OfferIntake()
+    private var inbound = InboundOffers()
     /// Those on which something is to be answered.
     private var connections: [PeerConnectionID: PeerConnection] = [:]
-    private var takes: [EntryDigest: OfferTake] = [:]
+    private var transfers: [EntryDigest: HandoffTransfer] = [:]
     private var retry: Scheduled<Void>?
     private var isStopped = false
 
     /// How soon is looked again at what waits for the disk or for the ring.
-    private static let retryTime = TimeAmount.milliseconds(100)
+    private static let retryDelay = TimeAmount.milliseconds(100)
 
     init(
-        of node: NodeCore, own: NodeID, replicas: Int, rings: RingKeeper, on loop: any EventLoop
+        of node: NodeCore, own: NodeID, replicas: Int, rings: RingUpdater, on loop: any EventLoop
     ) {
         self.node = node
-        self.own = own
+        self.ownID = own
         self.replicas = replicas
-        self.rings = rings
+        self.ringUpdater = rings
         self.loop = loop
         counters = node.counters
     }
@@ -39,83 +39,85 @@ final class OfferReceiver: @unchecked Sendable {
         isStopped = true
         retry?.cancel()
         connections = [:]
-        takes = [:]
+        transfers = [:]
     }
 
-    func offered(_ offers: [PeerOffer], on connection: PeerConnection) {
+    func offersReceived(_ offers: [PeerOffer], on connection: PeerConnection) {
         guard !isStopped else { return }
         counters.add(.offersReceived, offers.count)
         connections[connection.id] = connection
-        let ring = rings.ring
-        let answers = intake.offered(offers, on: connection.id, now: SystemClock.now()) {
-            judge($0, ring)
+        let ring = ringUpdater.ring
+        let responses = inbound.offersReceived(offers, on: connection.id, now: SystemClock.now()) {
+            decide($0, ring)
         }
-        answer(answers)
-        goOn()
+        send(responses)
+        advance()
     }
 
-    func closed(_ id: PeerConnectionID) {
+    func connectionClosed(_ id: PeerConnectionID) {
         connections[id] = nil
-        intake.closed(id)
+        inbound.connectionClosed(id)
     }
 
     /// What waits may be wanted, or not any more.
-    func goOn() {
+    func advance() {
         guard !isStopped else { return }
-        if !isPressed {
-            let ring = rings.ring
-            let (fetches, answers) = intake.next(now: SystemClock.now()) { judge($0, ring) }
-            answer(answers)
-            for offered in fetches { take(offered) }
+        if !isDiskBusy {
+            let ring = ringUpdater.ring
+            let (fetches, responses) = inbound.next(now: SystemClock.now()) { decide($0, ring) }
+            send(responses)
+            for offered in fetches { startTransfer(offered) }
         }
-        guard intake.waits, retry == nil else { return }
-        retry = loop.scheduleTask(in: Self.retryTime) { [weak self] in
+        guard inbound.hasWaiting, retry == nil else { return }
+        retry = loop.scheduleTask(in: Self.retryDelay) { [weak self] in
             self?.retry = nil
-            self?.goOn()
+            self?.advance()
         }
     }
 
     /// The disk has enough to do.
-    private var isPressed: Bool {
+    private var isDiskBusy: Bool {
         guard let disk = node?.disk else { return false }
-        return disk.queued > disk.settings.queueBytesMax / 2
+        return disk.pendingBytes > disk.settings.queueBytesMax / 2
     }
 
-    private func judge(_ offer: PeerOffer, _ ring: Ring) -> OfferIntake.Judgement {
+    private func decide(_ offer: PeerOffer, _ ring: Ring) -> InboundOffers.Decision {
         guard let node,
-            ring.owners(of: offer.digest).prefix(replicas).contains(own)
-        else { return .unwanted }
-        guard let disk = node.disk else { return .wanted }
-        guard let view = disk.view, disk.isUp else { return .unwanted }
-        return view.holds(offer.digest) && !offer.isNew ? .held : .wanted
+            ring.owners(of: offer.digest).prefix(replicas).contains(ownID)
+        else { return .notOwned }
+        guard let disk = node.disk else { return .accepted }
+        guard let view = disk.view, disk.isAvailable else { return .notOwned }
+        return view.contains(offer.digest) && !offer.isJustFetched ? .alreadyStored : .accepted
     }
 
-    private func take(_ offered: OfferIntake.Offered) {
+    private func startTransfer(_ offered: InboundOffers.ReceivedOffer) {
         let digest = offered.offer.digest
         guard let connection = connections[offered.connection], let peer = connection.peer,
-            let hall = connection.loop.flatMap({ node?.hall(of: $0) })
-        else { return ended(digest, .failed) }
-        let take = OfferTake(offered.offer, from: peer, on: connection, in: hall) {
+            let context = connection.loop.flatMap({ node?.context(of: $0) })
+        else { return transferEnded(digest, .failed) }
+        let take = HandoffTransfer(offered.offer, from: peer, on: connection, in: context) {
             [weak self] ending in
-            self?.loop.execute { [weak self] in self?.ended(digest, ending) }
+            self?.loop.execute { [weak self] in self?.transferEnded(digest, ending) }
         }
-        takes[digest] = take
-        hall.loop.execute { take.start() }
+        transfers[digest] = take
+        context.loop.execute { take.start() }
     }
 
-    private func ended(_ digest: EntryDigest, _ ending: OfferIntake.Ending) {
-        takes[digest] = nil
-        if ending == .kept { counters.add(.offersTaken) }
-        answer(intake.ended(digest, ending, now: SystemClock.now()))
+    private func transferEnded(_ digest: EntryDigest, _ ending: InboundOffers.TransferOutcome) {
+        transfers[digest] = nil
+        if ending == .stored { counters.add(.offersFetched) }
+        send(inbound.transferEnded(digest, ending, now: SystemClock.now()))
         // Behind this step, which may be one of many that are given up at once.
-        loop.execute { [weak self] in self?.goOn() }
+        loop.execute { [weak self] in self?.advance() }
     }
 
-    private func answer(_ answers: [OfferIntake.Answer]) {
-        var verdicts: [PeerConnectionID: [OfferVerdict]] = [:]
-        for answer in answers { verdicts[answer.connection, default: []].append(answer.verdict) }
+    private func send(_ responses: [InboundOffers.Reply]) {
+        var verdicts: [PeerConnectionID: [OfferOutcome]] = [:]
+        for response in responses {
+            verdicts[response.connection, default: []].append(response.outcome)
+        }
         for (id, verdicts) in verdicts {
-            connections[id]?.say(verdicts)
+            connections[id]?.send(verdicts)
         }
     }
 }

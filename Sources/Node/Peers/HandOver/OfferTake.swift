@@ -12,205 +12,210 @@ import Wire
 /// It goes to the disk and not into memory, where nobody has asked for it; a node without a disk
 /// has nowhere else to put it. What is here and as new is never replaced. Confined to the loop of
 /// its hall.
-final class OfferTake: PeerAskDelegate, @unchecked Sendable {
+final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     private let offer: PeerOffer
     private let peer: NodeID
     private let connection: PeerConnection
-    private let hall: Hall
-    private var done: (@Sendable (OfferIntake.Ending) -> Void)?
-    private var ask: PeerAsk?
+    private let context: EventLoopContext
+    private var completion: (@Sendable (InboundOffers.TransferOutcome) -> Void)?
+    private var request: PeerRequest?
     /// Of the moment at which it was asked for.
-    private var lease: StampLease?
+    private var versionPin: VersionPin?
     /// That of what the disk held of it then.
-    private var before: WallTime?
+    private var storedDate: WallTime?
     /// That was an index of variants.
-    private var hidesIndex = false
-    private var arriving: Arriving?
+    private var isStoredIndex = false
+    private var incoming: IncomingEntry?
     private var lastEvent = SystemClock.now()
-    private var watch: Scheduled<Void>?
+    private var timeoutTask: Scheduled<Void>?
 
     /// How long the giver may say nothing.
-    private static let patience = Interval.seconds(10)
+    private static let idleTimeout = Interval.seconds(10)
 
     /// An answer of which the head has come.
-    private struct Arriving {
-        let entry: HeldEntry
-        let facts: EntryFacts
+    private struct IncomingEntry {
+        let entry: PeerEntry
+        let facts: EntryMetadata
         /// Its name and its place here.
         let name: EntryName
-        let place: OfferedPlace
+        let location: OfferedLocation
         let head: RenderedHead
-        let reservation: FillReservation
+        let reservation: FetchReservation
         let reservedBytes: Int
-        var body = GrowingBody(isKept: true)
+        var body = BodyBuffer(isRetained: true)
     }
 
     /// `done` is told once what has come of it.
     init(
-        _ offer: PeerOffer, from peer: NodeID, on connection: PeerConnection, in hall: Hall,
-        done: @escaping @Sendable (OfferIntake.Ending) -> Void
+        _ offer: PeerOffer, from peer: NodeID, on connection: PeerConnection,
+        in context: EventLoopContext,
+        done: @escaping @Sendable (InboundOffers.TransferOutcome) -> Void
     ) {
         self.offer = offer
         self.peer = peer
         self.connection = connection
-        self.hall = hall
-        self.done = done
+        self.context = context
+        self.completion = done
     }
 
     func start() {
-        guard offer.isNew, let disk = hall.node.disk, let view = disk.view,
-            view.holds(offer.digest)
-        else { return put() }
+        guard offer.isJustFetched, let disk = context.node.disk, let view = disk.view,
+            view.contains(offer.digest)
+        else { return sendRequest() }
         let (digest, clock) = (offer.digest, disk.clock)
-        let facts = disk.readers.runIfActive(eventLoop: hall.loop) {
-            view.read(offered: digest)?.facts(clock)
+        let facts = disk.readerThreads.runIfActive(eventLoop: context.loop) {
+            view.read(digest: digest)?.metadata(clock)
         }
         facts.assumeIsolated().whenComplete { [self] result in
             if case .success(let facts?) = result {
-                (before, hidesIndex) = (facts.date, facts.flags.contains(.isVariantIndex))
+                (storedDate, isStoredIndex) = (facts.date, facts.flags.contains(.isVariantIndex))
             }
-            put()
+            sendRequest()
         }
     }
 
-    private func put() {
-        lease = hall.node.marks.lease()
-        let ask = PeerAsk(
+    private func sendRequest() {
+        versionPin = context.node.marks.pin()
+        let ask = PeerRequest(
             peer,
-            PeerQuestion(
-                .probe, name: EntryName(offered: offer.digest), key: []),
-            on: connection, for: self, of: hall)
-        self.ask = ask
-        connection.ask(ask)
-        lookAgain()
+            PeerQuery(
+                .probe, name: EntryName(prefix: offer.digest), key: []),
+            on: connection, for: self, of: context)
+        self.request = ask
+        connection.send(ask)
+        scheduleTimeout()
     }
 
     /// A giver that hangs is not to hold up what others give.
-    private func lookAgain() {
-        let wait = max(.milliseconds(1), lastEvent + Self.patience - SystemClock.now())
-        watch = hall.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) {
+    private func scheduleTimeout() {
+        let wait = max(.milliseconds(1), lastEvent + Self.idleTimeout - SystemClock.now())
+        timeoutTask = context.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds))
+        {
             [self] in
-            guard done != nil else { return }
-            guard SystemClock.now() - lastEvent < Self.patience else { return end(.failed) }
-            lookAgain()
+            guard completion != nil else { return }
+            guard SystemClock.now() - lastEvent < Self.idleTimeout else { return complete(.failed) }
+            scheduleTimeout()
         }
     }
 
-    func heard(_ event: PeerAsk.Event, of ask: PeerAsk) {
-        guard done != nil else { return }
+    func eventReceived(_ event: PeerRequest.Event, for ask: PeerRequest) {
+        guard completion != nil else { return }
         lastEvent = SystemClock.now()
         switch event {
-        case .held(let answer):
-            begin(answer.entry, of: ask)
-            for bytes in answer.body { heard(.data(bytes), of: ask) }
-            if let end = answer.end { heard(.ended(end), of: ask) }
-        case .answered(.fetching), .answered(.interim): break
-        case .answered(.absent): end(.gone)
-        case .answered(.fetchYourself(.tooLarge)), .answered(.fetchYourself(.notUnderstood)):
-            end(.refused)
-        case .answered: end(.failed)
-        case .lost, .refused: end(.failed)
-        case .data(let bytes):
-            arriving?.body.append(bytes)
-            connection.take(bytes.readableBytes, of: ask)
-        case .ended(let end): finish(end.size)
+        case .entryReceived(let response):
+            beginEntry(response.entry, of: ask)
+            for bytes in response.body { eventReceived(.dataReceived(bytes), for: ask) }
+            if let end = response.end { eventReceived(.bodyEnded(end), for: ask) }
+        case .replyReceived(.fetching), .replyReceived(.interim): break
+        case .replyReceived(.absent): complete(.goneAtSender)
+        case .replyReceived(.declined(.tooLarge)), .replyReceived(.declined(.notUnderstood)):
+            complete(.rejected)
+        case .replyReceived: complete(.failed)
+        case .failed, .notSent: complete(.failed)
+        case .dataReceived(let bytes):
+            incoming?.body.append(bytes)
+            connection.bytesConsumed(bytes.readableBytes, of: ask)
+        case .bodyEnded(let end): bodyEnded(end.size)
         }
     }
 
-    private func begin(_ entry: HeldEntry, of ask: PeerAsk) {
+    private func beginEntry(_ entry: PeerEntry, of ask: PeerRequest) {
         let now = SystemClock.now()
-        let facts = entry.facts.facts(at: now, asked: ask.madeAt)
-        guard let plan = hall.settings.sharedPlan(ofKey: entry.key), plan.digest == entry.policy
+        let facts = entry.facts.entryFacts(at: now, requestedAt: ask.createdAt)
+        guard let plan = context.settings.sharedPolicy(ofKey: entry.key),
+            plan.digest == entry.policyDigest
         else {
-            if let site = hall.settings.sharedPlan(ofKey: entry.key)?.name {
-                connection.hub.differs(from: peer, on: site)
+            if let site = context.settings.sharedPolicy(ofKey: entry.key)?.name {
+                connection.hub.siteSettingsDiffer(from: peer, on: site)
             }
-            return end(.refused)
+            return complete(.rejected)
         }
         guard let size = entry.facts.size, size <= plan.objectBytesMax,
-            isKey(entry.key, of: plan)
-        else { return end(.refused) }
+            isValidKey(entry.key, of: plan)
+        else { return complete(.rejected) }
         // Of a stale page the owner may have heard since that it is there no more.
-        guard plan.images != nil || facts.freshUntil > now else { return end(.refused) }
+        guard plan.imageRules != nil || facts.freshUntil > now else { return complete(.rejected) }
         let head: RenderedHead
         do throws(StoredHeadFault) {
             head = try RenderedHead(entry)
         } catch {
-            connection.hub.refused(peer, error)
-            return end(.refused)
+            connection.hub.replyRejected(peer, error)
+            return complete(.rejected)
         }
         let name = EntryName(ofKey: entry.key)
-        guard name.digest == offer.digest else { return end(.refused) }
+        guard name.digest == offer.digest else { return complete(.rejected) }
         // What the disk has under the key may be an index that memory does not have.
-        guard !hidesIndex,
-            let place = hall.node.place(ofKey: entry.key, share: hall.share(of: plan))
-        else { return end(.failed) }
-        guard !isHere(asNewAs: facts, place.place, isMoved: place.place.key != entry.key) else {
-            return end(.kept)
+        guard !isStoredIndex,
+            let place = context.node.location(ofKey: entry.key, share: context.share(of: plan))
+        else { return complete(.failed) }
+        guard !isStored(asNewAs: facts, place.entryKey, isMoved: place.entryKey.key != entry.key)
+        else {
+            return complete(.stored)
         }
-        let reservation = FillReservation(hall.store)
+        let reservation = FetchReservation(context.store)
         let bytes =
             BodyLayout.capacity(size)
-            + Resident.overhead(
-                keyBytes: place.place.key.count, headBytes: head.bytes.count,
-                tagBytes: Resident.bytes(of: entry.tags), bodyBytes: size)
-        let ownName = place.variant == nil ? name : EntryName(ofKey: place.place.key)
-        reservation.judgedHash = hall.node.judgedHash(of: ownName, at: place.place.hash)
-        guard reservation.grow(by: bytes) else { return end(.failed) }
-        arriving = Arriving(
-            entry: entry, facts: facts, name: ownName, place: place,
+            + MemoryEntry.overhead(
+                keyBytes: place.entryKey.key.count, headBytes: head.bytes.count,
+                tagBytes: MemoryEntry.bytes(of: entry.tags), bodyBytes: size)
+        let ownName = place.variant == nil ? name : EntryName(ofKey: place.entryKey.key)
+        reservation.admissionHash = context.node.admissionHash(of: ownName, at: place.entryKey.hash)
+        guard reservation.grow(by: bytes) else { return complete(.failed) }
+        incoming = IncomingEntry(
+            entry: entry, facts: facts, name: ownName, location: place,
             head: head, reservation: reservation, reservedBytes: bytes)
     }
 
     /// What may be a key of what `plan` answers.
-    private func isKey(_ key: [UInt8], of plan: SitePlan) -> Bool {
+    private func isValidKey(_ key: [UInt8], of plan: SitePolicy) -> Bool {
         let base = VariantKey.Parts(key)?.base ?? key
-        if plan.images != nil {
-            return CacheKey.isKey(base, bytesMax: hall.settings.urlBytesMax)
+        if plan.imageRules != nil {
+            return CacheKey.isKey(base, bytesMax: context.settings.urlBytesMax)
         }
-        return base.count <= hall.settings.urlBytesMax
+        return base.count <= context.settings.urlBytesMax
             && base.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
 
     /// True if nothing is to be gained by it; `isMoved` if it has another name here than there.
     ///
     /// Of what is moved the disk does not say how new it is: it is here unless it was just fetched.
-    private func isHere(asNewAs facts: EntryFacts, _ place: EntryPlace, isMoved: Bool) -> Bool {
-        if let before, !isMoved { return before >= facts.date }
-        if let disk = hall.node.disk {
-            return isMoved && !offer.isNew
-                && disk.view?.holds(EntryName(ofKey: place.key).digest) == true
+    private func isStored(asNewAs facts: EntryMetadata, _ place: EntryKey, isMoved: Bool) -> Bool {
+        if let storedDate, !isMoved { return storedDate >= facts.date }
+        if let disk = context.node.disk {
+            return isMoved && !offer.isJustFetched
+                && disk.view?.contains(EntryName(ofKey: place.key).digest) == true
         }
-        return hall.store.find(place).map { $0.facts.date >= facts.date } ?? false
+        return context.store.find(place).map { $0.metadata.date >= facts.date } ?? false
     }
 
-    private func finish(_ size: UInt64) {
-        guard let lease, var arriving, size == arriving.facts.size, arriving.body.endOffset == size,
-            let chunks = arriving.body.finish()
-        else { return end(.failed) }
-        let (store, entry, place) = (hall.store, arriving.entry, arriving.place)
-        arriving.reservation.handOver(arriving.reservedBytes)
-        let resident = Resident(
-            key: place.place.key, hash: place.place.hash, name: arriving.name,
-            facts: arriving.facts, head: arriving.head.bytes, layout: arriving.head.layout,
-            tags: entry.tags, stamp: lease.stamp,
-            body: Body(
+    private func bodyEnded(_ size: UInt64) {
+        guard let versionPin, var incoming, size == incoming.facts.size,
+            incoming.body.endOffset == size,
+            let chunks = incoming.body.finish()
+        else { return complete(.failed) }
+        let (store, entry, place) = (context.store, incoming.entry, incoming.location)
+        incoming.reservation.transfer(incoming.reservedBytes)
+        let memoryEntry = MemoryEntry(
+            key: place.entryKey.key, hash: place.entryKey.hash, name: incoming.name,
+            metadata: incoming.facts, head: incoming.head.bytes, layout: incoming.head.layout,
+            tags: entry.tags, version: versionPin.version,
+            body: StoredBody(
                 chunks: chunks, size: size, capacityBytes: BodyLayout.capacity(size),
                 account: store.account),
-            account: store.account, share: place.base.share)
-        guard let done = done.take() else { return }
-        end(.failed)
-        let node = hall.node
-        node.takeOver(resident, offer) { isKept in
-            if isKept { node.keepIndex(of: place, stamp: resident.stamp) }
-            done(isKept ? .kept : .failed)
+            account: store.account, share: place.primaryKey.share)
+        guard let done = completion.take() else { return }
+        complete(.failed)
+        let node = context.node
+        node.storeOffered(memoryEntry, offer) { isKept in
+            if isKept { node.storeVariantIndex(of: place, version: memoryEntry.version) }
+            done(isKept ? .stored : .failed)
         }
     }
 
-    private func end(_ ending: OfferIntake.Ending) {
-        ask?.cancel()
-        watch?.cancel()
-        arriving = nil
-        done.take()?(ending)
+    private func complete(_ ending: InboundOffers.TransferOutcome) {
+        request?.cancel()
+        timeoutTask?.cancel()
+        incoming = nil
+        completion.take()?(ending)
     }
 }

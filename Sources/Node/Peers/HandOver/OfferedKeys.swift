@@ -24,7 +24,7 @@ final class OfferedKeys: Sendable {
     /// Bytes of keys that are known at once.
     private static let bytesMax = 4 << 20
 
-    func note(_ digest: EntryDigest, _ key: [UInt8]) {
+    func record(_ digest: EntryDigest, _ key: [UInt8]) {
         state.withLock { state in
             guard state.keys.updateValue(key, forKey: digest) == nil else { return }
             state.bytes += key.count

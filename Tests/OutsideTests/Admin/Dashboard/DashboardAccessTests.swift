@@ -39,7 +39,7 @@ extension Outside {
             try page.goLive()
             try page.wait("role", says: "read, purge, drain")
             #expect(try page.element("#drain").isEnabled && page.element("#purge-send").isEnabled)
-            #expect(try page.browser.complaints().allSatisfy { $0.contains("401") })
+            #expect(try page.browser.consoleMessages().allSatisfy { $0.contains("401") })
         }
 
         @Test("After many wrong tokens the page says how long to wait, and then takes a right one")

@@ -44,7 +44,7 @@ extension Outside {
             let page = try full(cluster)
             for isDark in [false, true] {
                 for width in [1_440, 1_024, 760, 390, 320] {
-                    try page.browser.show(width: width, height: 900, isDark: isDark)
+                    try page.browser.emulate(width: width, height: 900, isDark: isDark)
                     // Charts are drawn again in the pixels that they have now.
                     let drawn = "Number(chart.querySelector('svg').getAttribute('width'))"
                     try page.wait(

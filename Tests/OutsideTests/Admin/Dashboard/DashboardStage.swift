@@ -11,7 +11,7 @@ final class DashboardStage {
     init(_ node: NodeProcess, width: Int = 1_440, isDark: Bool = false) throws {
         self.node = node
         browser = try Browser.withNewPage()
-        try browser.show(width: width, height: 900, isDark: isDark)
+        try browser.emulate(width: width, height: 900, isDark: isDark)
         try open()
     }
 
@@ -35,7 +35,7 @@ final class DashboardStage {
     func click(_ selector: String) throws {
         do {
             try element(selector).click()
-        } catch let fault as Browser.Fault where fault.isOfOldElement {
+        } catch let fault as Browser.DriverError where fault.isStaleElement {
             try element(selector).click()
         }
     }
@@ -44,7 +44,7 @@ final class DashboardStage {
     func wait(
         for condition: String, seconds: Double = 20, at location: SourceLocation = #_sourceLocation
     ) throws {
-        let isThere = try browser.waits(for: condition, seconds: seconds)
+        let isThere = try browser.waitUntil(condition, seconds: seconds)
         try #require(isThere, "\(condition)\n\(said())", sourceLocation: location)
     }
 
@@ -58,7 +58,7 @@ final class DashboardStage {
     /// What the page's reader and its console see, for a test that fails.
     private func said() -> String {
         let seen = (try? browser.value("document.body.innerText")) ?? ""
-        return "\(seen)\n\((try? browser.complaints()) ?? [])"
+        return "\(seen)\n\((try? browser.consoleMessages()) ?? [])"
     }
 
     /// Chooses one of several; their inputs lie unseen over their words.
@@ -68,7 +68,7 @@ final class DashboardStage {
 
     /// Asks the page for its console's complaints: there must be none.
     func expectNoComplaint(at location: SourceLocation = #_sourceLocation) throws {
-        let complaints = try browser.complaints()
+        let complaints = try browser.consoleMessages()
         #expect(complaints.isEmpty, sourceLocation: location)
     }
 }

@@ -23,7 +23,7 @@ extension Outside {
                 return try page.browser.value(colour) as? String ?? ""
             }
             let light = try ground()
-            try page.browser.show(width: 1_440, height: 900, isDark: true)
+            try page.browser.emulate(width: 1_440, height: 900, isDark: true)
             let dark = try ground()
             #expect(light != dark)
             try page.choose("theme", "light")
@@ -63,8 +63,8 @@ extension Outside {
             let since = try page.text("uptime")
             // What happens in the next seconds is not shown.
             #expect(
-                try !page.browser.waits(
-                    for: "\(DashboardStage.text("uptime")) !== '\(since)'", seconds: 3))
+                try !page.browser.waitUntil(
+                    "\(DashboardStage.text("uptime")) !== '\(since)'", seconds: 3))
             try page.click("#pause")
             try page.wait(for: "\(DashboardStage.text("uptime")) !== '\(since)'")
             try page.expectNoComplaint()
@@ -90,7 +90,7 @@ extension Outside {
             #expect(try page.text("receipt").contains("1 of 1 confirmed."))
             #expect(try page.text("purge-problem").isEmpty)
             let later = try stage.get(path, expecting: image)
-            #expect(later.brings(image) && !later.isHit && stage.fetches(path) == 2)
+            #expect(later.matches(image) && !later.isHit && stage.fetches(path) == 2)
             // What is purged has no scheme.
             try page.wait("purges", says: String(stage.origin.url(path).dropFirst(5)))
             try page.choose("kind", "everything")
@@ -104,7 +104,7 @@ extension Outside {
             _ = try stage.get(path, expecting: image)
             #expect(stage.fetches(path) == 3)
             // The refusal of what is no URL is the node's own, and in the console too.
-            #expect(try page.browser.complaints().allSatisfy { $0.contains("422") })
+            #expect(try page.browser.consoleMessages().allSatisfy { $0.contains("422") })
         }
 
         @Test("An image is shown with what is known of it, and with what is not held")
@@ -141,7 +141,7 @@ extension Outside {
             try page.browser.press(.enter)
             try page.wait("inspect-result", says: "onerror=document.title=1>")
             #expect(try page.browser.elements("#inspect-result img").isEmpty)
-            #expect(try page.browser.complaints().allSatisfy { $0.contains("404") })
+            #expect(try page.browser.consoleMessages().allSatisfy { $0.contains("404") })
         }
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Expressions of JavaScript that look over the whole page, from the files of their names in
-/// `Looks`.
+/// `ScanBudget`.
 enum PageScript: String {
     /// Lists what sticks out or is cut off.
     case overflow

@@ -128,7 +128,7 @@ final class BlackBox {
         try network.begin(node, waits: false)
         show()
         let started = network.nodes[node]
-        _ = Deadline.seconds(60).reached {
+        _ = Deadline.seconds(60).waitUntil {
             !started.isRunning || (try? started.connectAdmin().get("/readyz"))?.status == 200
         }
         if !started.isRunning { try network.begin(node) }
@@ -136,6 +136,6 @@ final class BlackBox {
 
     /// Lets so many seconds pass.
     private func rest(_ seconds: Double) {
-        Deadline.seconds(seconds).pass()
+        Deadline.seconds(seconds).waitUntilPassed()
     }
 }

@@ -34,7 +34,7 @@ final class BlackBoxClients: Sendable {
                 if request.fields["If-None-Match"] == "\"\(key)-\(version)\"" {
                     return .notModified(fields)
                 }
-                return OriginAnswer(Self.image(key, version), fields: fields)
+                return OriginResponse(Self.image(key, version), fields: fields)
             }
         }
     }
@@ -64,17 +64,18 @@ final class BlackBoxClients: Sendable {
     /// Returns what they saw when all have ended.
     func stop() -> State {
         state.change { $0.isOver = true }
-        _ = Deadline.seconds(60).reached { state.value.running == 0 }
+        _ = Deadline.seconds(60).waitUntil { state.value.running == 0 }
         return state.value
     }
 
     private func readOnce(_ dice: inout SeededDice) {
         let (key, node) = (dice.below(Self.keys), dice.below(nodes.value.count))
         let askedAt = Self.now()
-        let target = ImageTarget.of(origin.url("/\(key)"))
-        let answer = try? nodes.value[node].get(target, seconds: 15)
+        let target = ImageRequestTarget.forURL(origin.url("/\(key)"))
+        let response = try? nodes.value[node].get(target, seconds: 15)
         // What a killed node has begun is cut short.
-        guard let answer, answer.status == 200, answer.looksWhole, let body = answer.body else {
+        guard let response, response.status == 200, response.isWhole, let body = response.body
+        else {
             return state.change { $0.refused += 1 }
         }
         let words = String(decoding: body.prefix(60), as: UTF8.self).split(separator: " ")
@@ -97,11 +98,11 @@ final class BlackBoxClients: Sendable {
         }
         let url = origin.url("/\(key)")
         let body = "{\"mode\":\"\(mode)\",\"targets\":[{\"url\":\"\(url)\"}]}"
-        let answer = try? nodes.value[node].connectAdmin().post(
+        let response = try? nodes.value[node].connectAdmin().post(
             body, to: "/admin/v1/purges?wait=all&timeout=1s")
         let answeredAt = Self.now()
-        guard let answer, answer.status == 200 || answer.status == 202,
-            let fields = answer.document
+        guard let response, response.status == 200 || response.status == 202,
+            let fields = response.document
         else { return }
         let isConfirmed = fields["all_confirmed"] as? Bool == true
         let bound = (fields["bounded_in_ms"] as? Double).map { answeredAt + $0 / 1_000 }

@@ -5,13 +5,13 @@ import Trials
 extension Outside {
     @Suite(
         "Seen from outside, while everything fails that can",
-        .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
+        .enabled(if: NetworkNamespace.isAvailable, "namespaces need root, iproute2 and nftables"))
     struct BlackBoxTests {
         @Test("no read is older than a receipt of all, or than a bound that has passed")
         func guarantees() throws {
             let seed = UInt64.random(in: 0..<1_000_000)
             let box = try BlackBox(nodes: 5, seed: seed)
-            let outcome = try box.play(seconds: Trials.areMany ? 300 : 20)
+            let outcome = try box.play(seconds: Trials.isCampaign ? 300 : 20)
             print("black box, seed \(seed): \(outcome)")
             #expect(outcome.violations == [], "seed \(seed): \(outcome)")
             // Doing nothing is no success.
