@@ -1,3 +1,4 @@
+package import Cluster
 package import Ground
 package import HTTPRules
 
@@ -117,5 +118,35 @@ private struct ReuseEvaluation {
 
     private var revalidationWindow: Interval {
         .seconds(Int64(facts.staleWhileRevalidateSeconds))
+    }
+}
+
+/// What an operator adds to the rules by which stored answers are used.
+package struct ReusePolicy: Hashable, Sendable {
+    /// For how long after its freshness an answer stands in for an origin that fails.
+    package var grace = Interval.zero
+    /// The same while the node may lack a purge, counted from when its fence closed: so long may be
+    /// given what is purged.
+    package var fencedGrace = Interval.zero
+
+    package init() {}
+}
+
+extension EntryMetadata {
+    /// As they count for a decision at `now`, while the node may lack a purge (DESIGN.md §7 "Fenced
+    /// unless proven current").
+    ///
+    /// The same facts where the fence is open, or where the origin has validated them within the
+    /// last `fence`. Else they are stale since the fence closed, and ``EntryFlags/isFenced``: the
+    /// origin has to be asked, and only for its failing may they be used, where that is granted.
+    package func fenced(by window: FenceWindow, _ fence: Interval, now: Instant) -> EntryMetadata {
+        let use = FenceDecision.decide(
+            now: now, window: window, validatedAt: validatedAt, fence: fence, staleIfError: nil)
+        guard case .revalidate = use else { return self }
+        var facts = self
+        facts.freshUntil = min(freshUntil, window.closedAt, now)
+        facts.staleWhileRevalidateSeconds = 0
+        facts.flags.insert(.isFenced)
+        return facts
     }
 }

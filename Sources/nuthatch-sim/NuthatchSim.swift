@@ -11,3 +11,17 @@ struct NuthatchSim: ParsableCommand {
             MembershipCommand.self, RingCommand.self,
         ])
 }
+
+/// What `option` holds: numbers in `range`, separated by commas.
+func numbers<Number: LosslessStringConvertible & Comparable>(
+    _ text: String, of option: String, in range: ClosedRange<Number>
+) throws -> [Number] {
+    try text.split(separator: ",").map { part in
+        guard let number = Number(String(part)), range ~= number else {
+            throw ValidationError(
+                "\(option) must hold numbers from \(range.lowerBound) to \(range.upperBound), "
+                    + "not \(part)")
+        }
+        return number
+    }
+}

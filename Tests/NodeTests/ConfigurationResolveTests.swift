@@ -132,7 +132,7 @@ struct ConfigurationResolveTests {
         (.originKeepalive, "13s", "originKeepalive", 13_000_000_000),
         (.originIdleConnections, "14", "originIdleConnectionsMax", 14),
         (.originHeadLimit, "15KiB", "originHeadBytesMax", 15 << 10),
-        (.fillsLimit, "16", "fillsMax", 16),
+        (.fillsLimit, "16", "fetchesMax", 16),
         (.clientShare, "54", "clientPercent", 54),
         (.originShare, "55", "originPercent", 55),
         (.clientUnreadLimit, "58KiB", "clientUnreadBytesMax", 58 << 10),
@@ -157,10 +157,10 @@ struct ConfigurationResolveTests {
         (.replicas, "3", "replicas", 3),
         (.ringWeight, "47", "weight", 47),
         (.ringWeightLimit, "50", "weightMax", 50),
-        (.handOverTimeout, "48s", "handOverTimeout", 48_000_000_000),
+        (.handOverTimeout, "48s", "handoffTimeout", 48_000_000_000),
         (.fence, "49s", "fence", 49_000_000_000),
         (.forgetAfter, "61s", "forgetAfter", 61_000_000_000),
-        (.expect, "51", "expects", 51),
+        (.expect, "51", "expectedMembers", 51),
         (.joinTimeout, "52s", "joinTimeout", 52_000_000_000),
     ]
 

@@ -32,8 +32,9 @@ enum FixedWaitRule {
 
     /// Calls that wait for as long as they say.
     private static let calls = [
-        ".pass()", ".pass(while", "holdingHead(.seconds(", "stalling(at:", ".dripping(",
-        "isQuiet(seconds:", "scheduleTask(in:", "Task.sleep(", "asyncAfter(",
+        ".waitUntilPassed()", ".waitUntilPassed(holding", "delayingHead(.seconds(", "stalling(at:",
+        ".dripping(",
+        "isIdle(seconds:", "scheduleTask(in:", "Task.sleep(", "asyncAfter(",
     ]
 
     /// The fixed waits of a file that are too long, or whose length cannot be read.
@@ -41,12 +42,12 @@ enum FixedWaitRule {
         text.code.indices.filter { index in
             let line = text.code[index][...]
             // One question after the other is no wait of its own.
-            if line.place(of: ".reached") != nil { return false }
+            if line.place(of: ".waitUntil(") != nil { return false }
             guard let call = calls.compactMap({ line.place(of: $0) }).first else {
                 return false
             }
             // A gate is opened by the test: it costs no time of its own.
-            if line[call.lowerBound...].contains(".gate(") { return false }
+            if line[call.lowerBound...].contains(".awaitGate(") { return false }
             guard let milliseconds = milliseconds(in: line) else { return true }
             return milliseconds >= millisecondsMax
         }.map { Violation(line: $0 + 1, message: "a fixed wait; wait for the event itself") }

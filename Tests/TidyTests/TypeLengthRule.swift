@@ -12,11 +12,14 @@ enum TypeLengthRule {
 
     static let exceptions: [Exception] = [
         Exception(
-            room: "Node", type: "Door", linesMax: 2_400,
+            room: "Node", type: "RequestHandler", linesMax: 2_500,
             reason: "a request's life is to become one machine in Serving"),
         Exception(
-            room: "Simulation", type: "InvalidationWorld", linesMax: 2_100,
+            room: "Simulation", type: "InvalidationSimulation", linesMax: 2_200,
             reason: "its own sequence of requests goes when it plays the node's machine"),
+        Exception(
+            room: "Store", type: "DiskLog", linesMax: 1_050,
+            reason: "opening, appending and reclaiming are to become types of their own"),
     ]
 
     /// Types that only hold others: what they hold is counted by itself.

@@ -26,3 +26,15 @@ package enum HealthDocument {
         .optional("fenced", JSONSchema.boolean, "It cannot prove that nobody purged without it"),
         .optional("counted", JSONSchema.boolean, "False while it is not counted, else left out"))
 }
+
+/// Whether a node wants to be sent requests; health is another matter, and ends with the process.
+package enum Readiness: String, CaseIterable, Sendable {
+    /// Not all ports are open yet. Can become: joining, ready.
+    case starting
+    /// The node looks for its cluster, and serves nobody. Can become: ready.
+    case joining
+    /// Requests are served. Can become: draining.
+    case ready
+    /// The node was told to stop; running requests are finished, new ones should go elsewhere.
+    case draining
+}

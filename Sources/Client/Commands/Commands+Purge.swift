@@ -83,7 +83,7 @@ extension Commands {
         defer { console.clearProgress() }
         while !receipt.isSettled, BootClock.now() + pause < deadline {
             console.showProgress { receipt.progress(columnsMax: $0) }
-            BootClock.sleep(pause)
+            BootClock.pause(pause)
             pause = min(.milliseconds(250), pause + pause)
             last = try client.send(question)
             receipt = try client.document(ReceiptReport.self, in: last, to: question)

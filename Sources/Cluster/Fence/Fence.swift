@@ -227,3 +227,74 @@ package struct Fence: Sendable {
         return starts.sorted(by: >)[needed - 1]
     }
 }
+
+/// Until when this node may serve what is fresh: all that the path of a hit needs of the fence.
+///
+/// Two numbers, to be published together. Whoever reads them apart, ``currentUntil`` first, at
+/// worst takes a fence that has just opened for one that closes later.
+package struct FenceWindow: Hashable, Sendable {
+    /// The node is proven current at every instant before this one, if it hears nothing more;
+    /// ``Instant/distantFuture`` if it needs nobody.
+    package var currentUntil: Instant
+    /// When the fence closed last, or will close if nothing more is heard; the start of a node that
+    /// was never proven current.
+    package var closedAt: Instant
+
+    /// Closed since `now`.
+    package init(closedAt now: Instant) {
+        currentUntil = .zero
+        closedAt = now
+    }
+
+    package init(currentUntil: Instant, closedAt: Instant) {
+        self.currentUntil = currentUntil
+        self.closedAt = closedAt
+    }
+
+    /// To be asked with the clock's present reading at each decision, and never kept.
+    package func isCurrent(at now: Instant) -> Bool { now < currentUntil }
+
+    /// From `now` on current until `until`, which may have gone by.
+    mutating func move(to until: Instant, now: Instant) {
+        if until > now {
+            closedAt = until
+        } else if isCurrent(at: now) {
+            closedAt = now
+        }
+        currentUntil = until
+    }
+}
+
+/// What may be done with an entry, as far as the fence is concerned.
+///
+/// A node that is not proven current may lack a purge. It knows one thing all the same: what the
+/// origin has validated in answer to a request that began at some instant was not purged before
+/// that instant, so that for one ``Fence/Settings/fence`` after it nothing is served too late.
+package enum FenceDecision: Hashable, Sendable {
+    /// The fence is open: the entry is judged as always.
+    case unrestricted
+    /// Validated so recently that it is judged as always, until then.
+    case unrestrictedUntil(Instant)
+    /// Ask the origin first. If it fails, and at that instant the fence is still closed, the entry
+    /// may be served stale before `staleUntil`, where nothing else forbids it; without one, or
+    /// after it: 504.
+    case revalidate(staleUntil: Instant?)
+
+    /// By the clock's present reading, which is not to be kept from one decision to the next.
+    ///
+    /// `validatedAt` is when the **request** began that the origin last answered with this entry or
+    /// with its validation, on this node's boot clock; of an entry that a peer sent, when the peer
+    /// was asked, minus the age of the validation that it named. `staleIfError` is how long after
+    /// the fence closed the entry may be served if the origin fails; nil if that is not granted.
+    package static func decide(
+        now: Instant, window: FenceWindow, validatedAt: Instant, fence: Interval,
+        staleIfError: Interval?
+    ) -> FenceDecision {
+        if window.isCurrent(at: now) { return .unrestricted }
+        let until = validatedAt + fence
+        // A validation from the future is of another clock.
+        if now < until, validatedAt <= now { return .unrestrictedUntil(until) }
+        let end = staleIfError.map { min(window.closedAt, now) + $0 }
+        return .revalidate(staleUntil: end.flatMap { now < $0 ? $0 : nil })
+    }
+}

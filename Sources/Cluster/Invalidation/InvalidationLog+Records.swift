@@ -166,3 +166,56 @@ extension InvalidationRecord {
         return record
     }
 }
+
+/// What was applied last, by the count of invalidations applied.
+struct AppliedHistory: Sendable {
+    /// Oldest first; nil stands for a floor.
+    private var names: [RecordID?] = []
+    /// How many were applied in all.
+    private(set) var count: UInt64 = 0
+
+    /// How many are remembered at least.
+    static let countMin = 4_096
+
+    mutating func append(_ name: RecordID?) {
+        names.append(name)
+        count += 1
+        if names.count >= 2 * Self.countMin { names.removeFirst(Self.countMin) }
+    }
+
+    /// The names of what was applied after `start`; nil if they are not all remembered.
+    func names(after start: UInt64) -> [RecordID]? {
+        guard start < count else { return [] }
+        let wanted = count - start
+        guard wanted <= UInt64(names.count) else { return nil }
+        var found: [RecordID] = []
+        for name in names.suffix(Int(wanted)) {
+            guard let name else { return nil }
+            found.append(name)
+        }
+        return found
+    }
+}
+
+/// The clients' ids of the records that are held.
+struct ClientIDIndex: Sendable {
+    /// By a hash of the id, the first record that is held with it.
+    private var names: [UInt64: RecordID] = [:]
+
+    /// The record that is held with this id, or with another one of the same hash.
+    func candidate(for id: [UInt8]) -> RecordID? { names[Self.hash(id)] }
+
+    mutating func add(_ record: InvalidationRecord) {
+        let id = Invalidation.clientID(in: record.content.span)
+        guard !id.isEmpty else { return }
+        let hash = Self.hash(id)
+        if names[hash] == nil { names[hash] = record.id }
+    }
+
+    mutating func remove(_ name: RecordID, _ content: [UInt8]) {
+        let hash = Self.hash(Invalidation.clientID(in: content.span))
+        if names[hash] == name { names[hash] = nil }
+    }
+
+    private static func hash(_ id: [UInt8]) -> UInt64 { XXH64.hash(id.span, seed: 0) }
+}

@@ -198,3 +198,142 @@ package struct PersistedLog: Hashable, Sendable {
         self.retired = retired
     }
 }
+
+extension InvalidationLog {
+    /// The limits of a log and its pace.
+    package struct Settings: Hashable, Sendable {
+        /// So many records are kept however old they are.
+        package var recordsMin = 1_000_000
+        /// Records that are younger are kept however many they are.
+        package var ageMin = Interval.seconds(86_400)
+        /// The most bytes of records, with 64 for each, that are kept whatever the two above say.
+        package var bytesMax = 256 << 20
+        /// The most streams; beyond them those of dead processes are retired early.
+        package var streamsMax = 1_024
+        /// The most retired streams that are remembered; more than ``streamsMax``.
+        package var retiredMax = 4_096
+        /// The most bytes that may wait to be synced before nothing more is taken.
+        package var unsyncedBytesMax = 64 << 20
+        /// And beyond those what this node alone has invalidated, before everything is soft in its
+        /// place.
+        package var localBytesMax = 16 << 20
+        /// Ranges that one member is asked for at once.
+        package var rangesMax = 64
+        package var delays = LogDelays()
+        /// What ``ResponseTiming/boundedAt`` adds to ``ResponseTiming/majorityAt``.
+        package var fenceDuration = Interval.seconds(10)
+        /// Receipts do not wait for a member that never counted and has been away for so long.
+        package var removeAfter = Interval.seconds(3_600)
+
+        package init() {}
+
+        /// Positions that are taken of one peer at once.
+        var positionsMax: Int { streamsMax + retiredMax }
+    }
+}
+
+/// What time brings.
+extension InvalidationLog {
+    /// When ``ticked(now:effects:)`` is to be called next.
+    package var nextTick: Instant {
+        var next = nextConfirmationAt
+        for stream in streams.streams {
+            if let repair = stream.repair { next = min(next, repair.dueAt) }
+        }
+        for dueAt in [pendingConfirmations.dueAt, writes.dueAt, members.nextReview] {
+            if let dueAt { next = min(next, dueAt) }
+        }
+        return next
+    }
+
+    /// ``nextTick`` has come; coming earlier does no harm.
+    package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
+        sendRepairRequests(now, &effects)
+        sendDueConfirmations(now)
+        if nextConfirmationAt <= now {
+            nextConfirmationAt =
+                now + settings.delays.confirmAll(after: confirmToAll() * peers.count)
+            trim(now)
+            retireOld(now, &effects)
+            retireSurplus(now, &effects)
+        }
+        if let dueAt = members.nextReview, dueAt <= now { reviewMembers(now, &effects) }
+    }
+
+    /// Tells every member what was synced since it was told last, and gives of how many streams.
+    ///
+    /// Receipts are seen everywhere by that, and streams retired.
+    private mutating func confirmToAll() -> Int {
+        var had: [StreamPosition] = []
+        for place in streams.indices where streams[place].isConfirmDue {
+            streams[place].isConfirmDue = false
+            if streams[place].syncedPosition.count > 0 { had.append(streams[place].syncedPosition) }
+        }
+        guard !peers.isEmpty, !had.isEmpty || members.ownMembers != confirmedMembers else {
+            return 0
+        }
+        confirmedMembers = members.ownMembers
+        output.confirmations.append((had, peers.keys))
+        return had.count
+    }
+
+    /// Tells those who gave records, or issued them, how far their streams are synced.
+    mutating func sendDueConfirmations(_ now: Instant) {
+        for (node, processes) in pendingConfirmations.takeDue(at: now) where peers[node] != nil {
+            let had = positions(of: processes)
+            if !had.isEmpty { output.confirmations.append((had, [node])) }
+        }
+    }
+
+    /// How far these streams are synced here without a gap; without those whose first record is
+    /// missing.
+    func positions(of processes: [ProcessID]) -> [StreamPosition] {
+        processes.compactMap { process in
+            streams.index(of: process).map { streams[$0].syncedPosition }
+        }.filter { $0.count > 0 }
+    }
+}
+
+/// What an ``InvalidationLog`` waits for, so that a sync, a frame and a step serve many.
+package struct LogDelays: Hashable, Sendable {
+    /// What is missing is left so long to a push that may be on its way.
+    package var repairRequest = Interval.milliseconds(20)
+    /// Who has not answered after so long is not waited for.
+    package var repairTimeout = Interval.seconds(1)
+    /// Between two confirmations to all members, by which who has missed a push learns of it: where
+    /// not very much is to be told, and at most.
+    package var confirmAll = Interval.milliseconds(400)
+    package var confirmAllMax = Interval.seconds(10)
+    /// So many members are told at once what of theirs is synced; with each one more all are told
+    /// ``confirm`` later, of everything until then.
+    package var immediateMembersMax = 8
+    package var confirm = Interval.milliseconds(1)
+    /// Between the beginnings of two batches that are written, for each record that the first one
+    /// has, and at most.
+    ///
+    /// What comes meanwhile is synced with the second; what comes alone does not wait.
+    package var batch = Interval.milliseconds(2)
+    package var batchMax = Interval.milliseconds(5)
+    /// After a write that failed.
+    package var failedWrite = Interval.seconds(1)
+
+    package init() {}
+
+    /// How long what is synced waits for more, for so many others: what that costs a receipt.
+    func confirm(others count: Int) -> Interval {
+        Interval(nanoseconds: confirm.nanoseconds * Int64(max(0, count - immediateMembersMax)))
+    }
+
+    /// Until another batch is begun, after one of so many records: of what comes 500 times a second
+    /// or more each batch waits for the most.
+    func batch(after count: Int) -> Interval {
+        min(batchMax, Interval(nanoseconds: batch.nanoseconds * Int64(count)))
+    }
+
+    /// Until all are told again, after so many positions times so many members: as long as it takes
+    /// at 6,250 positions a second.
+    func confirmAll(after count: Int) -> Interval {
+        let span = Interval(nanoseconds: confirmAll.nanoseconds * Int64(max(2_500, count)) / 2_500)
+        return min(span, max(confirmAll, confirmAllMax))
+    }
+}

@@ -115,3 +115,135 @@ struct InvalidationStream: Sendable {
         if applied.prefix >= repairTarget { repair = nil }
     }
 }
+
+/// The streams that this node knows of, in the order of their processes; each is changed where it
+/// lies, for it may be big.
+struct StreamTable: Sendable {
+    private(set) var streams: [InvalidationStream] = []
+
+    var indices: Range<Int> { streams.indices }
+    var count: Int { streams.count }
+
+    subscript(place: Int) -> InvalidationStream {
+        get { streams[place] }
+        _modify { yield &streams[place] }
+    }
+
+    func index(of process: ProcessID) -> Int? {
+        let place = streams.partitionPoint { $0.process < process }
+        return place < streams.count && streams[place].process == process ? place : nil
+    }
+
+    /// The place of an empty stream of `process`, which must not be known.
+    mutating func add(_ process: ProcessID, at now: Instant) -> Int {
+        let place = streams.partitionPoint { $0.process < process }
+        streams.insert(InvalidationStream(process, at: now), at: place)
+        return place
+    }
+
+    mutating func remove(_ place: Int) {
+        streams.remove(at: place)
+    }
+}
+
+extension ProcessID: Comparable {
+    /// By the number of 128 bits.
+    package static func < (left: ProcessID, right: ProcessID) -> Bool {
+        (left.high, left.low) < (right.high, right.low)
+    }
+}
+
+/// Streams of dead processes that every counted member has and nobody holds: process and last
+/// number alone, so that neither gossip nor a node that comes back brings them in again.
+///
+/// Bounded; the one that was retired first goes. As long as more of these are kept than streams may
+/// be known at once, a node that comes back lacks one that is kept if it lacks any.
+struct RetiredStreams: Sendable {
+    private var counts = SortedTable<ProcessID, UInt64>()
+    /// In the order of retirement.
+    private var order: [ProcessID] = []
+    let countMax: Int
+
+    init(countMax: Int) {
+        self.countMax = countMax
+    }
+
+    /// The last number; nil if it was not retired.
+    subscript(process: ProcessID) -> UInt64? { counts[process] }
+
+    var positions: [StreamPosition] {
+        zip(counts.keys, counts.values).map { StreamPosition(process: $0, count: $1) }
+    }
+
+    /// Adds one; gives the one that had to go for it.
+    mutating func add(_ position: StreamPosition) -> ProcessID? {
+        if counts[position.process] == nil { order.append(position.process) }
+        counts[position.process] = max(position.count, counts[position.process] ?? 0)
+        guard counts.count > countMax else { return nil }
+        let gone = order.removeFirst()
+        counts[gone] = nil
+        return gone
+    }
+
+    /// It goes on after all; its last number if it was retired.
+    mutating func revive(_ process: ProcessID) -> UInt64? {
+        guard let count = counts[process] else { return nil }
+        counts[process] = nil
+        order.removeAll { $0 == process }
+        return count
+    }
+}
+
+/// A set of numbers from 1, kept as its runs: whole streams cost one run, and each gap one more.
+struct NumberRangeSet: Hashable, Sendable {
+    /// Ascending; between two there is at least one number that is missing.
+    private(set) var runs: [ClosedRange<UInt64>] = []
+
+    /// The last number before the first gap; 0 if 1 is missing.
+    var prefix: UInt64 {
+        guard let first = runs.first, first.lowerBound == 1 else { return 0 }
+        return first.upperBound
+    }
+
+    /// The greatest; 0 if there is none.
+    var last: UInt64 { runs.last?.upperBound ?? 0 }
+
+    func contains(_ number: UInt64) -> Bool {
+        let place = runs.partitionPoint { $0.upperBound < number }
+        return place < runs.count && runs[place].contains(number)
+    }
+
+    mutating func insert(_ number: UInt64) {
+        insert(number...number)
+    }
+
+    /// Adds all of `range`, which begins at 1 or later.
+    mutating func insert(_ range: ClosedRange<UInt64>) {
+        precondition(range.lowerBound > 0, "number 0")
+        // Those that touch the range, or overlap it, become one with it.
+        let first = runs.partitionPoint { $0.upperBound < range.lowerBound - 1 }
+        let end = runs.partitionPoint { $0.lowerBound - 1 <= range.upperBound }
+        guard first < end else {
+            runs.insert(range, at: first)
+            return
+        }
+        let lower = min(runs[first].lowerBound, range.lowerBound)
+        let upper = max(runs[end - 1].upperBound, range.upperBound)
+        runs[first] = lower...upper
+        runs.removeSubrange((first + 1)..<end)
+    }
+
+    /// The first `countMax` ranges of numbers up to `limit` that are missing.
+    func gaps(upTo limit: UInt64, countMax: Int) -> [ClosedRange<UInt64>] {
+        var gaps: [ClosedRange<UInt64>] = []
+        var next: UInt64 = 1
+        for run in runs {
+            guard gaps.count < countMax, next <= limit else { return gaps }
+            if next < run.lowerBound { gaps.append(next...min(run.lowerBound - 1, limit)) }
+            guard run.upperBound < .max else { return gaps }
+            next = run.upperBound + 1
+        }
+        if gaps.count < countMax, next <= limit { gaps.append(next...limit) }
+        return gaps
+    }
+}

@@ -41,3 +41,104 @@ struct OriginalReference: Hashable {
         return start.starts(with: "http:".utf8) || start.starts(with: "https:".utf8)
     }
 }
+
+/// What is put before the name of an original that has no scheme.
+struct OriginalBase: Hashable, Sendable {
+    /// `http://` or `https://` alone, behind which the name's host goes, or a canonical URL without
+    /// a query.
+    private let text: [UInt8]
+
+    static let http = OriginalBase(text: Array("http://".utf8))
+    static let https = OriginalBase(text: Array("https://".utf8))
+
+    private init(text: [UInt8]) {
+        self.text = text
+    }
+
+    /// The origin of a site: a name is then a path of the site's, as its clients write it.
+    init(_ origin: BaseURL) {
+        text = Array(origin.description.utf8)
+    }
+
+    /// The base that an operator wrote; nil if it is no URL of http, or one with a query or a
+    /// fragment.
+    init?(_ written: ArraySlice<UInt8>) {
+        let lower = written.prefix(9).map(ASCII.lowercased)
+        if lower == Self.http.text || lower == Self.https.text {
+            text = lower
+            return
+        }
+        let bytes = Array(written)
+        var canonical: [UInt8] = []
+        guard !bytes.contains(UInt8(ascii: "#")), !bytes.contains(UInt8(ascii: "?")),
+            CacheKey.normalise(url: bytes.span, at: 0..<bytes.count, into: &canonical)
+                == .normalised
+        else { return nil }
+        text = canonical
+    }
+
+    /// `name` behind this base, with one slash between them; nil if it is empty, or begins with two
+    /// slashes where a host is already given, which might mean another host.
+    func joined(with name: [UInt8]) -> [UInt8]? {
+        guard !name.isEmpty else { return nil }
+        if self == .http || self == .https {
+            return text + name.drop { $0 == UInt8(ascii: "/") }
+        }
+        guard !name.starts(with: "//".utf8) else { return nil }
+        let start = text.last == UInt8(ascii: "/") ? text.dropLast() : text[...]
+        let isRooted = name.first == UInt8(ascii: "/")
+        return start + (isRooted ? [] : [UInt8(ascii: "/")]) + name
+    }
+}
+
+extension OriginalBase: CustomStringConvertible {
+    /// As it can be written, in canonical form.
+    var description: String { String(decoding: text, as: UTF8.self) }
+}
+
+/// The URLs of the image optimiser of Next.js ("Image component"): `/_next/image?url=URL&w=…&q=…`.
+enum NextImageTarget {
+    /// The value of the only `url`: a path of the site's own, or an absolute URL.
+    ///
+    /// The optimiser refuses all else, two of them and a URL without a scheme too.
+    static func reference(_ target: SplitTarget, of origin: BaseURL) -> OriginalReference? {
+        guard
+            target.path.elementsEqual("/_next/image".utf8)
+                || target.path.elementsEqual("/_next/image/".utf8)
+        else { return nil }
+        let values = target.parameters.filter { $0.name.elementsEqual("url".utf8) }
+        guard values.count == 1,
+            let url = PercentEncoding.decoded(values[0].value, plusIsSpace: true),
+            !url.starts(with: "//".utf8)
+        else { return nil }
+        let isPath = url.first == UInt8(ascii: "/")
+        guard isPath || OriginalReference.isURL(url) else { return nil }
+        return OriginalReference(text: url, base: isPath ? OriginalBase(origin) : nil)
+    }
+}
+
+/// The URLs of wsrv.nl, once images.weserv.nl ("Quick reference"): `/?url=URL&w=…`.
+enum WeservTarget {
+    /// The value of the first `url`; without a scheme it is of http, behind `ssl:` or two slashes
+    /// of https.
+    static func reference(_ target: SplitTarget) -> OriginalReference? {
+        guard target.path.isEmpty || target.path.elementsEqual("/".utf8),
+            let parameter = target.parameters.first(where: isURL),
+            let url = PercentEncoding.decoded(parameter.value)
+        else { return nil }
+        for start in ["ssl:", "//"] {
+            guard url.prefix(start.utf8.count).map(ASCII.lowercased).elementsEqual(start.utf8)
+            else { continue }
+            let name = url.dropFirst(start.utf8.count)
+            return OriginalBase.https.joined(with: Array(name)).map {
+                OriginalReference(text: $0, base: nil)
+            }
+        }
+        return OriginalReference(text: url, base: .http)
+    }
+
+    /// The service finds its parameters without regard to case.
+    private static func isURL(_ parameter: SplitTarget.Parameter) -> Bool {
+        parameter.name.map(ASCII.lowercased).elementsEqual("url".utf8)
+    }
+}

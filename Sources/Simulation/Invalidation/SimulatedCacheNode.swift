@@ -251,3 +251,74 @@ struct SimulatedCacheNode: Sendable {
         InvalidationVersion(epoch: epoch, count: replication?.appliedCount ?? 0)
     }
 }
+
+/// A node's boot clock: it shows another time than the world's, and runs a little fast or slow.
+struct SimulatedClock: Sendable {
+    private let beginning: Instant
+    /// What it shows more at the beginning.
+    private let offset: Interval
+    /// By so many millionths it is too fast.
+    private let drift: Int64
+
+    /// Of a clock whose quartz nobody holds against another, in millionths.
+    private static let driftMax: Int64 = 500
+
+    init(from beginning: Instant, using dice: inout SplitMix64) {
+        self.beginning = beginning
+        offset = .milliseconds(Int64.random(in: 0...50_000, using: &dice))
+        drift = Int64.random(in: -Self.driftMax...Self.driftMax, using: &dice)
+    }
+
+    /// What two clocks may make of an interval more than it is.
+    static func error(in interval: Interval) -> Interval {
+        Interval(nanoseconds: interval.nanoseconds * 2 * driftMax / 1_000_000)
+    }
+
+    func reading(at now: Instant) -> Instant {
+        let passed = (now - beginning).nanoseconds
+        return now + offset + Interval(nanoseconds: passed * drift / 1_000_000)
+    }
+
+    /// When it shows `reading`; one that is never to come stays far.
+    func instant(of reading: Instant) -> Instant {
+        guard reading < .distantFuture else { return reading }
+        let shown = (reading - offset - beginning).nanoseconds
+        return reading - offset - Interval(nanoseconds: shown / (1_000_000 + drift) * drift)
+    }
+}
+
+/// What all worlds of a campaign share: node ids, URLs, and who prefers which key.
+package struct SimulatedSite: Sendable {
+    let nodes: [NodeID]
+    let keys: [SimulatedKey]
+    /// By key the indices of ``nodes``, the owner first.
+    ///
+    /// Who is away is left out: that is the ring without it, as long as one of the list is there.
+    let preference: [[Int]]
+
+    package init(nodes count: Int) {
+        var dice = SplitMix64(seed: UInt64(count))
+        let nodes = (0..<count).map { _ in NodeID(using: &dice) }
+        let keys = (0..<6).map { Self.key($0, using: &dice) }
+        let ring = Ring(members: nodes.map { RingMember($0) })
+        self.nodes = nodes
+        self.keys = keys
+        preference = keys.map { key in
+            ring.owners(of: key.name.digest).compactMap { nodes.firstIndex(of: $0) }
+        }
+    }
+
+    private static func key(_ number: Int, using dice: inout SplitMix64) -> SimulatedKey {
+        let host = Array("h\(number % 2).example".utf8)
+        let path = Array((number < 3 ? "/a" : "/b").utf8)
+        let url = Array("http://".utf8) + host + path + Array("/\(number)".utf8)
+        var bytes: [UInt8] = []
+        for _ in 0..<4 { bytes.appendLittle(dice.next()) }
+        return SimulatedKey(
+            url: url, host: host, path: path, name: EntryName(bytes.span),
+            tags: [Array("t\(number % 3)".utf8)],
+            maxAge: number == 5 ? .milliseconds(700) : .seconds(3_600),
+            staleWhileRevalidate: number.isMultiple(of: 2) ? .seconds(3_600) : .zero,
+            isStaleIfError: number.isMultiple(of: 3))
+    }
+}

@@ -145,3 +145,124 @@ package final class DiskLog {
         entryForgotten(name.digest, entry)
     }
 }
+
+extension DiskLog {
+    /// Entries that are looked at to find one that is given up, and in all for one record.
+    private static let sample = 512
+    private static let examinedMax = 1 << 17
+
+    /// What sites may take from now on; nothing leaves before the next record of theirs comes.
+    package func setShareLimits(_ shares: DiskShareLimits) {
+        self.shareLimits = shares
+    }
+
+    /// Gives up entries of the record's site until that may take the record too; false if it may
+    /// not.
+    ///
+    /// Each time the one goes that was asked for longest ago, of some that are looked at. Their
+    /// place on the disk is free when their segments are reclaimed; what counts is what can be
+    /// found.
+    func makeRoomInShare(for record: DiskRecord) -> Bool {
+        let number = DiskShareID.number(ofKey: record.key.span)
+        guard let (group, percent) = shareLimits.limit(of: number) else { return true }
+        let capacity = (settings.plan.segments - 1) * settings.plan.segmentBytes
+        let limit = Int(Double(capacity) * Double(percent) / 100)
+        let bytes = record.extent.recordBytes
+        guard bytes <= limit else { return false }
+        let replaced = view.shards.find(record.name.digest)
+        let freed = replaced.map { shareLimits.contains($0.share, in: group) ? $0.bytes : 0 } ?? 0
+        var looks = 0
+        while view.shards.bytes(of: group, in: shareLimits) - freed + bytes > limit {
+            guard looks < Self.examinedMax else { return false }
+            let part = view.shards.entries(
+                inShard: shareScanPosition.shard, below: shareScanPosition.below,
+                atMost: Self.sample
+            ) { shareLimits.contains($0.share, in: group) }
+            // A shard without entries is a look, too.
+            looks += max(part.looked, Self.sample)
+            shareScanPosition =
+                part.next.map { (shareScanPosition.shard, $0) }
+                ?? ((shareScanPosition.shard + 1) % view.shards.shardCount, nil)
+            let idlest = part.found.filter { $0.0 != record.name.digest }
+                .min { $0.1.lastAccess < $1.1.lastAccess }
+            guard let (digest, entry) = idlest,
+                view.shards.remove(digest, ifAt: entry.location)
+            else { continue }
+            entryForgotten(digest, entry)
+            policy.recordDrop(digest.first, bytes: entry.bytes)
+            counters.add(.evictedEntries)
+        }
+        return true
+    }
+}
+
+extension DiskLog {
+    /// Takes over that entries were used, as often and as late as it says.
+    package func touch(_ digest: EntryDigest, count: UInt32, at second: UInt32) {
+        guard let location = view.shards.touch(digest, count: count, at: second) else { return }
+        counters.add(.touchesApplied)
+        hasOutdatedFooter[Int(location.segment)] = true
+    }
+
+    /// Writes the accesses of closed segments behind their records, so that a restart knows them.
+    package func checkpoint() throws(DiskFile.Failure) {
+        for (index, segment) in allocator.segments.enumerated() where segment.state == .free {
+            try eraseHeader(index)
+        }
+        for (index, segment) in allocator.segments.enumerated()
+        where hasOutdatedFooter[index] && segment.state == .closed {
+            let id = SegmentID(index: UInt32(index))
+            guard let use = view.slots[index].current,
+                case .recovered(let found) = SegmentFiles.recover(use.file, identity),
+                found.header.sequence == use.sequence
+            else { continue }
+            try writeFooter(
+                of: id, found.header, found.entries, recordsEnd: found.recordsEnd, to: use.file)
+        }
+    }
+
+    /// Forgets what readers have taken out of the index; gives a note for each that was damaged.
+    package func takeRemoved() -> [DiskEvent] {
+        view.takeRemoved().compactMap { lost in
+            let segment = Int(lost.entry.location.segment)
+            // The segment may have been reclaimed since.
+            if allocator.segments[segment].sequence == lost.sequence {
+                // It may be readable again at the next start, and older than what is stored until
+                // then.
+                entryForgotten(lost.digest, lost.entry)
+            }
+            return lost.why.map {
+                .recordLost(
+                    file: SegmentFiles.name(segment), offset: Int(lost.entry.offset), why: $0)
+            }
+        }
+    }
+
+    /// Gives up what was not asked for within the age limit; looks at up to `entriesMax` entries
+    /// and goes on from there the next time.
+    package func expireIdleEntries(atMost entriesMax: Int, now: Int64) {
+        let least = leastAccess(now)
+        view.setLeastAccess(least)
+        guard least > 0 else { return }
+        var left = entriesMax
+        for _ in 0..<view.shards.shardCount where left > 0 {
+            let part = view.shards.entries(
+                inShard: expiryScanPosition.shard, below: expiryScanPosition.below, atMost: left
+            ) { $0.lastAccess < least }
+            for (digest, entry) in part.found {
+                guard view.shards.remove(digest, ifAt: entry.location) else { continue }
+                entryForgotten(digest, entry)
+                counters.add(.expiredEntries)
+            }
+            left -= part.looked
+            expiryScanPosition =
+                part.next.map { (expiryScanPosition.shard, $0) }
+                ?? ((expiryScanPosition.shard + 1) % view.shards.shardCount, nil)
+        }
+    }
+
+    /// What was last asked for before this second is too old.
+    func leastAccess(_ now: Int64) -> UInt32 {
+        UInt32(clamping: now / 1000 - settings.ageLimit.seconds)
+    }
+}

@@ -97,3 +97,196 @@ package struct DiskHeadLayout: Hashable, Sendable {
         self.entityTag = entityTag
     }
 }
+
+/// How a record is laid out; known from its fixed part alone.
+package struct DiskRecordExtent: Hashable, Sendable {
+    /// From the record's beginning to its body.
+    package var metaBytes: Int
+    /// Size of the body.
+    package var bodyBytes: UInt64
+
+    /// Of the whole record, with the zeros up to a unit.
+    package var recordBytes: Int { DiskFormat.rounded(metaBytes + Int(bodyBytes)) }
+}
+
+extension DiskRecord {
+    /// Size of the fixed part that this program writes.
+    package static let fixedBytes = 192
+
+    private static let magic: UInt32 = 0x4345_524E
+
+    /// What the record takes in a segment.
+    package var extent: DiskRecordExtent {
+        let tagBytes = tags.reduce(0) { $0 + 2 + $1.count }
+        return DiskRecordExtent(
+            metaBytes: Self.fixedBytes + key.count + head.count + tagBytes + 8 * chunkSums.count,
+            bodyBytes: bodyBytes)
+    }
+
+    /// Everything before the body, for a record at `offset` of a segment with `salt`.
+    package func metaBytes(salt: UInt64, offset: UInt64) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(extent.metaBytes)
+        bytes.appendLittle(Self.magic)
+        bytes.appendLittle(UInt16(Self.fixedBytes))
+        bytes.appendLittle(UInt16(0))
+        bytes.appendLittle(UInt64(0))
+        bytes.appendLittle(UInt32(key.count))
+        bytes.appendLittle(UInt32(head.count))
+        bytes.appendLittle(UInt32(tags.reduce(0) { $0 + 2 + $1.count }))
+        bytes.appendLittle(UInt32(chunkSums.count))
+        bytes.appendLittle(bodyBytes)
+        name.append(to: &bytes)
+        bytes.append(invalidationVersion)
+        for time in [
+            times.validated, times.generated, times.freshUntil, times.lastModified, times.date,
+        ] {
+            bytes.appendLittle(UInt64(bitPattern: time))
+        }
+        bytes.appendLittle(lastAccess)
+        bytes.appendLittle(accessCount)
+        bytes += [
+            UInt8(truncatingIfNeeded: flags.rawValue), 0, 0, UInt8(flags.rawValue >> 8),
+        ]
+        bytes.pad(to: 140)
+        bytes.appendLittle(staleWhileRevalidateSeconds)
+        for number in [
+            layout.partialStart, layout.multipartStart, layout.notModifiedStart,
+            layout.contentType.start, layout.contentType.count, layout.entityTag.start,
+            layout.entityTag.count,
+        ] {
+            bytes.appendLittle(number)
+        }
+        bytes.appendLittle(staleIfErrorSeconds)
+        bytes.pad(to: Self.fixedBytes)
+        bytes += key
+        bytes += head
+        for tag in tags {
+            bytes.appendLittle(UInt16(tag.count))
+            bytes += tag
+        }
+        for sum in chunkSums { bytes.appendLittle(sum) }
+        bytes.writeChecksum(
+            at: 8, from: 16, seed: DiskFormat.recordSeed(salt: salt, offset: offset))
+        return bytes
+    }
+
+    /// The layout that a fixed part names, not yet checked; nil if no record begins so, or none
+    /// that fits into `space` bytes.
+    package static func extent(_ fixed: Span<UInt8>, space: Int) -> DiskRecordExtent? {
+        guard fixed.count >= fixedBytes, fixed.little32(at: 0) == magic else { return nil }
+        let fixedSize = UInt64(fixed.little16(at: 4))
+        let bodyBytes = fixed.little64(at: 32)
+        let variable = [16, 20, 24].reduce(UInt64(0)) { $0 + UInt64(fixed.little32(at: $1)) }
+        let metaBytes = fixedSize + variable + 8 * UInt64(fixed.little32(at: 28))
+        guard fixedSize >= UInt64(fixedBytes), bodyBytes <= UInt64(space),
+            metaBytes <= UInt64(space),
+            DiskFormat.rounded(Int(metaBytes + bodyBytes)) <= space,
+            Int(fixed.little32(at: 28)) == chunkCount(bodyBytes)
+        else { return nil }
+        return DiskRecordExtent(metaBytes: Int(metaBytes), bodyBytes: bodyBytes)
+    }
+
+    /// The record whose bytes before the body are these.
+    ///
+    /// - Throws: what is wrong with it.
+    package init(
+        meta bytes: Span<UInt8>, salt: UInt64, offset: UInt64
+    ) throws(DiskFormatError) {
+        guard bytes.count >= Self.fixedBytes else { throw .truncated }
+        guard bytes.little32(at: 0) == Self.magic else { throw .badMagic }
+        let seed = DiskFormat.recordSeed(salt: salt, offset: offset)
+        guard bytes.little64(at: 8) == bytes.checksum(16..<bytes.count, seed: seed) else {
+            throw .checksumMismatch
+        }
+        guard let extent = Self.extent(bytes, space: .max / 2), extent.metaBytes == bytes.count
+        else { throw .truncated }
+        let keyStart = Int(bytes.little16(at: 4))
+        let headStart = keyStart + Int(bytes.little32(at: 16))
+        let tagsStart = headStart + Int(bytes.little32(at: 20))
+        let sumsStart = tagsStart + Int(bytes.little32(at: 24))
+        let time = { (offset: Int, bytes: Span<UInt8>) in
+            Int64(bitPattern: bytes.little64(at: offset))
+        }
+        self.init(
+            name: EntryName(bytes, at: 40), invalidationVersion: bytes.invalidationVersion(at: 72),
+            times: DiskTimes(
+                validated: time(88, bytes), generated: time(96, bytes),
+                freshUntil: time(104, bytes),
+                lastModified: time(112, bytes), date: time(120, bytes)),
+            lastAccess: bytes.little32(at: 128), accessCount: bytes.little16(at: 132),
+            flags: EntryFlags(rawValue: UInt16(bytes[134]) | UInt16(bytes[137]) << 8),
+            staleWhileRevalidateSeconds: bytes.little32(at: 140),
+            staleIfErrorSeconds: bytes.little32(at: 172),
+            layout: try DiskHeadLayout(bytes, headBytes: tagsStart - headStart),
+            key: bytes.copy(keyStart..<headStart), head: bytes.copy(headStart..<tagsStart),
+            tags: try Self.tags(bytes, at: tagsStart..<sumsStart),
+            bodyBytes: extent.bodyBytes,
+            chunkSums: stride(from: sumsStart, to: bytes.count, by: 8).map {
+                bytes.little64(at: $0)
+            })
+    }
+
+    private static func tags(
+        _ bytes: Span<UInt8>, at range: Range<Int>
+    ) throws(DiskFormatError) -> [[UInt8]] {
+        var tags: [[UInt8]] = []
+        var position = range.lowerBound
+        while position < range.upperBound {
+            guard position + 2 <= range.upperBound else { throw .truncated }
+            let end = position + 2 + Int(bytes.little16(at: position))
+            guard end <= range.upperBound else { throw .truncated }
+            tags.append(bytes.copy(position + 2..<end))
+            position = end
+        }
+        return tags
+    }
+}
+
+extension DiskHeadLayout {
+    fileprivate init(_ bytes: Span<UInt8>, headBytes: Int) throws(DiskFormatError) {
+        self.init(
+            partialStart: bytes.little32(at: 144), multipartStart: bytes.little32(at: 148),
+            notModifiedStart: bytes.little32(at: 152), contentType: bytes.extent(at: 156),
+            entityTag: bytes.extent(at: 164))
+        let starts = [partialStart, multipartStart, notModifiedStart]
+        guard starts.allSatisfy({ Int($0) <= headBytes }),
+            contentType.range.upperBound <= headBytes, entityTag.range.upperBound <= headBytes
+        else { throw .truncated }
+    }
+}
+
+/// Turns instants of the boot clock into wall times that outlive the process, and back.
+///
+/// The two clocks are read together once, when the process starts: an operator who sets the wall
+/// clock back while it runs makes nothing fresh again.
+package struct DiskClock: Hashable, Sendable {
+    private let instant: Instant
+    /// In milliseconds since 1970.
+    private let wall: Int64
+
+    /// At `instant` the wall clock shows `wall` milliseconds since 1970.
+    package init(instant: Instant, wall: Int64) {
+        self.instant = instant
+        self.wall = wall
+    }
+
+    /// Milliseconds since 1970; the greatest number for ``Ground/Instant/distantFuture``.
+    package func wall(_ instant: Instant) -> Int64 {
+        guard instant != .distantFuture else { return .max }
+        let (sum, isOver) = wall.addingReportingOverflow((instant - self.instant).milliseconds)
+        return isOver ? .max : sum
+    }
+
+    /// The instant at which the wall clock shows so many milliseconds since 1970.
+    package func instant(_ wall: Int64) -> Instant {
+        guard wall != .max else { return .distantFuture }
+        let (difference, isOver) = wall.subtractingReportingOverflow(self.wall)
+        return instant + .milliseconds(isOver ? (wall < 0 ? .min : .max) : difference)
+    }
+
+    /// Seconds since 1970, as accesses are kept.
+    package func second(_ instant: Instant) -> UInt32 {
+        UInt32(clamping: wall(instant) / 1000)
+    }
+}

@@ -1,4 +1,5 @@
 import COpenSSL
+import Ground
 
 /// Why a text in PEM could not be read.
 struct PEMError: Error {
@@ -98,3 +99,105 @@ private func noPassword(
     _ room: UnsafeMutablePointer<CChar>?, _ count: CInt, _ isWriting: CInt,
     _ context: UnsafeMutableRawPointer?
 ) -> CInt { -1 }
+
+/// `time` as wall time; nil if it is malformed.
+func wallTime(_ time: UnsafePointer<ASN1_TIME>?) -> WallTime? {
+    guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
+    defer { unsafe ASN1_STRING_free(epoch) }
+    var days: CInt = 0
+    var seconds: CInt = 0
+    guard unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
+    return WallTime(seconds: Int64(days) * 86_400 + Int64(seconds))
+}
+
+/// A distinguished name (RFC 2253), 200 bytes at most.
+func text(ofName name: OpaquePointer?) -> String {
+    guard let name = unsafe name, let sink = unsafe BIO_new(BIO_s_mem()) else { return "" }
+    defer { unsafe BIO_free(sink) }
+    unsafe X509_NAME_print_ex(sink, name, 0, openssl_name_rfc2253)
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 200) { room, count in
+        count = max(0, unsafe Int(BIO_read(sink, room.baseAddress, CInt(room.count))))
+    }
+    return String(decoding: bytes, as: UTF8.self)
+}
+
+/// The certificate of the other side as it is told to others.
+func description(of certificate: OpaquePointer) -> TLSPeerCertificate {
+    var digest = [UInt8](repeating: 0, count: 32)
+    _ = unsafe X509_digest(certificate, EVP_sha256(), &digest, nil)
+    return TLSPeerCertificate(
+        subject: unsafe text(ofName: X509_get_subject_name(certificate)),
+        fingerprint: String(decoding: hexadecimal(digest), as: UTF8.self))
+}
+
+/// Two digits in lower case for each byte.
+func hexadecimal(_ bytes: [UInt8]) -> [UInt8] {
+    bytes.flatMap { [ASCII.hexDigit($0 >> 4), ASCII.hexDigit($0 & 15)] }
+}
+
+/// Whom a certificate is for by its subjectAltName (RFC 9525 §3); the subject's CN says nothing.
+struct CertificateNames {
+    /// Host names in their one spelling.
+    private(set) var exact: [String] = []
+    /// What follows `*.` in names that begin so, in its one spelling: each stands for all names
+    /// with one label more (RFC 9525 §6.3).
+    ///
+    /// A `*` that is only a part of a label counts nothing.
+    private(set) var wildcards: [String] = []
+    private(set) var addresses: [IPAddress] = []
+
+    /// Reads `certificate`, an `X509`.
+    init(of certificate: OpaquePointer?) {
+        guard
+            let names = unsafe X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil)
+        else { return }
+        let stack = OpaquePointer(names)
+        defer { unsafe GENERAL_NAMES_free(stack) }
+        for index in 0..<max(0, unsafe OPENSSL_sk_num(stack)) {
+            guard let raw = unsafe OPENSSL_sk_value(stack, index) else { continue }
+            let name = unsafe raw.assumingMemoryBound(to: GENERAL_NAME.self).pointee
+            switch unsafe name.type {
+            case GEN_DNS:
+                let host = unsafe bytes(of: name.d.dNSName)
+                add(host: host)
+            case GEN_IPADD:
+                let address = unsafe bytes(of: name.d.iPAddress)
+                if let address = IPAddress(address.span) { addresses.append(address) }
+            default: continue
+            }
+        }
+    }
+
+    private mutating func add(host bytes: [UInt8]) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        if text.hasPrefix("*.") {
+            if let parent = DomainName.canonical(text.dropFirst(2)) { wildcards.append(parent) }
+        } else if let name = DomainName.canonical(text[...]) {
+            exact.append(name)
+        }
+    }
+
+    /// True if this certificate is for `name`, a name in its one spelling.
+    func covers(_ name: String) -> Bool {
+        exact.contains(name) || Self.parent(of: name).map(wildcards.contains) ?? false
+    }
+
+    /// What follows the first label of `name`, if there is anything.
+    static func parent(of name: String) -> String? {
+        guard let dot = name.firstIndex(of: "."), dot != name.startIndex else { return nil }
+        return String(name[name.index(after: dot)...])
+    }
+
+    /// The names as people write them, `max` at most.
+    func displayNames(max: Int) -> [String] {
+        let all = exact + wildcards.map { "*." + $0 } + addresses.map(\.description)
+        return Array(all.prefix(max))
+    }
+}
+
+/// The bytes of an ASN.1 string.
+private func bytes(of string: UnsafeMutablePointer<ASN1_STRING>?) -> [UInt8] {
+    guard let start = unsafe ASN1_STRING_get0_data(string) else { return [] }
+    let count = unsafe Int(ASN1_STRING_length(string))
+    return unsafe Array(UnsafeBufferPointer(start: start, count: count))
+}

@@ -149,3 +149,75 @@ extension TLSFailure {
         return String(decoding: bytes, as: UTF8.self)
     }
 }
+
+/// The alerts of TLS by number (RFC 8446 §6, and those of RFC 5246 that are left).
+enum TLSAlert {
+    static let handshakeFailure: UInt8 = 40
+    static let decryptError: UInt8 = 51
+    static let protocolVersion: UInt8 = 70
+    static let internalError: UInt8 = 80
+    static let unknownIdentity: UInt8 = 115
+    static let noApplicationProtocol: UInt8 = 120
+
+    /// The alert's name, or its number if it has none.
+    static func name(_ number: UInt8) -> String {
+        names[number] ?? "alert \(number)"
+    }
+
+    private static let names: [UInt8: String] = [
+        0: "close_notify", 10: "unexpected_message", 20: "bad_record_mac",
+        21: "decryption_failed", 22: "record_overflow", 30: "decompression_failure",
+        40: "handshake_failure", 41: "no_certificate", 42: "bad_certificate",
+        43: "unsupported_certificate", 44: "certificate_revoked", 45: "certificate_expired",
+        46: "certificate_unknown", 47: "illegal_parameter", 48: "unknown_ca",
+        49: "access_denied", 50: "decode_error", 51: "decrypt_error", 60: "export_restriction",
+        70: "protocol_version", 71: "insufficient_security", 80: "internal_error",
+        86: "inappropriate_fallback", 90: "user_canceled", 100: "no_renegotiation",
+        109: "missing_extension", 110: "unsupported_extension", 111: "certificate_unobtainable",
+        112: "unrecognized_name", 113: "bad_certificate_status_response",
+        114: "bad_certificate_hash_value", 115: "unknown_psk_identity",
+        116: "certificate_required", 120: "no_application_protocol",
+    ]
+}
+
+/// Why certificates, keys, pins or secrets cannot be used.
+package enum TLSSetupError: Error, Hashable, Sendable {
+    case noIdentity
+    /// No certificate in PEM, or a malformed one; `identity` counts from 0.
+    case certificate(identity: Int, reason: String)
+    /// No private key in PEM, an encrypted or a malformed one.
+    case key(identity: Int, reason: String)
+    /// The key does not belong to the first certificate of the chain, or is too weak.
+    case refused(identity: Int, reason: String)
+    /// The certificates of issuers, of clients or of origins, cannot be read.
+    case issuers(reason: String)
+    /// Not `sha256/` and 32 bytes in base64.
+    case pin(String)
+    /// No trust at all: neither the system's store nor issuers nor pins.
+    case noTrust
+    case noSecret
+    /// The secret with this number, from 1 on, is too short.
+    case secretTooShort(number: Int, bytesMin: Int)
+    /// OpenSSL itself could not be set up.
+    case library(reason: String)
+
+    /// A sentence for whoever looks after the node.
+    package var message: String {
+        switch self {
+        case .noIdentity: "TLS needs at least one certificate with its key."
+        case .certificate(let identity, let reason):
+            "Certificate \(identity + 1) cannot be read: \(reason)."
+        case .key(let identity, let reason):
+            "The key of certificate \(identity + 1) cannot be read: \(reason)."
+        case .refused(let identity, let reason):
+            "Certificate \(identity + 1) and its key cannot be used: \(reason)."
+        case .issuers(let reason): "The certificates of issuers cannot be read: \(reason)."
+        case .pin(let text): "“\(text)” is no pin; a pin is sha256/ and 32 bytes in base64."
+        case .noTrust: "Without the system's store, TLS needs certificates of issuers, or pins."
+        case .noSecret: "Peers need at least one cluster secret."
+        case .secretTooShort(let number, let bytesMin):
+            "Cluster secret \(number) is too short; at least \(bytesMin) bytes are needed."
+        case .library(let reason): "OpenSSL cannot be set up: \(reason)."
+        }
+    }
+}

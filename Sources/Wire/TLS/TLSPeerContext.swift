@@ -48,3 +48,100 @@ package final class TLSPeerContext: Sendable {
         keys.first { $0.identity == identity }
     }
 }
+
+/// A secret as TLS uses it.
+@safe
+final class PreSharedKey: @unchecked Sendable {
+    /// Names the key on the wire.
+    let identity: [UInt8]
+    /// The bytes of ``identity`` where OpenSSL may read them while this object lives.
+    private let identityStart: UnsafeMutablePointer<UInt8>
+    private let key: [UInt8]
+
+    /// OpenSSL takes a key for a session, which must be of the same mark as the context.
+    static let sessionIDContext = Array("nuthatch peer".utf8)
+    private static let keyBytes = 32
+    private static let identityBytes = 8
+    /// TLS_AES_128_GCM_SHA256: of the suite that a key is kept with only the hash counts.
+    private static let suite: [UInt8] = [0x13, 0x01]
+
+    init(secret: [UInt8]) throws(TLSSetupError) {
+        key = try Self.derive(secret, "nuthatch peer key 1", count: Self.keyBytes)
+        let digest = try Self.derive(
+            secret, "nuthatch peer identity 1", count: Self.identityBytes)
+        identity = Array("nuthatch-peer-1:".utf8) + hexadecimal(digest)
+        unsafe identityStart = .allocate(capacity: identity.count)
+        for index in identity.indices { unsafe identityStart[index] = identity[index] }
+    }
+
+    deinit {
+        unsafe identityStart.deallocate()
+    }
+
+    /// HKDF-SHA256 without salt.
+    private static func derive(
+        _ secret: [UInt8], _ information: String, count: Int
+    ) throws(TLSSetupError) -> [UInt8] {
+        let context = unsafe EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nil)
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        let information = Array(information.utf8)
+        var derived = [UInt8](repeating: 0, count: count)
+        var derivedCount = count
+        let isDone =
+            unsafe EVP_PKEY_derive_init(context) == 1
+            && EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) == 1
+            && EVP_PKEY_CTX_set1_hkdf_key(context, secret, CInt(secret.count)) == 1
+            && EVP_PKEY_CTX_add1_hkdf_info(context, information, CInt(information.count)) == 1
+            && EVP_PKEY_derive(context, &derived, &derivedCount) == 1
+        guard isDone, derivedCount == count else {
+            throw .library(reason: OpenSSLError.popErrorText())
+        }
+        return derived
+    }
+
+    /// Lets the sessions of `context` use the keys of their own ``TLSPeerContext``.
+    static func installCallbacks(in context: OpenSSLContext) {
+        unsafe SSL_CTX_set_psk_use_session_callback(context.pointer) {
+            ssl, hash, identity, identityCount, session in
+            guard let ssl = unsafe ssl, let key = unsafe TLSSession.session(ssl: ssl)?.dialingKey
+            else {
+                return 0
+            }
+            // After the other side has chosen a suite, another hash than that of the key ends it.
+            if let hash = unsafe hash, unsafe EVP_MD_is_a(hash, "SHA256") != 1 { return 0 }
+            guard let made = unsafe key.pskSession(ssl) else { return 0 }
+            unsafe session?.pointee = unsafe made
+            unsafe identity?.pointee = unsafe UnsafePointer(key.identityStart)
+            unsafe identityCount?.pointee = key.identity.count
+            return 1
+        }
+        unsafe SSL_CTX_set_psk_find_session_callback(context.pointer) {
+            ssl, identity, identityCount, session in
+            unsafe session?.pointee = nil
+            guard let ssl = unsafe ssl, let owner = unsafe TLSSession.session(ssl: ssl) else {
+                return 0
+            }
+            let asked = unsafe Array(UnsafeBufferPointer(start: identity, count: identityCount))
+            // An unknown identity is no error yet: without any key in common the handshake fails.
+            guard let key = owner.acceptedKey(identity: asked) else { return 1 }
+            unsafe session?.pointee = unsafe key.pskSession(ssl)
+            return unsafe session?.pointee == nil ? 0 : 1
+        }
+    }
+
+    /// The key as OpenSSL takes it; freed by whoever gets it.
+    private func pskSession(_ ssl: OpaquePointer) -> OpaquePointer? {
+        guard let session = unsafe SSL_SESSION_new() else { return nil }
+        let isSet =
+            unsafe SSL_SESSION_set1_master_key(session, key, key.count) == 1
+            && SSL_SESSION_set_cipher(session, SSL_CIPHER_find(ssl, Self.suite)) == 1
+            && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1
+            && SSL_SESSION_set1_id_context(
+                session, Self.sessionIDContext, UInt32(Self.sessionIDContext.count)) == 1
+        guard isSet else {
+            unsafe SSL_SESSION_free(session)
+            return nil
+        }
+        return unsafe session
+    }
+}

@@ -1,0 +1,126 @@
+package import HTTPRules
+
+/// Why a purge, or a question after one, cannot be followed; nothing was purged.
+///
+/// Places are those of a value in the body, as `targets[3].url`; the body itself has an empty one.
+package enum PurgeError: Error, Hashable, Sendable {
+    case bodyTooLarge
+    case invalidBody(RequestBodyError)
+    case invalidID(String)
+    /// There are none.
+    case noTargets
+    case tooManyTargets
+    case invalidTarget(String, PurgeTargetFault)
+    /// Targets that have several names have too many of them for one record.
+    case tooManyNames(Int)
+    /// The names are too long for one record.
+    case recordTooLarge(bytesMax: Int)
+    /// Two parameters of the query, or one and the body, say the same.
+    case duplicateParameter(String)
+    /// A field of a request with the method PURGE.
+    case invalidField(String, allowed: String)
+    /// An earlier purge with this id has other targets or another mode.
+    case idConflict
+    /// No text of a receipt's name.
+    case invalidReceiptID
+    /// The log does not hold it.
+    case unknownReceipt
+
+    /// What a decoder threw while it read a ``PurgeRequest``.
+    package init(decodingError error: any Error) {
+        self = error as? PurgeError ?? .invalidBody(RequestBodyError(decodingError: error))
+    }
+}
+
+extension PurgeError {
+    /// 400 where the request cannot be read, 413 where it is too large, 422 where it can be read
+    /// and not be followed (RFC 9110 §15.5).
+    package var status: UInt16 {
+        switch self {
+        case .invalidBody(.invalidJSON), .duplicateParameter, .invalidField, .invalidReceiptID: 400
+        case .unknownReceipt: 404
+        case .idConflict: 409
+        case .bodyTooLarge, .recordTooLarge: 413
+        case .invalidBody, .invalidID, .noTargets, .tooManyTargets, .invalidTarget, .tooManyNames:
+            422
+        }
+    }
+
+    private var name: String {
+        switch self {
+        case .invalidBody(.invalidJSON): "purge-malformed"
+        case .duplicateParameter: "admin-query"
+        case .invalidReceiptID: "receipt-name"
+        case .unknownReceipt: "receipt-unknown"
+        case .idConflict: "purge-id-taken"
+        case .bodyTooLarge, .recordTooLarge, .tooManyTargets, .tooManyNames: "purge-too-large"
+        case .invalidBody, .invalidID, .noTargets, .invalidTarget, .invalidField: "purge-invalid"
+        }
+    }
+
+    private var title: String {
+        switch name {
+        case "purge-malformed": "The body is no JSON"
+        case "admin-query": "The query cannot be followed"
+        case "receipt-name": "This is no receipt's name"
+        case "receipt-unknown": "There is no such receipt"
+        case "purge-id-taken": "Another purge has this id"
+        case "purge-too-large": "The purge is too large"
+        default: "The purge is not valid"
+        }
+    }
+
+    /// The answer.
+    package var problem: ProblemDocument {
+        ProblemDocument(status: status, name: name, title: title, detail: message)
+    }
+}
+
+extension PurgeError {
+    /// What is wrong, where, and what is allowed.
+    package var message: String {
+        switch self {
+        case .invalidReceiptID:
+            return "A receipt is called by 32 hexadecimal digits, a hyphen and a number from 1, as "
+                + "the answer to its purge says."
+        case .unknownReceipt:
+            return "The log does not hold it: it was never issued, has not come here yet, or is so "
+                + "old that it was dropped."
+        default: return requestMessage + " Nothing was purged."
+        }
+    }
+
+    private var requestMessage: String {
+        switch self {
+        case .bodyTooLarge:
+            "The body is larger than \(PurgeRequest.bodyBytesMax) bytes, the most that is allowed; "
+                + "several purges can take what one cannot."
+        case .invalidBody(let fault): fault.message
+        case .invalidID(let place):
+            "\(RequestBodyError.subject(place)) must have 1 to \(PurgeRequest.idBytesMax) "
+                + "bytes and no "
+                + "control characters."
+        case .noTargets:
+            "targets must have 1 to \(PurgeRequest.targetsMax) targets; there are none."
+        case .tooManyTargets:
+            "There are more than \(PurgeRequest.targetsMax) targets, the most that is allowed; "
+                + "several purges can take what one cannot, and a tag or a prefix covers many URLs."
+        case .invalidTarget(let place, let fault):
+            "\(RequestBodyError.subject(place)): \(fault.message)"
+        case .tooManyNames(let count):
+            "The targets have \(count) names, because some are kept under a site's name, too; "
+                + "\(PurgeRequest.targetsMax) are allowed. Several purges can take what one cannot."
+        case .recordTooLarge(let bytesMax):
+            "The targets are longer than \(bytesMax) bytes together, the most that one purge can "
+                + "take; several purges can."
+        case .duplicateParameter(let name):
+            "\(name) is said twice; it is allowed once, in query or body."
+        case .invalidField(let name, let allowed):
+            "\(name) has a value that is not allowed, or comes twice; allowed is: \(allowed)."
+        case .idConflict:
+            "An earlier purge with this id has other targets or another mode; a new purge needs an "
+                + "id of its own."
+        case .invalidReceiptID, .unknownReceipt: ""
+        }
+    }
+}

@@ -1,0 +1,248 @@
+package import Admin
+import FoundationEssentials
+import Glibc
+import Ground
+import Telemetry
+
+/// Which nodes a command asks, and how.
+package struct CommandOptions: Sendable {
+    /// The node of this machine.
+    package var localNode: LocalNode
+    /// Admin ports as `HOST:PORT`; none for the node of this machine.
+    package var nodes: [String]
+    /// Nil for what settings and environment say.
+    package var tokenFile: String?
+    /// For each answer, as the operator writes it.
+    package var timeout: String
+    /// Programs read what is printed.
+    package var isJSON: Bool
+    /// The environment of this process.
+    let environment: [String: String]
+
+    package init(
+        ownNode: LocalNode, nodes: [String] = [], tokenFile: String? = nil,
+        timeout: String = "3s", isJSON: Bool = false
+    ) {
+        self.localNode = ownNode
+        self.nodes = nodes
+        self.tokenFile = tokenFile
+        self.timeout = timeout
+        self.isJSON = isJSON
+        environment = ProcessInfo.processInfo.environment
+    }
+
+    /// Where nodes are asked if nothing else is said.
+    static let adminPort: UInt16 = 8081
+
+    /// What a variable of the environment says, cut at white space.
+    private func words(of variable: ClientEnvironmentVariable) -> [String] {
+        (environment[variable.rawValue] ?? "").split(whereSeparator: \.isWhitespace)
+            .map(String.init)
+    }
+
+    /// Those who are to be asked, one at least.
+    func clients() throws(CommandError) -> [NodeClient] {
+        let limit = try timeoutInterval()
+        var named = nodes
+        // A flag beats the environment.
+        if named.isEmpty, !localNode.hasAdminFlag { named = words(of: .node) }
+        guard !named.isEmpty else {
+            return [try localClient(limit)]
+        }
+        var token = try explicitToken()
+        if token == nil { token = try localToken() }
+        var clients: [NodeClient] = []
+        for name in named {
+            clients.append(
+                NodeClient(try endpoint(name), token: token, timeout: limit, timeoutText: timeout))
+        }
+        return clients
+    }
+
+    /// The one who is to be asked.
+    func client() throws(CommandError) -> NodeClient {
+        let clients = try clients()
+        guard clients.count == 1 else {
+            throw CommandError(
+                .usageError,
+                "this asks one node, and \(clients.count) are named (--node, NUTHATCH_NODE)")
+        }
+        return clients[0]
+    }
+
+    func timeoutInterval() throws(CommandError) -> Interval {
+        try Self.duration(timeout, "--timeout")
+    }
+
+    /// `text` as a length of time that is not nothing; `flag` is what gave it.
+    static func duration(_ text: String, _ flag: String) throws(CommandError) -> Interval {
+        guard let limit = DurationText.parse(text), limit > .zero else {
+            throw CommandError(
+                .usageError, "\(flag): \(text.quoted()) is not a duration, e.g. 3s")
+        }
+        return limit
+    }
+
+    private func endpoint(_ name: String) throws(CommandError) -> NodeEndpoint {
+        if name.hasPrefix("https://") {
+            throw CommandError(
+                .usageError,
+                "--node: \(name.quoted()): TLS is not spoken here; ask with curl and a "
+                    + "certificate")
+        }
+        guard let place = NodeEndpoint(name, defaultPort: Self.adminPort) else {
+            throw CommandError(
+                .usageError, "--node: \(name.quoted()) is no HOST:PORT, e.g. 10.0.0.7:8081")
+        }
+        return place
+    }
+
+    /// The node of this machine.
+    private func localClient(_ limit: Interval) throws(CommandError) -> NodeClient {
+        switch try setting(localNode.adminPort) {
+        case .address(let address, let tokenFile):
+            var token = try explicitToken()
+            if token == nil, let tokenFile { token = try Self.localToken(in: tokenFile) }
+            return NodeClient(
+                NodeEndpoint(address.reachable), token: token, timeout: limit, timeoutText: timeout)
+        case .disabled:
+            throw CommandError(.misconfigured, "admin-listen is off, so nobody can be asked")
+        case .requiresCertificate:
+            throw CommandError(
+                .misconfigured,
+                "the admin port asks for a certificate (client-ca), and this command shows none; "
+                    + "ask it with one, by curl")
+        case .ephemeral:
+            throw CommandError(
+                .misconfigured,
+                "the kernel chooses the admin port (port 0); give admin-listen the one that the "
+                    + "node's log names")
+        }
+    }
+
+    // MARK: Tokens
+
+    /// What the operator says to be proof; nil if nothing is said.
+    private func explicitToken() throws(CommandError) -> [UInt8]? {
+        let path = tokenFile ?? words(of: .tokenFile).first
+        guard let path else { return nil }
+        let name = tokenFile == nil ? ClientEnvironmentVariable.tokenFile.rawValue : "--token-file"
+        return try Self.token(in: path, source: name, allowsBareToken: true)
+    }
+
+    /// What the settings of this machine's node say to be proof; another one of its cluster may
+    /// have the same.
+    private func localToken() throws(CommandError) -> [UInt8]? {
+        guard let path = try setting(localNode.adminTokenFile) else { return nil }
+        return try Self.localToken(in: path)
+    }
+
+    private static func localToken(in path: String) throws(CommandError) -> [UInt8]? {
+        try token(in: path, source: "setting admin-token-file", allowsBareToken: false)
+    }
+
+    /// The token in a file that is good for most.
+    ///
+    /// `name` is what names the file. A file that has one word and no more may be a token alone, if
+    /// `mayBeAlone`.
+    private static func token(
+        in path: String, source name: String, allowsBareToken: Bool
+    ) throws(CommandError) -> [UInt8]? {
+        func fault(_ reason: String) -> CommandError {
+            CommandError(
+                .misconfigured,
+                "\(name): \(path.quoted(limit: 4096)) cannot be used: \(reason); allowed: "
+                    + (allowsBareToken ? "a token alone, or " : "") + AdminTokenFile.allowedFormat)
+        }
+        let bytes: [UInt8]
+        do throws(FileReader.ReadError) {
+            bytes = try FileReader.readRegularFile(path)
+        } catch {
+            throw fault(error.reason)
+        }
+        if allowsBareToken, let word = bareToken(in: bytes) { return word }
+        do throws(AdminTokenFile.ParseError) {
+            return try AdminTokenFile.entries(of: bytes).max { $0.role < $1.role }?.token
+        } catch {
+            throw fault(error.message)
+        }
+    }
+
+    /// The token that a file has alone; nil if it has more than one word.
+    private static func bareToken(in bytes: [UInt8]) -> [UInt8]? {
+        let words = bytes.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+        guard words.count == 1, words[0].allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            return nil
+        }
+        return Array(words[0])
+    }
+
+    /// A part of what the settings say of the node of this machine.
+    func setting<Value>(_ part: Result<Value, LocalNode.SettingError>) throws(CommandError) -> Value
+    {
+        switch part {
+        case .success(let value): return value
+        case .failure(let fault): throw CommandError(.misconfigured, fault.text)
+        }
+    }
+}
+
+/// Reads whole files that the operator names.
+enum FileReader {
+    /// A file that cannot be read.
+    struct ReadError: Error {
+        /// One clause.
+        let reason: String
+
+        init(_ reason: String) {
+            self.reason = reason
+        }
+
+        init(_ number: CInt) {
+            switch number {
+            case ENOENT, ENOTDIR: reason = "there is no such file"
+            case EACCES, EPERM: reason = "permission is denied"
+            default: reason = unsafe String(cString: strerror(number))
+            }
+        }
+    }
+
+    /// Bytes of a regular file at most.
+    private static let bytesMax = 1 << 20
+
+    /// The bytes of a regular file, and of nothing else, as a node reads its own files.
+    static func readRegularFile(_ path: String) throws(ReadError) -> [UInt8] {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw ReadError(errno) }
+        defer { close(descriptor) }
+        var facts = stat()
+        guard unsafe fstat(descriptor, &facts) == 0 else { throw ReadError(errno) }
+        guard facts.st_mode & S_IFMT == S_IFREG else {
+            throw ReadError("it is not a regular file")
+        }
+        guard let bytes = readToEnd(of: descriptor, bytesMax: bytesMax) else {
+            throw ReadError(errno)
+        }
+        guard bytes.count <= bytesMax else {
+            throw ReadError("it is larger than \(bytesMax >> 20) MiB")
+        }
+        return bytes
+    }
+
+    /// Everything up to the end of `descriptor`, or until there are more than `bytesMax` bytes; nil
+    /// with `errno` if it cannot be read.
+    static func readToEnd(of descriptor: CInt, bytesMax: Int = .max) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        while bytes.count <= bytesMax {
+            let count = unsafe piece.withUnsafeMutableBytes { room in
+                unsafe read(descriptor, room.baseAddress, room.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            guard count > 0 else { break }
+            bytes += piece[..<count]
+        }
+        return bytes
+    }
+}

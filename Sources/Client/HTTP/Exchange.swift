@@ -1,0 +1,276 @@
+import Glibc
+import Ground
+import HTTPRules
+import NIOCore
+import Wire
+
+/// Why a node could not be asked.
+enum ExchangeError: Error, Hashable {
+    case timedOut
+    case system(CInt)
+    /// Its name leads nowhere.
+    case unresolved(String)
+    /// What answered does not speak HTTP as it has to.
+    case malformed
+    /// The connection ended before the answer did.
+    case incompleteResponse
+    case responseTooLarge(bytesMax: Int)
+}
+
+/// One question on its way to a node and its answer, over a connection of its own; nothing in it
+/// waits.
+final class Exchange {
+    /// Takes the answer's body piece by piece; the answer has its head.
+    typealias BodyHandler = (NodeResponse, ArraySlice<UInt8>) throws(ExchangeError) -> Void
+
+    private enum State {
+        case connecting
+        case sending(sent: Int)
+        case awaitingHead
+        case body(BodyDecoder)
+    }
+
+    let request: NodeRequest
+    let endpoint: NodeEndpoint
+    let deadline: Instant
+    /// Nil while it goes on.
+    private(set) var outcome: Result<NodeResponse, ExchangeError>?
+    /// What is still to be tried.
+    private var addresses: ArraySlice<SocketAddress> = []
+    private let requestBytes: [UInt8]
+    private let bodyHandler: BodyHandler?
+    private let bodyBytesMax: Int
+    private(set) var descriptor: CInt = -1
+    private var state = State.connecting
+    private var parser = ResponseParser()
+    private var received: [UInt8] = []
+    private var response: NodeResponse?
+    private var isCloseDelimited = false
+
+    /// Begins to connect; without an address it is over at once.
+    ///
+    /// Without `take` the answer has its body, of `bodyBytesMax` at most.
+    init(
+        _ question: NodeRequest, endpoint place: NodeEndpoint,
+        by addresses: Result<[SocketAddress], ExchangeError>, until deadline: Instant,
+        bodyBytesMax: Int = 8 << 20, bodyHandler: BodyHandler? = nil
+    ) {
+        self.request = question
+        self.endpoint = place
+        self.deadline = deadline
+        self.bodyBytesMax = bodyBytesMax
+        self.bodyHandler = bodyHandler
+        requestBytes = question.serialized(for: place)
+        switch addresses {
+        case .success(let addresses):
+            self.addresses = addresses[...]
+            connect(after: .system(EADDRNOTAVAIL))
+        case .failure(let failure): outcome = .failure(failure)
+        }
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// What poll(2) has to wait for.
+    var pollEvents: Int16 {
+        switch state {
+        case .connecting, .sending: Int16(POLLOUT)
+        case .awaitingHead, .body: Int16(POLLIN)
+        }
+    }
+
+    /// Does what can be done at once; to be called when the descriptor is ready, or time has
+    /// passed.
+    func advance(now: Instant) {
+        guard outcome == nil else { return }
+        guard now < deadline else { return finish(.failure(.timedOut)) }
+        do throws(ExchangeError) {
+            while outcome == nil, BootClock.now() < deadline, try step() {}
+        } catch {
+            if case .connecting = state { return connect(after: error) }
+            finish(.failure(error))
+        }
+    }
+
+    private func finish(_ outcome: Result<NodeResponse, ExchangeError>) {
+        self.outcome = outcome
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+    }
+
+    /// Tries the next address; with none left it has ended with `failure`.
+    private func connect(after failure: ExchangeError) {
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+        guard let address = addresses.popFirst() else { return finish(.failure(failure)) }
+        let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+        descriptor = socket(address.protocol == .inet6 ? AF_INET6 : AF_INET, CInt(kind), 0)
+        guard descriptor >= 0 else { return connect(after: .system(errno)) }
+        let result = unsafe address.withSockAddr { pointer, bytes in
+            unsafe Glibc.connect(descriptor, pointer, socklen_t(bytes))
+        }
+        if result != 0, errno != EINPROGRESS { connect(after: .system(errno)) }
+    }
+
+    /// False if it has to wait.
+    private func step() throws(ExchangeError) -> Bool {
+        switch state {
+        case .connecting:
+            guard try isConnected() else { return false }
+            state = .sending(sent: 0)
+            return true
+        case .sending(let sent):
+            let rest = requestBytes[sent...]
+            let count = unsafe rest.withUnsafeBytes { bytes in
+                unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+            }
+            guard count >= 0 else { return try shouldRetry() }
+            state =
+                sent + count == requestBytes.count ? .awaitingHead : .sending(sent: sent + count)
+            return true
+        case .awaitingHead, .body: return try receive()
+        }
+    }
+
+    private func isConnected() throws(ExchangeError) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        guard unsafe Glibc.poll(&entry, 1, 0) > 0 else { return false }
+        var code: CInt = 0
+        var bytes = socklen_t(MemoryLayout<CInt>.size)
+        unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &bytes)
+        guard code == 0 else { throw .system(code) }
+        return true
+    }
+
+    /// True if the call that has just failed has to be made again at once.
+    private func shouldRetry() throws(ExchangeError) -> Bool {
+        switch errno {
+        case EINTR: return true
+        case EAGAIN: return false
+        case ECONNRESET where response != nil: throw .incompleteResponse
+        default: throw .system(errno)
+        }
+    }
+
+    private func receive() throws(ExchangeError) -> Bool {
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        let count = unsafe recv(descriptor, &piece, piece.count, 0)
+        guard count >= 0 else { return try shouldRetry() }
+        guard count > 0 else {
+            try connectionClosed()
+            return false
+        }
+        received += piece[..<count]
+        try parse()
+        return true
+    }
+
+    /// Takes in what has been received.
+    private func parse() throws(ExchangeError) {
+        while case .awaitingHead = state {
+            let (bytes, isHead) = (received, request.method == "HEAD")
+            switch parser.parse(bytes.span, from: 0, requestIsHead: isHead) {
+            case .incomplete: return
+            case .interim(_, let end): received.removeFirst(end)
+            case .refused: throw .malformed
+            case .head(let head, let end):
+                received.removeFirst(end)
+                response = NodeResponse(head.head)
+                isCloseDelimited = head.framing == .untilClose
+                state = .body(BodyDecoder(head.framing))
+            }
+        }
+        guard case .body(var decoder) = state else { return }
+        let bytes = received
+        var start = 0
+        while true {
+            switch decoder.next(bytes.span, from: start) {
+            case .data(let extent, let next):
+                try receiveBody(bytes[extent.range])
+                start = next
+            case .needsMore:
+                received = []
+                state = .body(decoder)
+                return
+            case .end: return succeed()
+            case .refused: throw .malformed
+            }
+        }
+    }
+
+    private func receiveBody(_ piece: ArraySlice<UInt8>) throws(ExchangeError) {
+        guard let response else { preconditionFailure("a body before its head") }
+        if let bodyHandler { return try bodyHandler(response, piece) }
+        guard response.body.count + piece.count <= bodyBytesMax else {
+            throw .responseTooLarge(bytesMax: bodyBytesMax)
+        }
+        self.response?.body += piece
+    }
+
+    private func succeed() {
+        guard let response else { preconditionFailure("an end before a head") }
+        finish(.success(response))
+    }
+
+    /// The other side has closed, which ends a body that nothing else ends.
+    private func connectionClosed() throws(ExchangeError) {
+        guard response != nil, isCloseDelimited else { throw .incompleteResponse }
+        succeed()
+    }
+}
+
+extension Exchange {
+    /// Returns when all of `exchanges` are over.
+    static func advance(_ exchanges: [Exchange]) {
+        while exchanges.contains(where: { $0.outcome == nil }) {
+            _ = poll(for: exchanges, orUntilReadable: [], until: .distantFuture)
+        }
+    }
+
+    /// Advances those of `exchanges` that can be; returns when one of them was, or one of `others`
+    /// can be read, or at `time`, or for a signal.
+    ///
+    /// - Returns: those of `others` that can be read.
+    static func poll(
+        for exchanges: [Exchange], orUntilReadable others: [CInt], until time: Instant
+    ) -> Set<CInt> {
+        let running = exchanges.filter { $0.outcome == nil }
+        let end = running.reduce(time) { min($0, $1.deadline) }
+        let left = (end - BootClock.now()).nanoseconds
+        var entries =
+            running.map { pollfd(fd: $0.descriptor, events: $0.pollEvents, revents: 0) }
+            + others.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        let milliseconds =
+            end == .distantFuture ? -1 : CInt(clamping: max(0, left + 999_999) / 1_000_000)
+        let count = unsafe Glibc.poll(&entries, nfds_t(entries.count), milliseconds)
+        let now = BootClock.now()
+        for (exchange, entry) in zip(running, entries)
+        where exchange.deadline <= now || (count > 0 && entry.revents != 0) {
+            exchange.advance(now: now)
+        }
+        let readable = zip(others, entries.dropFirst(running.count)).filter {
+            count > 0 && $0.1.revents != 0
+        }
+        return Set(readable.map(\.0))
+    }
+}
+
+/// The boot clock of this machine.
+enum BootClock {
+    /// The time now, suspended time included.
+    static func now() -> Instant {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    /// Blocks the thread for `interval`.
+    static func pause(_ interval: Interval) {
+        let until = now() + interval
+        while now() < until {
+            _ = poll(nil, 0, CInt(clamping: (until - now()).milliseconds + 1))
+        }
+    }
+}

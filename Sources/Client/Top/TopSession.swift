@@ -1,0 +1,287 @@
+import Admin
+import Glibc
+import Ground
+import Telemetry
+
+/// Asks nodes for their figures again and again, and gives what they say to the state of the
+/// screen.
+final class TopSession {
+    var state: TopState
+    private var clients: [NodeClient]
+    private let interval: Interval
+    private var pending: [PendingPoll] = []
+    /// When they are asked next.
+    private var nextPollAt: Instant
+    private var round = 0
+    /// The admin port of the only node that was named: others of its cluster may have the same.
+    private var discoveryPort: UInt16?
+    private var probedMembers: Set<String> = []
+
+    /// One question on its way.
+    private struct PendingPoll {
+        enum Kind {
+            case status
+            case statistics
+            case hot
+            case purges
+            /// Whether the member of this id is there.
+            case discovery(String, NodeClient)
+        }
+
+        let node: Int
+        let kind: Kind
+        let exchange: Exchange
+
+        var isDiscovery: Bool { if case .discovery = kind { true } else { false } }
+    }
+
+    init(_ clients: [NodeClient], every interval: Interval) {
+        self.clients = clients
+        self.interval = interval
+        state = TopState(places: clients.map { "\($0.endpoint)" }, interval: interval)
+        nextPollAt = BootClock.now()
+    }
+
+    /// Asks all for the first time.
+    ///
+    /// - Throws: what the first one says against it, if none answers as a node.
+    func connect(isAlone: Bool) throws(CommandError) {
+        // A member's host is what another node says: a token is not sent there.
+        if isAlone, clients.count == 1, !clients[0].hasToken {
+            discoveryPort = clients[0].endpoint.port
+        }
+        let exchanges = clients.map { $0.start(NodeClient.request(.getStatus)) }
+        Exchange.advance(exchanges)
+        var fault: CommandError?
+        for (index, client) in clients.enumerated() {
+            do throws(CommandError) {
+                state.received(
+                    index, try client.document(StatusReport.self, of: exchanges[index]))
+            } catch {
+                fault = fault ?? error
+            }
+        }
+        let hasAnswer = exchanges.contains { exchange in
+            if case .success(let response) = exchange.outcome { response.isSuccess } else { false }
+        }
+        if !hasAnswer, let fault { throw fault }
+    }
+
+    /// Asks and waits for all answers, so many times.
+    func sample(times: Int) {
+        for time in 0..<times {
+            if time > 0 { waitForNextPoll() }
+            pollAll()
+            while !pending.isEmpty {
+                _ = Exchange.poll(
+                    for: pending.map(\.exchange), orUntilReadable: [], until: .distantFuture)
+                processCompleted()
+            }
+        }
+    }
+
+    /// Waits until it is time to ask again.
+    func waitForNextPoll() {
+        BootClock.pause(nextPollAt - BootClock.now())
+    }
+
+    /// Goes on until there is something new to be shown, or one of `inputs` can be read.
+    ///
+    /// - Returns: those that can be read.
+    func runUntilUpdate(orUntilReadable inputs: [CInt]) -> Set<CInt> {
+        if BootClock.now() >= nextPollAt, !state.isPaused { pollAll() }
+        while true {
+            // What fills in by itself, such as how long something is silent, each second.
+            let until = state.isPaused ? BootClock.now() + .seconds(1) : nextPollAt
+            let readable = Exchange.poll(
+                for: pending.map(\.exchange), orUntilReadable: inputs, until: until)
+            let hadFlights = !pending.isEmpty
+            processCompleted()
+            let isComplete = hadFlights && pending.isEmpty
+            if !readable.isEmpty || isComplete || BootClock.now() >= until { return readable }
+        }
+    }
+
+    // MARK: Asking
+
+    private func pollAll() {
+        scheduleNextPoll()
+        round += 1
+        let busy = Set(pending.filter { !$0.isDiscovery }.map(\.node))
+        for node in clients.indices where !busy.contains(node) {
+            start(.statistics, NodeClient.request(.getStatistics), node)
+            if state.nodes[node].id == nil {
+                start(.status, NodeClient.request(.getStatus), node)
+            }
+            // These change slowly.
+            guard round % 2 == 1 else { continue }
+            start(.hot, NodeClient.request(.listHotEntries, query: [("limit", "40")]), node)
+            start(.purges, NodeClient.request(.listPurges, query: [("limit", "20")]), node)
+        }
+    }
+
+    /// Times that were missed are not made up for.
+    private func scheduleNextPoll() {
+        let now = BootClock.now()
+        nextPollAt = nextPollAt + interval > now ? nextPollAt + interval : now + interval
+    }
+
+    private func start(_ kind: PendingPoll.Kind, _ question: NodeRequest, _ node: Int) {
+        pending.append(
+            PendingPoll(node: node, kind: kind, exchange: clients[node].start(question)))
+    }
+
+    /// Takes in what has come.
+    private func processCompleted() {
+        let over = pending.filter { $0.exchange.outcome != nil }
+        guard !over.isEmpty else { return }
+        pending.removeAll { $0.exchange.outcome != nil }
+        for flight in over {
+            do throws(CommandError) {
+                try process(flight)
+            } catch {
+                guard case .statistics = flight.kind else { continue }
+                state.requestFailed(flight.node, error.shortText, at: BootClock.now())
+            }
+        }
+    }
+
+    private func process(_ flight: PendingPoll) throws(CommandError) {
+        let (node, client) = (flight.node, clients[flight.node])
+        switch flight.kind {
+        case .statistics:
+            let report = try client.document(StatisticsReport.self, of: flight.exchange)
+            state.received(node, report, at: BootClock.now())
+            discoverMembers(for: report.members, node)
+        case .status:
+            state.received(node, try client.document(StatusReport.self, of: flight.exchange))
+        case .hot: state.received(node, try client.document(HotReport.self, of: flight.exchange))
+        case .purges:
+            let page = try client.document(ReceiptReport.Page.self, of: flight.exchange)
+            state.received(node, page.purges)
+        case .discovery(let id, let found):
+            let report = try found.document(StatusReport.self, of: flight.exchange)
+            guard report.node == id, !clients.contains(where: { $0.endpoint == found.endpoint })
+            else { return }
+            clients.append(found)
+            state.memberDiscovered(id, at: "\(found.endpoint)")
+        }
+    }
+
+    // MARK: Members that nobody has named
+
+    /// Asks members for themselves at their hosts, at the port of the node that was named; each
+    /// once.
+    private func discoverMembers(for members: [MemberDocument], _ node: Int) {
+        guard let discoveryPort, clients.count < 64 else { return }
+        let known = Set(state.nodes.compactMap(\.id))
+        for member in members where !member.isSelf && member.state == "alive" {
+            guard !known.contains(member.node), !probedMembers.contains(member.node),
+                let address = NodeEndpoint(member.address, defaultPort: discoveryPort),
+                address.host != clients[0].endpoint.host, !address.host.hasPrefix("127.")
+            else { continue }
+            probedMembers.insert(member.node)
+            let place = NodeEndpoint(host: address.host, port: discoveryPort)
+            let client = clients[0].unauthenticated(place)
+            pending.append(
+                PendingPoll(
+                    node: node, kind: .discovery(member.node, client),
+                    exchange: client.start(NodeClient.request(.getStatus))))
+        }
+    }
+
+    // MARK: For programs
+
+    /// Asks all once, and gives a line of JSON for each.
+    func jsonLines() -> [String] {
+        scheduleNextPoll()
+        let exchanges = clients.map { $0.start(NodeClient.request(.getStatistics)) }
+        Exchange.advance(exchanges)
+        return zip(clients, exchanges).map { client, exchange in
+            let at = JSON.text("\(client.endpoint)").compactText
+            do throws(CommandError) {
+                let response = try client.response(of: exchange)
+                return "{\"at\":\(at),\"statistics\":\(response.jsonLine)}"
+            } catch {
+                return "{\"at\":\(at),\"fault\":\(JSON.text(error.shortText).compactText)}"
+            }
+        }
+    }
+}
+
+/// How nodes are watched.
+package struct TopArguments: Sendable {
+    /// How often they are asked, as the operator writes it.
+    package var interval = "1s"
+    /// One picture, and the end.
+    package var isOnce = false
+
+    package init() {}
+}
+
+extension Commands {
+    /// Shows what nodes do, again and again: on a terminal in place of what is there, else once;
+    /// for programs a line of JSON for each node and time.
+    package func top(_ order: TopArguments) -> CommandOutcome {
+        run { () throws(CommandError) in
+            let interval = try CommandOptions.duration(order.interval, "--interval")
+            guard interval >= .milliseconds(100) else {
+                throw CommandError(.usageError, "--interval: at least 100ms are allowed")
+            }
+            let watch = TopSession(try options.clients(), every: interval)
+            try watch.connect(isAlone: options.nodes.count < 2)
+            if options.isJSON { return printLines(watch, order) }
+            guard !order.isOnce, console.isTerminal, let screen = Screen() else {
+                watch.sample(times: 2)
+                let lines = watch.state.render(
+                    columns: console.columns ?? 140, rows: nil, now: BootClock.now())
+                console.print(
+                    lines.map { $0.rendered(isColoured: false) }.joined(separator: "\n"))
+                return .succeeded
+            }
+            run(watch, on: screen)
+            return .succeeded
+        }
+    }
+
+    /// A line for each node, each time; until nobody reads it.
+    private func printLines(_ watch: TopSession, _ order: TopArguments) -> CommandOutcome {
+        while true {
+            let isRead = watch.jsonLines().allSatisfy { line in
+                Console.write(Array((line + "\n").utf8), to: STDOUT_FILENO)
+            }
+            if order.isOnce || !isRead { return .succeeded }
+            watch.waitForNextPoll()
+        }
+    }
+
+    private func run(_ watch: TopSession, on screen: Screen) {
+        let inputs = [screen.keyboard, screen.signalReadDescriptor].compactMap(\.self)
+        var isOn = true
+        while isOn {
+            let (columns, rows) = screen.size
+            screen.show(
+                watch.state.render(columns: columns, rows: rows, now: BootClock.now()),
+                isColoured: console.isColoured)
+            let readable = watch.runUntilUpdate(orUntilReadable: inputs)
+            if readable.contains(screen.signalReadDescriptor) { isOn = handleSignals(screen) }
+            guard let keyboard = screen.keyboard, readable.contains(keyboard) else { continue }
+            guard let keys = screen.keys() else { return }
+            isOn = keys.allSatisfy { watch.state.keyPressed($0) } && isOn
+        }
+    }
+
+    /// False if it is over.
+    private func handleSignals(_ screen: Screen) -> Bool {
+        for wish in screen.pendingSignalActions() {
+            switch wish {
+            case .resize: continue
+            case .suspend: screen.suspend()
+            // As the key q: that is how one leaves it.
+            case .terminate(SIGINT): return false
+            case .terminate(let number): screen.terminate(by: number)
+            }
+        }
+        return true
+    }
+}

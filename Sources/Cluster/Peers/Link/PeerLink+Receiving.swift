@@ -1,0 +1,252 @@
+package import Ground
+
+extension PeerLink {
+    /// A frame came whole, any but DATA.
+    ///
+    /// - Throws: what is wrong with it; the link then leaves with a ``Goodbye``.
+    package mutating func frameReceived(
+        _ head: PeerFrameHeader, payload: Span<UInt8>, now: Instant
+    ) throws(PeerFault) -> PeerEvent {
+        precondition(head.kind != .data && head.payloadBytes == payload.count)
+        do throws(PeerFault) {
+            switch state {
+            case .awaitingHello: return try receivedHello(head, payload)
+            case .open: return try received(head, payload, now)
+            case .closing, .ended: return .ignored
+            }
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+
+    /// The head of a DATA frame came; what it says of its payload is to be done with it.
+    ///
+    /// - Throws: what is wrong with it; the link then leaves with a ``Goodbye``.
+    package mutating func dataReceived(_ head: PeerFrameHeader) throws(PeerFault) -> DataDisposition
+    {
+        do throws(PeerFault) {
+            switch state {
+            case .awaitingHello: throw .helloMissing
+            case .open: return try receivedData(head)
+            case .closing, .ended: return .discard(bytesCount: head.payloadBytes)
+            }
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+
+    /// A head was no head; the link then leaves with a ``Goodbye``.
+    package mutating func headerInvalid(_ fault: PeerFault) {
+        fail(fault)
+    }
+
+    private mutating func receivedHello(
+        _ head: PeerFrameHeader, _ payload: Span<UInt8>
+    ) throws(PeerFault) -> PeerEvent {
+        guard head.stream == 0 else { throw .helloMissing }
+        switch head.kind {
+        case .hello: break
+        case .goodbye: return try receivedGoodbye(payload)
+        default: throw .helloMissing
+        }
+        let own = hello.member
+        let theirs = try Hello(payload: payload, own: own.versions)
+        guard theirs.member.process != own.process else { throw .selfConnection }
+        guard let version = PeerProtocol.commonVersion(own.versions, theirs.member.versions) else {
+            throw .noCommonVersion(theirs.member.versions)
+        }
+        peerLimits = theirs.limits
+        state = .open(version: version)
+        return .helloReceived(theirs, version: version)
+    }
+
+    private mutating func receivedGoodbye(_ payload: Span<UInt8>) throws(PeerFault) -> PeerEvent {
+        let goodbye = try Goodbye(payload: payload)
+        state = .ended
+        return .goodbyeReceived(goodbye)
+    }
+
+    private mutating func received(
+        _ head: PeerFrameHeader, _ payload: Span<UInt8>, _ now: Instant
+    ) throws(PeerFault) -> PeerEvent {
+        guard !head.kind.isConnectionLevel || head.stream == 0 else {
+            throw .streamOnConnectionFrame(head.kind)
+        }
+        switch head.kind {
+        case .hello: throw .helloRepeated
+        case .goodbye: return try receivedGoodbye(payload)
+        case .gossip:
+            return try Gossip.read(payload: payload).map { .gossipReceived($0) } ?? .ignored
+        case .touches: return .touchesReceived(try AgedTouch.read(payload: payload))
+        case .offer: return .offersReceived(try PeerOffer.read(payload: payload))
+        case .offerOutcomes: return .offerOutcomesReceived(try OfferOutcome.read(payload: payload))
+        case .query: return try receivedQuery(head.stream, payload)
+        case .credit: return try receivedCredit(head.stream, payload, now)
+        case .reset: return try receivedReset(head.stream, payload, now)
+        case .end: return try receivedEnd(head.stream, payload)
+        default: break
+        }
+        if head.kind.isInvalidationFrame {
+            return try invalidationDecoder.read(head.kind, payload: payload).map {
+                .invalidationReceived($0)
+            }
+                ?? .ignored
+        }
+        if let response = try PeerReply.read(head.kind, payload: payload) {
+            return try receivedReply(head.stream, response, head.kind)
+        }
+        skippedFrames += 1
+        try chargeIdleFrame(now)
+        return .ignored
+    }
+
+    private mutating func chargeIdleFrame(_ now: Instant) throws(PeerFault) {
+        guard floodLimiter.consume(at: now) else { throw .flood }
+    }
+}
+
+// MARK: What concerns the questions of the peer.
+
+extension PeerLink {
+    /// True for the numbers of streams that the peer opens.
+    private func isPeerInitiated(_ stream: UInt32) -> Bool {
+        stream > 0 && stream % 2 == (side == .dialling ? 0 : 1)
+    }
+
+    private mutating func receivedQuery(
+        _ stream: UInt32, _ payload: Span<UInt8>
+    ) throws(PeerFault) -> PeerEvent {
+        guard isPeerInitiated(stream), stream > lastPeerStream else {
+            throw .streamIDOutOfOrder(stream)
+        }
+        guard inboundQueries.count < Int(hello.limits.streamsMax) else { throw .tooManyStreams }
+        lastPeerStream = stream
+        let question = try PeerQuery.read(payload: payload)
+        inboundQueries[stream] = InboundQuery(windowBytes: peerLimits.windowBytes)
+        guard let question else {
+            _ = try? sendReply(.declined(.notUnderstood), on: stream)
+            return .ignored
+        }
+        return .queryReceived(stream: stream, question)
+    }
+
+    private mutating func receivedCredit(
+        _ stream: UInt32, _ payload: Span<UInt8>, _ now: Instant
+    ) throws(PeerFault) -> PeerEvent {
+        let count = try StreamCredit.read(payload: payload)
+        guard isPeerInitiated(stream), stream <= lastPeerStream else {
+            throw .streamNotOpen(stream)
+        }
+        guard let isWithin = inboundQueries[stream]?.addCredit(count) else {
+            // It was on its way when the last frame went.
+            try chargeIdleFrame(now)
+            return .ignored
+        }
+        guard isWithin else { throw .creditOverflow(stream) }
+        schedule(stream)
+        return .ignored
+    }
+
+    private mutating func receivedReset(
+        _ stream: UInt32, _ payload: Span<UInt8>, _ now: Instant
+    ) throws(PeerFault) -> PeerEvent {
+        let code = try StreamReset.read(payload: payload)
+        guard isPeerInitiated(stream) else { return try outboundQueryReset(stream, code) }
+        guard stream <= lastPeerStream else { throw .streamNotOpen(stream) }
+        try chargeIdleFrame(now)
+        guard inboundQueries.removeValue(forKey: stream) != nil else { return .ignored }
+        enqueue(StreamReset.frame(.cancelled, stream: stream))
+        return .queryCancelled(stream: stream)
+    }
+}
+
+// MARK: What concerns the questions of this side.
+
+extension PeerLink {
+    private mutating func receivedReply(
+        _ stream: UInt32, _ response: PeerReply, _ kind: PeerFrameKind
+    ) throws(PeerFault) -> PeerEvent {
+        guard let place = outboundQueries.index(forKey: stream) else {
+            throw .streamNotOpen(stream)
+        }
+        guard outboundQueries.values[place].replyReceived(response) else {
+            throw .unexpectedFrame(kind)
+        }
+        let isCancelled = outboundQueries.values[place].isCancelled
+        if response.isFinal { outboundQueries.remove(at: place) }
+        return isCancelled ? .ignored : .replyReceived(stream: stream, response)
+    }
+
+    private mutating func receivedData(_ head: PeerFrameHeader) throws(PeerFault) -> DataDisposition
+    {
+        guard head.payloadBytes > 0 else { throw .emptyFrame(.data) }
+        guard let place = outboundQueries.index(forKey: head.stream) else {
+            throw .streamNotOpen(head.stream)
+        }
+        try outboundQueries.values[place].dataReceived(head.payloadBytes, on: head.stream)
+        return outboundQueries.values[place].isCancelled
+            ? .discard(bytesCount: head.payloadBytes)
+            : .deliver(stream: head.stream, bytesCount: head.payloadBytes)
+    }
+
+    private mutating func receivedEnd(
+        _ stream: UInt32, _ payload: Span<UInt8>
+    ) throws(PeerFault) -> PeerEvent {
+        let end = try StreamEnd(payload: payload)
+        guard let place = outboundQueries.index(forKey: stream) else {
+            throw .streamNotOpen(stream)
+        }
+        let question = outboundQueries.values[place]
+        try question.endReceived(end, on: stream)
+        outboundQueries.remove(at: place)
+        return question.isCancelled ? .ignored : .bodyEnded(stream: stream, end)
+    }
+
+    private mutating func outboundQueryReset(
+        _ stream: UInt32, _ code: StreamReset.Code
+    ) throws(PeerFault) -> PeerEvent {
+        guard let question = outboundQueries.removeValue(forKey: stream) else {
+            throw .streamNotOpen(stream)
+        }
+        return question.isCancelled ? .ignored : .streamReset(stream: stream, code)
+    }
+}
+
+/// How many frames that lead nowhere a peer may send: resets, frames on streams that have ended,
+/// and frames of kinds that are not known.
+///
+/// Each costs it little and may have cost the receiver a question that was begun (as in HTTP/2,
+/// CVE-2023-44487). A bucket: full at first, refilled with time; a connection whose reader paused
+/// finds as many as it holds at once without fault.
+struct FrameFloodLimiter: Sendable {
+    private var remainingFrames = Self.framesMax
+    private var refilledAt: Instant?
+
+    /// The most frames at once.
+    static let framesMax = 65_536
+    /// Frames per second over time.
+    static let framesPerSecond = 16_384
+
+    /// Counts a frame; false if it is one too many.
+    mutating func consume(at now: Instant) -> Bool {
+        refill(now)
+        guard remainingFrames > 0 else { return false }
+        remainingFrames -= 1
+        return true
+    }
+
+    private mutating func refill(_ now: Instant) {
+        guard let last = refilledAt else {
+            refilledAt = now
+            return
+        }
+        // More than this fills it whatever was spent.
+        let elapsed = min((now - last).milliseconds, 60_000)
+        let grown = Int(elapsed) * Self.framesPerSecond / 1_000
+        guard grown > 0 else { return }
+        remainingFrames = min(remainingFrames + grown, Self.framesMax)
+        refilledAt = now
+    }
+}

@@ -1,0 +1,231 @@
+package import Ground
+
+/// The directives of all Cache-Control lines of one message (RFC 9111 §5.2, RFC 5861, RFC 8246).
+///
+/// Names are matched without regard to case; arguments may be tokens or quoted strings. Of two
+/// arguments for one directive the first counts (RFC 9111 §4.2.1). An argument that is no number
+/// counts as 0, so that the answer is stale rather than fresh for ever (RFC 9111 §4.2.1).
+/// `no-cache` and `private` with a list of fields concern these fields only; a list that is empty
+/// or broken counts as none, which is the stricter reading (RFC 9111 §5.2.2.4, §5.2.2.7). What is
+/// not known has no effect and is kept apart (RFC 9111 §5.2.3).
+package struct CacheControl: Hashable, Sendable {
+    /// Directives without a number.
+    package var flags: Flags = []
+    /// `max-age`, of answers and requests.
+    package var maxAge: Interval?
+    /// `s-maxage` (RFC 9111 §5.2.2.10).
+    package var sMaxAge: Interval?
+    /// `stale-while-revalidate` (RFC 5861 §3).
+    package var staleWhileRevalidate: Interval?
+    /// `stale-if-error` (RFC 5861 §4).
+    package var staleIfError: Interval?
+    /// `max-stale` of a request; the greatest number if it came without one (RFC 9111 §5.2.1.2).
+    package var maxStale: Interval?
+    /// `min-fresh` of a request (RFC 9111 §5.2.1.3).
+    package var minFresh: Interval?
+    /// The fields of `private="…"`, which no shared cache stores (RFC 9111 §5.2.2.7).
+    package var privateFields = FieldNames()
+    /// The fields of `no-cache="…"`, which are not used again without asking the origin (RFC 9111
+    /// §5.2.2.4).
+    package var noCacheFields = FieldNames()
+    /// The directives that are not known, in the order received; what follows no grammar is left
+    /// out.
+    package var unknown: [UnknownDirective] = []
+
+    package init() {}
+
+    /// A directive that Nuthatch has no rule for.
+    package struct UnknownDirective: Hashable, Sendable {
+        /// In lower case.
+        package var name: [UInt8]
+        /// Without quotes and escapes; nil if there is no `=`.
+        package var argument: [UInt8]?
+
+        package init(name: [UInt8], argument: [UInt8]?) {
+            self.name = name
+            self.argument = argument
+        }
+    }
+
+    /// The directives that are there or not.
+    package struct Flags: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) {
+            self.rawValue = rawValue
+        }
+
+        package static let noStore = Flags(rawValue: 1 << 0)
+        package static let noCache = Flags(rawValue: 1 << 1)
+        package static let isPrivate = Flags(rawValue: 1 << 2)
+        package static let isPublic = Flags(rawValue: 1 << 3)
+        package static let mustRevalidate = Flags(rawValue: 1 << 4)
+        package static let proxyRevalidate = Flags(rawValue: 1 << 5)
+        package static let mustUnderstand = Flags(rawValue: 1 << 6)
+        package static let immutable = Flags(rawValue: 1 << 7)
+        package static let noTransform = Flags(rawValue: 1 << 8)
+        package static let onlyIfCached = Flags(rawValue: 1 << 9)
+    }
+
+    /// The directives of all Cache-Control lines of `head`.
+    package init(_ head: ResponseHead) {
+        self.init(lines: head.lines, in: head.bytes.span)
+    }
+
+    /// The directives of all Cache-Control lines among `lines`, whose extents lie in `bytes`.
+    package init(lines: [FieldLine], in bytes: Span<UInt8>) {
+        for line in lines where line.id == .cacheControl {
+            add(bytes, at: line.value.range)
+        }
+    }
+
+    /// The same with `no-cache` and `private` of single fields taken to be of the whole answer.
+    package var ofWholeResponse: CacheControl {
+        var control = self
+        if !privateFields.isEmpty { control.flags.insert(.isPrivate) }
+        if !noCacheFields.isEmpty { control.flags.insert(.noCache) }
+        control.privateFields = FieldNames()
+        control.noCacheFields = FieldNames()
+        return control
+    }
+}
+
+extension CacheControl {
+    /// The directives of a field that is aimed at this cache (RFC 9213 §2.1).
+    ///
+    /// A value of the wrong type is not used. So what would let an answer be stored or kept is
+    /// without effect; a lifetime is 0 (RFC 9111 §4.2.1); and what restricts its use holds in
+    /// full, unless it is plainly false. Parameters mean nothing.
+    init(_ dictionary: StructuredDictionary) {
+        for entry in dictionary.entries { add(entry.key, entry.member.bareItem) }
+    }
+
+    private mutating func add(_ name: [UInt8], _ value: StructuredBareItem?) {
+        switch String(decoding: name, as: UTF8.self) {
+        case "max-age": maxAge = Self.seconds(value) ?? .zero
+        case "s-maxage": sMaxAge = Self.seconds(value) ?? .zero
+        case "stale-while-revalidate": staleWhileRevalidate = Self.seconds(value)
+        case "stale-if-error": staleIfError = Self.seconds(value)
+        case "no-store": restrict(.noStore, value)
+        case "no-cache": restrict(.noCache, value, \.noCacheFields)
+        case "private": restrict(.isPrivate, value, \.privateFields)
+        case "must-revalidate": restrict(.mustRevalidate, value)
+        case "proxy-revalidate": restrict(.proxyRevalidate, value)
+        case "no-transform": restrict(.noTransform, value)
+        case "public": permit(.isPublic, value)
+        case "must-understand": permit(.mustUnderstand, value)
+        case "immutable": permit(.immutable, value)
+        default: unknown.append(UnknownDirective(name: name, argument: Self.text(value)))
+        }
+    }
+
+    private mutating func restrict(_ flag: Flags, _ value: StructuredBareItem?) {
+        if value != .boolean(false) { flags.insert(flag) }
+    }
+
+    private mutating func restrict(
+        _ flag: Flags, _ value: StructuredBareItem?,
+        _ names: WritableKeyPath<CacheControl, FieldNames>
+    ) {
+        guard case .string(let list)? = value, let fields = Self.fields(list) else {
+            return restrict(flag, value)
+        }
+        self[keyPath: names] = fields
+    }
+
+    private mutating func permit(_ flag: Flags, _ value: StructuredBareItem?) {
+        if value == .boolean(true) { flags.insert(flag) }
+    }
+
+    private static func seconds(_ value: StructuredBareItem?) -> Interval? {
+        guard case .integer(let number)? = value, number >= 0 else { return nil }
+        return .seconds(min(number, DeltaSeconds.max))
+    }
+
+    private static func text(_ value: StructuredBareItem?) -> [UInt8]? {
+        switch value {
+        case nil, .boolean(true)?: return nil
+        case .string(let text)?, .token(let text)?: return text
+        case let other?:
+            var text: [UInt8] = []
+            other.append(to: &text)
+            return text
+        }
+    }
+}
+
+extension CacheControl {
+    /// Appends the directives as one field value, from which the same are read again.
+    package func append(to bytes: inout [UInt8]) {
+        let start = bytes.count
+        for (flag, name) in Self.flagNames where flags.contains(flag) {
+            Self.append(name, after: start, to: &bytes)
+        }
+        for (name, number) in numbers {
+            guard let number else { continue }
+            Self.append(name, after: start, to: &bytes)
+            bytes.append(UInt8(ascii: "="))
+            ASCII.append(UInt64(max(0, number.seconds)), to: &bytes)
+        }
+        Self.append("private", privateFields, after: start, to: &bytes)
+        Self.append("no-cache", noCacheFields, after: start, to: &bytes)
+        for directive in unknown {
+            Self.separate(after: start, &bytes)
+            bytes += directive.name
+            guard let argument = directive.argument else { continue }
+            bytes.append(UInt8(ascii: "="))
+            Self.append(argument: argument, to: &bytes)
+        }
+    }
+
+    private static let flagNames: [(Flags, String)] = [
+        (.isPublic, "public"), (.isPrivate, "private"), (.noStore, "no-store"),
+        (.noCache, "no-cache"), (.mustRevalidate, "must-revalidate"),
+        (.proxyRevalidate, "proxy-revalidate"), (.mustUnderstand, "must-understand"),
+        (.immutable, "immutable"), (.noTransform, "no-transform"),
+        (.onlyIfCached, "only-if-cached"),
+    ]
+
+    private var numbers: [(String, Interval?)] {
+        [
+            ("max-age", maxAge), ("s-maxage", sMaxAge), ("max-stale", maxStale),
+            ("min-fresh", minFresh), ("stale-while-revalidate", staleWhileRevalidate),
+            ("stale-if-error", staleIfError),
+        ]
+    }
+
+    private static func separate(after start: Int, _ bytes: inout [UInt8]) {
+        if bytes.count > start { bytes += ", ".utf8 }
+    }
+
+    private static func append(_ name: String, after start: Int, to bytes: inout [UInt8]) {
+        separate(after: start, &bytes)
+        bytes += name.utf8
+    }
+
+    private static func append(
+        _ name: String, _ fields: FieldNames, after start: Int, to bytes: inout [UInt8]
+    ) {
+        if fields.isEmpty { return }
+        append(name, after: start, to: &bytes)
+        bytes += "=\"".utf8
+        bytes += fields.names.joined(separator: ", ".utf8)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// A token where the argument is one, else a quoted string.
+    private static func append(argument: [UInt8], to bytes: inout [UInt8]) {
+        if !argument.isEmpty, argument.allSatisfy(ByteSet.token.contains) {
+            bytes += argument
+            return
+        }
+        bytes.append(UInt8(ascii: "\""))
+        for byte in argument {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                bytes.append(UInt8(ascii: "\\"))
+            }
+            bytes.append(byte)
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,84 @@
+package import Ground
+
+/// The few pieces that field values are built of (RFC 9110 §5.6).
+package enum FieldSyntax {
+    /// Space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
+    @inline(__always)
+    static func isWhitespace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09
+    }
+
+    /// True if the field name in `range` is `name`, which is in lower case (RFC 9110 §5.1).
+    static func matchesName(_ name: [UInt8], _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        guard name.count == range.count else { return false }
+        for offset in name.indices
+        where ASCII.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
+            return false
+        }
+        return true
+    }
+
+    /// The range without white space at both ends.
+    package static func trimmed(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
+        var start = range.lowerBound
+        var end = range.upperBound
+        while start < end, isWhitespace(bytes[start]) { start += 1 }
+        while start < end, isWhitespace(bytes[end - 1]) { end -= 1 }
+        return start..<end
+    }
+
+    /// The first `delimiter` in the range that is not in a quoted string (RFC 9110 §5.6.4), or the
+    /// range's end.
+    ///
+    /// A quoted string that is not closed reaches to the end.
+    package static func find(_ delimiter: UInt8, in bytes: Span<UInt8>, at range: Range<Int>) -> Int
+    {
+        var index = range.lowerBound
+        var quoted = false
+        while index < range.upperBound {
+            let byte = bytes[index]
+            if quoted {
+                if byte == UInt8(ascii: "\\") { index += 1 }
+                if byte == UInt8(ascii: "\"") { quoted = false }
+            } else {
+                if byte == delimiter { return index }
+                quoted = byte == UInt8(ascii: "\"")
+            }
+            index += 1
+        }
+        return range.upperBound
+    }
+
+    /// The next element of the comma-separated list in `range`, without white space around it; nil
+    /// at the end.
+    ///
+    /// Empty elements are passed over (RFC 9110 §5.6.1.2). `cursor` begins at the range's start.
+    package static func nextElement(
+        _ bytes: Span<UInt8>, at range: Range<Int>, cursor: inout Int
+    ) -> Range<Int>? {
+        while cursor < range.upperBound {
+            let end = find(UInt8(ascii: ","), in: bytes, at: cursor..<range.upperBound)
+            let element = trimmed(bytes, at: cursor..<end)
+            cursor = end + 1
+            if !element.isEmpty { return element }
+        }
+        return nil
+    }
+}
+
+/// A non-negative number of seconds in a field value (RFC 9111 §1.2.2).
+package enum DeltaSeconds {
+    /// What every greater number counts as; about 68 years.
+    package static let max: Int64 = 2_147_483_648
+
+    /// The number in `range`; nil if it is empty or not of digits only.
+    package static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> Interval? {
+        if range.isEmpty { return nil }
+        var seconds: Int64 = 0
+        for index in range {
+            guard ASCII.isDigit(bytes[index]) else { return nil }
+            seconds = min(max, seconds * 10 + Int64(bytes[index] &- 0x30))
+        }
+        return .seconds(seconds)
+    }
+}

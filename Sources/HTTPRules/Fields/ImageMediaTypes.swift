@@ -1,0 +1,104 @@
+import Ground
+
+/// The media types that are answered for: images, and what the operator adds.
+package struct ImageMediaTypes: Hashable, Sendable {
+    /// Further types in lower case, without parameters, such as `application/json`.
+    package var extra: [String]
+
+    package init(extra: [String] = []) {
+        self.extra = extra
+    }
+
+    /// The type without its parameters (RFC 9110 §8.3.1) at the start of a Content-Type value.
+    static func essence(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
+        let end = FieldSyntax.find(UInt8(ascii: ";"), in: bytes, at: range)
+        return FieldSyntax.trimmed(bytes, at: range.lowerBound..<end)
+    }
+
+    /// True if the one Content-Type of `head` is an image type or one of the operator's.
+    ///
+    /// None, or several that differ, are not accepted: a client would have to guess.
+    package func accepts(_ head: ResponseHead) -> Bool {
+        let bytes = head.bytes.span
+        var found: Range<Int>?
+        for line in head.lines where line.id == .contentType {
+            let type = Self.essence(bytes, at: line.value.range)
+            if let found, !Self.equal(bytes, found, type) { return false }
+            found = type
+        }
+        guard let found else { return false }
+        if Self.isImage(bytes, at: found) {
+            return found.count > 6
+                && Self.isToken(bytes, at: found.lowerBound + 6..<found.upperBound)
+        }
+        return extra.contains { Self.holds($0, bytes, at: found) }
+    }
+
+    /// True if the type without its parameters, which lies in `essence`, begins with `image/`.
+    static func isImage(_ bytes: Span<UInt8>, at essence: Range<Int>) -> Bool {
+        let image = essence.lowerBound..<min(essence.lowerBound + 6, essence.upperBound)
+        return bytes.matchesIgnoringCase("image/", at: image)
+    }
+
+    private static func isToken(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        for index in range where !ByteSet.token.contains(bytes[index]) { return false }
+        return true
+    }
+
+    private static func equal(
+        _ bytes: Span<UInt8>, _ left: Range<Int>, _ right: Range<Int>
+    ) -> Bool {
+        guard left.count == right.count else { return false }
+        for offset in 0..<left.count
+        where ASCII.lowercased(bytes[left.lowerBound + offset])
+            != ASCII.lowercased(bytes[right.lowerBound + offset])
+        {
+            return false
+        }
+        return true
+    }
+
+    private static func holds(_ type: String, _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        guard type.utf8.count == range.count else { return false }
+        var index = range.lowerBound
+        for byte in type.utf8 {
+            guard ASCII.lowercased(bytes[index]) == byte else { return false }
+            index += 1
+        }
+        return true
+    }
+}
+
+/// The media types of a site's answers that are stored: `type/subtype` or `type/*`.
+package struct SiteMediaTypes: Hashable, Sendable {
+    /// In lower case, without parameters.
+    package let ranges: [String]
+
+    package init(_ ranges: [String]) {
+        self.ranges = ranges
+    }
+
+    /// True if every Content-Type of `head` is one of these; an answer without any is none of them.
+    package func accepts(_ head: ResponseHead) -> Bool {
+        let bytes = head.bytes.span
+        var isTyped = false
+        for line in head.lines where line.id == .contentType {
+            isTyped = true
+            let type = ImageMediaTypes.essence(bytes, at: line.value.range)
+            guard ranges.contains(where: { Self.matches($0, bytes, at: type) }) else {
+                return false
+            }
+        }
+        return isTyped
+    }
+
+    private static func matches(
+        _ range: String, _ bytes: Span<UInt8>, at type: Range<Int>
+    ) -> Bool {
+        guard range.hasSuffix("/*") else { return bytes.matchesIgnoringCase(range, at: type) }
+        let prefix = String(range.dropLast())
+        let count = prefix.utf8.count
+        guard type.count > count else { return false }
+        return bytes.matchesIgnoringCase(prefix, at: type.lowerBound..<type.lowerBound + count)
+    }
+}

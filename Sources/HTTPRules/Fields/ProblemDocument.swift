@@ -1,0 +1,266 @@
+import Ground
+
+/// An error told to a client (RFC 9457).
+package struct ProblemDocument: Hashable, Sendable {
+    /// The media type of ``append(to:)``.
+    package static let contentType: StaticString = "application/problem+json"
+
+    /// The HTTP status code.
+    package var status: UInt16
+    /// What types begin with; ``name`` follows.
+    package static let typePrefix = "urn:nuthatch:problem:"
+
+    /// A stable name in lower case and hyphens, which programs may act on.
+    package var name: String
+    /// What kind of problem it is, the same for every occurrence.
+    package var title: String
+    /// What was wrong this time, where, and what is allowed; empty if there is nothing to add.
+    package var detail: String
+    /// A further member, a list of texts, for programs (RFC 9457 §3.2); nil for none.
+    package var list: List?
+
+    /// A member of a problem that others of its kind have, too.
+    package struct List: Hashable, Sendable {
+        /// In lower case, with underscores.
+        package var name: String
+        package var texts: [String]
+
+        package init(_ name: String, _ texts: [String]) {
+            self.name = name
+            self.texts = texts
+        }
+    }
+
+    package init(status: UInt16, name: String, title: String, detail: String = "") {
+        self.status = status
+        self.name = name
+        self.title = title
+        self.detail = detail
+    }
+
+    /// Appends the document as JSON (RFC 8259).
+    package func append(to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: "{\"type\":".utf8)
+        JSONText.append(Self.typePrefix + name, to: &bytes)
+        bytes.append(contentsOf: ",\"title\":".utf8)
+        JSONText.append(title, to: &bytes)
+        bytes.append(contentsOf: ",\"status\":".utf8)
+        ASCII.append(UInt64(status), to: &bytes)
+        if !detail.isEmpty {
+            bytes.append(contentsOf: ",\"detail\":".utf8)
+            JSONText.append(detail, to: &bytes)
+        }
+        if let list {
+            bytes.append(UInt8(ascii: ","))
+            JSONText.append(list.name, to: &bytes)
+            bytes.append(contentsOf: ":[".utf8)
+            for (index, text) in list.texts.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                JSONText.append(text, to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        }
+        bytes.append(contentsOf: "}\n".utf8)
+    }
+}
+
+extension ProblemDocument {
+    /// The answer to a target of the image API that is refused; `bytes` are those that it was
+    /// parsed from.
+    package init(_ refusal: ImageTargetRefusal, in bytes: Span<UInt8>) {
+        let usage = "Ask for /v1/image?url=<absolute URL, percent-encoded>."
+        switch refusal {
+        case .urlMissing:
+            self.init(name: "url-missing", detail: "There is no parameter url. " + usage)
+        case .urlEmpty:
+            self.init(name: "url-missing", detail: "The parameter url is empty. " + usage)
+        case .urlDuplicated:
+            self.init(
+                name: "url-doubled",
+                detail: "The parameter url comes twice; it is allowed once. " + usage)
+        case .parameterUnknown(let name):
+            let text = Self.printable(bytes, at: name.range)
+            self.init(
+                name: "parameter-unknown",
+                detail: "The parameter \"\(text)\" is not known; only url is. If it is part of the "
+                    + "image's URL, percent-encode the URL: & is written %26.")
+        }
+    }
+
+    /// The answer to a URL that names nothing which can be fetched.
+    package init(_ refusal: URLRefusal) {
+        self.init(status: refusal.status, name: refusal.name, detail: refusal.message)
+    }
+
+    private init(status: UInt16 = 400, name: String, detail: String) {
+        self.init(
+            status: status, name: name, title: "The request does not name an image", detail: detail)
+    }
+
+    /// At most 40 bytes for a person to recognise; what is not printable ASCII is shown as `?`.
+    private static func printable(_ bytes: Span<UInt8>, at range: Range<Int>) -> String {
+        var text = ""
+        for index in range.prefix(40) {
+            let byte = bytes[index]
+            let shown = 0x20..<0x7F ~= byte ? byte : UInt8(ascii: "?")
+            text.unicodeScalars.append(Unicode.Scalar(shown))
+        }
+        return range.count > 40 ? text + "…" : text
+    }
+}
+
+extension URLRefusal {
+    /// 414 for length (RFC 9110 §15.5.15), 400 for everything else.
+    package var status: UInt16 {
+        if case .tooLong = self { 414 } else { 400 }
+    }
+
+    /// The stable name of the problem.
+    package var name: String {
+        switch self {
+        case .empty: "url-missing"
+        case .tooLong: "url-too-long"
+        case .valueEscape, .escape: "url-escape"
+        case .control: "url-control-byte"
+        case .scheme: "url-scheme"
+        case .userInfo: "url-user-info"
+        case .hostEmpty, .hostNotASCII, .hostByte, .hostLabel, .hostTooLong, .hostNumber,
+            .ipv6, .ipv6Zone:
+            "url-host"
+        case .port: "url-port"
+        }
+    }
+
+    /// What is wrong, where, and what is allowed.
+    package var message: String {
+        switch self {
+        case .empty: "The URL is empty; an absolute http or https URL is wanted."
+        case .tooLong(let max): "The URL is longer than \(max) bytes, the most that is allowed."
+        case .valueEscape(let offset):
+            "The value of url has a % without two hexadecimal digits at byte \(offset); "
+                + "a % that stands for itself is written %25."
+        case .escape(let offset):
+            "The URL has a % without two hexadecimal digits at byte \(offset); "
+                + "in a URL a % that stands for itself is written %25, and that percent-encoded "
+                + "once more as the value of url."
+        case .control(let offset, let byte):
+            "The URL has the control byte \(byte) at byte \(offset); none is allowed."
+        case .scheme: "The URL must begin with http:// or https://."
+        case .userInfo(let offset):
+            "The URL has a user name or password at byte \(offset); none is allowed."
+        default: hostMessage
+        }
+    }
+
+    private var hostMessage: String {
+        switch self {
+        case .hostEmpty(let offset): "The URL has no host at byte \(offset)."
+        case .hostNotASCII(let offset):
+            "The host has a character that is not ASCII at byte \(offset); write the name in "
+                + "punycode (xn--…)."
+        case .hostByte(let offset, let byte):
+            "The host has the byte \(byte) at byte \(offset); letters, digits, '-', '_' and '.' "
+                + "are allowed, or an IPv6 address in brackets."
+        case .hostLabel(let offset):
+            "The host has a label at byte \(offset) that is empty or longer than "
+                + "\(HostName.labelBytesMax) bytes."
+        case .hostTooLong(let offset):
+            "The host at byte \(offset) is longer than \(HostName.bytesMax) bytes."
+        case .hostNumber(let offset):
+            "The host at byte \(offset) ends in a number and is not an IPv4 address; an address "
+                + "is four decimal numbers of 0 to 255 without leading zeros."
+        case .ipv6(let offset): "What is in brackets at byte \(offset) is not an IPv6 address."
+        case .ipv6Zone(let offset):
+            "The IPv6 address has a zone at byte \(offset); none is allowed."
+        case .port(let offset):
+            "The port at byte \(offset) is not a number of 1 to 65535."
+        default: ""
+        }
+    }
+}
+
+extension ProblemDocument {
+    /// The answer to PURGE of whom it is not for: 401 if a token would help and none came, which
+    /// goes with a challenge (RFC 9110 §15.5.2), else 403.
+    package init(_ refusal: PurgePermission.Refusal) {
+        self.init(
+            status: refusal.needsToken ? 401 : 403, name: "purge-not-allowed",
+            title: "PURGE is not allowed here",
+            detail: refusal.message)
+    }
+
+    /// The answer to PURGE where nobody may purge and no site is asked; it goes with Allow (RFC
+    /// 9110 §15.5.6).
+    package static let purgeNotConfigured = ProblemDocument(
+        status: 405, name: "purge-not-configured", title: "PURGE is not taken here",
+        detail: "No network and no token is allowed to purge on this port. Nothing was purged, and "
+            + "the origin was not asked.")
+
+    /// The answer to PURGE that cannot be followed.
+    package init(_ fault: PurgeCommandFault) {
+        let detail =
+            switch fault {
+            case .softPurgeValue:
+                "Fastly-Soft-Purge is 1 for a soft purge, 0 or missing for a hard one."
+            case .tooManyTags:
+                "There are too many tags, or too long ones: \(PurgeCommand.tagsMax) of "
+                    + "\(CacheTags.tagBytesMax) bytes are allowed, and "
+                    + "\(CacheTags.bytesMax) bytes together."
+            case .target(let fault): fault.message
+            }
+        self.init(
+            status: 400, name: "purge-invalid", title: "The purge is not valid",
+            detail: detail + " Nothing was purged.")
+    }
+}
+
+extension ProblemDocument {
+    /// The answer to a request whose signature is refused.
+    ///
+    /// 403 for what nobody with a key has signed, 410 for what was good and will never be again,
+    /// 400 for what cannot be read.
+    package init(_ refusal: SignatureRefusal) {
+        switch refusal {
+        case .unsigned:
+            self.init(
+                status: 403, name: "url-unsigned", title: "The URL is not signed",
+                detail: "Only signed URLs are served here: ?signature=… or "
+                    + "?expires=<seconds since 1970>&signature=… at the end of the query.")
+        case .forged:
+            self.init(
+                status: 403, name: "url-signature", title: "The URL's signature is wrong",
+                detail: "None of this node's keys gives this signature: the URL or its expires was "
+                    + "changed after it was signed, or it was signed with another key.")
+        case .expired(let at):
+            self.init(
+                status: 410, name: "url-expired", title: "The signed URL has expired",
+                detail: "Its signature is right and was good until \(at.seconds) (seconds since "
+                    + "1970). A new URL has to be signed.")
+        case .malformed(let fault):
+            self.init(
+                status: 400, name: "url-signature-malformed",
+                title: "The URL's signature cannot be read", detail: fault.message)
+        }
+    }
+}
+
+extension SignatureFault {
+    /// What is wrong, and what is allowed.
+    package var message: String {
+        switch self {
+        case .signatureNotLast:
+            "The parameter signature must be the last of the query; something stands behind it."
+        case .signatureDuplicated: "The parameter signature comes twice; it is allowed once."
+        case .signatureSyntax:
+            "The parameter signature is not \(Signature.textBytesCount) letters of "
+                + "base64url without "
+                + "padding, or its last letter is none that \(Signature.bytesCount) bytes end in."
+        case .expiresMisplaced:
+            "The parameter expires must stand right before the parameter signature."
+        case .expiresDuplicated: "The parameter expires comes twice; it is allowed once."
+        case .expiresSyntax:
+            "The parameter expires is not a number of 1 to \(SignedTarget.expiryMax.seconds) in "
+                + "decimal digits without leading zeros: seconds since 1970, not milliseconds."
+        }
+    }
+}

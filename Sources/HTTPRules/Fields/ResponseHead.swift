@@ -1,0 +1,106 @@
+package import Ground
+
+/// An origin's answer without its body: the status and the field lines, over a copy of the head's
+/// bytes.
+///
+/// Cold path only: made once per fetch.
+package struct ResponseHead: Hashable, Sendable {
+    /// The three-digit status code.
+    package var status: UInt16
+    /// The head as it was received, up to and including the empty line.
+    package var bytes: [UInt8]
+    /// The field lines in the order received; extents lie in ``bytes``.
+    package var lines: [FieldLine]
+
+    package init(status: UInt16, bytes: [UInt8], lines: [FieldLine]) {
+        self.status = status
+        self.bytes = bytes
+        self.lines = lines
+    }
+
+    /// The lines with this name, in the order received.
+    package func lines(_ name: FieldName) -> [FieldLine] {
+        lines.filter { $0.id == name }
+    }
+
+    /// The value of the first line with this name.
+    package func first(_ name: FieldName) -> Extent? {
+        lines.first { $0.id == name }?.value
+    }
+
+    /// True if it is of a stream of events (HTML, "Server-sent events"), which come when they
+    /// happen.
+    package var isEventStream: Bool {
+        guard let type = first(.contentType) else { return false }
+        return String(decoding: bytes[type.range], as: UTF8.self).lowercased()
+            .hasPrefix("text/event-stream")
+    }
+}
+
+extension ResponseHead {
+    /// The size of the whole that Content-Range names (RFC 9110 §14.4); nil if it names none.
+    package var completeLength: UInt64? {
+        let values = lines(.contentRange)
+        guard values.count == 1 else { return nil }
+        let range = values[0].value.range
+        let span = bytes.span
+        let unit = range.lowerBound..<min(range.lowerBound + 6, range.upperBound)
+        guard span.matchesIgnoringCase("bytes ", at: unit) else { return nil }
+        let slash = FieldSyntax.find(UInt8(ascii: "/"), in: span, at: range)
+        guard slash < range.upperBound else { return nil }
+        return span.decimal(at: slash + 1..<range.upperBound)
+    }
+}
+
+extension ResponseHead {
+    /// The head as it is stored and sent on for the URL whose `redirects` led to it.
+    ///
+    /// Other caches and clients must not use the answer for longer, for others, or for other
+    /// requests than the redirects allow.
+    ///
+    /// `examination` is that of the answer, limited by the redirects. Without redirects nothing
+    /// changes.
+    package func restricted(by redirects: [Redirect], _ examination: Cacheability) -> ResponseHead {
+        guard !redirects.isEmpty else { return self }
+        var head = self
+        let heads = [self] + redirects.map(\.head)
+        let isExplicit = heads.contains {
+            $0.first(.cacheControl) != nil || $0.first(.expires) != nil
+        }
+        if isExplicit {
+            head.lines.removeAll { $0.id == .cacheControl || $0.id == .expires }
+            head.appendField(.cacheControl, "Cache-Control", Array(Self.control(examination).utf8))
+        }
+        for redirect in redirects {
+            for line in redirect.head.lines where line.id == .vary {
+                // A head that was stored has it already.
+                let value = Array(redirect.head.bytes[line.value.range])
+                let isThere = head.lines.contains {
+                    $0.id == .vary && head.bytes[$0.value.range].elementsEqual(value)
+                }
+                if !isThere { head.appendField(.vary, "Vary", value) }
+            }
+        }
+        return head
+    }
+
+    private static func control(_ examination: Cacheability) -> String {
+        switch examination.notStoredReason {
+        case .noStore: return "no-store"
+        case .isPrivate: return "private, max-age=\(examination.freshness.lifetime.seconds)"
+        default: break
+        }
+        let isAsked = examination.flags.contains(.noCache)
+        return (isAsked ? "no-cache, " : "")
+            + "max-age=\(examination.freshness.lifetime.seconds)"
+    }
+
+    /// Adds a line behind all others.
+    package mutating func appendField(_ id: FieldName, _ name: String, _ value: [UInt8]) {
+        let nameExtent = Extent(start: bytes.count, count: name.utf8.count)
+        bytes += name.utf8
+        let valueExtent = Extent(start: bytes.count, count: value.count)
+        bytes += value
+        lines.append(FieldLine(id: id, name: nameExtent, value: valueExtent))
+    }
+}

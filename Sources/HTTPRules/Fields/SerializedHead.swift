@@ -1,0 +1,138 @@
+import Ground
+
+/// A head that was written here: a first line, then lines `name: value`, each with CRLF.
+enum SerializedHead {
+    /// The field lines, in their order, up to anything that is none.
+    static func lines(_ bytes: [UInt8]) -> [FieldLine] {
+        let span = bytes.span
+        var lines: [FieldLine] = []
+        guard var index = lineEnd(span, from: 0) else { return [] }
+        // Most heads have no more.
+        lines.reserveCapacity(16)
+        index += 2
+        while let line = line(span, at: index) {
+            lines.append(line)
+            index = line.value.end + 2
+        }
+        return lines
+    }
+
+    /// The line `name: value` at `start`; nil if there is none.
+    static func line(_ bytes: Span<UInt8>, at start: Int) -> FieldLine? {
+        var colon = start
+        while colon < bytes.count, ByteSet.token.contains(bytes[colon]) { colon += 1 }
+        guard colon > start, colon + 1 < bytes.count, bytes[colon] == UInt8(ascii: ":"),
+            bytes[colon + 1] == 0x20, let end = lineEnd(bytes, from: colon + 2)
+        else { return nil }
+        return FieldLine(
+            id: FieldName(bytes, at: start..<colon),
+            name: Extent(start: start, count: colon - start),
+            value: Extent(start: colon + 2, count: end - colon - 2))
+    }
+
+    /// Where the CRLF is that ends the line; nil if a byte comes first that no line holds.
+    static func lineEnd(_ bytes: Span<UInt8>, from start: Int) -> Int? {
+        var end = start
+        while end < bytes.count, bytes[end] == 0x09 || (bytes[end] >= 0x20 && bytes[end] != 0x7F) {
+            end += 1
+        }
+        guard end + 1 < bytes.count, bytes[end] == 0x0D, bytes[end + 1] == 0x0A else { return nil }
+        return end
+    }
+}
+
+extension StoredHead {
+    /// The field lines of rendered bytes, in their order; the status line is none.
+    package static func lines(_ bytes: [UInt8]) -> [FieldLine] {
+        SerializedHead.lines(bytes)
+    }
+}
+
+extension [UInt8] {
+    /// Appends a field line of another message: name and value byte for byte.
+    mutating func appendLine(_ line: FieldLine, of bytes: Span<UInt8>) {
+        append(bytes, at: line.name.range)
+        append(0x3A)
+        append(0x20)
+        append(bytes, at: line.value.range)
+        appendLineEnd()
+    }
+
+    /// Appends an operator's line.
+    mutating func appendLine(_ setting: FieldSetting) {
+        append(contentsOf: setting.name)
+        append(0x3A)
+        append(0x20)
+        append(contentsOf: setting.value)
+        appendLineEnd()
+    }
+
+    mutating func append(_ bytes: Span<UInt8>, at range: Range<Int>) {
+        for index in range { append(bytes[index]) }
+    }
+
+    mutating func appendLineEnd() {
+        append(0x0D)
+        append(0x0A)
+    }
+
+    /// Appends `Date: …` (RFC 9110 §6.6.1).
+    mutating func appendDate(_ time: WallTime) {
+        append(contentsOf: "Date: ".utf8)
+        HTTPDate.append(time, to: &self)
+        appendLineEnd()
+    }
+}
+
+extension Span<UInt8> {
+    /// True if the name in `range` is that in `place` of `other` (RFC 9110 §5.1).
+    func matchesFieldName(at range: Range<Int>, of other: Span<UInt8>, at place: Range<Int>) -> Bool
+    {
+        guard range.count == place.count else { return false }
+        for offset in 0..<range.count
+        where ASCII.lowercased(self[range.lowerBound + offset])
+            != ASCII.lowercased(other[place.lowerBound + offset])
+        {
+            return false
+        }
+        return true
+    }
+}
+
+/// The head of an interim answer (RFC 9110 §15.2) that another process has rendered: status line,
+/// field lines and the empty line.
+package enum InterimResponseHead {
+    /// True if `bytes` are one that may be passed on: whatever they are, nothing else is sent with
+    /// them.
+    package static func isWellFormed(_ bytes: [UInt8]) -> Bool {
+        let span = bytes.span
+        guard bytes.count > 12, span.matches("HTTP/1.1 ", at: 0..<9), bytes[12] == 0x20,
+            let status = span.decimal(at: 9..<12), status < 200,
+            ResponseForwarder.forwardsInterim(UInt16(status)),
+            let statusEnd = SerializedHead.lineEnd(span, from: 13)
+        else { return false }
+        guard let end = RenderedFieldSection.end(span, from: statusEnd + 2) else { return false }
+        return bytes[end...].elementsEqual("\r\n".utf8)
+    }
+}
+
+/// Field lines that another process has rendered, each with its end.
+package enum RenderedFieldSection {
+    /// True if `bytes` are field lines and nothing else, none of which frames a message or is of
+    /// one hop.
+    package static func isWellFormed(_ bytes: [UInt8]) -> Bool {
+        end(bytes.span, from: 0) == bytes.count
+    }
+
+    /// Where the field lines from `start` on end; nil if one may not be passed on.
+    fileprivate static func end(_ bytes: Span<UInt8>, from start: Int) -> Int? {
+        var index = start
+        while let line = SerializedHead.line(bytes, at: index) {
+            guard line.id != .contentLength,
+                !HopByHop.isHopByHop(bytes, at: line.name.range, id: line.id)
+            else { return nil }
+            index = line.value.end + 2
+        }
+        return index
+    }
+}

@@ -1,0 +1,124 @@
+import Ground
+
+/// Which lines of one message are for the next hop alone: neither stored nor passed on (RFC 9110
+/// §7.6.1, RFC 9111 §3.1).
+///
+/// They are the fields that are known to be so, and what the message's own Connection nominates.
+/// A nomination of a field that says what the message means, for whom it is or where it came from
+/// counts for nothing: Connection must not name what is meant for all recipients, and obeying it
+/// would let a client take from its request what other parties put there or rely on.
+package struct HopByHop: Hashable, Sendable {
+    private var nominated = FieldNames()
+
+    /// Reads the Connection lines among `lines`, whose extents lie in `bytes`.
+    package init(_ lines: [FieldLine], in bytes: Span<UInt8>) {
+        for line in lines where line.id == .connection {
+            var cursor = line.value.range.lowerBound
+            while let option = FieldSyntax.nextElement(
+                bytes, at: line.value.range, cursor: &cursor)
+            {
+                // Only names that are there are noted: their number is bounded, that of the
+                // options is not.
+                guard Self.isPresent(bytes, named: option, among: lines),
+                    !Self.isEndToEnd(bytes, at: option)
+                else { continue }
+                nominated.insert(bytes, at: option)
+            }
+        }
+    }
+
+    /// True if `line`, whose extents lie in `bytes`, ends here.
+    package func contains(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        Self.isHopByHop(bytes, at: line.name.range, id: line.id)
+            || nominated.contains(bytes, at: line.name.range)
+    }
+
+    /// True for the fields that no message passes on, whatever Connection says.
+    static func isHopByHop(_ bytes: Span<UInt8>, at name: Range<Int>, id: FieldName) -> Bool {
+        switch id {
+        case .connection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade: return true
+        case .other: break
+        default: return false
+        }
+        switch name.count {
+        case 14: return bytes.matchesIgnoringCase("http2-settings", at: name)
+        case 16: return bytes.matchesIgnoringCase("proxy-connection", at: name)
+        case 18: return bytes.matchesIgnoringCase("proxy-authenticate", at: name)
+        case 19: return bytes.matchesIgnoringCase("proxy-authorization", at: name)
+        case 25: return bytes.matchesIgnoringCase("proxy-authentication-info", at: name)
+        default: return false
+        }
+    }
+
+    private static func isPresent(
+        _ bytes: Span<UInt8>, named option: Range<Int>, among lines: [FieldLine]
+    ) -> Bool {
+        lines.contains { line in
+            bytes.matchesFieldName(at: line.name.range, of: bytes, at: option)
+        }
+    }
+
+    /// True for fields that Connection cannot take away.
+    private static func isEndToEnd(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
+        switch FieldName(bytes, at: name) {
+        case .host, .contentLength, .contentType, .contentEncoding, .contentRange, .cacheControl,
+            .authorization, .cookie, .setCookie, .vary, .date, .age, .location, .via, .ifMatch,
+            .ifUnmodifiedSince:
+            return true
+        case .other: break
+        default: return false
+        }
+        switch name.count {
+        case 8: return CDNLoop.isFieldName(bytes, at: name)
+        case 9: return bytes.matchesIgnoringCase("forwarded", at: name)
+        case 12: return bytes.matchesIgnoringCase("max-forwards", at: name)
+        case 15: return bytes.matchesIgnoringCase("x-forwarded-for", at: name)
+        case 16: return bytes.matchesIgnoringCase("x-forwarded-host", at: name)
+        case 17:
+            return bytes.matchesIgnoringCase("x-forwarded-proto", at: name)
+                || bytes.matchesIgnoringCase("cdn-cache-control", at: name)
+        case 22: return bytes.matchesIgnoringCase("nuthatch-cache-control", at: name)
+        default: return false
+        }
+    }
+}
+
+/// Which trailer fields go on (RFC 9110 §6.5.1).
+package enum TrailerFields {
+    /// Those of `lines`, whose extents lie in `bytes`, that go on: each with its end.
+    static func section(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
+        var section: [UInt8] = []
+        for line in lines where isForwarded(line, in: bytes) { section.appendLine(line, of: bytes) }
+        return section
+    }
+
+    /// True for a field that says nothing which had to be known before the content: neither frames
+    /// nor routes the message, modifies or authenticates the request, controls the answer, or says
+    /// how the content is to be read; nor what the node alone says, which is X-Request-Id.
+    static func isForwarded(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        let name = line.name.range
+        switch line.id {
+        case .accept, .acceptEncoding, .age, .authorization, .cacheControl, .contentEncoding,
+            .contentLength, .contentRange, .contentType, .cookie, .date, .expect, .expires, .host,
+            .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange, .ifUnmodifiedSince, .location,
+            .pragma, .range, .setCookie, .vary, .xRequestID:
+            return false
+        case .other: return !isControl(bytes, at: name)
+        default: return !HopByHop.isHopByHop(bytes, at: name, id: line.id)
+        }
+    }
+
+    private static func isControl(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
+        if HopByHop.isHopByHop(bytes, at: name, id: .other) { return true }
+        if ForwardedField(bytes, at: name) != nil { return true }
+        switch name.count {
+        case 7: return bytes.matchesIgnoringCase("warning", at: name)
+        case 11: return bytes.matchesIgnoringCase("retry-after", at: name)
+        case 12: return bytes.matchesIgnoringCase("max-forwards", at: name)
+        case 16: return bytes.matchesIgnoringCase("www-authenticate", at: name)
+        case 17: return bytes.matchesIgnoringCase("cdn-cache-control", at: name)
+        case 22: return ResponseFieldRules.isNuthatchCacheControl(bytes, at: name)
+        default: return false
+        }
+    }
+}

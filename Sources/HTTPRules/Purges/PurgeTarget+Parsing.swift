@@ -1,0 +1,244 @@
+package import Ground
+
+/// What a client writes, checked and in canonical form.
+extension PurgeTarget {
+    /// The target for the URL that `text` spells, `https://…`, `http://…` or `//…`; the scheme
+    /// means nothing beyond its port.
+    package static func url(
+        parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
+    ) throws(PurgeTargetFault) -> PurgeTarget {
+        .url(try contains(of: text, bytesMax: bytesMax))
+    }
+
+    /// The target for all URLs that begin with `text`, `https://HOST[:PORT][/PATH]`.
+    ///
+    /// Scheme and slashes may be left out; `/`, or no path, is the host.
+    package static func prefix(
+        parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
+    ) throws(PurgeTargetFault) -> PurgeTarget {
+        guard !text.isEmpty else { throw .url(.empty) }
+        guard !text.contains(UInt8(ascii: "?")), !text.contains(UInt8(ascii: "#")) else {
+            throw .prefixQuery
+        }
+        let slash = text.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
+        let isURL = text[slash...].starts(with: "//".utf8)
+        let url = isURL ? text : Array("//".utf8) + text
+        return prefix(named: try contains(of: url, bytesMax: bytesMax)[...])
+    }
+
+    /// The target for all answers with the tag `text`.
+    package static func tag(parsing text: [UInt8]) throws(PurgeTargetFault) -> PurgeTarget {
+        guard let first = text.first, let last = text.last else { throw .tagEmpty }
+        guard text.count <= CacheTags.tagBytesMax else { throw .tagTooLong }
+        let isHeld = text.allSatisfy { $0 >= 0x20 && $0 != 0x7F || FieldSyntax.isWhitespace($0) }
+        guard isHeld else { throw .tagControl }
+        guard !FieldSyntax.isWhitespace(first), !FieldSyntax.isWhitespace(last) else {
+            throw .tagWhitespace
+        }
+        return .tag(text)
+    }
+
+    /// The target for what begins with `name`, a host and a path.
+    private static func prefix(named name: ArraySlice<UInt8>) -> PurgeTarget {
+        let slash = name.firstIndex(of: UInt8(ascii: "/")) ?? name.endIndex
+        let path = name[slash...]
+        return .prefix(host: Array(name[..<slash]), path: path.count > 1 ? Array(path) : [])
+    }
+
+    private static func contains(
+        of text: [UInt8], bytesMax: Int
+    ) throws(PurgeTargetFault) -> [UInt8] {
+        let url = text.starts(with: "//".utf8) ? Array("http:".utf8) + text : text
+        var key: [UInt8] = []
+        let result = CacheKey.normalise(
+            url: url.span, at: 0..<url.count, into: &key, bytesMax: bytesMax)
+        if case .refused(let refusal) = result { throw .url(refusal) }
+        return Array(URLName.name(ofKey: key))
+    }
+
+    // MARK: Where sites keep it
+
+    /// The target as it was written; behind it, if they are others, those under whose names this
+    /// node has what it answers to that URL, or fetches there.
+    ///
+    /// An image is kept under its own URL, whatever node it is asked of, at `/v1/image`. What a
+    /// site answers is kept under the site's own name, without what the site ignores of the query;
+    /// of `*` under the client's host, so that its answers need the origin's URL as a tag
+    /// (``EntryTags``) to be found by it.
+    package func expanded(_ sites: SiteTable) -> [PurgeTarget] {
+        switch self {
+        case .everything, .tag: [self]
+        case .url(let name):
+            PurgeURL(name: name, isPrefix: false).names(sites).map(PurgeTarget.url)
+        case .prefix(let host, let path):
+            PurgeURL(name: host + (path.isEmpty ? [UInt8(ascii: "/")] : path), isPrefix: true)
+                .names(sites).map { Self.prefix(named: $0[...]) }
+        }
+    }
+}
+
+extension [PurgeTarget] {
+    /// All targets that ``PurgeTarget/targets(_:)`` makes of these, each once, in their order.
+    package func expanded(_ sites: SiteTable) -> [PurgeTarget] {
+        var seen: Set<PurgeTarget> = []
+        return flatMap { $0.expanded(sites) }.filter { seen.insert($0).inserted }
+    }
+}
+
+/// Why something cannot be purged, because nothing can be called so.
+package enum PurgeTargetFault: Error, Hashable, Sendable {
+    case url(URLRefusal)
+    /// A prefix with a query or a fragment.
+    case prefixQuery
+    case tagEmpty
+    case tagTooLong
+    /// A control byte, which no field value holds.
+    case tagControl
+    /// White space at an end, which is no part of any tag.
+    case tagWhitespace
+
+    /// What is wrong, and what is allowed.
+    package var message: String {
+        switch self {
+        case .url(let refusal): refusal.message
+        case .prefixQuery:
+            "A prefix is a host, or a host and a path up to a slash or to the path's end, without "
+                + "a query and #."
+        case .tagEmpty: "The tag is empty; 1 to \(CacheTags.tagBytesMax) bytes are allowed."
+        case .tagTooLong:
+            "The tag is longer than \(CacheTags.tagBytesMax) bytes, the most that is allowed."
+        case .tagControl: "The tag has a control character; no tag of an answer can have one."
+        case .tagWhitespace:
+            "The tag begins or ends with white space, which is no part of any tag; one tag is "
+                + "allowed in each target."
+        }
+    }
+}
+
+/// A URL, or the beginning of some, that is to be purged.
+struct PurgeURL {
+    /// Host, path and query, canonical.
+    let name: [UInt8]
+    /// It is the beginning of URLs.
+    let isPrefix: Bool
+
+    /// All names of it, each once, the one that was written first.
+    func names(_ sites: SiteTable) -> [[UInt8]] {
+        var names = [name]
+        func add(_ others: [[UInt8]]) {
+            for name in others where !names.contains(name) { names.append(name) }
+        }
+        for key in keys {
+            guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else { continue }
+            let site = sites.find(key.span, at: url.authority.range, isSecure: url.isSecure)
+                .map { sites[$0] }
+            // On the host of a named site every path is the site's.
+            let isElse = site == nil || site?.pattern == .catchAll
+            if isElse, !isPrefix, let image = imageName(url, key.span) {
+                add([image])
+            } else if let site {
+                add(self.names(url, key, key[url.target.range], at: site))
+            }
+            for site in sites.sites where site.pattern != .catchAll {
+                if let target = target(behind: site.origin) {
+                    add(self.names(url, key, target, at: site))
+                }
+            }
+        }
+        return names
+    }
+
+    /// The canonical keys that have the name, for http and https: the scheme means nothing beyond
+    /// its port.
+    private var keys: [[UInt8]] {
+        ["http://", "https://"].compactMap { scheme in
+            let url = Array(scheme.utf8) + name
+            var key: [UInt8] = []
+            let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)
+            return result == .normalised && URLName.name(ofKey: key).elementsEqual(name) ? key : nil
+        }
+    }
+
+    /// The name of the image that is asked for; nil if it is no URL of the image API.
+    private func imageName(_ url: OriginURL, _ bytes: Span<UInt8>) -> [UInt8]? {
+        let range = Self.unsigned(bytes, at: url.target.range)
+        guard case .image(let url) = ImageTarget.parse(bytes, at: range) else { return nil }
+        var key: [UInt8] = []
+        let result = CacheKey.normalise(percentEncoded: bytes, at: url.range, into: &key)
+        return result == .normalised ? Array(URLName.name(ofKey: key)) : nil
+    }
+
+    /// The target of a site whose answers come from `origin` that the origin has under the name;
+    /// nil if there is none.
+    private func target(behind origin: BaseURL) -> ArraySlice<UInt8>? {
+        guard let base = Self.contains(of: origin) else { return nil }
+        if name.starts(with: base), name[base.count...].first == UInt8(ascii: "/") {
+            return name[base.count...]
+        }
+        guard isPrefix else { return nil }
+        // A prefix that ends above the origin's own path covers all of the site; so does a host
+        // without a port, which is a host on any.
+        let start = name.last == Self.slash ? name.dropLast() : name[...]
+        guard base.starts(with: start) else { return nil }
+        let next = base.count > start.count ? base[start.count] : Self.slash
+        let isHost = !start.contains(Self.slash)
+        return next == Self.slash || isHost && next == UInt8(ascii: ":") ? [Self.slash] : nil
+    }
+
+    /// Without a slash at its end.
+    private static func contains(of origin: BaseURL) -> [UInt8]? {
+        let url = Array((origin.description + "/").utf8)
+        var key: [UInt8] = []
+        let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)
+        return result == .normalised ? Array(URLName.name(ofKey: key).dropLast()) : nil
+    }
+
+    private static let slash = UInt8(ascii: "/")
+
+    /// The names of what `site` answers to `target` at the host of `url`: there are two if the site
+    /// names the port of a scheme, and none for what can have no key.
+    private func names(
+        _ url: OriginURL, _ key: [UInt8], _ target: ArraySlice<UInt8>, at site: Site
+    ) -> [[UInt8]] {
+        var target = Array(target)
+        if site.settings.requiresSignature {
+            target = target.span.copy(Self.unsigned(target.span, at: 0..<target.count))
+        }
+        var filtered: [UInt8] = []
+        let filter = QueryFilter(ignoring: site.settings.ignoredQuery)
+        if filter.filter(target.span, at: 0..<target.count, into: &filtered) { target = filtered }
+        var siteKey: [UInt8] = []
+        let isNamed = SiteKey.append(
+            site, host: url.authority.range, in: key.span, path: 0..<target.count,
+            of: target.span, isSecure: url.isSecure, to: &siteKey)
+        guard isNamed else { return [] }
+        let name = Array(URLName.name(ofKey: siteKey))
+        return [URLName.canonical(ofKey: siteKey) ?? name, name]
+    }
+
+    /// The range without the parameters of a signature, which are in no key.
+    private static func unsigned(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
+        guard case .signed(let signed) = SignedTarget.parse(bytes, at: range) else { return range }
+        return signed.unsignedTarget.range
+    }
+}
+
+extension URLName {
+    /// The name in the canonical spelling of ``CacheKey`` of what `key` names; nil if that has
+    /// none, as a host has that is no DNS name.
+    ///
+    /// A site's answers are kept under what was sent, byte by byte; whoever purges writes the URL
+    /// in another spelling of the same (RFC 3986 §6.2.2), and means it.
+    package static func canonical(
+        ofKey key: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
+    ) -> [UInt8]? {
+        let name = name(ofKey: key)
+        guard key.starts(with: "//".utf8) else { return Array(name) }
+        let isSecure = name.endIndex < key.endIndex && key[name.endIndex] == UInt8(ascii: "#")
+        let url = Array(isSecure ? "https://".utf8 : "http://".utf8) + name
+        var canonical: [UInt8] = []
+        let result = CacheKey.normalise(
+            url: url.span, at: 0..<url.count, into: &canonical, bytesMax: bytesMax)
+        return result == .normalised ? Array(self.name(ofKey: canonical)) : nil
+    }
+}

@@ -1,0 +1,75 @@
+import Ground
+
+/// A redirect by way of which an answer came.
+package struct Redirect: Hashable, Sendable {
+    package var head: ResponseHead
+    package var timing: Freshness.ResponseTiming
+    /// Where it led: a canonical key.
+    package var url: [UInt8]
+
+    package init(head: ResponseHead, timing: Freshness.ResponseTiming, url: [UInt8]) {
+        self.head = head
+        self.timing = timing
+        self.url = url
+    }
+}
+
+/// The URL that a redirect leads to (RFC 9110 §10.2.2, RFC 3986 §5.2).
+package enum RedirectTarget {
+    /// Resolves the value of Location against the canonical key that was asked for; what is made is
+    /// a canonical key too.
+    ///
+    /// Dot segments and the fragment go away as in any URL.
+    package static func resolve(
+        _ location: [UInt8], against key: [UInt8], into scratch: inout [UInt8],
+        bytesMax: Int = CacheKey.bytesMaxDefault
+    ) -> CacheKeyResult {
+        let absolute = absolute(location, against: key)
+        return CacheKey.normalise(
+            url: absolute.span, at: 0..<absolute.count, into: &scratch, bytesMax: bytesMax)
+    }
+
+    private static func absolute(_ location: [UInt8], against key: [UInt8]) -> [UInt8] {
+        if hasScheme(location) { return location }
+        guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else {
+            // Which is no absolute URL, and is refused as such.
+            return location
+        }
+        if location.starts(with: "//".utf8) {
+            return Array(url.isSecure ? "https:".utf8 : "http:".utf8) + location
+        }
+        let target = url.target.range.lowerBound
+        return key.prefix(target) + mergedTarget(location, with: key.dropFirst(target))
+    }
+
+    /// True if it begins with a scheme (RFC 3986 §3.1).
+    static func hasScheme(_ location: [UInt8]) -> Bool {
+        guard let first = location.first, ASCII.isLetter(first) else { return false }
+        for byte in location {
+            switch byte {
+            case UInt8(ascii: ":"): return true
+            case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): continue
+            case _ where ASCII.isLetter(byte) || ASCII.isDigit(byte): continue
+            default: return false
+            }
+        }
+        return false
+    }
+
+    /// Path and query of a reference without scheme and authority (RFC 3986 §5.2.2, §5.2.3).
+    private static func mergedTarget(
+        _ location: [UInt8], with base: ArraySlice<UInt8>
+    ) -> [UInt8] {
+        let path = base.prefix { $0 != UInt8(ascii: "?") }
+        switch location.first {
+        case nil, UInt8(ascii: "#"): return Array(base) + location
+        case UInt8(ascii: "/"): return location
+        case UInt8(ascii: "?"): return Array(path) + location
+        default:
+            let directory = path.prefix(
+                (path.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex)
+                    - path.startIndex + 1)
+            return Array(directory) + location
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Admin
+import Telemetry
+
+/// The texts that each source gives, before one of them is chosen.
+struct ConfigurationLayers {
+    let flags: [String: [String]]
+    let environment: [String: String]
+    let file: ConfigurationFile?
+
+    init(
+        flags: [String: [String]], environment: [String: String],
+        file: (name: String, text: String)?
+    ) throws(ConfigurationErrors) {
+        self.flags = flags
+        self.environment = environment
+        self.file = try file.map(Self.read)
+    }
+
+    private static func read(
+        _ file: (name: String, text: String)
+    ) throws(ConfigurationErrors) -> ConfigurationFile {
+        do throws(ConfigurationError) {
+            return try ConfigurationFile(name: file.name, text: file.text)
+        } catch {
+            throw ConfigurationErrors(error)
+        }
+    }
+
+    /// The values of a setting and the source that gave them.
+    func values(
+        of setting: Setting
+    ) throws(SettingError) -> (values: [SettingValue], source: SettingSource) {
+        let (texts, source) = try texts(of: setting)
+        if !setting.isList, texts.count > 1 {
+            throw SettingError(
+                setting: setting, source: source, text: "", problem: .severalValues(texts.count))
+        }
+        if texts.isEmpty, !setting.defaults.isEmpty {
+            throw SettingError(setting: setting, source: source, text: "", problem: .noValue)
+        }
+        var values: [SettingValue] = []
+        for (text, source) in texts {
+            values.append(try setting.parse(text, from: source))
+        }
+        return (values, source)
+    }
+
+    private typealias SourcedTexts = (texts: [(String, SettingSource)], source: SettingSource)
+
+    private func texts(of setting: Setting) throws(SettingError) -> SourcedTexts {
+        if let texts = flags[setting.name.rawValue], !texts.isEmpty {
+            return (texts.map { ($0, .flag) }, .flag)
+        }
+        let words = environmentTexts(of: setting)
+        if !words.isEmpty { return (words.map { ($0, .environment) }, .environment) }
+        if let file, let given = file.settings[setting.name] {
+            return try texts(of: setting, given, in: file.name)
+        }
+        return (setting.defaults.map { ($0, .builtIn) }, .builtIn)
+    }
+
+    private func environmentTexts(of setting: Setting) -> [String] {
+        guard let text = environment[setting.name.environmentName], !text.isEmpty else { return [] }
+        guard setting.isList else { return [text] }
+        return text.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+
+    private func texts(
+        of setting: Setting, _ given: ConfigurationFile.FileValue, in file: String
+    ) throws(SettingError) -> SourcedTexts {
+        switch given {
+        case .scalar(let text):
+            let source = SettingSource.file(name: file, line: text.line)
+            return ([(text.text, source)], source)
+        case .list(let texts, let line):
+            return (
+                texts.map { ($0.text, .file(name: file, line: $0.line)) },
+                .file(name: file, line: line)
+            )
+        case .nested(let line):
+            throw SettingError(
+                setting: setting, source: .file(name: file, line: line), text: "",
+                problem: .nested)
+        }
+    }
+
+    /// Variables that look like settings and are none; Kubernetes injects such.
+    var warnings: [String] {
+        let others = ClientEnvironmentVariable.allCases.map(\.rawValue)
+        let known = Set(SettingName.allCases.map(\.environmentName) + others)
+        let unknown = environment.keys.filter {
+            $0.hasPrefix(SettingName.environmentPrefix) && !known.contains($0)
+        }
+        return unknown.sorted().map { name in
+            let nearest = SettingName.nearest(toVariable: name)
+            let hint = nearest.map { "; perhaps \($0.environmentName)" } ?? ""
+            return "environment \(name.quoted()) is not a setting" + hint
+        }
+    }
+}
+
+extension ConfigurationLayers {
+    /// The node that would run with these settings, for commands that ask it.
+    func ownNode(hasAdminFlag: Bool) -> LocalNode {
+        LocalNode(
+            hasAdminFlag: hasAdminFlag, adminPort: captured(adminPort),
+            adminTokenFile: captured(adminTokenFile), clientAddress: captured(clientAddress),
+            healthAddress: captured(healthAddress))
+    }
+
+    private func captured<Value>(
+        _ read: () throws(ConfigurationErrors) -> Value
+    ) -> Result<Value, LocalNode.SettingError> {
+        do throws(ConfigurationErrors) {
+            return .success(try read())
+        } catch {
+            return .failure(LocalNode.SettingError(error.first.description))
+        }
+    }
+
+    private func adminPort() throws(ConfigurationErrors) -> LocalNode.AdminPort {
+        let values = try values(of: [.adminListen, .adminTokenFile, .clientCA])
+        guard let address = values.addresses(.adminListen).first else { return .disabled }
+        if values.path(.clientCA) != nil { return .requiresCertificate }
+        return address.port == 0
+            ? .ephemeral : .address(address, tokenFile: values.path(.adminTokenFile))
+    }
+
+    private func adminTokenFile() throws(ConfigurationErrors) -> String? {
+        try values(of: [.adminTokenFile]).path(.adminTokenFile)
+    }
+
+    private func clientAddress() throws(ConfigurationErrors) -> ListenAddress? {
+        try clientAddresses().first { $0.port != 0 }
+    }
+
+    private func healthAddress() throws(ConfigurationErrors) -> ListenAddress? {
+        let values = try values(of: [.adminListen, .clientCA])
+        let admin = values.path(.clientCA) == nil ? values.addresses(.adminListen) : []
+        return (admin + (try clientAddresses())).first { $0.port != 0 }
+    }
+
+    /// Where clients are served in clear text.
+    private func clientAddresses() throws(ConfigurationErrors) -> [ListenAddress] {
+        let values = try values(of: [.listen, .plainListen, .tlsCertificate])
+        let hasTLS = !values.paths(.tlsCertificate).isEmpty
+        return values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
+    }
+
+    private func values(
+        of names: [SettingName]
+    ) throws(ConfigurationErrors) -> ConfigurationValues {
+        var values = ConfigurationValues()
+        for name in names {
+            do throws(SettingError) {
+                let (parsed, source) = try self.values(of: name.setting)
+                values.set(name, parsed, from: source)
+            } catch {
+                throw ConfigurationErrors(.invalidSetting(error))
+            }
+        }
+        return values
+    }
+}

@@ -1,0 +1,162 @@
+import Ground
+import HTTPRules
+package import Logging
+import Telemetry
+
+/// An event of the node's log as one line of text.
+///
+/// No value ends the line or turns it: control and format characters are escaped.
+package struct LogLine {
+    private let time: String
+    private let level: Logger.Level
+    private let message: String
+    private let fields: [(key: String, value: Logger.MetadataValue)]
+
+    /// `time` is in the form of RFC 3339.
+    package init(time: String, level: Logger.Level, message: String, _ metadata: Logger.Metadata) {
+        self.time = time
+        self.level = level
+        self.message = message
+        fields = metadata.sorted { $0.key < $1.key }.map { (key: $0.key, value: $0.value) }
+    }
+
+    /// The line with its end.
+    package func text(_ format: Configuration.LogFormat) -> String {
+        switch format {
+        case .text: text
+        case .logfmt: logfmt
+        case .json: json
+        }
+    }
+
+    // MARK: Text and logfmt
+
+    /// Levels of up to five letters, so that messages begin one below the other.
+    private static let levelWidth = 5
+
+    private var text: String {
+        let level = level.rawValue
+        let space = String(repeating: " ", count: max(0, Self.levelWidth - level.count) + 1)
+        return "\(time) \(level)\(space)\(Self.visible(message))\(pairs)\n"
+    }
+
+    private var logfmt: String {
+        "\(time) level=\(level) message=\(Self.word(message))\(pairs)\n"
+    }
+
+    private var pairs: String {
+        fields.map { " \($0.key)=\(Self.word(Self.plain($0.value)))" }.joined()
+    }
+
+    private static func visible(_ text: String) -> String {
+        text.unicodeScalars.map { $0.isInvisible ? escaped($0) : String($0) }.joined()
+    }
+
+    private static func plain(_ value: Logger.MetadataValue) -> String {
+        switch value {
+        case .string(let text): text
+        case .stringConvertible(let value): "\(value)"
+        case .array(let values): values.map(plain).joined(separator: ", ")
+        case .dictionary(let values):
+            values.sorted { $0.key < $1.key }.map { "\($0.key) \(plain($0.value))" }
+                .joined(separator: ", ")
+        }
+    }
+
+    /// In quotes if it could be read as anything but one word.
+    private static func word(_ text: String) -> String {
+        let isWord = text.unicodeScalars.allSatisfy { scalar in
+            !scalar.isInvisible && !scalar.properties.isWhitespace
+                && scalar != "\"" && scalar != "=" && scalar != "\\"
+        }
+        return isWord && !text.isEmpty ? text : quoted(text)
+    }
+
+    // MARK: JSON
+
+    private var json: String {
+        var line = "{\"time\":\(Self.quoted(time)),\"level\":\"\(level)\""
+        line += ",\"message\":\(Self.quoted(message))"
+        for (key, value) in fields {
+            let isTaken = key == "time" || key == "level" || key == "message"
+            line += ",\(Self.quoted(isTaken ? key + "_" : key)):\(Self.json(value))"
+        }
+        return line + "}\n"
+    }
+
+    private static func json(_ value: Logger.MetadataValue) -> String {
+        switch value {
+        case .string(let text): return quoted(text)
+        case .stringConvertible(let value):
+            return value is any FixedWidthInteger || value is Bool ? "\(value)" : quoted("\(value)")
+        case .array(let values):
+            return "[" + values.map(json).joined(separator: ",") + "]"
+        case .dictionary(let values):
+            let members = values.sorted { $0.key < $1.key }
+            return "{"
+                + members.map { "\(quoted($0.key)):\(json($0.value))" }
+                .joined(separator: ",") + "}"
+        }
+    }
+
+    // MARK: Both
+
+    /// A string as JSON has it (RFC 8259 §7), which readers of logfmt take, too.
+    static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case _ where scalar.isInvisible: quoted += escaped(scalar)
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+
+    private static func escaped(_ scalar: Unicode.Scalar) -> String {
+        switch scalar {
+        case "\n": return "\\n"
+        case "\r": return "\\r"
+        case "\t": return "\\t"
+        default: break
+        }
+        return String(scalar).utf16.map { unit in
+            let digits = String(unit, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }.joined()
+    }
+}
+
+/// A wall time as log lines write it: the parts of an IMF-fixdate (RFC 9110 §5.6.7) in another
+/// order.
+struct CivilTime {
+    private let day: String
+    private let month: String
+    private let year: String
+    private let clock: String
+    private let milliseconds: Int64
+
+    /// So many milliseconds after the beginning of 1970.
+    init(milliseconds time: Int64) {
+        var bytes: [UInt8] = []
+        let (seconds, rest) = time.quotientAndRemainder(dividingBy: 1_000)
+        HTTPDate.append(WallTime(seconds: seconds), to: &bytes)
+        let part = { (range: Range<Int>) in String(decoding: bytes[range], as: UTF8.self) }
+        day = part(5..<7)
+        month = part(8..<11)
+        year = part(12..<16)
+        clock = part(17..<25)
+        milliseconds = rest
+    }
+
+    /// As in `21/Nov/2026:01:02:03 +0000`.
+    var logText: String { "\(day)/\(month)/\(year):\(clock) +0000" }
+
+    /// As in `2026-11-21T01:02:03.004Z`.
+    var isoText: String {
+        let number = (HTTPDate.monthNames.firstIndex(of: month) ?? 0) + 1
+        let zeros = milliseconds < 10 ? "00" : milliseconds < 100 ? "0" : ""
+        return "\(year)-\(number < 10 ? "0" : "")\(number)-\(day)T\(clock).\(zeros)\(milliseconds)Z"
+    }
+}

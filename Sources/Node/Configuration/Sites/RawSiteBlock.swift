@@ -1,0 +1,170 @@
+import Yams
+
+/// What a file says of one site, as texts.
+struct RawSiteBlock {
+    /// What one key was given.
+    enum Value {
+        case scalar(ConfigurationFile.LocatedText)
+        case list([ConfigurationFile.LocatedText])
+        /// A mapping of one level, in the order of the file.
+        case pairs([Pair])
+        /// Anything deeper.
+        case nested
+    }
+
+    /// One name of a mapping with its value.
+    struct Pair {
+        let name: ConfigurationFile.LocatedText
+        let value: ConfigurationFile.LocatedText
+        /// It was written `{file: PATH}`: ``value`` is the path of a file that holds the value.
+        var isFile = false
+    }
+
+    /// One key with what it was given.
+    typealias Option = (key: ConfigurationFile.LocatedText, value: Value)
+
+    let pattern: ConfigurationFile.LocatedText
+    let options: [Option]
+}
+
+extension RawSiteBlock {
+    /// The sites under the key `sites`; nil if that is no mapping of words.
+    static func sites(under node: Yams.Node) -> [RawSiteBlock]? {
+        if let scalar = node.scalar, scalar.string.isEmpty, scalar.style == .plain { return [] }
+        guard let mapping = node.mapping else { return nil }
+        var sites: [RawSiteBlock] = []
+        for (key, value) in mapping {
+            guard let pattern = ConfigurationFile.text(key) else { return nil }
+            if let text = ConfigurationFile.text(value) {
+                let origin = ConfigurationFile.LocatedText(
+                    text: SiteOption.origin.rawValue, line: pattern.line)
+                sites.append(RawSiteBlock(pattern: pattern, options: [(origin, .scalar(text))]))
+                continue
+            }
+            guard let options = options(of: value) else { return nil }
+            sites.append(RawSiteBlock(pattern: pattern, options: options))
+        }
+        return sites
+    }
+
+    /// The settings in `node`; nil if that is no mapping of words.
+    static func options(of node: Yams.Node) -> [Option]? {
+        if let scalar = node.scalar, scalar.string.isEmpty, scalar.style == .plain { return [] }
+        guard let mapping = node.mapping else { return nil }
+        var options: [Option] = []
+        for (key, value) in mapping {
+            guard let key = ConfigurationFile.text(key) else { return nil }
+            options.append((key, Self.value(value)))
+        }
+        return options
+    }
+
+    private static func value(_ node: Yams.Node) -> Value {
+        if let text = ConfigurationFile.text(node) { return .scalar(text) }
+        if let sequence = node.sequence {
+            let texts = sequence.compactMap(ConfigurationFile.text)
+            return texts.count == sequence.count ? .list(texts) : .nested
+        }
+        guard let mapping = node.mapping else { return .nested }
+        var pairs: [Pair] = []
+        for (key, value) in mapping {
+            guard let name = ConfigurationFile.text(key), let pair = pair(name, value)
+            else { return .nested }
+            pairs.append(pair)
+        }
+        return .pairs(pairs)
+    }
+
+    private static func pair(_ name: ConfigurationFile.LocatedText, _ value: Yams.Node) -> Pair? {
+        if let text = ConfigurationFile.text(value) { return Pair(name: name, value: text) }
+        guard let mapping = value.mapping, mapping.count == 1, let (key, path) = mapping.first,
+            key.scalar?.string == fileKey, let text = ConfigurationFile.text(path)
+        else { return nil }
+        return Pair(name: name, value: text, isFile: true)
+    }
+
+    /// Stands before the path of a file that holds a value.
+    fileprivate static let fileKey = "file"
+    /// Stands for a value that is not shown, and is none itself.
+    static let redacted = "(redacted)"
+}
+
+extension RawSiteBlock.Value {
+    /// As it can be written again, on one line; of a mapping `isSecret` hides the values, but for
+    /// the paths of files.
+    func yaml(isSecret: Bool) -> String {
+        switch self {
+        case .scalar(let text): Configuration.yaml(text.text)
+        case .list(let texts):
+            "[" + texts.map { Configuration.yaml($0.text) }.joined(separator: ", ") + "]"
+        case .pairs(let pairs):
+            "{" + pairs.map { $0.yaml(isSecret: isSecret) }.joined(separator: ", ") + "}"
+        case .nested: ""
+        }
+    }
+}
+
+extension RawSiteBlock.Pair {
+    fileprivate func yaml(isSecret: Bool) -> String {
+        let text = isSecret && !isFile ? RawSiteBlock.redacted : value.text
+        let shown = Configuration.yaml(text)
+        return Configuration.yaml(name.text) + ": "
+            + (isFile ? "{\(RawSiteBlock.fileKey): \(shown)}" : shown)
+    }
+}
+
+extension RawSiteBlock.Value {
+    /// The only value.
+    func scalar<Value>(_ read: (String) -> Value?) throws(SiteOptionError) -> Value {
+        guard case .scalar(let text) = self else { throw wrongTypeError }
+        guard let value = read(text.text) else { throw text.error() }
+        return value
+    }
+
+    /// Every value of a list, or of a list of one that is written without brackets.
+    func elements<Value>(_ read: (String) -> Value?) throws(SiteOptionError) -> [Value] {
+        var values: [Value] = []
+        for text in try scalars() {
+            guard let value = read(text.text) else { throw text.error() }
+            values.append(value)
+        }
+        return values
+    }
+
+    /// The pairs of a mapping, or of a list of `name=value`.
+    func pairs() throws(SiteOptionError) -> [RawSiteBlock.Pair] {
+        if case .pairs(let pairs) = self {
+            guard !pairs.contains(where: \.isFile) else { throw wrongTypeError }
+            return pairs
+        }
+        var pairs: [RawSiteBlock.Pair] = []
+        for text in try scalars() {
+            let parts = text.text.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { throw text.error() }
+            pairs.append(
+                RawSiteBlock.Pair(
+                    name: ConfigurationFile.LocatedText(text: String(parts[0]), line: text.line),
+                    value: ConfigurationFile.LocatedText(text: String(parts[1]), line: text.line)))
+        }
+        return pairs
+    }
+
+    /// It is not of the shape that the setting takes.
+    var wrongTypeError: SiteOptionError { SiteOptionError(text: "", line: nil, reason: .wrongType) }
+
+    /// The values of a list, or the only one.
+    func scalars() throws(SiteOptionError) -> [ConfigurationFile.LocatedText] {
+        switch self {
+        case .scalar(let text): [text]
+        case .list(let texts): texts
+        case .pairs, .nested: throw wrongTypeError
+        }
+    }
+}
+
+extension ConfigurationFile.LocatedText {
+    func error(_ reason: SiteOptionError.Reason = .malformed) -> SiteOptionError {
+        SiteOptionError(text: text, line: line, reason: reason)
+    }
+}

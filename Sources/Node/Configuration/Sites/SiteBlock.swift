@@ -1,0 +1,206 @@
+import Ground
+import HTTPRules
+import Telemetry
+
+/// One site as it was given, with what was said of it.
+struct SiteBlock: Hashable, Sendable {
+    /// A setting of the site as it is shown: its key and its value, in flow style, without secrets.
+    struct Line: Hashable, Sendable {
+        var option: SiteOption
+        var yaml: String
+    }
+
+    var pattern: SitePattern
+    var origin: BaseURL
+    var settings = SiteSettings()
+    /// In the order of ``SiteOption``, the origin not among them.
+    var shownOptions: [Line] = []
+    var source: SettingSource
+
+    /// The site and all that was said of it but secrets, in one line.
+    var text: String {
+        (["\(pattern)=\(origin)"] + shownOptions.map { "\($0.option.rawValue): \($0.yaml)" })
+            .joined(separator: ", ")
+    }
+
+    /// The first setting that says whom to believe over TLS; nil if there is none.
+    var trustOption: SiteOption? {
+        if settings.originCAFile != nil { return .originCA }
+        return settings.originPins.isEmpty ? nil : .originPins
+    }
+
+    /// It, in words of a fault.
+    var subject: String { "site \(pattern) (from \(source.text(for: .site)))" }
+
+    var site: Site { Site(pattern, origin: origin, settings: settings) }
+}
+
+extension SiteSettings {
+    /// Fills in the values of fields that stand in files of their own; the end of the line is not
+    /// part of them.
+    ///
+    /// `whose` settings they are is said where one cannot be read.
+    mutating func readFieldFiles(of whose: String) throws(ConfigurationError) {
+        for index in overriddenRequestFields.indices {
+            guard let file = overriddenRequestFields[index].file else { continue }
+            let name = String(decoding: overriddenRequestFields[index].name, as: UTF8.self)
+            overriddenRequestFields[index].value = try Self.fieldValue(in: file, of: name, whose)
+        }
+    }
+
+    private static func fieldValue(
+        in file: String, of name: String, _ whose: String
+    ) throws(ConfigurationError) -> [UInt8] {
+        func fault(_ reason: String) -> ConfigurationError {
+            .fieldFile(whose, name: name, file: file, reason: reason)
+        }
+        var bytes: [UInt8]
+        do throws(ConfigurationError) {
+            bytes = try ConfigurationSources.read(file)
+        } catch {
+            guard case .unreadableFile(_, let reason) = error else { throw error }
+            throw fault(reason)
+        }
+        if bytes.last == 0x0A { bytes.removeLast() }
+        if bytes.last == 0x0D { bytes.removeLast() }
+        guard !bytes.isEmpty else { throw fault("it is empty") }
+        guard SiteOption.isFieldValue(bytes) else { throw fault("it holds no value of a field") }
+        return bytes
+    }
+}
+
+extension ConfigurationValues {
+    mutating func readFieldFiles() throws(ConfigurationError) {
+        for index in siteBlocks.indices {
+            try siteBlocks[index].settings.readFieldFiles(of: siteBlocks[index].subject)
+        }
+        try images.readFieldFiles()
+    }
+
+    /// More would make the table of metrics larger than what reads it expects.
+    static let sitesMax = 1000
+
+    /// Every site: those of the setting `site`, then those with settings of their own.
+    var sites: [SiteBlock] {
+        let source = source(.site)
+        return plainSites(.site).map {
+            SiteBlock(pattern: $0.pattern, origin: $0.origin, source: source)
+        } + siteBlocks
+    }
+
+    /// All that is said of sites but secrets, those of images among them, one line each.
+    var siteTexts: [String] { sites.map(\.text) + [images.text].filter { !$0.isEmpty } }
+
+    /// Sites of one pattern, too many sites, and settings of sites that do not fit the node's.
+    func siteFaults() -> [ConfigurationError] {
+        let sites = sites
+        var faults: [ConfigurationError] = []
+        if sites.count > Self.sitesMax { faults.append(.tooManySites(sites.count)) }
+        var first: [SitePattern: SettingSource] = [:]
+        for site in sites {
+            if let other = first[site.pattern] {
+                faults.append(.duplicateSite(site.pattern, from: site.source, and: other))
+            }
+            first[site.pattern] = site.source
+            if site.settings.requiresSignature, path(.signingKeyFile) == nil {
+                faults.append(.missingSigningKeys(site.pattern, from: site.source))
+            }
+            if !site.origin.isSecure, let option = site.trustOption {
+                faults.append(.unusedSiteTrust(site.pattern, option, from: site.source))
+            }
+            faults += objectFault(site.settings, site.subject)
+        }
+        faults += objectFault(images.all.settings, "images")
+        for origin in images.origins
+        where origin.settings.settings.objectBytesMax != images.all.settings.objectBytesMax {
+            faults += objectFault(origin.settings.settings, origin.subject)
+        }
+        return faults
+    }
+
+    private func objectFault(_ settings: SiteSettings, _ whose: String) -> [ConfigurationError] {
+        let limit = UInt64(self.bytes(.objectLimit))
+        guard let bytes = settings.objectBytesMax, bytes > limit else { return [] }
+        return [
+            .siteValueAboveLimit(
+                whose, .objectLimit, SizeText.format(bytes), limit: .objectLimit,
+                SizeText.format(limit))
+        ]
+    }
+}
+
+extension SiteBlock {
+    /// Reads what `file` says of one site; nil, and at least one fault, if anything is wrong.
+    init?(_ text: RawSiteBlock, in file: String, _ faults: inout [SiteFault]) {
+        let site = text.pattern.text
+        let line = text.pattern.line
+        func fault(_ problem: SiteFault.Problem, _ text: String) -> SiteFault {
+            SiteFault(
+                site: site, source: .file(name: file, line: line), text: text, problem: problem)
+        }
+        let pattern = SitePattern(site)
+        if pattern == nil { faults.append(fault(.pattern, site)) }
+        let read = Self.parse(
+            text.options, of: site, in: file, among: SiteOption.allCases, from: SiteSettings(),
+            &faults)
+        if !text.options.contains(where: { $0.key.text == SiteOption.origin.rawValue }) {
+            faults.append(fault(.missingOrigin, ""))
+        }
+        guard let read, let pattern, let origin = read.origin else { return nil }
+        self.init(
+            pattern: pattern, origin: origin, settings: read.settings, shownOptions: read.lines,
+            source: .file(name: file, line: line))
+    }
+
+    /// What settings come to.
+    typealias ParsedSettings = (origin: BaseURL?, settings: SiteSettings, lines: [Line])
+
+    /// Reads settings that are `among` those which a site may have, or images have if it is nil,
+    /// where others are as in `defaults`; nil, and at least one fault, if anything is wrong.
+    static func parse(
+        _ texts: [RawSiteBlock.Option], of site: String?, in file: String,
+        among options: [SiteOption],
+        from defaults: SiteSettings, _ faults: inout [SiteFault]
+    ) -> ParsedSettings? {
+        func fault(_ problem: SiteFault.Problem, _ text: String, _ line: Int?) -> SiteFault {
+            SiteFault(
+                site: site, source: .file(name: file, line: line), text: text, problem: problem)
+        }
+        let before = faults.count
+        var read: ParsedSettings = (nil, defaults, [])
+        for (key, value) in texts {
+            guard let option = SiteOption(rawValue: key.text), options.contains(option) else {
+                let nearest = SiteOption.nearest(to: key.text, among: options)
+                faults.append(fault(.unknownKey(nearest: nearest), key.text, key.line))
+                continue
+            }
+            do throws(SiteOptionError) {
+                if option == .origin {
+                    read.origin = try Self.origin(value)
+                } else {
+                    try option.apply(value, to: &read.settings)
+                    read.lines.append(
+                        Line(option: option, yaml: value.yaml(isSecret: option.isSecret)))
+                }
+            } catch {
+                faults.append(
+                    fault(.value(option, error.reason), error.text, error.line ?? key.line))
+            }
+        }
+        guard faults.count == before else { return nil }
+        let lines = read.lines
+        read.lines = SiteOption.allCases.flatMap { option in
+            lines.filter { $0.option == option }
+        }
+        return read
+    }
+
+    private static func origin(_ value: RawSiteBlock.Value) throws(SiteOptionError) -> BaseURL {
+        guard case .scalar(let text) = value else { throw value.wrongTypeError }
+        do throws(BaseURL.Problem) {
+            return try BaseURL(text.text)
+        } catch {
+            throw text.error()
+        }
+    }
+}

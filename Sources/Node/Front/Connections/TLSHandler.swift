@@ -1,0 +1,278 @@
+import Ground
+import Logging
+import NIOCore
+import Synchronization
+import Telemetry
+import Wire
+
+/// The encrypted side of a client's connection: does the handshake, then puts the connection behind
+/// itself that speaks what was agreed on, and carries its bytes.
+///
+/// What is written is encrypted when it is flushed, so that small pieces share a record.
+final class TLSHandler: ChannelDuplexHandler, ClientConnection {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        case handshaking
+        case open
+        /// The client sends nothing more.
+        case inputEnded
+        case closed
+    }
+
+    private let loopContext: EventLoopContext
+    private let peer: Client
+    var client: Client? { peer }
+    private let session: TLSSession
+    private var phase = Phase.handshaking
+    /// The handshake must be done by this instant.
+    private var deadline: Instant
+    private var context: ChannelHandlerContext?
+    /// Plaintext that waits for the next flush.
+    private var pendingPlaintext: [ByteBuffer] = []
+    private let writer = SocketWriter()
+    private var isRegistered = false
+
+    let plane: RequestHandler.Plane
+    var index = 0
+
+    init(
+        _ tls: TLSServerContext, on loopContext: EventLoopContext, side: RequestHandler.Plane,
+        client: Client
+    ) {
+        self.loopContext = loopContext
+        self.plane = side
+        peer = client
+        session = TLSSession(tls, buffers: loopContext.tlsBuffers)
+        deadline = SystemClock.now() + loopContext.settings.handshakeTimeout
+    }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        guard loopContext.handshakes < loopContext.settings.handshakesMax else {
+            loopContext.counters.add(.handshakesRefused)
+            phase = .closed
+            return context.channel.reset()
+        }
+        loopContext.handshakes += 1
+        isRegistered = true
+        writer.open(context)
+        loopContext.connectionOpened(self)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        writer.close()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        writer.close()
+        if phase == .handshaking { loopContext.counters.add(.handshakesFailed) }
+        phase = .closed
+        handshakeEnded()
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard phase == .handshaking || phase == .open else { return }
+        session.receive(unwrapInboundIn(data))
+        while true {
+            switch session.next() {
+            case .needsMore: return sendOutput(context)
+            case .established(let parameters): handshakeCompleted(parameters, context)
+            case .data(let plaintext): context.fireChannelRead(wrapInboundOut(plaintext))
+            case .closed:
+                sendOutput(context)
+                return endInput(context)
+            case .failed(let failure): return failed(failure, context)
+            }
+            guard phase == .handshaking || phase == .open else { return }
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case ChannelEvent.inputClosed = event else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        switch phase {
+        case .handshaking:
+            loopContext.counters.add(.handshakesFailed)
+            phase = .closed
+            context.close(promise: nil)
+        // A request says itself where it ends, so that nothing is lost without close_notify, which
+        // many clients do not send.
+        case .open: endInput(context)
+        case .inputEnded, .closed: break
+        }
+    }
+
+    private func endInput(_ context: ChannelHandlerContext) {
+        phase = .inputEnded
+        context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        precondition(promise == nil, "nobody behind TLS asks what became of a write")
+        pendingPlaintext.append(unwrapOutboundIn(data))
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        encrypt(context)
+        send(context)
+    }
+
+    func close(
+        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+    ) {
+        // After a break nothing may look like an orderly end.
+        if mode != .input, !peer.isAborted {
+            encrypt(context)
+            session.close()
+            sendOutput(context)
+        }
+        context.close(mode: mode, promise: promise)
+    }
+
+    private func encrypt(_ context: ChannelHandlerContext) {
+        guard !pendingPlaintext.isEmpty else { return }
+        session.write(pendingPlaintext, now: SystemClock.now())
+        pendingPlaintext.removeAll(keepingCapacity: true)
+        guard let output = session.takeOutput() else { return }
+        writer.append(output)
+    }
+
+    /// Hands what is encrypted to the socket, and tells who wrote it if that has taken it.
+    private func send(_ context: ChannelHandlerContext) {
+        guard writer.flush(context) else { return }
+        context.fireChannelWritabilityChanged()
+    }
+
+    /// What the session itself has to say.
+    private func sendOutput(_ context: ChannelHandlerContext) {
+        encrypt(context)
+        if let output = session.takeOutput() { writer.append(output) }
+        send(context)
+    }
+
+    // MARK: The handshake
+
+    private func handshakeCompleted(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
+        phase = .open
+        handshakeEnded()
+        peer.isSecure = true
+        loopContext.counters.add(parameters.isResumed ? .handshakesResumed : .handshakes)
+        sendOutput(context)
+        let pipeline = context.pipeline.syncOperations
+        do {
+            if parameters.applicationProtocol == .http2 {
+                try pipeline.addHandler(
+                    HTTP2Connection(on: loopContext, client: peer), position: .after(self))
+            } else {
+                try pipeline.addHandler(
+                    HTTP1Connection(on: loopContext, plane: plane, client: peer),
+                    position: .after(self))
+            }
+        } catch {
+            phase = .closed
+            context.close(promise: nil)
+        }
+    }
+
+    private func failed(_ failure: TLSFailure, _ context: ChannelHandlerContext) {
+        if phase == .handshaking {
+            loopContext.counters.add(.handshakesFailed)
+            loopContext.node.logger.debug(
+                "TLS handshake failed",
+                metadata: [
+                    "client": "\(peer.address.map { "\($0)" } ?? "-")",
+                    "why": "\(failure.message)",
+                ])
+        }
+        phase = .closed
+        sendOutput(context)
+        context.close(promise: nil)
+    }
+
+    private func handshakeEnded() {
+        guard isRegistered else { return }
+        isRegistered = false
+        loopContext.handshakes -= 1
+        loopContext.connectionClosed(self)
+    }
+
+    // MARK: The hall, while there is no other connection that it could deal with
+
+    func ticked(_ now: Instant) {
+        guard now >= deadline else { return }
+        loopContext.counters.add(.timeoutsHandshake)
+        close()
+    }
+
+    var idleSince: Instant? {
+        phase == .handshaking ? deadline - loopContext.settings.handshakeTimeout : nil
+    }
+
+    func drain() {
+        close()
+    }
+
+    func settingsChanged(from old: NodeSettings) {
+        deadline.shift(from: old.handshakeTimeout, to: loopContext.settings.handshakeTimeout)
+    }
+
+    func close() {
+        guard phase == .handshaking, let context else { return }
+        phase = .closed
+        context.close(promise: nil)
+    }
+
+    func abort() {
+        guard phase == .handshaking, let context else { return }
+        phase = .closed
+        peer.isAborted = true
+        context.channel.reset()
+    }
+}
+
+/// Keeps the keys that TLS session tickets are sealed with, the same for all certificates, so that
+/// clients resume their sessions after certificates were read again.
+final class TicketKeyStore: Sendable {
+    private let keys: Mutex<TicketKeys>
+
+    init() {
+        keys = Mutex(TicketKeys(now: SystemClock.now(), entropy: Self.randomBytes()))
+    }
+
+    /// Has the contexts in `settings` seal with the newest key.
+    func installKeys(in settings: NodeSettings, now: Instant) {
+        let current = keys.withLock { $0 }
+        settings.tls?.setTicketKeys(current)
+        settings.adminTLS?.setTicketKeys(current)
+    }
+
+    /// Makes a new key if the time for one has come.
+    func rotateIfDue(_ settings: NodeSettings, now: Instant) {
+        let isDue = keys.withLock { keys in
+            guard keys.isRotationDue(now: now) else { return false }
+            keys.rotate(now: now, entropy: Self.randomBytes())
+            return true
+        }
+        if isDue { installKeys(in: settings, now: now) }
+    }
+
+    private static func randomBytes() -> [UInt8] {
+        var random = SystemRandomNumberGenerator()
+        return (0..<TicketKeys.entropyBytes).map { _ in
+            UInt8.random(in: .min ... .max, using: &random)
+        }
+    }
+}

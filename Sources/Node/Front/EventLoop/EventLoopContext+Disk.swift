@@ -1,0 +1,135 @@
+import Ground
+import HTTPRules
+import Serving
+import Store
+import Tiers
+import Wire
+
+/// What a request finds on disk without waiting for it.
+enum ImmediateDiskLookup {
+    /// There is no disk tier.
+    case disabled
+    /// A fresh entry, in memory by now.
+    case hit(MemoryEntry)
+    /// It is not there; what answers to its URL are called on disk.
+    case miss(EntryName)
+    /// A disk thread has to look, or the origin has to be asked about what is there.
+    case wouldBlock(EntryName)
+}
+
+extension ImmediateDiskLookup {
+    var needsBlockingRead: Bool { if case .wouldBlock = self { true } else { false } }
+
+    /// What answers to the URL are called on disk.
+    var name: EntryName? {
+        switch self {
+        case .disabled, .hit: nil
+        case .miss(let name), .wouldBlock(let name): name
+        }
+    }
+}
+
+extension EventLoopContext {
+    /// Looks in what the page cache holds for an answer to `query` that may be given unasked.
+    ///
+    /// What was selected by fields of its request takes a second look.
+    func lookUpDiskImmediately(_ query: SiteRequest) -> ImmediateDiskLookup {
+        guard let disk = node.disk, let view = disk.view else { return .disabled }
+        let name = EntryName(ofKey: query.key)
+        guard !disk.hasPendingWrite(name) else { return .wouldBlock(name) }
+        let now = SystemClock.now()
+        switch view.readNonblocking(name, key: query.key, buffer: &diskReadBuffer) {
+        case .notFound: return .miss(name)
+        case .wouldBlock: return .wouldBlock(name)
+        case .complete(let reading, let chunks):
+            checkedRecords.add(reading, now: now)
+            let facts = reading.metadata(disk.clock)
+            guard facts.flags.isResponse, query.reuse(facts, now: now) == .fresh,
+                let entry = store.promote(
+                    reading, chunks, hash: query.hash, clock: disk.clock, share: query.share)
+            else { return .wouldBlock(name) }
+            store.insert(entry) { view.isCurrent(reading) }
+            return .hit(entry)
+        }
+    }
+}
+
+/// A fresh answer that can be sent from where it lies on disk.
+struct SendfileRecord {
+    fileprivate let reading: DiskRecordHandle
+    fileprivate let view: DiskView
+    fileprivate let clock: DiskClock
+    fileprivate let share: MemoryShare?
+    let head: RenderedHead
+    let facts: EntryMetadata
+    /// The keyed hash of its key.
+    let hash: UInt64
+
+    var name: EntryName { reading.record.name }
+
+    /// Sends the body behind what was sent before; how many bytes the socket has taken.
+    func send(through writer: (any ResponseWriter)?) -> UInt64 {
+        UInt64(writer?.sendDirectly { view.send(reading, to: $0) } ?? 0)
+    }
+}
+
+extension EventLoopContext {
+    /// What memory has not kept of an image since it was checked, if all of it is wanted by someone
+    /// with a socket, and may be given unasked.
+    func sendfileRecord(
+        _ key: [UInt8], _ hash: UInt64, _ request: RequestTraits, _ writer: (any ResponseWriter)?,
+        _ now: Instant
+    ) -> SendfileRecord? {
+        sendfileRecord(key, hash, imageShare, request, writer, now) {
+            fence.evaluate($0, for: request, now: now) == .serve
+        }
+    }
+
+    /// The same of the answer to a site's request; images are asked for before it is one.
+    func sendfileRecord(
+        _ query: SiteRequest, _ request: RequestTraits, _ writer: (any ResponseWriter)?,
+        _ now: Instant
+    ) -> SendfileRecord? {
+        guard !query.isImage else { return nil }
+        return sendfileRecord(query.key, query.hash, query.share, request, writer, now) {
+            query.reuse($0, now: now) == .fresh
+        }
+    }
+
+    private func sendfileRecord(
+        _ key: [UInt8], _ hash: UInt64, _ share: MemoryShare?, _ request: RequestTraits,
+        _ writer: (any ResponseWriter)?, _ now: Instant, if mayGive: (EntryMetadata) -> Bool
+    ) -> SendfileRecord? {
+        guard !request.isSelective, !request.isHead, let disk = node.disk, let view = disk.view
+        else { return nil }
+        let name = EntryName(ofKey: key)
+        guard !disk.hasPendingWrite(name),
+            let reading = view.readHead(
+                name, key: key, verified: checkedRecords, buffer: &diskReadBuffer, now: now)
+        else { return nil }
+        let (record, facts) = (reading.record, reading.metadata(disk.clock))
+        // What the socket does not take now would have to wait in memory.
+        guard record.bodyBytes > 0, facts.flags.isResponse, mayGive(facts),
+            record.bodyBytes + UInt64(record.head.count + HeadWriter.linesBytesMax)
+                <= writer?.socketWritableBytes ?? 0
+        else { return nil }
+        return SendfileRecord(
+            reading: reading, view: view, clock: disk.clock, share: share,
+            head: RenderedHead(reading), facts: facts, hash: hash)
+    }
+
+    /// The entry that a record makes of which a socket has taken only a part, against what it said;
+    /// nil if it cannot be read any more, or has no room.
+    func entry(of record: SendfileRecord) -> MemoryEntry? {
+        let former = record.reading
+        guard
+            case .complete(let reading, let chunks) = record.view.readNonblocking(
+                former.record.name, key: former.record.key, buffer: &diskReadBuffer),
+            reading.isSameResponse(as: former)
+        else { return nil }
+        let entry = store.promote(
+            reading, chunks, hash: record.hash, clock: record.clock, share: record.share)
+        if let entry { store.insert(entry) { record.view.isCurrent(reading) } }
+        return entry
+    }
+}

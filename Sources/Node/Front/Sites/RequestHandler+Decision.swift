@@ -1,0 +1,184 @@
+import Ground
+import HTTPRules
+import Serving
+import Store
+import Wire
+
+/// How an answer came about, told to who knows the operator's token.
+extension RequestHandler {
+    /// The field of a request that holds the token, and of an answer that tells.
+    private static let decisionName = "nuthatch-decision"
+
+    /// Nothing of the last request's site is left.
+    func resetSite() {
+        siteCounters = nil
+        includesDecision = false
+    }
+
+    /// True if the request that the parser holds has the token.
+    func hasDecisionToken(_ bytes: Span<UInt8>) -> Bool {
+        guard let token = settings.decisionToken else { return false }
+        for index in 0..<parser.fields.count {
+            let line = parser.fields[index]
+            guard isDecision(line, in: bytes) else { continue }
+            return bytes.copy(line.value.range).isSame(as: token)
+        }
+        return false
+    }
+
+    /// The lines of a request that are for others than this node.
+    func withoutToken(_ pending: BufferedRequest) -> [FieldLine] {
+        guard settings.decisionToken != nil else { return pending.lines }
+        let bytes = pending.head.span
+        return pending.lines.filter { !isDecision($0, in: bytes) }
+    }
+
+    private func isDecision(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        line.id == .other && bytes.matchesIgnoringCase(Self.decisionName, at: line.name.range)
+    }
+
+    /// Puts what memory has for `query` into the answer's lines.
+    func setDecision(of query: SiteRequest, _ finding: SiteLookupResult, now: Instant) {
+        set(DecisionTrace(of: query, finding, in: context.store, now: now))
+    }
+
+    /// Adds what was decided of an answer of the origin's.
+    func setDecision(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
+        if includesDecision { set(DecisionTrace(of: query, examination, isKept: isKept)) }
+    }
+
+    private func set(_ decision: DecisionTrace) {
+        // What was decided later says more.
+        extraFieldLines = Array("Nuthatch-Decision: ".utf8)
+        decision.append(to: &extraFieldLines)
+        extraFieldLines += Array("\r\n".utf8)
+    }
+}
+
+extension [UInt8] {
+    /// Takes as long whichever byte is wrong.
+    fileprivate func isSame(as token: [UInt8]) -> Bool {
+        var difference: UInt8 = count == token.count ? 0 : 1
+        for index in token.indices {
+            difference |= token[index] ^ (index < count ? self[index] : 0)
+        }
+        return difference == 0
+    }
+}
+
+extension DecisionTrace {
+    /// What memory has for `query`.
+    fileprivate init(
+        of query: SiteRequest, _ finding: SiteLookupResult, in store: MemoryStore, now: Instant
+    ) {
+        self.init()
+        key = query.key
+        switch finding {
+        case .found(let entry, let reuse):
+            describe(entry, now: now)
+            if entry.headStart != query.key.count {
+                variantKey = Array(entry.key.dropFirst(query.key.count))
+                variantNames = query.expected(in: store)
+            }
+            (outcome, reason) = reuse.decisionNames
+        case .hitForMiss: (outcome, reason) = ("pass", "answers-not-stored")
+        case .miss(let expected):
+            variantNames = expected
+            (outcome, reason) = ("fetch", expected.isEmpty ? "miss" : "vary-miss")
+        }
+    }
+
+    /// What was decided of an answer of the origin's.
+    fileprivate init(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
+        self.init()
+        key = query.key
+        outcome = "fetch"
+        lifetimeSeconds = examination.freshness.lifetime.seconds
+        lifetimeSource = examination.freshness.source.decisionName
+        controlField = examination.controlSource.decisionName
+        staleWhileRevalidateSeconds = Int64(examination.staleWhileRevalidateSeconds)
+        staleIfErrorSeconds = Int64(examination.staleIfErrorSeconds)
+        isStored = isKept
+        storageReason =
+            examination.notStoredReason?.decisionName ?? (isKept ? "allowed" : "no-room")
+    }
+
+    /// What is known of a stored answer.
+    fileprivate mutating func describe(_ entry: MemoryEntry, now: Instant) {
+        let facts = entry.metadata
+        ageSeconds = (now - facts.generatedAt).seconds
+        lifetimeSeconds = (facts.freshUntil - facts.generatedAt).seconds
+        staleWhileRevalidateSeconds = Int64(facts.staleWhileRevalidateSeconds)
+        staleIfErrorSeconds = Int64(facts.staleIfErrorSeconds)
+        tags = entry.tags
+        isStored = true
+        if facts.flags.contains(.noCache) { flags.append("no-cache") }
+        if facts.flags.contains(.mustRevalidate) { flags.append("must-revalidate") }
+        if facts.flags.contains(.immutable) { flags.append("immutable") }
+        if facts.flags.contains(.allowsAuthorization) { flags.append("shares-authorized") }
+    }
+}
+
+extension Reuse {
+    /// What was decided, and why if that does not say it.
+    fileprivate var decisionNames: (String, String?) {
+        switch self {
+        case .fresh: ("hit", nil)
+        case .stale(.maxStale): ("hit-stale", "max-stale")
+        case .stale(.whileRevalidate): ("hit-stale", "stale-while-revalidate")
+        case .mustValidate(.stale): ("validate", "stale")
+        case .mustValidate(.noCache): ("validate", "no-cache")
+        case .mustValidate(.requestNoCache): ("validate", "request-no-cache")
+        case .mustValidate(.requestMaxAge): ("validate", "request-max-age")
+        case .mustValidate(.requestMinFresh): ("validate", "request-min-fresh")
+        case .unusable: ("pass", "authorization")
+        }
+    }
+}
+
+extension Freshness.Source {
+    /// As a decision names it.
+    var decisionName: String {
+        switch self {
+        case .sMaxAge: "s-maxage"
+        case .maxAge: "max-age"
+        case .expires: "expires"
+        case .negativeTTL: "negative-ttl"
+        case .defaultTTL: "default-ttl"
+        case .heuristic: "heuristic"
+        case .none: "none"
+        }
+    }
+}
+
+extension EffectiveCacheControl.Source {
+    /// The name of the field.
+    var decisionName: String {
+        switch self {
+        case .nuthatch: "nuthatch-cache-control"
+        case .cdn: "cdn-cache-control"
+        case .cacheControl: "cache-control"
+        case .none: "none"
+        }
+    }
+}
+
+extension NotStoredReason {
+    /// As a decision names it.
+    var decisionName: String {
+        switch self {
+        case .method: "method"
+        case .status(let status): "status-\(status)"
+        case .partialContent: "partial-content"
+        case .noStore: "no-store"
+        case .requestNoStore: "request-no-store"
+        case .isPrivate: "private"
+        case .authorization: "authorization"
+        case .setCookie: "set-cookie"
+        case .credentials: "credentials"
+        case .varyWildcard: "vary-everything"
+        case .contentType: "content-type"
+        case .neverReusable: "no-freshness"
+        }
+    }
+}

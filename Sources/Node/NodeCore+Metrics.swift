@@ -1,0 +1,158 @@
+import Cluster
+import Ground
+import Logging
+import Origin
+import Store
+import Telemetry
+import Tiers
+import Wire
+
+/// What is counted and measured of a node.
+extension NodeCore {
+    /// The counters of all loops, with the gauges as they are now; nothing of single members.
+    func snapshot() -> MetricsSnapshot { snapshot(members: []) }
+
+    /// The same with what is measured of each member.
+    func snapshotWithMembers() -> MetricsSnapshot { snapshot(members: memberFigures()) }
+
+    private func snapshot(members: [MemberSnapshot]) -> MetricsSnapshot {
+        setMemoryGauges()
+        counters.set(.fetchesInFlight, to: fetches.count)
+        counters.set(.waiters, to: waiterCount)
+        counters.set(.connectionsOpen, to: openConnections)
+        setGauges(of: exchange.statistics)
+        let log = purges.statistics
+        counters.set(.invalidationsApplied, to: Int(log.applied))
+        counters.set(.invalidationRecords, to: log.held)
+        counters.set(.invalidationNames, to: marks.count)
+        counters.set(.receiptsPending, to: purges.receiptsPending)
+        counters.set(.voters, to: log.counted)
+        counters.set(.fenced, to: fence.isOpen(at: SystemClock.now()) ? 0 : 1)
+        counters.set(.joining, to: hub?.missingSeeds == nil ? 0 : 1)
+        if let disk { setGauges(of: disk) }
+        if let view = hub?.view { setGauges(of: view) }
+        let contexts = contexts
+        return MetricsSnapshot(
+            loops: contexts.map(\.counters), node: counters, sites: siteLedger.snapshots(),
+            outcomes: contexts.map(\.outcomes), members: members)
+    }
+
+    /// None for a node that is in no cluster; at most as many as are known, and as are counted.
+    private func memberFigures() -> [MemberSnapshot] {
+        guard let hub else { return [] }
+        let records = hub.view.records
+        let met = Set(records.map(\.member.id))
+        // Whoever has left is waited for by nobody.
+        let others = records.dropFirst().filter { $0.state != .left }.map(\.member.id)
+        let unmet = purges.voterTable(at: SystemClock.now()).filter {
+            $0.isVoter && !met.contains($0.id)
+        }
+        let ids = others + unmet.map(\.id)
+        let lags = purges.lags(of: ids)
+        return ids.map { MemberSnapshot(name: "\($0)", lagRecords: lags[$0] ?? 0) }
+    }
+
+    private func setMemoryGauges() {
+        let account = store.account
+        counters.set(.memoryUsedBytes, to: account.usedBytes)
+        counters.set(.memoryLimitBytes, to: store.configuredBytes)
+        counters.set(.memoryEffectiveLimitBytes, to: account.limitBytes)
+        counters.set(.memoryBodyBytes, to: max(0, account.indexedBytes - account.overheadBytes))
+        counters.set(.memoryOverheadBytes, to: account.overheadBytes)
+        counters.set(.memoryFetchBytes, to: account.fetchBytes)
+        counters.set(.memoryPinnedBytes, to: account.pinnedBytes)
+        counters.set(.memoryEntries, to: store.count)
+        for (metric, reason) in Self.evictionFigures {
+            counters.set(metric, to: Int(store.evictions[reason]))
+        }
+    }
+
+    private static let evictionFigures: [(Metric, EvictionCounters.Reason)] = [
+        (.evictionsForCapacity, .byteLimit), (.evictionsForEntryLimit, .entryLimit),
+        (.evictionsForShare, .share),
+        (.evictionsForLoweredLimit, .limitLowered), (.evictionsForPressure, .pressure),
+        (.evictionsPurged, .purged),
+    ]
+}
+
+extension NodeCore {
+    private func setGauges(of origins: OriginStatistics) {
+        counters.set(.originConnections, to: origins.connections)
+        counters.set(.originConnectionsIdle, to: origins.idle)
+        counters.set(.originFetchesQueued, to: origins.waiting)
+        counters.set(.originCircuitsOpen, to: origins.circuitsOpen)
+        counters.set(.originCircuitOpenings, to: Int(origins.circuitOpenings))
+        counters.set(.originOverruns, to: Int(origins.overruns))
+        counters.set(.originNamesCached, to: origins.cachedNames)
+    }
+
+    private func setGauges(of view: MemberView) {
+        let states = view.records.map(\.state)
+        counters.set(.membersAlive, to: states.count { $0 == .alive })
+        counters.set(.membersSuspected, to: states.count { $0 == .suspected })
+        counters.set(.membersDead, to: states.count { $0 == .dead })
+        counters.set(.peerConnections, to: view.connections.count)
+    }
+
+    private func setGauges(of disk: DiskStore) {
+        counters.set(.diskUp, to: disk.isAvailable ? 1 : 0)
+        counters.set(.diskLimitBytes, to: Int(disk.settings.limitBytes))
+        counters.set(.diskUsedBytes, to: Int(disk.allocatedBytes))
+        counters.set(.diskEntries, to: disk.view?.shards.count ?? 0)
+        let segments = disk.segments
+        counters.set(.diskSegmentsFree, to: segments.free)
+        counters.set(.diskSegmentsOpen, to: segments.open)
+        counters.set(.diskSegmentsClosed, to: segments.closed)
+        counters.set(.diskIndexBytes, to: disk.view?.shards.residentBytes ?? 0)
+        counters.set(.diskQueuedBytes, to: disk.pendingBytes)
+        for (metric, figure) in Self.diskFigures {
+            counters.set(metric, to: disk.counters[figure])
+        }
+        let touches = touchCounts
+        counters.set(.touchesMerged, to: Int(touches.merged))
+        counters.set(.touchesDropped, to: Int(touches.dropped) + disk.counters[.touchesDropped])
+    }
+
+    private static let diskFigures: [(Metric, DiskCounters.DiskCounter)] = [
+        (.diskRecordsAdmitted, .admittedRecords), (.diskRecordsReinserted, .reinsertedRecords),
+        (.diskRecordsQueueFull, .queueOverflowRecords), (.diskRecordsDropped, .droppedRecords),
+        (.diskRecordsLost, .lostRecords), (.headsRefusedOnDisk, .invalidRecords),
+        (.diskAdmittedBytes, .admittedBytes), (.diskWrittenBytes, .writtenBytes),
+        (.diskEvictions, .evictedEntries), (.diskExpirations, .expiredEntries),
+        (.diskReclaims, .reclaims), (.diskReadsFromPageCache, .nonblockingReads),
+        (.diskReadsByThread, .threadReads), (.diskReadBytes, .readBytes),
+        (.diskFailures, .failures), (.touchesApplied, .touchesApplied),
+        (.journalSyncs, .journalSyncs),
+    ]
+}
+
+extension OriginEvent {
+    /// Tells the readers of the log of it.
+    func log(to logger: Logger) {
+        switch self {
+        case .circuitChanged(let origin, .opened(let failures, let pause)):
+            logger.warning(
+                "origin left alone: it fails again and again",
+                metadata: [
+                    "origin": "\(origin)", "failures": "\(failures)",
+                    "seconds": "\(pause.seconds)",
+                ])
+        case .circuitChanged(let origin, .closed):
+            logger.info("origin answers again", metadata: ["origin": "\(origin)"])
+        case .tlsFailed(let origin, let failure):
+            logger.warning(
+                "no TLS connection to an origin",
+                metadata: ["origin": "\(origin)", "why": "\(failure.message)"])
+        case .tlsSucceeded(let origin):
+            logger.info("TLS connection to an origin again", metadata: ["origin": "\(origin)"])
+        case .responseOverran(let origin):
+            logger.warning(
+                "origin sends more than the length of its answers; its connections are closed",
+                metadata: ["origin": "\(origin)"])
+        case .lookupFailed(let host, let reason):
+            logger.warning(
+                "name look-up failed; using the addresses known last",
+                metadata: ["host": "\(host)", "why": "\(reason)"])
+        }
+    }
+}

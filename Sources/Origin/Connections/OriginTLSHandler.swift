@@ -1,0 +1,256 @@
+import Ground
+import NIOCore
+package import Wire
+
+/// The encrypted side of a connection to an origin: agrees on TLS, tells whoever asked for it, and
+/// carries the bytes of the handler that is put behind it then.
+///
+/// What comes of the end of input is told as an ``InputCloseReason``. What is written is encrypted
+/// when it is flushed, so that small pieces share a record.
+final class OriginTLSHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        case handshaking
+        case open
+        /// Nothing more is read; the channel is closed when what came was handed on.
+        case ended
+    }
+
+    private let session: TLSSession
+    private let now: @Sendable () -> Instant
+    /// Told once; nil afterwards.
+    private var handshakeCompleted: ((Result<TLSParameters, TLSFailure>) -> Void)?
+    private let storeResumption: (TLSResumption) -> Void
+    private var phase = Phase.handshaking
+    /// Plaintext that waits for the next flush.
+    private var pending: [ByteBuffer] = []
+    private var promises: [EventLoopPromise<Void>] = []
+
+    /// The client's side of `session`.
+    ///
+    /// - Parameters:
+    ///   - session: new.
+    ///   - now: reads the boot clock.
+    ///   - storeResumption: takes what a later session to the same origin is resumed with.
+    ///   - handshakeCompleted: told what became of the handshake, unless the channel is closed here
+    ///     before.
+    init(
+        _ session: TLSSession, now: @escaping @Sendable () -> Instant,
+        storeResumption: @escaping (TLSResumption) -> Void,
+        handshakeCompleted: @escaping (Result<TLSParameters, TLSFailure>) -> Void
+    ) {
+        self.session = session
+        self.now = now
+        self.storeResumption = storeResumption
+        self.handshakeCompleted = handshakeCompleted
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        session.start()
+        sendOutput(context)
+        readEvents(context)
+        context.read()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        handshakeCompleted = nil
+        for promise in promises { promise.fail(ChannelError.ioOnClosedChannel) }
+        promises = []
+    }
+
+    // MARK: What comes
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard phase != .ended else { return }
+        session.receive(unwrapInboundIn(data))
+        readEvents(context)
+        if let ticket = session.takeResumption() { storeResumption(ticket) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        switch phase {
+        case .handshaking: context.read()
+        case .open: context.fireChannelReadComplete()
+        case .ended:
+            context.fireChannelReadComplete()
+            context.close(promise: nil)
+        }
+    }
+
+    private func readEvents(_ context: ChannelHandlerContext) {
+        while phase != .ended {
+            switch session.next() {
+            case .needsMore: return sendOutput(context)
+            case .established(let parameters):
+                phase = .open
+                sendOutput(context)
+                completeHandshake(.success(parameters))
+            case .data(let plaintext): context.fireChannelRead(wrapInboundOut(plaintext))
+            case .closed:
+                sendOutput(context)
+                closeInput(.orderly, context)
+            case .failed(let failure):
+                sendOutput(context)
+                closeInput(.tls(failure), context)
+            }
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if phase != .ended, case .failed(let failure)? = session.inputClosed() {
+            closeInput(phase == .open ? .truncated : .tls(failure), context)
+        }
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if phase == .open {
+            phase = .ended
+            context.fireErrorCaught(error)
+        }
+        context.close(promise: nil)
+    }
+
+    private func closeInput(_ end: InputCloseReason, _ context: ChannelHandlerContext) {
+        let wasHandshaking = phase == .handshaking
+        phase = .ended
+        guard wasHandshaking else { return context.fireUserInboundEventTriggered(end) }
+        guard case .tls(let failure) = end else { return }
+        completeHandshake(.failure(failure))
+        context.close(promise: nil)
+    }
+
+    private func completeHandshake(_ result: Result<TLSParameters, TLSFailure>) {
+        handshakeCompleted.take()?(result)
+    }
+
+    // MARK: What goes
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        pending.append(unwrapOutboundIn(data))
+        if let promise { promises.append(promise) }
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        encrypt(context)
+        context.flush()
+    }
+
+    func close(
+        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+    ) {
+        handshakeCompleted = nil
+        if mode != .input {
+            if phase == .open { encrypt(context) }
+            session.close()
+            sendOutput(context)
+        }
+        if mode == .all { phase = .ended }
+        context.close(mode: mode, promise: promise)
+    }
+
+    private func encrypt(_ context: ChannelHandlerContext) {
+        guard !pending.isEmpty else { return }
+        session.write(pending, now: now())
+        pending.removeAll(keepingCapacity: true)
+        let output = session.takeOutput()
+        guard !promises.isEmpty else {
+            return output.map { context.write(wrapOutboundOut($0), promise: nil) } ?? ()
+        }
+        let given = promises
+        promises = []
+        guard let output else {
+            for promise in given { promise.fail(ChannelError.ioOnClosedChannel) }
+            return
+        }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        for promise in given { written.futureResult.cascade(to: promise) }
+        context.write(wrapOutboundOut(output), promise: written)
+    }
+
+    /// What the session itself has to say.
+    private func sendOutput(_ context: ChannelHandlerContext) {
+        // What was written before goes before it.
+        if phase == .open { encrypt(context) }
+        guard let output = session.takeOutput() else { return }
+        context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+    }
+}
+
+/// What is remembered of origins that speak TLS, to make the next connection cheaper.
+struct OriginTLSCache {
+    private struct Entry {
+        var resumption: TLSResumption?
+        var applicationProtocol: TLSApplicationProtocol?
+    }
+
+    /// Origins that are remembered; those remembered first are forgotten first.
+    static let originsMax = 1000
+
+    private var entries: [OriginAuthority: Entry] = [:]
+    private var order: [OriginAuthority] = []
+
+    /// What a session to `origin` is resumed with.
+    func resumption(of origin: OriginAuthority) -> TLSResumption? {
+        entries[origin]?.resumption
+    }
+
+    /// True if several fetches shared the last connection to `origin`, or if there was none.
+    func maySupportHTTP2(_ origin: OriginAuthority) -> Bool {
+        guard let memory = entries[origin] else { return true }
+        return memory.applicationProtocol == .http2
+    }
+
+    mutating func store(_ resumption: TLSResumption, of origin: OriginAuthority) {
+        entries[origin]?.resumption = resumption
+    }
+
+    /// A handshake with `origin` agreed on a protocol; nil is HTTP/1.1.
+    mutating func recordProtocol(
+        on applicationProtocol: TLSApplicationProtocol?, with origin: OriginAuthority
+    ) {
+        if entries[origin] != nil {
+            entries[origin]?.applicationProtocol = applicationProtocol
+            return
+        }
+        if order.count >= Self.originsMax { entries[order.removeFirst()] = nil }
+        order.append(origin)
+        entries[origin] = Entry(applicationProtocol: applicationProtocol)
+    }
+
+    /// Trust has changed, so that no session is resumed.
+    mutating func removeAll() {
+        self = OriginTLSCache()
+    }
+}
+
+/// Whom a TLS client of origins believes, ready to be used.
+///
+/// Two are equal if they say the same, so that reading the same files again changes nothing: what
+/// was verified under one is good under the other.
+package final class OriginTrustStore: Sendable {
+    let context: TLSClientContext
+    package let settings: TLSClientSettings
+    private let digest: Int
+
+    /// Reads the issuers that `settings` names.
+    package init(_ settings: TLSClientSettings) throws(TLSSetupError) {
+        context = try TLSClientContext(settings)
+        self.settings = settings
+        digest = settings.hashValue
+    }
+}
+
+extension OriginTrustStore: Hashable {
+    package static func == (left: OriginTrustStore, right: OriginTrustStore) -> Bool {
+        left === right || left.digest == right.digest && left.settings == right.settings
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(digest)
+    }
+}

@@ -1,0 +1,229 @@
+internal import Foundation
+internal import Ground
+
+/// A trace made ready for replay: keys numbered 0, 1, 2 … in order of appearance.
+///
+/// A key has one size, the largest it is seen with, so that every policy faces the same footprint.
+package struct EvictionTrace: Sendable {
+    package let name: String
+    /// The key of each request.
+    package private(set) var requests: [UInt32] = []
+    /// The size in bytes of each key.
+    package private(set) var sizes: [Int] = []
+    private var numbers: [UInt64: UInt32] = [:]
+
+    package init(name: String) {
+        self.name = name
+    }
+
+    /// Adds a request for `key`, an object of `size` bytes.
+    package mutating func append(key: UInt64, size: Int) {
+        guard let number = numbers[key] else {
+            let number = UInt32(sizes.count)
+            numbers[key] = number
+            sizes.append(size)
+            requests.append(number)
+            return
+        }
+        sizes[Int(number)] = max(sizes[Int(number)], size)
+        requests.append(number)
+    }
+
+    /// The sum of all distinct keys' sizes in bytes.
+    package var footprintBytes: Int {
+        sizes.reduce(0, +)
+    }
+
+    /// `percent` of the footprint, rounded down, in bytes.
+    package func capacityBytes(percent: Double) -> Int {
+        Int(Double(footprintBytes) * percent / 100)
+    }
+}
+
+/// Synthetic request traces with what recorded ones have little of: objects of up to 64 MiB.
+///
+/// Popularity is Zipf's, sizes are log-normal, with a Pareto tail. The same trace every time, but
+/// for the last bits of what `exp` and `log` give.
+package enum SyntheticTrace: String, CaseIterable, Sendable {
+    /// A site's images and some downloads: 300,000 requests, 15 % of them for what nobody asks for
+    /// again; three objects in a hundred are in the tail.
+    case webMix = "web-mix"
+    /// A working set of 20,000 images, and every 500th request for an object of 16 to 64 MiB that
+    /// nobody has asked for before or will again.
+    case largeNewcomers = "large-newcomers"
+
+    private static let requestCount = 300_000
+    private static let objectBytesMax = 64 << 20
+
+    /// The trace.
+    package var trace: EvictionTrace {
+        var trace = EvictionTrace(name: rawValue)
+        var dice = SplitMix64(seed: self == .webMix ? 11 : 12)
+        let ranks = Ranks(
+            count: self == .webMix ? 80_000 : 20_000, exponent: self == .webMix ? 0.8 : 0.9)
+        for number in 0..<Self.requestCount {
+            let isOnce =
+                self == .webMix
+                ? Double.random(in: 0..<1, using: &dice) < 0.15 : number % 500 == 499
+            let key = isOnce ? UInt64(ranks.count + number) : UInt64(ranks.draw(&dice))
+            // Sizes have dice of their own: whoever asks first, a key has one size.
+            var sizeDice = SplitMix64(seed: key)
+            trace.append(key: key, size: size(isOnce: isOnce, &sizeDice))
+        }
+        return trace
+    }
+
+    private func size(isOnce: Bool, _ dice: inout SplitMix64) -> Int {
+        switch self {
+        case .webMix:
+            let isInTail = Double.random(in: 0..<1, using: &dice) < 0.03
+            let bytes =
+                isInTail
+                ? 150_000 / pow(Double.random(in: 0x1p-40..<1, using: &dice), 1 / 1.1)
+                : Self.logNormal(median: 12_000, deviation: 1.5, &dice)
+            return Int(min(max(200, bytes), Double(Self.objectBytesMax)))
+        case .largeNewcomers:
+            guard !isOnce else { return Int.random(in: 16 << 20...64 << 20, using: &dice) }
+            let bytes = Self.logNormal(median: 12_000, deviation: 1, &dice)
+            return Int(min(max(200, bytes), 256 * 1024))
+        }
+    }
+
+    /// A draw from the log-normal distribution (Box and Muller's way to a normal one).
+    private static func logNormal(
+        median: Double, deviation: Double, _ dice: inout SplitMix64
+    ) -> Double {
+        let radius = (-2 * log(Double.random(in: 0x1p-40..<1, using: &dice))).squareRoot()
+        let angle = 2 * Double.pi * Double.random(in: 0..<1, using: &dice)
+        return median * exp(deviation * radius * cos(angle))
+    }
+
+    /// Ranks of which the n-th is drawn with a weight of n^-exponent.
+    private struct Ranks {
+        /// The sum of the weights up to each rank.
+        private var sums: [Double] = []
+
+        init(count: Int, exponent: Double) {
+            var sum = 0.0
+            for rank in 1...count {
+                sum += pow(Double(rank), -exponent)
+                sums.append(sum)
+            }
+        }
+
+        var count: Int { sums.count }
+
+        func draw(_ dice: inout SplitMix64) -> Int {
+            let wanted = Double.random(in: 0..<(sums.last ?? 1), using: &dice)
+            var (low, high) = (0, sums.count - 1)
+            while low < high {
+                let middle = (low + high) / 2
+                if sums[middle] > wanted { high = middle } else { low = middle + 1 }
+            }
+            return low
+        }
+    }
+}
+
+/// Why a trace could not be read.
+package enum TraceError: Error, Equatable, CustomStringConvertible {
+    /// No file can be opened at this path.
+    case unreadable(path: String)
+    /// `gzip -dc` refused the file.
+    case notCompressed(path: String)
+    /// The line, counted from 1, is not `timestamp,key,size` in decimal.
+    case badLine(path: String, line: Int)
+
+    package var description: String {
+        switch self {
+        case .unreadable(let path): "cannot read \(path)"
+        case .notCompressed(let path): "gzip -dc failed on \(path)"
+        case .badLine(let path, let line):
+            "\(path), line \(line): not timestamp,key,size in decimal, size below 4 GiB"
+        }
+    }
+}
+
+/// Reads request traces: a line `timestamp,key,size` per request, without a header.
+package enum TraceReader {
+    /// Reads the file at `path`; one whose name ends in `.gz` is read through `gzip -dc`.
+    package static func read(_ path: String) throws(TraceError) -> EvictionTrace {
+        let bytes = path.hasSuffix(".gz") ? try inflated(path) : try contents(path)
+        let file = path.split(separator: "/").last.map(String.init) ?? path
+        let name = file.split(separator: ".").first.map(String.init) ?? file
+        var trace = EvictionTrace(name: name)
+        var parser = TraceParser(bytes: bytes)
+        while let line = parser.next() {
+            guard let (key, size) = line else {
+                throw TraceError.badLine(path: path, line: parser.lineNumber)
+            }
+            trace.append(key: key, size: size)
+        }
+        return trace
+    }
+
+    private static func contents(_ path: String) throws(TraceError) -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw TraceError.unreadable(path: path)
+        }
+        return [UInt8](data)
+    }
+
+    private static func inflated(_ path: String) throws(TraceError) -> [UInt8] {
+        guard FileManager.default.isReadableFile(atPath: path) else {
+            throw TraceError.unreadable(path: path)
+        }
+        let gzip = Process()
+        let output = Pipe()
+        gzip.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        gzip.arguments = ["gzip", "-dc", path]
+        gzip.standardOutput = output
+        do {
+            try gzip.run()
+        } catch {
+            throw TraceError.notCompressed(path: path)
+        }
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        gzip.waitUntilExit()
+        guard gzip.terminationStatus == 0 else { throw TraceError.notCompressed(path: path) }
+        return [UInt8](data)
+    }
+}
+
+/// Cuts a trace's bytes into keys and sizes.
+private struct TraceParser {
+    let bytes: [UInt8]
+    private var position = 0
+    private(set) var lineNumber = 0
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// The next request; `.some(nil)` if its line cannot be read, nil at the end.
+    mutating func next() -> (key: UInt64, size: Int)?? {
+        guard position < bytes.count else { return nil }
+        lineNumber += 1
+        guard number(endedBy: 0x2C) != nil, let key = number(endedBy: 0x2C),
+            let size = number(endedBy: 0x0A), size <= UInt64(UInt32.max)
+        else { return .some(nil) }
+        return (key, Int(size))
+    }
+
+    /// Digits up to `end`, which is passed; the end of the bytes ends a line too.
+    private mutating func number(endedBy end: UInt8) -> UInt64? {
+        var value: UInt64 = 0
+        let start = position
+        while position < bytes.count, bytes[position] &- 0x30 < 10 {
+            let (product, tooLarge) = value.multipliedReportingOverflow(by: 10)
+            let (sum, overflow) = product.addingReportingOverflow(UInt64(bytes[position] - 0x30))
+            if tooLarge || overflow { return nil }
+            value = sum
+            position += 1
+        }
+        let isEnded = position == bytes.count ? end == 0x0A : bytes[position] == end
+        guard position > start, isEnded else { return nil }
+        position += 1
+        return value
+    }
+}

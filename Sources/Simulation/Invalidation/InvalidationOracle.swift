@@ -1,0 +1,233 @@
+import Cluster
+import Ground
+
+/// What an observer of every disk and of the origin knows, and holds each read against.
+struct InvalidationOracle: Sendable {
+    struct PurgeFacts: Sendable {
+        var isHard: Bool
+        /// By key.
+        var covers: [Bool]
+        var issuedAt: Instant
+        var name: RecordID
+        /// The line of sets in which it became durable; nil before.
+        var line: VoterSetLineage?
+        var durableAt: Instant?
+        /// A receipt that somebody gave said then that all have confirmed.
+        var confirmedAt: Instant?
+        /// Runs of which it had to know.
+        var confirmers: Set<ProcessID> = []
+        var holders: Set<NodeID> = []
+    }
+
+    let fence: Interval
+    /// When each version of each key came to be at the origin.
+    private(set) var versions: [[Instant]]
+    private(set) var purges: [PurgeFacts] = []
+    private(set) var purgeNumbers: [RecordID: Int] = [:]
+    /// In the order in which they became so.
+    private(set) var durablePurges: [Int] = []
+    /// Of purges that are not durable yet.
+    private var pending: [Int] = []
+    /// The sets that were decided.
+    private(set) var decidedSets: [VoterSet] = []
+    private var votes: [ConsensusRecord] = []
+
+    init(keys: Int, fence: Interval, line: [VoterSet]) {
+        self.fence = fence
+        self.decidedSets = line
+        versions = Array(repeating: [.zero], count: keys)
+    }
+
+    // MARK: The origin
+
+    func version(of key: Int) -> Int { versions[key].count - 1 }
+
+    mutating func update(_ key: Int, at now: Instant) { versions[key].append(now) }
+
+    // MARK: Purges
+
+    mutating func issued(_ purge: PurgeFacts) {
+        purgeNumbers[purge.name] = purges.count
+        pending.append(purges.count)
+        purges.append(purge)
+    }
+
+    /// A receipt says that all have confirmed; `known` are the runs of which it has to know.
+    mutating func recordConfirmed(_ purge: Int, known: Set<ProcessID>, at now: Instant) {
+        guard purges[purge].confirmedAt == nil else { return }
+        purges[purge].confirmedAt = now
+        purges[purge].confirmers = known
+    }
+
+    /// A receipt promises a bound that is counted from then on.
+    mutating func recordReportedMajority(_ purge: Int, majorityAt: Instant) {
+        let durableAt = purges[purge].durableAt ?? majorityAt
+        purges[purge].durableAt = min(durableAt, majorityAt)
+    }
+
+    /// `node` has synced the record, which it wrote itself if `isOwn`; from now on it names also
+    /// `named`, none of which lies behind a gap.
+    mutating func recordSynced(
+        _ record: InvalidationRecord, _ named: [RecordID], at node: NodeID, isOwn: Bool,
+        now: Instant
+    ) {
+        for number in named.compactMap({ purgeNumbers[$0] }) { purges[number].holders.insert(node) }
+        defer { updateDurable(now) }
+        guard isOwn, case .consensus(let count) = record.invalidation.action else { return }
+        if case .joined = count.body { lineageOpened(count.base) }
+        if case .vote = count.body, count.base == decidedSets.last { votes.append(count) }
+        tallyVotes()
+    }
+
+    /// A cluster is opened, or the operator has the count begin anew.
+    private mutating func lineageOpened(_ set: VoterSet) {
+        guard decidedSets.last.map({ $0.lineage.recovery < set.lineage.recovery }) ?? true else {
+            return
+        }
+        decidedSets = [set]
+        votes = []
+    }
+
+    /// `node` has synced that everything up to the position counts as had: it lacks nothing of it,
+    /// for it asks the origin of everything that is older.
+    mutating func recordSynced(
+        _ floor: StreamPosition, _ named: [RecordID], at node: NodeID, now: Instant
+    ) {
+        for number in named.compactMap({ purgeNumbers[$0] }) { purges[number].holders.insert(node) }
+        for number in pending {
+            let name = purges[number].name
+            guard name.stream == floor.process, name.number <= floor.count else { continue }
+            purges[number].holders.insert(node)
+        }
+        updateDurable(now)
+    }
+
+    /// It was counted, and is not any more.
+    func isFormerVoter(_ node: NodeID) -> Bool {
+        !(decidedSets.last?.contains(node) ?? false) && decidedSets.contains { $0.contains(node) }
+    }
+
+    /// It is one of the sets that were decided; or of another line, which may be that of a cluster
+    /// whose nodes have all lost their directories.
+    func isDecided(_ set: VoterSet) -> Bool {
+        guard let first = decidedSets.first, set.lineage == first.lineage else { return true }
+        return decidedSets.contains(set) || set.generation < first.generation
+    }
+
+    private mutating func tallyVotes() {
+        guard let set = decidedSets.last else { return }
+        let cast = votes.filter { $0.base == set }
+        for ballot in Set(cast.map(\.ballot)).sorted() {
+            let same = cast.filter { $0.ballot == ballot }
+            guard set.isMajority(same.map(\.member), excluding: ballot.excluded),
+                case .vote(let change, _)? = same.first?.body, let next = set.applying(by: change)
+            else { continue }
+            decidedSets.append(next)
+            votes.removeAll { $0.base == set }
+            return tallyVotes()
+        }
+    }
+
+    private mutating func updateDurable(_ now: Instant) {
+        guard let set = decidedSets.last else { return }
+        pending.removeAll { number in
+            guard set.isMajority(Array(purges[number].holders)) else { return false }
+            purges[number].durableAt = min(purges[number].durableAt ?? now, now)
+            purges[number].holders = []
+            purges[number].line = set.lineage
+            durablePurges.append(number)
+            return true
+        }
+    }
+
+    // MARK: Reads
+
+    /// Who is held against which promise.
+    struct ReadContext {
+        var process: ProcessID
+        var applied: Set<Int>
+        /// It takes itself for current, or counts: what all confirmed, it did.
+        var isBound: Bool
+    }
+
+    /// The promise that a read breaks; nil if none.
+    func violation(
+        key: Int, version: Int, isFresh: Bool, by reader: ReadContext, at now: Instant
+    ) -> String? {
+        guard version + 1 < versions[key].count else { return nil }
+        let end = versions[key][version + 1]
+        for (number, purge) in purges.enumerated().reversed() {
+            guard purge.issuedAt >= end else { return nil }
+            guard purge.covers[key], purge.isHard || isFresh else { continue }
+            let kind = purge.isHard ? "hard" : "soft"
+            if reader.applied.contains(number) {
+                return "older than a \(kind) purge that it had applied (\(number))"
+            }
+            if let confirmed = purge.confirmedAt, confirmed <= now,
+                reader.isBound || purge.confirmers.contains(reader.process)
+            {
+                return "older than a \(kind) purge that all had confirmed (\(number))"
+            }
+            if let durable = purge.durableAt, durable + fence <= now {
+                return "older than a \(kind) purge durable for a fence (\(number))"
+            }
+        }
+        return nil
+    }
+}
+
+/// Holds what one run's exchange says of itself against what an observer of all disks knows.
+struct ReplicationChecker: Sendable {
+    /// What the shell was told of the fence last.
+    var window = FenceWindow(closedAt: .zero)
+    /// What was found to be on the disk of what the exchange calls synced.
+    private var proven = PositionVector()
+    /// How many of the durable purges were found to be known, in the order in which they became
+    /// durable.
+    private var checkedCount = 0
+    /// In which line of sets they were.
+    private var line: VoterSetLineage?
+
+    /// The law that the exchange of `node` breaks after an event; nil if none.
+    mutating func violation(
+        of node: SimulatedCacheNode, against truth: InvalidationOracle, now: Instant
+    ) -> String? {
+        guard let exchange = node.replication else { return nil }
+        if window != exchange.window { return "a window that nobody was told of" }
+        if let set = exchange.voterConfiguration?.set, !truth.isDecided(set) {
+            return "follows \(set), which was not decided"
+        }
+        if line != exchange.voterConfiguration?.set.lineage {
+            (line, checkedCount) = (exchange.voterConfiguration?.set.lineage, 0)
+        }
+        guard window.isCurrent(at: node.clock.reading(at: now)) else { return nil }
+        while checkedCount < truth.durablePurges.count {
+            let purge = truth.purges[truth.durablePurges[checkedCount]]
+            guard let durableAt = purge.durableAt, durableAt + truth.fence <= now else { break }
+            let isKnown =
+                node.applied.contains(truth.durablePurges[checkedCount])
+                || node.validated.covers(purge.name.position)
+            guard isKnown || line != purge.line else {
+                return "current without purge \(truth.durablePurges[checkedCount])"
+            }
+            checkedCount += 1
+        }
+        return nil
+    }
+
+    /// The same of what it calls synced; to be asked when a batch is, and at a start.
+    mutating func unsyncedClaim(in node: SimulatedCacheNode) -> String? {
+        let storage = node.storage
+        let kept = PositionVector(storage.floors + storage.retired)
+        for position in node.replication?.syncedPositions ?? [] where !proven.covers(position) {
+            for number in (proven.count(of: position.process) + 1)...position.count {
+                let name = RecordID(stream: position.process, number: number)
+                guard storage.synced.contains(name) || kept.covers(name.position) else {
+                    return "\(position) covers what is not synced"
+                }
+            }
+            proven.merge([position])
+        }
+        return nil
+    }
+}

@@ -1,0 +1,224 @@
+import Cluster
+package import Ground
+
+/// How long purges take to every node of a big cluster that loses packets, and what they cost.
+///
+/// What is lost is sent again and holds up what follows it on its connection: after 200 ms, and
+/// twice as long each further time.
+package struct InvalidationPropagation: Sendable {
+    enum Event: Sendable {
+        case arrive(InvalidationMessage, from: Int, to: Int)
+        case synced(Int)
+        case tick(Int)
+    }
+
+    private(set) var now = Instant(nanoseconds: 1_000_000_000)
+    private var dice: SplitMix64
+    private let loss: Double
+    private var eventQueue = EventQueue<Event>()
+    private(set) var replications: [InvalidationReplication] = []
+    private let ids: [NodeID]
+    private var places: [NodeID: Int] = [:]
+    private var lastArrival: [Instant]
+    private var plannedTicks: [Instant]
+    /// Of a load that is being played.
+    var load: LoadTracker?
+
+    /// `loss`: of packets, 0 to 1.
+    package init(seed: UInt64, nodes count: Int, loss: Double) {
+        var dice = SplitMix64(seed: seed)
+        self.loss = loss
+        let ids = (0..<count).map { _ in NodeID(using: &dice) }.sorted()
+        self.ids = ids
+        for (place, id) in ids.enumerated() { places[id] = place }
+        lastArrival = Array(repeating: .zero, count: count * count)
+        plannedTicks = Array(repeating: .distantFuture, count: count)
+        let set = VoterSet(opener: ids[0], generation: UInt64(count), members: ids)
+        for id in ids {
+            var start = InvalidationReplication.InitialState(
+                node: id, process: ProcessID(using: &dice), firstRound: dice.next())
+            if let set {
+                start.persistentState = VoterSetConsensus.PersistentState(
+                    standing: VoterConfiguration(set), joins: 1, records: [])
+            }
+            replications.append(InvalidationReplication(start, now: now))
+        }
+        self.dice = dice
+        begin()
+    }
+
+    private mutating func begin() {
+        let members = zip(ids, replications).map { ReplicationMember($0, $1.process, .live) }
+        for index in replications.indices {
+            run(index) { $0.started(now: $1, using: &$2, effects: &$3) }
+            deliver(index, .membersChanged(members))
+        }
+        var connection: UInt64 = 0
+        for one in replications.indices {
+            for other in 0..<one {
+                connection += 1
+                deliver(one, .connected(ids[other], on: ConnectionID(connection)))
+                deliver(other, .connected(ids[one], on: ConnectionID(connection)))
+            }
+        }
+    }
+
+    mutating func play(until isOver: (Instant) -> Bool) {
+        while !isOver(now), step() {}
+    }
+
+    mutating func step() -> Bool {
+        guard let (at, event) = eventQueue.popNext() else { return false }
+        now = at
+        switch event {
+        case .arrive(let message, let from, let to):
+            deliver(to, .messageReceived(message, from: ids[from]))
+        case .synced(let index): deliver(index, .synced)
+        case .tick(let index):
+            plannedTicks[index] = .distantFuture
+            deliver(index, .ticked)
+        }
+        return true
+    }
+
+    private mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
+        run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
+    }
+
+    mutating func run(
+        _ index: Int,
+        _ event: (
+            inout InvalidationReplication, Instant, inout SplitMix64, inout [InvalidationEffect]
+        ) ->
+            Void
+    ) {
+        var effects: [InvalidationEffect] = []
+        event(&replications[index], now, &dice, &effects)
+        for effect in effects {
+            switch effect {
+            case .write:
+                let delay = Int64.random(in: 500_000...5_000_000, using: &dice)
+                eventQueue.schedule(.synced(index), at: now + Interval(nanoseconds: delay))
+            case .apply(let record, _): load?.applied(record.id, at: now)
+            case .receiptsSettled(let number): load?.settled(upTo: number, by: index, at: now)
+            case .send(let message, let ids):
+                load?.sent(message, to: ids.count, from: index)
+                for to in ids.compactMap({ places[$0] }) { send(message, from: index, to: to) }
+            default: break
+            }
+        }
+        let next = max(replications[index].nextTick, now) + .milliseconds(1)
+        guard next < plannedTicks[index] else { return }
+        plannedTicks[index] = next
+        eventQueue.schedule(.tick(index), at: next)
+    }
+
+    private mutating func send(_ message: InvalidationMessage, from: Int, to: Int) {
+        var delay = Interval(nanoseconds: Int64.random(in: 500_000...1_500_000, using: &dice))
+        var again = Interval.milliseconds(200)
+        while Double.random(in: 0..<1, using: &dice) < loss {
+            delay = delay + again
+            again = again + again
+        }
+        let way = from * ids.count + to
+        let at = max(now + delay, lastArrival[way])
+        lastArrival[way] = at
+        eventQueue.schedule(.arrive(message, from: from, to: to), at: at)
+    }
+}
+
+/// Purges at a steady rate.
+extension InvalidationPropagation {
+    /// What came of a load.
+    package struct LoadStatistics: Sendable {
+        /// From the issue of each purge to the last node that applied it, ascending.
+        package var untilApplied: [Interval]
+        /// From the issue of each to the moment when nobody's word was outstanding, ascending.
+        package var untilConfirmed: [Interval]
+        /// What each node has sent a second while purges were issued.
+        package var framesPerSecond: [Double]
+        package var bytesPerSecond: [Double]
+    }
+
+    /// What is known of a load that is being played.
+    struct LoadTracker {
+        private let nodes: Int
+        /// By name, when it was issued and how many nodes have yet to apply it.
+        private var open: [RecordID: (issuedAt: Instant, left: Int)] = [:]
+        /// By issuer, those that are not confirmed, in the order of their numbers.
+        private var unconfirmed: [[(number: UInt64, issuedAt: Instant)]]
+        private(set) var applied: [Interval] = []
+        private(set) var confirmed: [Interval] = []
+        private(set) var frames: [Int]
+        private(set) var bytes: [Int]
+        var isCounting = true
+
+        init(nodes: Int) {
+            self.nodes = nodes
+            unconfirmed = Array(repeating: [], count: nodes)
+            frames = Array(repeating: 0, count: nodes)
+            bytes = Array(repeating: 0, count: nodes)
+        }
+
+        mutating func issued(_ name: RecordID, by index: Int, at now: Instant) {
+            open[name] = (now, nodes - 1)
+            unconfirmed[index].append((name.number, now))
+        }
+
+        mutating func applied(_ name: RecordID, at now: Instant) {
+            guard let (issuedAt, left) = open[name] else { return }
+            open[name] = left > 1 ? (issuedAt, left - 1) : nil
+            if left == 1 { applied.append(now - issuedAt) }
+        }
+
+        mutating func settled(upTo number: UInt64, by index: Int, at now: Instant) {
+            let done = unconfirmed[index].prefix { $0.number <= number }
+            confirmed += done.map { now - $0.issuedAt }
+            unconfirmed[index].removeFirst(done.count)
+        }
+
+        mutating func sent(_ message: InvalidationMessage, to count: Int, from index: Int) {
+            guard isCounting, let said = try? EncodedInvalidationMessage(message) else { return }
+            frames[index] += said.frames.count * count
+            bytes[index] += said.frames.reduce(0) { $0 + $1.count } * count
+        }
+    }
+
+    /// Issues `rate` purges a second for `seconds`, at `issuers` of the nodes in turn; nil if one
+    /// did not come to all, and was not confirmed, within a minute more.
+    package mutating func run(rate: Int, seconds: Int, issuers: Int) -> LoadStatistics? {
+        play { $0 >= Instant(nanoseconds: 8_000_000_000) }
+        let (start, count) = (now, rate * seconds)
+        load = LoadTracker(nodes: replications.count)
+        for number in 0..<count {
+            let dueAt = start + Interval(nanoseconds: Int64(number) * 1_000_000_000 / Int64(rate))
+            play { $0 >= dueAt }
+            issue(number, at: number % issuers)
+        }
+        load?.isCounting = false
+        let limit = now + .seconds(60)
+        while now < limit, load?.applied.count != count || load?.confirmed.count != count {
+            guard step() else { break }
+        }
+        guard let load, load.applied.count == count, load.confirmed.count == count else {
+            return nil
+        }
+        return LoadStatistics(
+            untilApplied: load.applied.sorted(), untilConfirmed: load.confirmed.sorted(),
+            framesPerSecond: load.frames.map { Double($0) / Double(seconds) },
+            bytesPerSecond: load.bytes.map { Double($0) / Double(seconds) })
+    }
+
+    private mutating func issue(_ number: Int, at index: Int) {
+        let url = Array("http://a.example/images/\(number).jpeg".utf8)
+        let id = Array("\(number)".utf8)
+        let invalidation = Invalidation(id: id, .purge(Purge(.hard, [.url(url)])))
+        var issued: RecordID?
+        run(index) { exchange, now, dice, effects in
+            let issuance = try? exchange.issue(
+                invalidation, now: now, using: &dice, effects: &effects)
+            if case .issued(let name) = issuance { issued = name }
+        }
+        if let issued { load?.issued(issued, by: index, at: now) }
+    }
+}

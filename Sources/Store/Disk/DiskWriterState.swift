@@ -1,0 +1,293 @@
+import Glibc
+import Ground
+import NIOCore
+import Tiers
+
+/// What the writer's thread of a ``DiskStore`` works on: the log, or what keeps there from being
+/// one.
+struct DiskWriterState: ~Copyable {
+    private let settings: DiskStore.Settings
+    private let counters: DiskCounters
+    private let marks: InvalidationIndex
+    private let onEvent: @Sendable (DiskEvent) -> Void
+    private(set) var volume: NodeDirectory?
+    private var log: DiskLog?
+    /// When the next attempt is made; nil without a fault.
+    private var retryAt: Instant?
+    private var retryAfter = Self.retryMin
+    private var lastTick = Instant.zero
+    /// When marks were reviewed last.
+    private var prunedAt = Instant.zero
+    private var checkpointAt = Instant.zero
+    private var isClosed = false
+    private var shares = DiskShareLimits()
+
+    private static let retryMin = Interval.seconds(1)
+    private static let retryMax = Interval.seconds(30)
+    /// Entries that are held against the age limit at one tick.
+    private static let expiryScanMax = 20_000
+
+    init(
+        _ settings: DiskStore.Settings, marks: InvalidationIndex, figures: DiskCounters,
+        onEvent: @escaping @Sendable (DiskEvent) -> Void
+    ) {
+        self.settings = settings
+        self.marks = marks
+        self.counters = figures
+        self.onEvent = onEvent
+    }
+
+    var view: DiskView? { log?.view }
+    var isAvailable: Bool { log != nil && retryAt == nil }
+    var segments: SegmentAllocator.Counts { log?.allocator.counts ?? SegmentAllocator.Counts() }
+    /// Bytes of all blocks, at the last tick.
+    private(set) var allocatedBytes: UInt64 = 0
+
+    // MARK: The log's life
+
+    /// Takes a directory and what is in it; a fault is noted.
+    mutating func open(now wall: Int64) {
+        do { try openLog(now: wall) } catch { recordFailure("\(error)") }
+    }
+
+    private mutating func openLog(now wall: Int64) throws {
+        var random = SystemRandomNumberGenerator()
+        var plan: DiskPlan?
+        let limit = settings.limitBytes - settings.journalSpace.bytes
+        let directory = try NodeDirectory(
+            below: settings.root,
+            newID: { NodeID(named: settings.nodeName, in: $0, using: &random) },
+            formerEpoch: marks.version.epoch, wall: wall
+        ) { former in
+            // A limit that is too small was refused when the configuration was read.
+            let made = try? DiskPlan(
+                limitBytes: limit, otherBytes: settings.journalSpace.bytes,
+                objectBytesMax: settings.objectBytesMax, formerSegmentBytes: former)
+            guard let made else {
+                preconditionFailure("a disk limit of \(limit)")
+            }
+            plan = made
+            return UInt64(made.segmentBytes)
+        }
+        guard let plan else { return }
+        if let damage = directory.identityDamage {
+            onEvent(.fileDiscarded(file: "identity", why: "\(damage)"))
+        }
+        var logSettings = DiskLog.Settings(
+            plan: plan, ageLimit: settings.ageLimit,
+            keys: (random.next(), random.next()), random: SplitMix64(seed: random.next()))
+        logSettings.validation = settings.validation
+        logSettings.markRecovery = settings.markRecovery
+        log = try DiskLog.open(
+            directory, logSettings,
+            directory.identity, marks: marks, figures: counters, formerWall: directory.formerWall,
+            now: wall,
+            onEvent: onEvent)
+        log?.setShareLimits(shares)
+        volume = directory
+        allocatedBytes = directory.allocatedBytes()
+    }
+
+    mutating func close() {
+        isClosed = true
+        reportFoldedMarks()
+        // What was taken out of the index is not to stand in the footers.
+        for lost in log?.takeRemoved() ?? [] { onEvent(lost) }
+        do { try log?.close() } catch { onEvent(.storeFailed(why: "\(error)")) }
+        log = nil
+        volume = nil
+    }
+
+    // MARK: Work
+
+    /// True if it was written, and can be found; see ``DiskLog/store(_:body:now:commit:)``.
+    mutating func store(
+        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
+    ) -> Bool {
+        guard let log, retryAt == nil else {
+            counters.add(.droppedRecords)
+            return false
+        }
+        do throws(DiskFile.Failure) {
+            let isWritten = try log.store(record, body: body, now: now, commit: commit) == .written
+            if !isWritten { counters.add(.droppedRecords) }
+            retryAfter = Self.retryMin
+            return isWritten
+        } catch {
+            counters.add(.droppedRecords)
+            recordFailure("\(error)")
+            return false
+        }
+    }
+
+    /// The same, unless an answer as new is there already; true if either is there.
+    mutating func storeHandoff(
+        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
+    ) -> Bool {
+        let held = view?.read(digest: record.name.digest)
+        if let held, held.record.times.date >= record.times.date { return true }
+        return store(record, body, now: now, commit: commit)
+    }
+
+    mutating func setShareLimits(_ shares: DiskShareLimits) {
+        self.shares = shares
+        log?.setShareLimits(shares)
+    }
+
+    mutating func forget(_ name: EntryName) {
+        for lost in log?.takeRemoved() ?? [] { onEvent(lost) }
+        log?.forget(name)
+    }
+
+    mutating func touch(_ touches: [(digest: EntryDigest, count: UInt32, second: UInt32)]) {
+        for touch in touches { log?.touch(touch.digest, count: touch.count, at: touch.second) }
+    }
+
+    // MARK: Time
+
+    mutating func tick(now: Instant, wall: Int64) {
+        guard !isClosed else { return }
+        lastTick = now
+        reportFoldedMarks()
+        if log == nil || retryAt != nil { return retry(now: now, wall: wall) }
+        guard let log, let volume else { return }
+        for lost in log.takeRemoved() { onEvent(lost) }
+        do throws(DiskFile.Failure) {
+            try volume.check()
+            allocatedBytes = volume.allocatedBytes()
+            log.expireIdleEntries(atMost: Self.expiryScanMax, now: wall)
+            pruneUnmatchedMarks(now: now)
+            marks.pruneObsoleteMarks(leastVersionOnDisk: { log.leastVersion })
+            try log.removeLegacyMarkFiles()
+            guard now >= checkpointAt else { return }
+            checkpointAt = now + settings.checkpointInterval
+            try log.checkpoint()
+        } catch {
+            recordFailure("\(error)")
+        }
+    }
+
+    mutating func pruneUnmatchedMarks(now: Instant) {
+        guard let log, !isClosed, retryAt == nil, now - prunedAt >= InvalidationIndex.pruneInterval
+        else { return }
+        prunedAt = now
+        marks.pruneUnmatchedMarks(log.fingerprintsOnDisk)
+    }
+
+    private func reportFoldedMarks() {
+        let folded = marks.takeFoldedCount()
+        if folded > 0 { onEvent(.marksFolded(marks: folded)) }
+    }
+
+    /// Looks whether the fault is gone.
+    private mutating func retry(now: Instant, wall: Int64) {
+        guard now >= retryAt ?? .zero else { return }
+        do {
+            if let volume, let log {
+                do throws(DiskFile.Failure) { try volume.check() } catch {
+                    // The directory is gone, and the log with it.
+                    if error.isMissing { discardLog() }
+                    throw error
+                }
+                try log.probe()
+            } else {
+                try openLog(now: wall)
+            }
+            retryAt = nil
+            onEvent(.storeRecovered)
+        } catch {
+            counters.add(.failures)
+            delayRetry()
+        }
+    }
+
+    private mutating func discardLog() {
+        log = nil
+        volume = nil
+        allocatedBytes = 0
+    }
+
+    /// From now on nothing is written until an attempt succeeds.
+    private mutating func recordFailure(_ why: String) {
+        counters.add(.failures)
+        if retryAt == nil { onEvent(.storeFailed(why: why)) }
+        delayRetry()
+    }
+
+    /// An attempt that succeeded and was followed by another failure counts as none.
+    private mutating func delayRetry() {
+        retryAt = lastTick + retryAfter
+        retryAfter = min(Self.retryMax, retryAfter + retryAfter)
+    }
+}
+
+/// What an operator should be told of the disk tier; each is one line in the log.
+package enum DiskEvent: Hashable, Sendable {
+    /// A log was taken over; `scanned` of its segments had not been closed.
+    case logOpened(path: String, entries: Int, segments: Int, scanned: Int)
+    /// Nothing in the file can be used; it is used anew.
+    case fileDiscarded(file: String, why: String)
+    /// Records at these offsets of the file do not check; the others are kept.
+    case recordsCorrupt(file: String, offsets: [UInt64])
+    /// A record that was asked for is lost.
+    case recordLost(file: String, offset: Int, why: String)
+    /// Every entry is held against its origin once.
+    case revalidationRequired(why: String)
+    /// So many invalidations had no room and have become one, for everything that is older than the
+    /// latest of them.
+    case marksFolded(marks: Int)
+    /// The tier is off until it can be used again.
+    case storeFailed(why: String)
+    /// It can be used again.
+    case storeRecovered
+
+    /// What has happened, in words that are the same each time.
+    package var message: String {
+        switch self {
+        case .logOpened: "disk log opened"
+        case .fileDiscarded: "a file of the disk log is not used"
+        case .recordsCorrupt: "records on disk are lost: their checksums do not fit"
+        case .recordLost: "a record on disk is lost"
+        case .revalidationRequired: "every entry on disk is revalidated once"
+        case .marksFolded:
+            "too many invalidations: what is older than half of them is revalidated once"
+        case .storeFailed: "the disk tier is off until the fault goes"
+        case .storeRecovered: "the disk tier is back"
+        }
+    }
+
+    /// What it has happened to, and why.
+    package var fields: [String: String] {
+        switch self {
+        case .logOpened(let path, _, _, _): ["path": path]
+        case .fileDiscarded(let file, let why): ["file": file, "why": why]
+        case .recordsCorrupt(let file, let offsets):
+            ["file": file, "offsets": offsets.prefix(16).map(String.init).joined(separator: ",")]
+        case .recordLost(let file, _, let why): ["file": file, "why": why]
+        case .revalidationRequired(let why), .storeFailed(let why): ["why": why]
+        case .marksFolded, .storeRecovered: [:]
+        }
+    }
+
+    /// How many, and where.
+    package var numericFields: [String: Int] {
+        switch self {
+        case .logOpened(_, let entries, let segments, let scanned):
+            ["entries": entries, "segments": segments, "scanned": scanned]
+        case .recordsCorrupt(_, let offsets): ["records": offsets.count]
+        case .recordLost(_, let offset, _): ["offset": offset]
+        case .marksFolded(let marks): ["marks": marks]
+        case .fileDiscarded, .revalidationRequired, .storeFailed, .storeRecovered: [:]
+        }
+    }
+
+    /// True for what an operator may have to act on.
+    package var isWarning: Bool {
+        switch self {
+        case .logOpened, .storeRecovered: false
+        case .fileDiscarded, .recordsCorrupt, .recordLost, .revalidationRequired, .marksFolded,
+            .storeFailed:
+            true
+        }
+    }
+}

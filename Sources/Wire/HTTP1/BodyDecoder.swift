@@ -1,0 +1,310 @@
+package import Ground
+import HTTPRules
+
+/// How much a chunked body may carry beside its data.
+package struct BodyLimits: Hashable, Sendable {
+    /// Bytes of chunk extensions in the whole body, so that tiny chunks cannot hide a flood of
+    /// them.
+    package var extensionBytesMax: Int
+    /// Bytes of the trailer section, line ends included.
+    package var trailerBytesMax: Int
+
+    package init(extensionBytesMax: Int = 4 * 1024, trailerBytesMax: Int = 8 * 1024) {
+        self.extensionBytesMax = extensionBytesMax
+        self.trailerBytesMax = trailerBytesMax
+    }
+}
+
+/// What ``BodyDecoder/next(_:from:)`` found.
+package enum BodyDecodingResult: Hashable, Sendable {
+    /// A piece of the body that is not empty; go on at `next`.
+    case data(Extent, next: Int)
+    /// All bytes have been taken in; go on with the bytes that come after them.
+    case needsMore
+    /// The body ends before `next`. Further calls say the same.
+    case end(next: Int)
+    /// Where the body ends cannot be known; close the connection.
+    case refused(BodyDecodingError)
+}
+
+/// Why a body cannot be read to its end.
+package enum BodyDecodingError: Hashable, Sendable {
+    /// No hexadecimal size, or a byte that may not follow it (RFC 9112 §7.1).
+    case malformedChunkSize
+    /// 2⁶⁴ bytes or more, or more than 16 digits.
+    case chunkTooLarge
+    /// Not `;name[=value]` without white space (RFC 9112 §7.1.1).
+    case malformedExtension
+    case extensionsTooLong(bytesMax: Int)
+    /// A line of the chunked coding, or a chunk's data, does not end in CR LF.
+    case lineEnd
+    case trailer(LineSyntaxError)
+    case trailersTooLong(bytesMax: Int)
+    /// A trailer field that would change framing or routing (RFC 9110 §6.5.1).
+    case forbiddenTrailer
+
+    /// The status code of the answer, if the body is that of a request.
+    package var status: UInt16 { 400 }
+
+    /// A sentence for whoever sent the body.
+    package var message: String {
+        switch self {
+        case .malformedChunkSize: "A chunk's size is not a hexadecimal number alone."
+        case .chunkTooLarge: "A chunk's size is too large."
+        case .malformedExtension: "A chunk extension is malformed."
+        case .extensionsTooLong(let bytesMax):
+            "The chunk extensions are too long; \(bytesMax) bytes are allowed."
+        case .lineEnd: "A line of the chunked coding does not end in CR LF."
+        case .trailer(let fault): fault.message
+        case .trailersTooLong(let bytesMax):
+            "The trailer section is too long; \(bytesMax) bytes are allowed."
+        case .forbiddenTrailer: "A trailer field must not say how the message is framed or routed."
+        }
+    }
+}
+
+/// Finds a body's data in the bytes that follow a head; for requests and answers.
+///
+/// The caller need not keep what has been passed: every byte before `next` is done with, and after
+/// `.needsMore` every byte given. Chunk extensions are checked and dropped; so are trailers, unless
+/// they are to be kept.
+package struct BodyDecoder: Sendable {
+    package let limits: BodyLimits
+    /// ``trailers`` are wanted.
+    let keepsTrailers: Bool
+    /// The trailer section as far as it has come, if it is kept.
+    var trailerSection: [UInt8] = []
+    var state: State
+    /// Bytes of the body or of the present chunk that have not come; 0 before a chunk's size.
+    var remaining: UInt64 = 0
+    /// Hexadecimal digits of the present chunk's size.
+    var digits = 0
+    var extensionBytes = 0
+    var trailerBytes = 0
+    /// The name of the present trailer field as ``FieldName/init(first:second:third:)`` takes it.
+    var name: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    var nameBytes = 0
+
+    enum State: Hashable, Sendable {
+        /// ``remaining`` bytes, then the end.
+        case length
+        case untilClose
+        case done
+        /// Before or in the digits of a chunk's size.
+        case size
+        /// LF must follow; then comes data, or the trailer section after the chunk of size 0.
+        case sizeLineFeed
+        /// After `;`: at least one byte of a name.
+        case extensionNameStart
+        case extensionName
+        /// After `=`: a token or a quoted string.
+        case extensionValueStart
+        case extensionValue
+        case extensionQuoted
+        /// After a backslash in a quoted string.
+        case extensionEscaped
+        /// After the closing quote.
+        case extensionAfterQuote
+        /// ``remaining`` bytes of a chunk.
+        case chunk
+        case chunkCarriageReturn
+        case chunkLineFeed
+        case trailerStart
+        case trailerName
+        case trailerValue
+        case trailerLineFeed
+        /// LF must follow, and ends the body.
+        case lastLineFeed
+        case failed(BodyDecodingError)
+    }
+
+    /// A decoder before the first byte of a body.
+    package init(
+        _ framing: BodyFraming, limits: BodyLimits = BodyLimits(), keepsTrailers: Bool = false
+    ) {
+        self.limits = limits
+        self.keepsTrailers = keepsTrailers
+        switch framing {
+        case .none: state = .done
+        case .length(0): state = .done
+        case .length(let count):
+            state = .length
+            remaining = count
+        case .chunked: state = .size
+        case .untilClose: state = .untilClose
+        }
+    }
+
+    /// True once `.end` has been, or would be, returned.
+    package var isAtEnd: Bool { state == .done }
+
+    /// The fields that came after the body, once its end has come; none unless they were to be
+    /// kept.
+    package var trailers: Trailers {
+        guard isAtEnd, !trailerSection.isEmpty else { return Trailers() }
+        // The last line end is that of the section.
+        return Trailers(trailerSection.dropLast(2)) ?? Trailers()
+    }
+
+    /// The next piece of the body in `bytes`, from `start` on, which must lie in `bytes` or at its
+    /// end.
+    package mutating func next(_ bytes: Span<UInt8>, from start: Int) -> BodyDecodingResult {
+        precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
+        var index = start
+        while true {
+            switch state {
+            case .done: return .end(next: index)
+            case .failed(let refusal): return .refused(refusal)
+            case .length, .chunk:
+                guard index < bytes.count else { return .needsMore }
+                return data(from: index, available: bytes.count - index)
+            case .untilClose:
+                guard index < bytes.count else { return .needsMore }
+                let piece = Extent(start: index, count: bytes.count - index)
+                return .data(piece, next: bytes.count)
+            default:
+                guard index < bytes.count else { return .needsMore }
+                consume(bytes[index])
+                index += 1
+            }
+        }
+    }
+
+    private mutating func data(from index: Int, available: Int) -> BodyDecodingResult {
+        let count = Int(min(remaining, UInt64(available)))
+        remaining -= UInt64(count)
+        if remaining == 0 { state = state == .chunk ? .chunkCarriageReturn : .done }
+        return .data(Extent(start: index, count: count), next: index + count)
+    }
+}
+
+/// The lines of the chunked coding, byte by byte (RFC 9112 §7.1).
+extension BodyDecoder {
+    mutating func consume(_ byte: UInt8) {
+        switch state {
+        case .size: state = decodeSize(byte)
+        case .sizeLineFeed:
+            guard byte == Byte.lineFeed else { return fail(.lineEnd) }
+            state = remaining == 0 ? .trailerStart : .chunk
+        case .chunkCarriageReturn:
+            state = byte == Byte.carriageReturn ? .chunkLineFeed : .failed(.lineEnd)
+        case .chunkLineFeed:
+            guard byte == Byte.lineFeed else { return fail(.lineEnd) }
+            digits = 0
+            state = .size
+        case .trailerStart, .trailerName, .trailerValue, .trailerLineFeed, .lastLineFeed:
+            trailerBytes += 1
+            guard trailerBytes <= limits.trailerBytesMax else {
+                return fail(.trailersTooLong(bytesMax: limits.trailerBytesMax))
+            }
+            if keepsTrailers { trailerSection.append(byte) }
+            state = decodeTrailer(byte)
+        default:
+            extensionBytes += 1
+            guard extensionBytes <= limits.extensionBytesMax else {
+                return fail(.extensionsTooLong(bytesMax: limits.extensionBytesMax))
+            }
+            state = decodeChunkExtension(byte)
+        }
+    }
+
+    private mutating func fail(_ refusal: BodyDecodingError) {
+        state = .failed(refusal)
+    }
+
+    private mutating func decodeSize(_ byte: UInt8) -> State {
+        if let value = ASCII.hexValue(byte) {
+            guard digits < 16 else { return .failed(.chunkTooLarge) }
+            digits += 1
+            remaining = remaining << 4 | UInt64(value)
+            return .size
+        }
+        guard digits > 0 else { return .failed(.malformedChunkSize) }
+        switch byte {
+        case Byte.carriageReturn: return .sizeLineFeed
+        case Byte.semicolon: return .extensionNameStart
+        case Byte.lineFeed: return .failed(.lineEnd)
+        default: return .failed(.malformedChunkSize)
+        }
+    }
+
+    private func decodeChunkExtension(_ byte: UInt8) -> State {
+        let isToken = ByteClass.token.contains(byte)
+        switch state {
+        case .extensionNameStart:
+            return isToken ? .extensionName : .failed(.malformedExtension)
+        case .extensionName:
+            if isToken { return .extensionName }
+            return byte == Byte.equals ? .extensionValueStart : afterExtension(byte)
+        case .extensionValueStart:
+            if byte == Byte.quote { return .extensionQuoted }
+            return isToken ? .extensionValue : .failed(.malformedExtension)
+        case .extensionValue: return isToken ? .extensionValue : afterExtension(byte)
+        case .extensionQuoted:
+            if byte == Byte.quote { return .extensionAfterQuote }
+            if byte == Byte.backslash { return .extensionEscaped }
+            return byte.isFieldContent ? .extensionQuoted : .failed(.malformedExtension)
+        case .extensionEscaped:
+            return byte.isFieldContent ? .extensionQuoted : .failed(.malformedExtension)
+        default: return afterExtension(byte)
+        }
+    }
+
+    private func afterExtension(_ byte: UInt8) -> State {
+        switch byte {
+        case Byte.carriageReturn: .sizeLineFeed
+        case Byte.semicolon: .extensionNameStart
+        case Byte.lineFeed: .failed(.lineEnd)
+        default: .failed(.malformedExtension)
+        }
+    }
+
+    private mutating func decodeTrailer(_ byte: UInt8) -> State {
+        switch state {
+        case .trailerStart:
+            if byte == Byte.carriageReturn { return .lastLineFeed }
+            name = (0, 0, 0)
+            nameBytes = 0
+            if FieldLineParser.isSpace(byte) { return .failed(.trailer(.leadingSpace)) }
+            if byte == Byte.colon { return .failed(.trailer(.emptyName)) }
+            return decodeTrailerName(byte)
+        case .trailerName: return decodeTrailerName(byte)
+        case .trailerValue:
+            if byte.isFieldContent { return .trailerValue }
+            switch byte {
+            case Byte.carriageReturn: return .trailerLineFeed
+            case Byte.lineFeed: return .failed(.trailer(.bareLineFeed))
+            default: return .failed(.trailer(.controlByte(byte)))
+            }
+        case .trailerLineFeed:
+            guard byte == Byte.lineFeed else { return .failed(.trailer(.bareCarriageReturn)) }
+            return .trailerStart
+        default:
+            return byte == Byte.lineFeed ? .done : .failed(.trailer(.bareCarriageReturn))
+        }
+    }
+
+    private mutating func decodeTrailerName(_ byte: UInt8) -> State {
+        if byte == Byte.colon {
+            return isForbiddenTrailerName ? .failed(.forbiddenTrailer) : .trailerValue
+        }
+        guard ByteClass.token.contains(byte) else {
+            let isSpace = FieldLineParser.isSpace(byte)
+            return .failed(.trailer(isSpace ? .spaceBeforeColon : .invalidNameToken))
+        }
+        let letter = UInt64(ASCII.lowercased(byte)) << UInt64((nameBytes & 7) * 8)
+        switch nameBytes >> 3 {
+        case 0: name.0 |= letter
+        case 1: name.1 |= letter
+        case 2: name.2 |= letter
+        default: break
+        }
+        nameBytes += 1
+        return .trailerName
+    }
+
+    private var isForbiddenTrailerName: Bool {
+        guard nameBytes <= 24 else { return false }
+        return Trailers.isForbidden(FieldName(first: name.0, second: name.1, third: name.2))
+    }
+}

@@ -1,0 +1,285 @@
+import Ground
+package import HTTPRules
+
+/// What ``ResponseParser/parse(_:from:requestIsHead:)`` found.
+package enum ResponseParseResult: Hashable, Sendable {
+    /// The head's end has not come. Call again with the same bytes and more.
+    case incomplete
+    /// An interim answer (1xx, RFC 9110 §15.2) ends before `end`; another head follows there.
+    case interim(ResponseHead, end: Int)
+    /// The final head ends before `end`, where the body begins.
+    case head(FramedResponseHead, end: Int)
+    /// The answer is not to be used; close the connection.
+    case refused(ResponseParseError)
+}
+
+/// An origin's final answer without its body.
+package struct FramedResponseHead: Hashable, Sendable {
+    package var head: ResponseHead
+    /// How the body ends; hand it to ``BodyDecoder``.
+    package var framing: BodyFraming
+    /// False if the connection cannot be used again (RFC 9112 §9.3).
+    package var isPersistent: Bool
+
+    package init(response: ResponseHead, framing: BodyFraming, isPersistent: Bool) {
+        self.head = response
+        self.framing = framing
+        self.isPersistent = isPersistent
+    }
+}
+
+/// Reads the heads of answers in HTTP/1 (RFC 9112 §4, §6.3); one per connection.
+///
+/// As strict as ``RequestParser``: an answer whose end is in doubt is an error, not a guess. The
+/// same bytes give the same result, in whatever pieces they came.
+///
+/// Decided here: a status line without reason may lack the space before it; repeated
+/// Content-Length is refused even with one value; 101 is refused where nobody has asked for it; a
+/// status of 600 or above is read (RFC 9110 §15 has a client take it for a 5xx, and a relay has
+/// nothing better to say); after an interim answer that says `close`, or one in HTTP/1.0, the final
+/// one is awaited and the connection is not persistent. HTTP/1.2 and later are read as HTTP/1.1
+/// (RFC 9110 §2.5). A 204 ends at its head whatever that says of a body.
+package struct ResponseParser: ~Copyable {
+    package let limits: HeadLimits
+    /// A switch of protocols was asked for: a 101 is final, and what follows is no HTTP.
+    package var acceptsProtocolSwitch = false
+    private var progress = HeadProgress()
+    private var framingFields = FramingFields()
+    private var status: UInt16 = 0
+    private var isHTTP10 = false
+    /// An interim answer said that the connection ends, which it may do only after the final one.
+    private var interimHadCloseOption = false
+    private var fields: FieldTable
+
+    /// `limits.targetBytesMax` does not apply.
+    package init(limits: HeadLimits = HeadLimits()) {
+        self.limits = limits
+        fields = FieldTable(fieldsMax: limits.fieldsMax)
+    }
+
+    /// Reads the head that begins at `start`, which must lie in `bytes` or at its end.
+    ///
+    /// After `.incomplete` the call is repeated with the same bytes and more behind them. After any
+    /// other result the next call reads a new head.
+    package mutating func parse(
+        _ bytes: Span<UInt8>, from start: Int, requestIsHead: Bool
+    ) -> ResponseParseResult {
+        precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
+        let end = start + min(bytes.count - start, limits.headBytesMax)
+        var position = start
+        if progress.canResume(from: start, end: end) {
+            guard progress.scanForLineEnd(bytes, end: end) else {
+                return awaitMoreBytes(bytes, from: start)
+            }
+            position = progress.lineStart
+        } else {
+            begin(at: start)
+        }
+        if !progress.hasFirstLine {
+            switch parseStatusLine(bytes, at: position, end: end) {
+            case .end(let next): position = next
+            case .incomplete(let scanned):
+                return awaitMoreBytes(bytes, from: start, at: position, scanned)
+            case .refused(let refusal): return refuse(refusal)
+            }
+            progress.hasFirstLine = true
+        }
+        while true {
+            switch FieldLineParser.parseLine(bytes, at: position, end: end) {
+            case .line(let line, let next):
+                guard fields.append(line) else {
+                    return refuse(.tooManyFields(fieldsMax: limits.fieldsMax))
+                }
+                if let refusal = recordField(bytes, line) { return refuse(refusal) }
+                position = next
+            case .end(let headEnd):
+                progress.base = -1
+                return finishHead(bytes, start..<headEnd, requestIsHead: requestIsHead)
+            case .incomplete(let scanned):
+                return awaitMoreBytes(bytes, from: start, at: position, scanned)
+            case .invalid(let fault, let offset): return refuse(.line(fault, at: offset))
+            }
+        }
+    }
+
+    /// Forgets a head that has not come in full, so that the next call reads a new one.
+    package mutating func reset() {
+        progress.base = -1
+        interimHadCloseOption = false
+    }
+
+    private mutating func begin(at start: Int) {
+        progress = HeadProgress()
+        progress.base = start
+        framingFields = FramingFields()
+        fields.removeAll()
+    }
+
+    private mutating func awaitMoreBytes(
+        _ bytes: Span<UInt8>, from start: Int, at lineStart: Int, _ scanned: Int
+    ) -> ResponseParseResult {
+        progress.lineStart = lineStart
+        progress.scanned = scanned
+        return awaitMoreBytes(bytes, from: start)
+    }
+
+    private mutating func awaitMoreBytes(_ bytes: Span<UInt8>, from start: Int)
+        -> ResponseParseResult
+    {
+        guard bytes.count - start >= limits.headBytesMax else { return .incomplete }
+        return refuse(.headTooLarge(bytesMax: limits.headBytesMax))
+    }
+
+    private mutating func refuse(_ refusal: ResponseParseError) -> ResponseParseResult {
+        reset()
+        return .refused(refusal)
+    }
+}
+
+extension ResponseParser {
+    private enum StatusLineResult {
+        case end(Int)
+        case incomplete(scanned: Int)
+        case refused(ResponseParseError)
+    }
+
+    private mutating func parseStatusLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
+        -> StatusLineResult
+    {
+        let stop = bytes.firstControl(from: start, end: end)
+        guard bytes.holdsLineEnd(at: stop, end: end) else {
+            switch FieldLineParser.unterminatedLine(bytes, at: stop, end: end) {
+            case .invalid(let fault, let offset): return .refused(.line(fault, at: offset))
+            default: return .incomplete(scanned: stop)
+            }
+        }
+        guard stop - start >= 12, bytes.matches("HTTP/", at: start..<start + 5),
+            ASCII.isDigit(bytes[start + 5]), bytes[start + 6] == 0x2E,
+            ASCII.isDigit(bytes[start + 7]), bytes[start + 8] == Byte.space,
+            let code = bytes.decimal(at: start + 9..<start + 12), code >= 100,
+            stop == start + 12 || bytes[start + 12] == Byte.space
+        else { return .refused(.malformedStatusLine) }
+        isHTTP10 = bytes[start + 7] == 0x30
+        guard bytes[start + 5] == 0x31 else { return .refused(.version) }
+        status = UInt16(code)
+        return .end(stop + 2)
+    }
+
+    private mutating func recordField(_ bytes: Span<UInt8>, _ line: FieldLineLocation)
+        -> ResponseParseError?
+    {
+        switch line.id {
+        case .connection: framingFields.recordConnectionOptions(bytes, at: line.value)
+        case .transferEncoding: framingFields.codings.record(bytes, at: line.value)
+        case .contentLength:
+            guard framingFields.contentLength == nil else { return .repeatedContentLength }
+            guard let length = bytes.decimal(at: line.value) else {
+                return .invalidContentLength
+            }
+            framingFields.contentLength = length
+        default: break
+        }
+        return nil
+    }
+
+    /// Draws the conclusions from a complete head in `range` (RFC 9112 §6.3).
+    private mutating func finishHead(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, requestIsHead: Bool
+    ) -> ResponseParseResult {
+        let hasCoding = fields.contains(.transferEncoding)
+        if hasCoding {
+            if isHTTP10 || status < 200 { return refuse(.codingNotAllowed) }
+            if framingFields.contentLength != nil { return refuse(.lengthAndCoding) }
+            guard framingFields.codings.isChunkedOnly else { return refuse(.transferEncoding) }
+        }
+        if status < 200 {
+            if status == 101 { return finishProtocolSwitch(bytes, range) }
+            if !framingFields.isPersistent(isHTTP10: isHTTP10) { interimHadCloseOption = true }
+            return .interim(makeResponseHead(bytes, range), end: range.upperBound)
+        }
+        let framing: BodyFraming
+        if requestIsHead || status == 204 || status == 304 {
+            framing = .none
+        } else if hasCoding {
+            framing = .chunked
+        } else {
+            framing = framingFields.contentLength.map { .length($0) } ?? .untilClose
+        }
+        let head = FramedResponseHead(
+            response: makeResponseHead(bytes, range), framing: framing,
+            isPersistent: framing != .untilClose && !interimHadCloseOption
+                && framingFields.isPersistent(isHTTP10: isHTTP10))
+        interimHadCloseOption = false
+        return .head(head, end: range.upperBound)
+    }
+
+    private mutating func finishProtocolSwitch(
+        _ bytes: Span<UInt8>, _ range: Range<Int>
+    ) -> ResponseParseResult {
+        guard acceptsProtocolSwitch, !isHTTP10 else { return refuse(.unexpectedSwitch) }
+        interimHadCloseOption = false
+        let head = FramedResponseHead(
+            response: makeResponseHead(bytes, range), framing: .untilClose, isPersistent: false)
+        return .head(head, end: range.upperBound)
+    }
+
+    private func makeResponseHead(_ bytes: Span<UInt8>, _ range: Range<Int>) -> ResponseHead {
+        ResponseHead(
+            status: status, bytes: bytes.copy(range), lines: rebasedLines(movedTo: range.lowerBound)
+        )
+    }
+
+    /// The lines with extents counted from the head's first byte.
+    private func rebasedLines(movedTo start: Int) -> [FieldLine] {
+        fields.copy().map { line in
+            FieldLine(
+                id: line.id,
+                name: Extent(start: Int(line.name.start) - start, count: Int(line.name.count)),
+                value: Extent(start: Int(line.value.start) - start, count: Int(line.value.count)))
+        }
+    }
+}
+
+/// Why an origin's answer cannot be used.
+///
+/// Its connection is closed: nothing after this can be trusted.
+/// Offsets are counted from the beginning of the span that was parsed.
+package enum ResponseParseError: Hashable, Sendable {
+    /// Not `HTTP/1.1 SP 3DIGIT SP [reason]` (RFC 9112 §4), or a status below 100.
+    case malformedStatusLine
+    /// Another major version than 1.
+    case version
+    case line(LineSyntaxError, at: Int)
+    case headTooLarge(bytesMax: Int)
+    case tooManyFields(fieldsMax: Int)
+    /// 101 to a request that asked for no other protocol (RFC 9110 §15.2.2).
+    case unexpectedSwitch
+    case invalidContentLength
+    case repeatedContentLength
+    /// Content-Length and Transfer-Encoding in one message (RFC 9112 §6.3).
+    case lengthAndCoding
+    /// Transfer-Encoding in HTTP/1.0, or in a 1xx answer (RFC 9112 §6.1).
+    case codingNotAllowed
+    /// Transfer-Encoding that is not exactly `chunked`; no other coding was asked for.
+    case transferEncoding
+
+    /// A sentence for the operator's log.
+    package var message: String {
+        switch self {
+        case .malformedStatusLine: "The status line is malformed."
+        case .version: "The version is none of HTTP/1."
+        case .line(let fault, at: _): fault.message
+        case .headTooLarge(let bytesMax):
+            "The answer's head is too large; \(bytesMax) bytes are allowed."
+        case .tooManyFields(let fieldsMax):
+            "The answer has too many field lines; \(fieldsMax) are allowed."
+        case .unexpectedSwitch: "The origin switches protocols unasked."
+        case .invalidContentLength: "Content-Length is not one decimal number."
+        case .repeatedContentLength: "The answer has more than one Content-Length field."
+        case .lengthAndCoding: "The answer has both Content-Length and Transfer-Encoding."
+        case .codingNotAllowed:
+            "Transfer-Encoding is not allowed in HTTP/1.0 or in a 1xx answer."
+        case .transferEncoding: "Transfer-Encoding is not chunked, and nothing else was asked for."
+        }
+    }
+}

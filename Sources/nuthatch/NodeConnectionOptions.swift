@@ -1,0 +1,84 @@
+import ArgumentParser
+import Client
+import Node
+
+/// What every command takes that asks a running node something.
+struct NodeConnectionOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Admin port of the node that is asked; its port is 8081 if none is said. Default: what "
+                + "NUTHATCH_NODE says, or the node of this machine.", valueName: "host:port"))
+    var node: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "File with the token that proves who asks: a token alone, or lines as in "
+                + "admin-token-file. Default: what NUTHATCH_TOKEN_FILE says, or the node's own.",
+            valueName: "path"),
+        completion: .file())
+    var tokenFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Time for each answer. Units: ms, s, m, h, d. Default: 3s.", valueName: "duration"))
+    var timeout: String?
+
+    @Flag(help: "Print JSON, for programs.")
+    var json = false
+
+    // All flags of serve are taken, so that one set of them does for both.
+    @OptionGroup(visibility: .hidden)
+    var settings: SettingOptions
+
+    /// The commands, with these options.
+    var commands: Commands {
+        Commands(
+            CommandOptions(
+                ownNode: settings.sources.ownNode, nodes: node, tokenFile: tokenFile,
+                timeout: timeout ?? "3s", isJSON: json))
+    }
+}
+
+/// What the help of these commands ends with.
+enum NodeConnectionHelp {
+    static let localNodeHelp = """
+        The node of this machine or container is found as serve would find it: by the flags, the \
+        environment and the file of serve, of which only admin-listen and admin-token-file matter.
+        """
+
+    /// The statuses; `others` are those that the command has besides.
+    static func exitStatusHelp(_ others: String = "") -> String {
+        "Exit status: 0 if it was done, 1 if the node refused or has no such thing, 64 for a "
+            + "command line that cannot be read, 69 if no node answered, \(others)78 if the "
+            + "settings do not say where one is."
+    }
+
+    static let timeoutStatus = "75 if it was not over in time, "
+}
+
+extension CommandOutcome {
+    /// - Throws: the exit code, unless it is done.
+    func exit() throws {
+        if self != .succeeded { throw ExitCode(exitStatus) }
+    }
+}
+
+/// For how long a command stays with what it has begun.
+struct WaitOptions: ParsableArguments {
+    @Flag(help: "Do not wait until it is over.")
+    var noWait = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How long that is waited for. Units: ms, s, m, h, d. Default: as long as it takes.",
+            valueName: "duration"))
+    var within: String?
+
+    var isSpecified: Bool { noWait || within != nil }
+
+    func validate() throws {
+        if noWait, within != nil {
+            throw ValidationError("--no-wait and --within exclude each other")
+        }
+    }
+}
