@@ -20,7 +20,7 @@ enum FixedWaitRule {
             path: "Tests/OutsideTests/Cluster/ClusterFetchTests.swift", count: 1,
             reason: "longer than a silent peer is waited for, which is a constant of 3 s"),
         Exception(
-            path: "Tests/OutsideTests/Cluster/PartitionTests.swift", count: 2,
+            path: "Tests/OutsideTests/Cluster/Faults/PartitionTests.swift", count: 2,
             reason: "bytes per second are counted over 10 s; a suspicion lasts up to 24 s"),
         Exception(
             path: "Tests/OutsideTests/Life/LastBytesTests.swift", count: 1,

@@ -70,11 +70,10 @@ struct KillEntry {
             throw KillViolation("entry \(name) has bytes that are not those of \(version)")
         }
         guard !reading.isStale else {
-            let version = reading.record.invalidationVersion
+            let applied = reading.record.invalidationVersion
             throw KillViolation(
-                "entry \(name) is \(version) of stamp \(version.epoch).\(version.count), "
-                    + "and stale, "
-                    + "though no mark made it so")
+                "entry \(name) is \(version) of invalidation version \(applied.epoch).\(applied.count), "
+                    + "and stale, though no mark made it so")
         }
         return version
     }

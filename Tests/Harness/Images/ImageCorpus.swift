@@ -46,6 +46,7 @@ package enum ImageCorpus {
     private static var sharedFolder: String? {
         let root = URL(fileURLWithPath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         let candidates = ["../shared/images", "../../shared/images"]
         return candidates.map { root.appendingPathComponent($0).standardizedFileURL.path }
             .first { FileManager.default.fileExists(atPath: "\($0)/whole") }

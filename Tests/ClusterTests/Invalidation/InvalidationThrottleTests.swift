@@ -1,0 +1,60 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Invalidations that requests cause")
+struct InvalidationThrottleTests {
+    private let host = Array("a.test".utf8)
+
+    private func at(_ milliseconds: Int64) -> Instant { .zero + .milliseconds(milliseconds) }
+
+    @Test("up to a thousand of a host in a second go into the log one by one")
+    func alone() {
+        var pace = InvalidationThrottle()
+        for second in 0..<3 as Range<Int64> {
+            for number in 0..<1_000 as Range<Int64> {
+                #expect(pace.admit(host, now: at(second * 1_000 + number / 2)) == .individual)
+            }
+        }
+        #expect(pace.takeDueHosts(now: at(9_000)).isEmpty && !pace.hasCoalescedHosts)
+    }
+
+    @Test("what is more goes together, and the purge of the host comes after all of it")
+    func together() {
+        var pace = InvalidationThrottle()
+        for _ in 0..<1_000 { _ = pace.admit(host, now: at(0)) }
+        for number in 0..<500 {
+            #expect(pace.admit(host, now: at(Int64(number))) == .coalesced)
+        }
+        #expect(
+            pace.admit(Array("b.test".utf8), now: at(500)) == .individual, "a host pays for itself")
+        #expect(pace.takeDueHosts(now: at(999)).isEmpty && pace.hasCoalescedHosts)
+        // Until it is named, everything goes with it.
+        #expect(pace.admit(host, now: at(1_400)) == .coalesced)
+        #expect(pace.takeDueHosts(now: at(1_400)) == [host] && !pace.hasCoalescedHosts)
+        #expect(pace.admit(host, now: at(1_400)) == .individual)
+    }
+
+    @Test("what the log did not take goes with the host as soon as it takes something")
+    func owed() {
+        var pace = InvalidationThrottle()
+        #expect(pace.admit(host, now: at(0)) == .individual && !pace.isHostPurgePending(host))
+        pace.requireHostPurge(host)
+        #expect(pace.isHostPurgePending(host) && pace.hasCoalescedHosts)
+        #expect(pace.takeDueHosts(now: at(999)).isEmpty)
+        #expect(pace.takeDueHosts(now: at(1_000)) == [host] && !pace.isHostPurgePending(host))
+        // It was not taken again.
+        pace.requireHostPurge(host)
+        #expect(pace.takeDueHosts(now: at(1_000)) == [host])
+    }
+
+    @Test("more hosts than are kept account of let more pass, and lose nothing")
+    func hosts() {
+        var pace = InvalidationThrottle()
+        for _ in 0...1_000 { _ = pace.admit(host, now: at(0)) }
+        for number in 0..<5_000 {
+            #expect(pace.admit(Array("\(number).test".utf8), now: at(1)) == .individual)
+        }
+        #expect(pace.takeDueHosts(now: at(2)) == [host])
+    }
+}

@@ -1,0 +1,193 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("A node that starts serves when it has found its cluster")
+struct ClusterDiscoveryTests {
+    @Test("without seeds there is nobody to look for")
+    func alone() {
+        let stage = JoinStage(seeds: 0)
+        #expect(stage.isOver && stage.rule == .unanimous)
+    }
+
+    @Test("where nobody answers it serves when its time is over, and opens nothing")
+    func nobody() {
+        var stage = JoinStage(seeds: 2)
+        stage.resolve()
+        stage.happens(.dialFailed(JoinStage.address(1)))
+        stage.happens(.dialFailed(JoinStage.address(2)))
+        stage.pass(.milliseconds(29_999))
+        #expect(!stage.isOver)
+        stage.pass(.milliseconds(1))
+        #expect(stage.isOver && stage.rule == .never)
+        // One that follows a count needs nobody's answer to serve.
+        var counted = JoinStage(seeds: 1, isCounting: true)
+        counted.resolve()
+        #expect(!counted.isOver)
+        counted.happens(.dialFailed(JoinStage.address(1)))
+        #expect(counted.isOver)
+    }
+
+    @Test("a cluster may be opened while every address answers, and not when one falls silent")
+    func everybody() {
+        var stage = JoinStage(seeds: 2)
+        stage.resolve()
+        #expect(stage.rule == .never)
+        stage.connect(1, isOwnDial: true)
+        #expect(stage.rule == .never)
+        let line = stage.connect(2)
+        #expect(stage.rule == .unanimous)
+        stage.happens(.connectionClosed(line, nil))
+        #expect(stage.rule == .never)
+    }
+
+    @Test("where some are expected, nobody's silence counts")
+    func expected() {
+        var stage = JoinStage(seeds: 2, expects: 3)
+        #expect(stage.rule == .majority(of: 3))
+        stage.resolve()
+        stage.happens(.dialFailed(JoinStage.address(1)))
+        #expect(stage.rule == .majority(of: 3) && !stage.isOver)
+    }
+
+    @Test("its own address among the seeds' is one that answers")
+    func itself() {
+        var stage = JoinStage(seeds: 1, isCounting: true)
+        stage.watch.seedsResolved([JoinStage.address(200)], isComplete: true)
+        #expect(stage.rule == .never)
+        let own = stage.members.node.own
+        stage.happens(
+            .connectionOpened(
+                ConnectionID(9), dialled: JoinStage.address(200), own.member, own.incarnation))
+        #expect(stage.isOver && stage.rule == .unanimous)
+    }
+
+    @Test("what is missing is said, with why")
+    func missing() {
+        var stage = JoinStage(seeds: 2)
+        let name = PeerAddress(host: "b.example", port: 8082)
+        stage.watch.addressFailed(name, reason: "no address")
+        #expect(
+            stage.watch.missingSeeds(stage.members.node.discoveryView) == [
+                "b.example:8082: no address"
+            ])
+        stage.resolve()
+        stage.watch.addressFailed(JoinStage.address(1), reason: "refused")
+        let said = stage.watch.missingSeeds(stage.members.node.discoveryView)
+        let addresses = [1, 2].map { JoinStage.address($0) }
+        #expect(said == ["\(addresses[0]): refused", "\(addresses[1]): no answer"])
+        stage.connect(1, isOwnDial: true)
+        #expect(
+            stage.watch.missingSeeds(stage.members.node.discoveryView) == [
+                "\(addresses[1]): no answer"
+            ])
+    }
+
+    @Test("it waits for the table of whom it meets, and for those in it: met or not reached")
+    func table() {
+        var stage = JoinStage(seeds: 1, isCounting: true)
+        stage.resolve()
+        let line = stage.connect(1, isOwnDial: true)
+        #expect(!stage.isOver)
+        let others: [MemberRecord] = [
+            MemberStage.record(1), MemberStage.record(2), MemberStage.record(3),
+            MemberStage.record(4, .dead), MemberStage.record(5, .left),
+        ]
+        stage.happens(.messageReceived(.table(others, isRequest: false), on: line))
+        #expect(!stage.isOver)
+        stage.connect(2)
+        #expect(!stage.isOver)
+        stage.happens(.dialFailed(JoinStage.address(3)))
+        #expect(stage.isOver)
+    }
+
+    @Test("a seed that has dialled itself need not be dialled")
+    func met() {
+        var stage = JoinStage(seeds: 1, isCounting: true)
+        stage.resolve()
+        let line = stage.connect(1)
+        stage.happens(.messageReceived(.table([MemberStage.record(1)], isRequest: true), on: line))
+        #expect(stage.isOver)
+    }
+
+    @Test("a look-up that fails does not say that nobody is there; the time's end does")
+    func names() {
+        var stage = JoinStage(seeds: 1, isCounting: true)
+        stage.watch.seedsResolved([], isComplete: false)
+        stage.pass(.milliseconds(4_999))
+        #expect(!stage.isOver)
+        stage.pass(.milliseconds(1))
+        #expect(stage.isOver && stage.rule == .never)
+
+        var other = JoinStage(seeds: 2, isCounting: true)
+        other.watch.seedsResolved([JoinStage.address(1)], isComplete: false)
+        other.happens(.dialFailed(JoinStage.address(1)))
+        #expect(!other.isOver)
+        other.watch.seedsResolved([JoinStage.address(1)], isComplete: true)
+        #expect(other.isOver)
+        // What was found out once holds.
+        other.watch.seedsResolved([], isComplete: false)
+        #expect(other.isOver)
+    }
+
+    @Test("while another process with its id is there it waits")
+    func twin() {
+        var stage = JoinStage(seeds: 1, isCounting: true)
+        stage.resolve()
+        let own = stage.members.node.own
+        let other = MemberStage.member(100, run: 1)
+        stage.happens(
+            .connectionOpened(
+                ConnectionID(9), dialled: JoinStage.address(1), other, own.incarnation))
+        #expect(stage.members.node.hasDuplicate && !stage.isOver && stage.rule == .never)
+        stage.pass(.seconds(5))
+        #expect(!stage.members.node.hasDuplicate && stage.isOver)
+    }
+}
+
+/// A node that looks for its cluster.
+private struct JoinStage {
+    var members = MemberStage()
+    var watch: ClusterDiscovery
+    let seeds: [PeerAddress]
+    let isCounting: Bool
+
+    init(seeds count: UInt64, isCounting: Bool = false, expects: Int? = nil) {
+        seeds = (0..<count).map { Self.address($0 + 1) }
+        self.isCounting = isCounting
+        watch = ClusterDiscovery(
+            .init(hasSeeds: count > 0, expects: expects), now: MemberStage.start)
+    }
+
+    static func address(_ number: UInt64) -> PeerAddress { MemberStage.member(number).address }
+
+    var isOver: Bool {
+        watch.isComplete(members.node.discoveryView, hasVoterSet: isCounting, now: members.now)
+    }
+    var rule: ClusterFormation.Rule { watch.rule(members.node.discoveryView) }
+
+    mutating func resolve() {
+        watch.seedsResolved(seeds, isComplete: true)
+        happens(.seedsResolved(seeds))
+    }
+
+    mutating func happens(_ event: MembershipEvent) {
+        watch.observe(event)
+        members.happens(event)
+    }
+
+    @discardableResult
+    mutating func connect(_ number: UInt64, isOwnDial: Bool = false) -> ConnectionID {
+        let line = members.connect(number, isOwnDial: isOwnDial)
+        let member = MemberStage.member(number)
+        watch.observe(
+            .connectionOpened(
+                line, dialled: isOwnDial ? member.address : nil, member,
+                Incarnation(epoch: 5, count: 0)))
+        return line
+    }
+
+    mutating func pass(_ interval: Interval) {
+        members.answered(for: interval)
+    }
+}

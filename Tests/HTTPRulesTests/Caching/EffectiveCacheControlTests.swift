@@ -1,0 +1,113 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite struct EffectiveCacheControlTests {
+    /// Fields; where the directives stood that count; `max-age` of them.
+    private static let choosing: [([String], EffectiveCacheControl.Source, Int64?)] = [
+        ([], .none, nil),
+        (["Expires: 0"], .none, nil),
+        (["Cache-Control: max-age=1"], .cacheControl, 1),
+        (["Cache-Control: "], .cacheControl, nil),
+        (["CDN-Cache-Control: max-age=2"], .cdn, 2),
+        (["CDN-Cache-Control: max-age=2", "Cache-Control: max-age=1"], .cdn, 2),
+        (["Cache-Control: no-store", "cdn-cache-control: max-age=2"], .cdn, 2),
+        (
+            ["CDN-Cache-Control: max-age=2", "Nuthatch-Cache-Control: max-age=3"],
+            .nuthatch, 3
+        ),
+        (["Nuthatch-Cache-Control: max-age=3", "Cache-Control: max-age=1"], .nuthatch, 3),
+        (["Nuthatch-Cache-Control: foo", "Cache-Control: max-age=1"], .nuthatch, nil),
+        // Empty or broken: as if it were not there.
+        (["CDN-Cache-Control: ", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["CDN-Cache-Control: max-age=2, &&&&&", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["CDN-Cache-Control: max-age =2", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["CDN-Cache-Control: max-age= 2", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["CDN-Cache-Control: MaX-aGe=2", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["CDN-Cache-Control: max-age=2,", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["CDN-Cache-Control: max-age=2;", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["CDN-Cache-Control: private=a b", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["Nuthatch-Cache-Control: =", "CDN-Cache-Control: max-age=2"], .cdn, 2),
+        (["Nuthatch-Cache-Control: max-age=\"", "CDN-Cache-Control: ("], .none, nil),
+        // RFC 9651 §4.2: several lines are one value, and one that is broken breaks it.
+        (["CDN-Cache-Control: public", "CDN-Cache-Control: max-age=2"], .cdn, 2),
+        (["CDN-Cache-Control: max-age=9", "CDN-Cache-Control: max-age=2"], .cdn, 2),
+        (["CDN-Cache-Control: max-age=9", "CDN-Cache-Control: !"], .none, nil),
+        (["CDN-Cache-Control: max-age=9", "CDN-Cache-Control: "], .none, nil),
+        // Aimed at others.
+        (["Surrogate-Control: max-age=9", "Cache-Control: max-age=1"], .cacheControl, 1),
+        (["Other-CDN-Cache-Control: max-age=9"], .none, nil),
+    ]
+
+    @Test(
+        "RFC 9213 §2.2: the first field aimed at this cache that is valid and not empty counts",
+        arguments: choosing)
+    func chosen(fields: [String], source: EffectiveCacheControl.Source, maxAge: Int64?) {
+        let found = EffectiveCacheControl(ResponseHead(status: 200, fields: fields))
+        #expect(found.source == source)
+        #expect(found.control.maxAge == maxAge.map(Interval.seconds))
+        #expect(found.usesExpires == (source == .none || source == .cacheControl))
+    }
+
+    @Test("RFC 9213 §2.2: Cache-Control alone is read where nothing is aimed at this cache")
+    func plain() {
+        let head = ResponseHead(200, "CDN-Cache-Control: max-age=2", "Cache-Control: max-age=1")
+        let found = EffectiveCacheControl(cacheControlOf: head)
+        #expect(found.source == .cacheControl && found.control.maxAge == .seconds(1))
+    }
+
+    private func targeted(_ value: String) -> CacheControl {
+        EffectiveCacheControl(ResponseHead(200, "CDN-Cache-Control: " + value)).control
+    }
+
+    private static let lifetimeTable: [(String, Int64?)] = [
+        ("max-age=5", 5), ("max-age=5;a;b=2", 5), ("max-age=0", 0),
+        ("max-age=2147483649", 2_147_483_648),
+        ("max-age=999999999999999", 2_147_483_648), ("max-age=1, max-age=5", 5),
+        ("max-age=\"5\"", 0), ("max-age=5.0", 0), ("max-age=-5", 0), ("max-age", 0),
+        ("max-age=a", 0), ("max-age=?0", 0), ("max-age=(5)", 0), ("max-age=@5", 0), ("public", nil),
+        ("x=1", nil),
+    ]
+
+    @Test(
+        "RFC 9213 §2.1, RFC 9111 §4.2.1: a lifetime is an integer, else the answer is stale",
+        arguments: lifetimeTable)
+    func lifetimes(value: String, seconds: Int64?) {
+        #expect(targeted(value).maxAge == seconds.map(Interval.seconds))
+        let shared = value.replacing("max-age", with: "s-maxage")
+        #expect(targeted(shared).sMaxAge == seconds.map(Interval.seconds))
+    }
+
+    private static let flagTable: [(String, CacheControl.Flags)] = [
+        ("no-store", .noStore), ("no-store=?1", .noStore), ("no-store=?0", []),
+        ("no-store=1", .noStore),
+        ("no-cache", .noCache), ("no-cache=?0", []), ("no-cache=\"\"", .noCache),
+        ("no-cache=a", .noCache),
+        ("no-cache=\"a\"", []), ("private", .isPrivate), ("private=\"a, b\"", []),
+        ("private=\"a b\"", .isPrivate), ("private=(a b)", .isPrivate),
+        ("must-revalidate", .mustRevalidate), ("must-revalidate=?0", []),
+        ("proxy-revalidate", .proxyRevalidate), ("no-transform", .noTransform),
+        ("public", .isPublic), ("public=1", []), ("public=?0", []), ("public=\"a\"", []),
+        ("immutable", .immutable), ("immutable=1", []), ("must-understand", .mustUnderstand),
+        ("must-understand=a", []), ("no-store;a=b", .noStore),
+        ("no-store, must-understand", [.noStore, .mustUnderstand]), ("no-store, no-store=?0", []),
+    ]
+
+    @Test(
+        "RFC 9213 §2.1: of the wrong type, what restricts holds in full, what permits not at all",
+        arguments: flagTable)
+    func flags(value: String, expected: CacheControl.Flags) {
+        #expect(targeted(value).flags == expected)
+    }
+
+    @Test("RFC 9213 §2.1: lists of fields are strings; windows of stale use are integers")
+    func others() {
+        let control = targeted(
+            "private=\"A, b\", no-cache=\"c\", stale-while-revalidate=3, stale-if-error=\"4\", x=y")
+        #expect(control.privateFields.names.map(\.text) == ["a", "b"])
+        #expect(control.noCacheFields.names.map(\.text) == ["c"])
+        #expect(control.staleWhileRevalidate == .seconds(3))
+        #expect(control.staleIfError == nil)
+        #expect(control.unknown == [.init(name: "x".bytes, argument: "y".bytes)])
+    }
+}

@@ -1,0 +1,49 @@
+import Node
+import Testing
+
+@Suite("What operators say about draining")
+struct DrainControlTests {
+    @Test("a node hands over once, however often it is told to, and stays")
+    func stays() {
+        var orders = DrainControl()
+        #expect(orders.drain(thenStop: false) == .handOff(1))
+        #expect(orders.drain(thenStop: false) == nil && orders.isCurrent(1))
+        #expect(orders.handoffCompleted(1) == nil)
+        #expect(orders.drain(thenStop: false) == nil)
+    }
+
+    @Test("it stops once, when all is handed over, whenever it was told to", arguments: 0..<3)
+    func stops(moment: Int) {
+        var orders = DrainControl()
+        #expect(orders.drain(thenStop: moment == 0) == .handOff(1))
+        if moment == 1 { #expect(orders.drain(thenStop: true) == nil) }
+        #expect(orders.handoffCompleted(1) == (moment < 2 ? .stop(1) : nil))
+        #expect(orders.drain(thenStop: true) == (moment < 2 ? nil : .stop(1)))
+        #expect(orders.drain(thenStop: true) == nil && orders.isCurrent(1))
+    }
+
+    @Test("what it can hand over only later is handed over then, before it stops")
+    func later() {
+        var orders = DrainControl()
+        #expect(orders.restartHandoff() == nil)
+        #expect(orders.drain(thenStop: false) == .handOff(1))
+        #expect(orders.handoffCompleted(1) == nil)
+        #expect(orders.restartHandoff() == 1)
+        #expect(orders.drain(thenStop: true) == nil)
+        #expect(orders.handoffCompleted(1) == .stop(1))
+    }
+
+    @Test("put back on the ring it does not stop, and what was begun for it counts no more")
+    func undone() {
+        var orders = DrainControl()
+        #expect(orders.undrain() == false)
+        _ = orders.drain(thenStop: true)
+        #expect(orders.undrain() && !orders.isCurrent(1))
+        #expect(orders.handoffCompleted(1) == nil)
+        #expect(orders.drain(thenStop: false) == .handOff(2))
+        #expect(orders.handoffCompleted(1) == nil && orders.handoffCompleted(2) == nil)
+        #expect(orders.undrain() && orders.drain(thenStop: true) == .handOff(3))
+        #expect(orders.handoffCompleted(3) == .stop(3) && orders.isCurrent(3))
+        #expect(orders.undrain() && !orders.isCurrent(3))
+    }
+}

@@ -1,0 +1,48 @@
+import Ground
+import Origin
+import Testing
+
+@Suite("What is fetched for clients that do not read it")
+struct UnreadByteQuotaTests {
+    private let client = QuotaHolder.client(.v4(0x0808_0808))
+    private let other = QuotaHolder.client(.v4(0x0808_0809))
+    private let start = Instant(nanoseconds: 1_000_000_000_000)
+
+    @Test("a client has so many bytes a minute, which the last it takes may exceed")
+    func limit() {
+        var allowance = UnreadByteQuota(bytesMax: 100)
+        #expect(allowance.consume(99, for: client, now: start) == true)
+        #expect(allowance.consume(50, for: client, now: start) == true)
+        #expect(!allowance.hasRemaining(for: client, now: start))
+        #expect(allowance.consume(1, for: client, now: start + .seconds(59)) == false)
+        #expect(allowance.consume(1, for: client, now: start + .seconds(60)) == true)
+    }
+
+    @Test("others have as much, and so have requests of no client")
+    func others() {
+        var allowance = UnreadByteQuota(bytesMax: 100)
+        #expect(allowance.consume(.max, for: client, now: start) == true)
+        #expect(allowance.consume(100, for: other, now: start) == true)
+        #expect(allowance.consume(100, for: nil, now: start) == true)
+        #expect(!allowance.hasRemaining(for: nil, now: start))
+    }
+
+    @Test("a limit of none gives nothing; a higher one holds at once")
+    func changed() {
+        var allowance = UnreadByteQuota(bytesMax: 0)
+        #expect(!allowance.hasRemaining(for: client, now: start))
+        #expect(allowance.consume(0, for: client, now: start) == true)
+        allowance.bytesMax = 10
+        #expect(allowance.consume(10, for: client, now: start) == true)
+        #expect(!allowance.hasRemaining(for: client, now: start))
+    }
+
+    @Test("of too many clients the last ones share what those without a name have")
+    func bounded() {
+        var allowance = UnreadByteQuota(bytesMax: 100, clientsMax: 2)
+        #expect(allowance.consume(100, for: nil, now: start) == true)
+        #expect(allowance.consume(1, for: client, now: start) == true)
+        #expect(!allowance.hasRemaining(for: other, now: start))
+        #expect(allowance.hasRemaining(for: client, now: start))
+    }
+}

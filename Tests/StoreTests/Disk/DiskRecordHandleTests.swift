@@ -1,0 +1,103 @@
+import Ground
+import NIOCore
+import Store
+import Testing
+import Tiers
+
+@Suite("Reading a record while its segment is put to another use")
+struct DiskRecordHandleTests {
+    private let rig: LogRig
+    /// In one segment that is about to be reclaimed; the first is asked for often.
+    private let large = Answer(1, version: 1, bytes: 600_000)
+    private let small = Answer(2, version: 1, bytes: 5_000)
+    /// The number of that segment.
+    private let segment: Int
+
+    init() throws {
+        rig = try LogRig(segments: 6, seed: 5)
+        try rig.store(large)
+        try rig.store(small)
+        try rig.touch(1, count: 5)
+        let entry = try #require(rig.log().view.shards.find(Answer.name(1).digest))
+        segment = Int(entry.location.segment)
+    }
+
+    /// Stores others until the answers' segment has been reclaimed, and used again.
+    private func reuse(_ isKept: Bool) {
+        let slots = (try? rig.log().view.slots) ?? []
+        let sequence = slots[segment].current?.sequence
+        for number in 100..<400 {
+            if isKept { try? rig.touch(1, count: 3) }
+            _ = try? rig.store(Answer(number, version: 1, bytes: 300_000))
+            let now = slots[segment].current?.sequence
+            if now != nil, now != sequence { return }
+        }
+        Issue.record("the segment was never used again")
+    }
+
+    @Test("the head is read where the record is now")
+    func head() throws {
+        rig.volume.beforeNextRead { reuse(true) }
+        let found = try rig.find(1)
+        // Not compared within the expectation, which would take minutes to say how they differ.
+        let isWhole = found?.body == large.body
+        #expect(isWhole)
+        #expect(rig.figures[.lostRecords] == 0)
+    }
+
+    @Test("a body that was begun is read to its end where the record is now")
+    func body() throws {
+        let view = try rig.log().view
+        var reading = try #require(view.read(Answer.name(1), key: Answer.key(1)))
+        let first = view.readChunks(&reading, from: 0, count: 4)
+        rig.volume.beforeNextRead { reuse(true) }
+        let rest = view.readChunks(&reading, from: 4, count: 100)
+        let body = ((first ?? []) + (rest ?? [])).flatMap { Array($0.readableBytesView) }
+        let isWhole = body == large.body
+        #expect(isWhole)
+        #expect(rig.figures[.lostRecords] == 0)
+    }
+
+    @Test("a body whose record was given up ends, and nothing is called damaged")
+    func givenUp() throws {
+        let view = try rig.log().view
+        var reading = try #require(view.read(Answer.name(1), key: Answer.key(1)))
+        rig.volume.beforeNextRead {
+            try? rig.log().forget(Answer.name(1))
+            reuse(false)
+        }
+        let rest = view.readChunks(&reading, from: 4, count: 4)
+        #expect(rest == nil)
+        #expect(rig.figures[.lostRecords] == 0)
+    }
+
+    @Test("on an event loop it is found where it is now, or not at all")
+    func atOnce() throws {
+        rig.volume.beforeNextRead { reuse(true) }
+        let found = try rig.findAtOnce(2)
+        let isWhole = found == nil || found?.body == small.body
+        #expect(isWhole)
+        #expect(rig.figures[.lostRecords] == 0)
+    }
+
+    @Test(
+        "a record of which no answer can be made is lost, and no other is",
+        arguments: [true, false])
+    func refused(isAtOnce: Bool) throws {
+        let head = small.head
+        rig.fault = { $0.head == head ? "it says so" : nil }
+        try rig.restart()
+        for _ in 0..<2 {
+            #expect(try (isAtOnce ? rig.findAtOnce(2) : rig.find(2)) == nil)
+            #expect(try (isAtOnce ? rig.findAtOnce(1) : rig.find(1)) != nil)
+        }
+        #expect(rig.figures[.invalidRecords] == 1)
+        #expect(rig.figures[.lostRecords] == 1)
+        let notes = try rig.log().takeRemoved()
+        guard case .recordLost(_, _, why: "it says so") = try #require(notes.first) else {
+            Issue.record("\(notes)")
+            return
+        }
+        #expect(notes.count == 1)
+    }
+}
