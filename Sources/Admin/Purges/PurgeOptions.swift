@@ -61,7 +61,7 @@ package struct PurgeOptions: Hashable, Sendable {
 
 extension PurgeOptions {
     /// What a request with the method PURGE says, whose field lines lie in `bytes`:
-    /// `Nuthatch-PurgeEffect-Wait: all` and `Nuthatch-PurgeEffect-Timeout: 1s`.
+    /// `Nuthatch-Purge-Wait: all` and `Nuthatch-Purge-Timeout: 1s`.
     package init(
         _ lines: [FieldLine], in bytes: Span<UInt8>
     ) throws(PurgeError) {

@@ -8,11 +8,11 @@ import Ground
 package struct EffectiveCacheControl: Hashable, Sendable {
     /// Where the directives stood.
     package enum Source: Hashable, Sendable {
-        /// `Nuthatch-Cache-FreshnessFields`, this cache's own.
+        /// `Nuthatch-Cache-Control`, this cache's own.
         case nuthatch
-        /// `CDN-Cache-FreshnessFields` (RFC 9213 §3.1).
+        /// `CDN-Cache-Control` (RFC 9213 §3.1).
         case cdn
-        /// `Cache-FreshnessFields`.
+        /// `Cache-Control`.
         case cacheControl
         /// There is no field of these.
         case none

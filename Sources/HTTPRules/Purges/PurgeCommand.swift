@@ -6,7 +6,7 @@ package import Ground
 /// - `PURGE /a/*`: all below `/a/`, and `PURGE /*` the host (nginx and its cache_purge).
 /// - with Surrogate-Key, Cache-Tag or xkey, or what else carries the tags of answers here: all
 ///   answers with any of these tags, and not the URL (xkey of Varnish, Surrogate-Key of Fastly).
-/// - with `Fastly-Soft-PurgeEffect: 1`: soft.
+/// - with `Fastly-Soft-Purge: 1`: soft.
 ///
 /// A URL that itself ends in `/*` goes with all its neighbours; alone it is purged by a target of
 /// the admin port.

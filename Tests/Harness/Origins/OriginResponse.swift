@@ -59,7 +59,7 @@ package struct OriginResponse: Sendable {
     ///   - body: The body, whose type becomes `Content-Type` unless `fields` holds one.
     ///   - status: Status code and reason.
     ///   - framing: How the end of the body is made known.
-    ///   - fields: Further field lines, such as `Cache-FreshnessFields: max-age=60`.
+    ///   - fields: Further field lines, such as `Cache-Control: max-age=60`.
     package init(
         _ body: TestImage?, status: String = "200 OK", framing: Framing = .length,
         fields: [String] = []

@@ -1,4 +1,4 @@
------------------------------ MODULE CountedSet -----------------------------
+----------------------------- MODULE VoterSet -----------------------------
 (***************************************************************************)
 (* The counted set and the fence, as Fence.md argues them: single-decree   *)
 (* Paxos for each generation among the members of a set decides the next;  *)
