@@ -202,13 +202,15 @@ struct RuleTests {
     @Test(
         "a wait of fixed length is a violation from half a second on, or where none can be read",
         arguments: [
-            ("Deadline.seconds(0.5).pass()", 1), ("Deadline.seconds(0.4).pass()", 0),
-            ("deadline.pass()", 1), ("Deadline.seconds(30).pass(while: { true })", 1),
-            (".holdingHead(.seconds(1))", 1), (".holdingHead(.gate(gate))", 0),
+            ("Deadline.seconds(0.5).waitUntilPassed()", 1),
+            ("Deadline.seconds(0.4).waitUntilPassed()", 0),
+            ("deadline.waitUntilPassed()", 1),
+            ("Deadline.seconds(30).waitUntilPassed(holding: { true })", 1),
+            (".delayingHead(.seconds(1))", 1), (".delayingHead(.gate(gate))", 0),
             (".stalling(at: 9_000, .seconds(0.2))", 0), (".stalling(at: 9, .gate(gate))", 0),
-            (".dripping(bytesMax: 10_000, seconds: 0.001)", 0), ("isQuiet(seconds: 2)", 1),
+            (".dripping(bytesMax: 10_000, seconds: 0.001)", 0), ("isIdle(seconds: 2)", 1),
             ("loop.scheduleTask(in: .milliseconds(1_000))", 1), ("Task.sleep(for: time)", 1),
-            ("Deadline.seconds(30).reached { isThere }", 0), ("// deadline.pass()", 0),
+            ("Deadline.seconds(30).waitUntil { isThere }", 0), ("// deadline.waitUntilPassed()", 0),
         ])
     func fixedWaitsAreHeld(code: String, count: Int) {
         #expect(FixedWaitRule.violations(in: SwiftText(code)).count == count)

@@ -28,6 +28,11 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
             self.url = url
             self.reason = why
         }
+
+        private enum CodingKeys: String, CodingKey {
+            case url
+            case reason = "why"
+        }
     }
 
     /// What it is called in paths.

@@ -72,8 +72,8 @@ struct KillEntry {
         guard !reading.isStale else {
             let applied = reading.record.invalidationVersion
             throw KillViolation(
-                "entry \(name) is \(version) of invalidation version \(applied.epoch).\(applied.count), "
-                    + "and stale, though no mark made it so")
+                "entry \(name) is \(version), of invalidation version "
+                    + "\(applied.epoch).\(applied.count), and stale, though no mark made it so")
         }
         return version
     }

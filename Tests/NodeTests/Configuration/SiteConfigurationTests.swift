@@ -64,6 +64,7 @@ struct SiteConfigurationTests {
     @Test("every setting of a site is taken from the file")
     func everySetting() throws {
         var wanted = SiteSettings()
+        let edge = Array("a: b".utf8)
         wanted.originHostRule = .name("o.example:81")
         wanted.defaultTTL = .seconds(600)
         wanted.ttlMax = .seconds(86_400)
@@ -84,9 +85,7 @@ struct SiteConfigurationTests {
         wanted.forwardedFields = FieldNames(["accept", "x-y"])
         (wanted.forwardsOthers, wanted.forwardsTrailers) = (false, true)
         wanted.removedRequestFields = FieldNames(["cookie"])
-        wanted.overriddenRequestFields = [
-            .init(name: Array("X-Edge".utf8), value: Array("a: b".utf8))
-        ]
+        wanted.overriddenRequestFields = [.init(name: Array("X-Edge".utf8), value: edge)]
         wanted.normalisations = [.accept, .acceptEncoding]
         wanted.forwardedFor = .replace
         wanted.addsVia = false

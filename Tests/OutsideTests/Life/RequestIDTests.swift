@@ -256,7 +256,7 @@ extension Outside {
                 }
                 guard format == "text" else { continue }
                 let form =
-                    /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info  origin response refused \w+=.*/
+                    /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info  origin answer refused \w+=.*/
                 #expect(stage.node.lines.contains { $0.wholeMatch(of: form) != nil })
             }
         }

@@ -352,7 +352,7 @@ extension OriginSource {
         originFetch?.send(body: deferredRequest.body)
     }
 
-    func originAcceptsMoreBody() {
+    func originBecameWritable() {
         handler?.uploadResumed(for: self)
     }
 

@@ -110,14 +110,12 @@ extension RequestHandler {
         let now = SystemClock.now()
         let note: CacheHandling
         if let stoodIn = view.progress.staleFallback {
-            guard
-                let said = self.staleIfErrorHandling(
-                    of: stoodIn, by: response.metadata, to: waiting)
-            else {
+            let fallback = staleIfErrorHandling(of: stoodIn, by: response.metadata, to: waiting)
+            guard let fallback else {
                 fail(with: .notValidated)
                 return false
             }
-            note = said
+            note = fallback
         } else if response.isFromDisk {
             cacheResult = .disk
             note = .hit(.disk)

@@ -122,8 +122,7 @@ extension RequestHandler {
         func begin() -> ActiveFetch {
             ActiveFetch(
                 query, stale: stale, on: context, cause: cause(waiting.request),
-                client: shareHolder,
-                expected: expected, wish: wish)
+                client: shareHolder, expected: expected, wish: wish)
         }
         func lookUp() -> MemoryEntry? {
             switch query.find(in: node.store, now: SystemClock.now()) {
