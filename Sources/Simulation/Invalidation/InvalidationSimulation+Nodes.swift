@@ -3,7 +3,7 @@ import Ground
 import Serving
 import Tiers
 
-/// Starts and ends of processes, and what their exchanges want done.
+/// Starts and crashes of processes, and the effects of their replication.
 extension InvalidationSimulation {
     mutating func start(_ index: Int) {
         guard !nodes[index].isUp else { return }
@@ -83,7 +83,7 @@ extension InvalidationSimulation {
         return set.isMajority(away)
     }
 
-    /// The process ends; of what was not synced any part is lost.
+    /// Ends the process; any part of the unsynced writes is lost.
     mutating func crash(_ index: Int) {
         guard nodes[index].isUp else { return }
         log("crash \(index), \(nodes[index].batch.count) unsynced")
@@ -104,7 +104,7 @@ extension InvalidationSimulation {
         for other in nodes.indices where other != index { disconnect(index, other) }
     }
 
-    // MARK: The exchange
+    // MARK: Replication
 
     mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
@@ -118,7 +118,7 @@ extension InvalidationSimulation {
             Void
     ) {
         guard var exchange = nodes[index].replication else { return }
-        // The only copy: nothing is copied when it changes.
+        // Moved out, so that the mutation does not copy it.
         nodes[index].replication = nil
         var effects: [InvalidationEffect] = []
         event(&exchange, clock(index), &dice, &effects)
@@ -137,7 +137,7 @@ extension InvalidationSimulation {
     }
 
     mutating func tick(_ index: Int) {
-        // It was planned before an earlier one was, which has brought all there was to do.
+        // An earlier tick was scheduled after this one and has done all work due.
         guard nodes[index].plannedTick <= now else { return }
         nodes[index].plannedTick = .distantFuture
         deliver(index, .ticked)
@@ -177,7 +177,7 @@ extension InvalidationSimulation {
         }
     }
 
-    // MARK: The log's disk
+    // MARK: The log on disk
 
     private mutating func planSync(_ index: Int) {
         let slow = !isQuiescent && chance(oneIn: 30)
@@ -198,8 +198,9 @@ extension InvalidationSimulation {
         nodes[index].marks = MarkTable()
     }
 
-    /// Has the disk hold what a write says: one after the other, and what the first of a batch
-    /// says whatever becomes of the others.
+    /// Applies a write to the simulated disk.
+    ///
+    /// Writes of a batch are independent: each prefix of a batch is a valid state.
     private mutating func persist(_ write: LogWrite, _ index: Int) {
         switch write {
         case .record(let record, let count):
@@ -228,7 +229,7 @@ extension InvalidationSimulation {
         nodes[index].storage.validateBefore = max(nodes[index].storage.validateBefore, version)
     }
 
-    /// Records go, and what they have invalidated stays.
+    /// Applies a metadata update: records are dropped, and their marks remain.
     private mutating func persist(_ note: LogMetadataUpdate, _ index: Int) {
         let withMarks = scenario.mutation == .marksDroppedWithRecords
         switch note {
@@ -260,7 +261,7 @@ extension InvalidationSimulation {
         let version = InvalidationVersion(epoch: nodes[index].epoch, count: count)
         let marks = marks(of: record, version)
         guard let purge = oracle.purgeNumbers[record.id] else {
-            // Its number is known when it has been issued; what is issued here comes next.
+            // The number of a record is known once it was issued, which follows for a local one.
             return mark(marks, index)
         }
         recordApplied(purge, index)
@@ -289,7 +290,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// A purge has been applied: what of it is on its way here is counted.
+    /// Records the coverage of a purge that was applied during transfers.
     private mutating func coverInFlight(_ covers: [Bool], _ index: Int) {
         let node = nodes[index]
         for fetch in node.fetches.values where covers[fetch.key] {
@@ -320,9 +321,9 @@ extension InvalidationSimulation {
         }
     }
 
-    // MARK: What is done wrong on purpose
+    // MARK: Deliberate faults
 
-    /// The survivors of a split forget the other side, which does the same.
+    /// Has the survivors of a split remove the other side, which does the same.
     private mutating func removeWhileFenced(_ index: Int, _ isCurrent: Bool) {
         guard scenario.mutation == .removalWhileFenced else { return }
         let since = nodes[index].fencedSince
@@ -335,7 +336,7 @@ extension InvalidationSimulation {
 }
 
 extension Purge {
-    /// What it leaves where entries are kept, applied at `stamp`.
+    /// Returns the marks that the purge leaves when applied at `version`.
     func marks(at version: InvalidationVersion) -> [InvalidationMark] {
         targets.map { InvalidationMark($0, isSoft: mode == .soft, version: version) }
     }
