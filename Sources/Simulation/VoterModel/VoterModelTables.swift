@@ -1,14 +1,14 @@
 import Cluster
 import Ground
 
-/// Numbers for what states are made of; and what the product's code has answered so far.
+/// Numbers for the parts of states, and a cache of what the production code did.
 ///
-/// A node that is in the same state and meets the same event does the same again, so the code is
-/// asked once for each pair, and a state of the whole cluster is a few numbers.
+/// A node in the same state that handles the same event does the same again. So the code runs once
+/// for each pair, and a state of the whole cluster is a few numbers.
 struct VoterModelTables: Sendable {
     static let nodesMax = 4
 
-    /// A set with its members as a mask.
+    /// A voter set with its members as a mask.
     struct SetFacts: Sendable {
         let mask: UInt8
         let generation: Int
@@ -21,7 +21,7 @@ struct VoterModelTables: Sendable {
         let ballot: UInt16
         let owner: Int
         let without: UInt8
-        /// Of a vote, the set that it is for.
+        /// The set that a vote is for; `nil` for other records.
         let next: UInt16?
     }
 
@@ -30,10 +30,10 @@ struct VoterModelTables: Sendable {
         let set: UInt16
         let previous: UInt16?
         let generation: Int
-        /// What it says when it is asked.
+        /// The response that the node sends to a request.
         let answer: UInt16
         let isWaiting: Bool
-        /// The least generation of what it has written and not synced.
+        /// The lowest generation of its pending writes.
         let oldestWaiting: Int
         let hasApplied: Bool
         let hasSynced: Bool
@@ -43,10 +43,10 @@ struct VoterModelTables: Sendable {
         let breaksPromise: Bool
     }
 
-    /// What becomes of a node by an event.
+    /// The result of an event at a node.
     struct Transition: Sendable {
         let node: UInt32
-        /// The record that was synced by it.
+        /// The record that the event has synced.
         let record: UInt16?
     }
 
@@ -141,10 +141,10 @@ struct VoterModelTables: Sendable {
         return number
     }
 
-    // MARK: What a node does
+    // MARK: Events
 
-    /// A step of one node as a number: what happens in the highest byte, to or by whom in the next,
-    /// and what is read or answered.
+    /// An event at one node as a number: the kind in the highest byte, the sender or target in the
+    /// next, and the record or response in the lower 16 bits.
     enum Event {
         static let purged: UInt32 = 1 << 24
         static let synced: UInt32 = 2 << 24
