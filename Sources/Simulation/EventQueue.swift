@@ -19,6 +19,7 @@ struct EventQueue<Event: Sendable>: Sendable {
     /// The time of the next event; `nil` if there is none.
     var next: Instant? { heap.first?.instant }
 
+    /// Adds an event at `instant`.
     mutating func schedule(_ event: Event, at instant: Instant) {
         order += 1
         heap.append(Entry(instant: instant, order: order, event: event))

@@ -203,7 +203,8 @@ struct DialSchedule: Sendable {
         }
     }
 
-    /// Returns the delay after a failure: doubled with each, limited, and jittered by up to half.
+    /// Returns the delay after failures: random between half and all of a limit that doubles with
+    /// each failure, up to a maximum.
     private func delay(after contact: DialTarget, _ turn: inout StepContext) -> Interval {
         let isWanted = contact.isSeed || contact.isMemberLive
         let most = isWanted ? settings.dialDelayMax : settings.deadDialDelayMax

@@ -26,14 +26,17 @@ struct MemberList: Sendable {
 
     subscript(id: NodeID) -> MemberRecord? { entries[id]?.record }
 
+    /// Returns true if the member is alive or suspected.
     func isLive(_ id: NodeID) -> Bool {
         entries[id]?.record.state.isLive ?? false
     }
 
+    /// Returns true if there has been a connection with the member's present process.
     func wasConnected(_ id: NodeID) -> Bool {
         entries[id]?.wasConnected ?? false
     }
 
+    /// Records that there is a connection with the member's present process.
     mutating func markConnected(_ id: NodeID) {
         entries[id]?.wasConnected = true
     }

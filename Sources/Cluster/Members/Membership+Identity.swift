@@ -303,6 +303,7 @@ extension Membership {
         if waiting.isEmpty { finishLeaving(&turn) }
     }
 
+    /// Ends the leave, reporting the members that have not acknowledged it.
     mutating func finishLeaving(_ turn: inout StepContext) {
         guard case .leaving(_, let waiting) = phase else { return }
         phase = .ended

@@ -152,6 +152,7 @@ struct Relays: Sendable {
     var hasRoom: Bool { relays.count < Self.countMax }
     var nextDue: Instant? { relays.values.map { $0.nackAt ?? $0.forgetAt }.min() }
 
+    /// Adds a relay whose ping has the number `sequence`.
     mutating func add(_ relay: Relay, sequence: UInt32) {
         relays[sequence] = relay
     }
@@ -189,10 +190,12 @@ struct LocalHealth: Hashable, Sendable {
         self.scoreMax = scoreMax
     }
 
+    /// Raises the score by `steps`, up to the maximum.
     mutating func worsened(by steps: Int = 1) {
         score = min(scoreMax, score + steps)
     }
 
+    /// Lowers the score by one, down to 0.
     mutating func improved() {
         score = max(0, score - 1)
     }

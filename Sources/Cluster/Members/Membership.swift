@@ -205,6 +205,7 @@ package struct Membership: Sendable {
 
     // MARK: Sending
 
+    /// Returns a sequence number for the next message that expects a reply.
     mutating func nextSequence() -> UInt32 {
         sequence &+= 1
         return sequence

@@ -16,7 +16,7 @@ struct Mesh: Sendable {
         let process: ProcessID
         /// The address that this node dialled; `nil` if the peer dialled.
         let dialled: PeerAddress?
-        /// When the oldest ping was sent since which nothing has arrived.
+        /// When the first unanswered ping was sent; `nil` once anything has arrived since.
         var unansweredSince: Instant?
         /// When to request the peer's table.
         var tableRequestAt: Instant?
@@ -43,6 +43,7 @@ struct Mesh: Sendable {
 
     subscript(id: ConnectionID) -> Connection? { connections[id] }
 
+    /// Returns the connection in use with a member; `nil` if there is none.
     func connection(to peer: NodeID) -> ConnectionID? { current[peer] }
 
     /// Returns the process that a member is connected with.

@@ -118,6 +118,7 @@ package enum SyntheticTrace: String, CaseIterable, Sendable {
 
         var count: Int { sums.count }
 
+        /// Draws a rank, counted from 0.
         func draw(_ dice: inout SplitMix64) -> Int {
             let wanted = Double.random(in: 0..<(sums.last ?? 1), using: &dice)
             var (low, high) = (0, sums.count - 1)

@@ -69,10 +69,13 @@ private final class MemoryShardReplay {
     var bytes: Int { Int(tier.bytes) }
     var inflation: UInt64 { tier.inflation }
 
+    /// Returns the value of an entry of `cost` bytes, to compare with that of a victim.
     func gain(_ hash: UInt64, _ cost: UInt32) -> UInt64 { tier.gain(hash: hash, cost: cost) }
 
+    /// Records that an entry was not admitted.
     func refused(_ hash: UInt64) { tier.recordRejection(hash: hash) }
 
+    /// Records a hit if the key is stored, and returns whether it is.
     func recordHit(_ key: UInt32, _ hash: UInt64) -> Bool {
         var candidate = tier.first(hash)
         while let found = candidate {
@@ -85,6 +88,7 @@ private final class MemoryShardReplay {
         return false
     }
 
+    /// Stores an entry of `cost` bytes.
     func admit(_ key: UInt32, _ hash: UInt64, _ cost: UInt32) {
         let id = tier.admit(hash: hash, cost: cost)
         while keys.count <= Int(id.index) { keys.append(0) }

@@ -44,12 +44,15 @@ struct InvalidationOracle: Sendable {
 
     // MARK: The origin
 
+    /// Returns the present version of an object at the origin.
     func version(of key: Int) -> Int { versions[key].count - 1 }
 
+    /// Adds a version of an object at the origin.
     mutating func update(_ key: Int, at now: Instant) { versions[key].append(now) }
 
     // MARK: Purges
 
+    /// Records a purge that was issued.
     mutating func issued(_ purge: PurgeFacts) {
         purgeNumbers[purge.name] = purges.count
         pending.append(purges.count)

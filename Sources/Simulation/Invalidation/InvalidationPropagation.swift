@@ -6,6 +6,7 @@ package import Ground
 /// A lost packet is retransmitted after 200 ms, with the time doubling for each further loss, and
 /// delays everything behind it on its connection.
 package struct InvalidationPropagation: Sendable {
+    /// A future event; numbers are node indices.
     enum Event: Sendable {
         case arrive(InvalidationMessage, from: Int, to: Int)
         case synced(Int)
@@ -68,10 +69,12 @@ package struct InvalidationPropagation: Sendable {
         }
     }
 
+    /// Handles events until `isOver` holds or none is left.
     mutating func play(until isOver: (Instant) -> Bool) {
         while !isOver(now), step() {}
     }
 
+    /// Handles the next event; returns false if there is none.
     mutating func step() -> Bool {
         guard let (at, event) = eventQueue.popNext() else { return false }
         now = at
@@ -90,6 +93,7 @@ package struct InvalidationPropagation: Sendable {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
 
+    /// Applies `event` to a node's replication and performs the effects.
     mutating func run(
         _ index: Int,
         _ event: (
@@ -166,23 +170,27 @@ extension InvalidationPropagation {
             bytes = Array(repeating: 0, count: nodes)
         }
 
+        /// Records a purge that the node `index` has issued.
         mutating func issued(_ name: RecordID, by index: Int, at now: Instant) {
             open[name] = (now, nodes - 1)
             unconfirmed[index].append((name.number, now))
         }
 
+        /// Records that one node has applied a purge.
         mutating func applied(_ name: RecordID, at now: Instant) {
             guard let (issuedAt, left) = open[name] else { return }
             open[name] = left > 1 ? (issuedAt, left - 1) : nil
             if left == 1 { applied.append(now - issuedAt) }
         }
 
+        /// Records that the purges of the node `index` are confirmed up to `number`.
         mutating func settled(upTo number: UInt64, by index: Int, at now: Instant) {
             let done = unconfirmed[index].prefix { $0.number <= number }
             confirmed += done.map { now - $0.issuedAt }
             unconfirmed[index].removeFirst(done.count)
         }
 
+        /// Counts the frames and bytes of a message to `count` nodes.
         mutating func sent(_ message: InvalidationMessage, to count: Int, from index: Int) {
             guard isCounting, let said = try? EncodedInvalidationMessage(message) else { return }
             frames[index] += said.frames.count * count

@@ -136,6 +136,7 @@ extension InvalidationSimulation {
 
     // MARK: Faults
 
+    /// Injects a random fault and schedules the next one.
     mutating func injectFault() {
         eventQueue.schedule(.fault, at: now + milliseconds(200...2_500))
         guard !isQuiescent else { return }

@@ -12,6 +12,7 @@ extension InvalidationSimulation {
         return scenario.mutation == .leaveBeforeRequestsFinish
     }
 
+    /// Returns true if the node `index` is, or is connected with, `member`.
     func isConnected(_ member: NodeID, by index: Int) -> Bool {
         let other = self.index(of: member)
         guard nodes[other].id == member else { return false }
@@ -52,6 +53,7 @@ extension InvalidationSimulation {
             .seedsResolved(index, run: nodes[index].run), at: now + milliseconds(200...1_500))
     }
 
+    /// Reevaluates the formation rule, and whether the node may serve.
     mutating func checkDiscovery(_ index: Int) {
         guard let watch = nodes[index].discovery, let exchange = nodes[index].replication else {
             return
@@ -96,6 +98,7 @@ extension InvalidationSimulation {
 
     // MARK: Leaving
 
+    /// Starts the shutdown of a node, with its handoff to other owners.
     mutating func leave(_ index: Int) {
         guard nodes[index].isUp, nodes[index].shutdown == nil, nodes.filter(\.isUp).count > 2
         else { return }

@@ -7,12 +7,14 @@ import Serving
 /// Messages on one connection arrive in order or are lost with it; different connections are
 /// independent.
 extension InvalidationSimulation {
+    /// Returns the index of the connection between two nodes in ``links``.
     func linkIndex(_ one: Int, _ other: Int) -> Int {
         min(one, other) * nodes.count + max(one, other)
     }
 
     func link(_ one: Int, _ other: Int) -> Link { links[linkIndex(one, other)] }
 
+    /// Sends a message after a random delay, if the connection is open.
     mutating func send(_ message: SimulatedMessage, from: Int, to: Int) {
         let line = link(from, to)
         guard line.isOpen else { return }
@@ -29,6 +31,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.arrive(from: from, to: to, line: line.number, message), at: at)
     }
 
+    /// Connects two nodes that can reach each other, or schedules another attempt.
     mutating func connect(_ one: Int, _ other: Int) {
         let place = linkIndex(one, other)
         guard nodes[one].isUp, nodes[other].isUp, !links[place].isOpen else { return }
@@ -155,12 +158,14 @@ extension InvalidationSimulation {
         }
     }
 
+    /// Returns the owners of the key in the node's view, with their reachability.
     func candidates(for key: Int, at index: Int) -> [OwnerSearch.Candidate] {
         owners(of: key, seenBy: index).map {
             OwnerSearch.Candidate(nodes[$0].id, isReachable: $0 == index || link(index, $0).isOpen)
         }
     }
 
+    /// Returns the index of the node that has, or had, an id.
     func index(of id: NodeID) -> Int {
         places[id] ?? 0
     }

@@ -5,6 +5,7 @@ import Tiers
 
 /// Starts and crashes of processes, and the effects of their replication.
 extension InvalidationSimulation {
+    /// Starts a process from the node's storage.
     mutating func start(_ index: Int) {
         guard !nodes[index].isUp else { return }
         discardUndetectedCopies(before: index)
@@ -106,10 +107,12 @@ extension InvalidationSimulation {
 
     // MARK: Replication
 
+    /// Delivers an event to the node's replication.
     mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
 
+    /// Applies `event` to the node's replication, performs the effects and checks the invariants.
     mutating func run(
         _ index: Int,
         _ event: (
@@ -136,6 +139,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.tick(index, run: nodes[index].run), at: next + late)
     }
 
+    /// Delivers the tick that is due.
     mutating func tick(_ index: Int) {
         // An earlier tick was scheduled after this one and has done all work due.
         guard nodes[index].plannedTick <= now else { return }
@@ -185,6 +189,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.sync(index, run: nodes[index].run), at: now + delay)
     }
 
+    /// Completes the write of the pending batch.
     mutating func synced(_ index: Int) {
         let batch = nodes[index].batch
         guard !batch.isEmpty else { return }
@@ -268,6 +273,7 @@ extension InvalidationSimulation {
         mark(marks, index)
     }
 
+    /// Records that the node has applied a purge, by its number in the oracle.
     mutating func recordApplied(_ purge: Int, _ index: Int) {
         nodes[index].applied.insert(purge)
         coverInFlight(oracle.purges[purge].covers, index)

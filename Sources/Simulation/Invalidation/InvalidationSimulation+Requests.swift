@@ -10,6 +10,7 @@ extension InvalidationSimulation {
         case fresh, stale, validate
     }
 
+    /// Returns the effect of the node's marks on an entry; `nil` if none.
     func effect(on entry: SimulatedEntry, _ index: Int) -> InvalidationMark.Effect? {
         effect(on: entry.key, entry.invalidationVersion, index)
     }
@@ -50,6 +51,7 @@ extension InvalidationSimulation {
         }
     }
 
+    /// Returns true if the node counts as current.
     func isCurrent(_ index: Int) -> Bool { fencedUse(.zero - Self.fence, index) == .unrestricted }
 
     private func reuseDecision(of entry: SimulatedEntry, _ index: Int) -> ReuseDecision? {
@@ -168,6 +170,7 @@ extension InvalidationSimulation {
             me: nodes[index].id, preference: candidates(for: key, at: index), leaving: [])
     }
 
+    /// Reports to a lookup that its deadline has come.
     mutating func deadlineReached(_ index: Int, _ number: UInt64) {
         deliver(index, number) { $0.deadlineReached($1, effects: &$2) }
     }
@@ -220,6 +223,7 @@ extension InvalidationSimulation {
             at: now + milliseconds(2...30))
     }
 
+    /// Handles a request at the origin and schedules its response.
     mutating func originRequested(_ index: Int, _ run: Int, _ number: UInt64, _ etag: Int?) {
         guard nodes[index].isUp, nodes[index].run == run,
             let key = nodes[index].fetches[number]?.key
@@ -239,6 +243,7 @@ extension InvalidationSimulation {
         return .version(version, isValid: version == etag, isShareable: isShareable)
     }
 
+    /// Handles the origin's response at the node.
     mutating func originResponded(_ index: Int, _ number: UInt64, _ reply: OriginReply) {
         guard let fetch = nodes[index].fetches[number], let request = fetch.origin else { return }
         guard case .version(let version, let isValid, let isShareable) = reply else {

@@ -55,6 +55,7 @@ extension InvalidationSimulation {
 
     // MARK: Reclaiming
 
+    /// Evicts, drops marks, offers entries and re-inserts one, at random.
     mutating func runHousekeeping(_ index: Int) {
         let run = nodes[index].run
         eventQueue.schedule(.housekeeping(index, run: run), at: now + milliseconds(200...1_500))
@@ -144,6 +145,7 @@ extension InvalidationSimulation {
 
     // MARK: Peers
 
+    /// Handles a message at its receiver.
     mutating func arrive(_ message: SimulatedMessage, from: Int, to: Int) {
         switch message {
         case .invalidation(let message):

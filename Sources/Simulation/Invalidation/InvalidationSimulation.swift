@@ -47,6 +47,7 @@ package struct InvalidationSimulation: Sendable {
         case restoredCopy
     }
 
+    /// A message between nodes; the number of a request is repeated in its response.
     enum SimulatedMessage: Sendable {
         case invalidation(InvalidationMessage)
         case request(UInt64, OwnerSearch.QueryKind, key: Int, UnsentInvalidations)
@@ -54,17 +55,20 @@ package struct InvalidationSimulation: Sendable {
         case offer(key: Int, TransferKind)
     }
 
+    /// The response to a request for an entry.
     enum EntryReply: Sendable {
         case held(version: Int, freshFor: Interval, validationAge: Interval)
         case status(OwnerSearch.Reply)
     }
 
+    /// The response of the origin.
     enum OriginReply: Sendable {
         case failed
         /// A version of the object; `isValid` makes it a 304.
         case version(Int, isValid: Bool, isShareable: Bool)
     }
 
+    /// A future event; unlabelled numbers are node indices.
     enum Event: Sendable {
         case arrive(from: Int, to: Int, line: UInt64, SimulatedMessage)
         case tick(Int, run: Int)
@@ -226,8 +230,10 @@ package struct InvalidationSimulation: Sendable {
 
     // MARK: Time
 
+    /// Returns the time on the node's clock.
     func clock(_ index: Int) -> Instant { nodes[index].clock.reading(at: now) }
 
+    /// Returns a random interval within a range of milliseconds.
     mutating func milliseconds(_ range: ClosedRange<Int64>) -> Interval {
         // In microseconds, so that two events seldom coincide.
         let first = range.lowerBound * 1_000
@@ -235,6 +241,7 @@ package struct InvalidationSimulation: Sendable {
         return Interval(nanoseconds: Int64.random(in: first...last, using: &dice) * 1_000)
     }
 
+    /// Returns true with a probability of 1 in `sides`.
     mutating func chance(oneIn sides: Int) -> Bool { Int.random(in: 0..<sides, using: &dice) == 0 }
 
     /// Runs until `instant`, or until a guarantee is broken.
@@ -323,20 +330,24 @@ package struct InvalidationSimulation: Sendable {
 
     // MARK: Log and coverage
 
+    /// Appends a line to the history.
     mutating func log(_ line: String) {
         if history.count > 400 { history.removeFirst(200) }
         history.append("\(now.nanoseconds / 1_000) us: \(line)")
     }
 
+    /// Ends the run with a broken guarantee; only the first counts.
     mutating func fail(_ law: String) {
         guard violation == nil else { return }
         violation = "\(law), at \(now.nanoseconds / 1_000) us"
         log("VIOLATION \(law)")
     }
 
+    /// Ends the run if `law` is not `nil`.
     mutating func fail(_ law: String?, _ index: Int) {
         if let law { fail("node \(index): \(law)") }
     }
 
+    /// Counts a goal that was reached.
     mutating func cover(_ what: InvalidationCoverageGoal) { reached[what.rawValue] += 1 }
 }

@@ -39,11 +39,13 @@ enum TransferKind: Sendable {
 
 /// A fetch at one node, from the origin or a peer.
 struct SimulatedFetch: Sendable {
+    /// The origin of a waiting request: a client, or a query of a peer.
     enum Waiter: Hashable, Sendable {
         case client
         case peer(Int, ask: UInt64)
     }
 
+    /// A request that has no final response yet, to a peer or to the origin.
     struct OutstandingRequest: Sendable {
         var number: UInt64
         var path: TransferKind
@@ -276,6 +278,7 @@ struct SimulatedClock: Sendable {
         Interval(nanoseconds: interval.nanoseconds * 2 * driftMax / 1_000_000)
     }
 
+    /// Returns the time that the clock shows at `now`.
     func reading(at now: Instant) -> Instant {
         let passed = (now - beginning).nanoseconds
         return now + offset + Interval(nanoseconds: passed * drift / 1_000_000)

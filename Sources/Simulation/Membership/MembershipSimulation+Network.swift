@@ -11,6 +11,7 @@ extension MembershipSimulation {
     /// The time without acknowledgement after which a connection breaks (TCP_USER_TIMEOUT).
     private static let patience = Interval.seconds(40)
 
+    /// Returns true if a partition blocks traffic from one host to another.
     func isBlocked(from: Int, to: Int) -> Bool {
         partitions.contains { partition in
             let (left, right) = (partition.hosts.contains(from), partition.hosts.contains(to))
@@ -19,6 +20,7 @@ extension MembershipSimulation {
         }
     }
 
+    /// Returns true if traffic passes in both directions.
     func isReachable(_ one: Int, _ other: Int) -> Bool {
         !isBlocked(from: one, to: other) && !isBlocked(from: other, to: one)
     }
@@ -47,6 +49,7 @@ extension MembershipSimulation {
 
     // MARK: Dialling
 
+    /// Starts a dial on behalf of a process.
     mutating func dial(_ address: PeerAddress, from process: Int) {
         let instant = now + transmissionDelay()
         eventQueue.schedule(
@@ -54,6 +57,7 @@ extension MembershipSimulation {
             at: instant)
     }
 
+    /// Completes a dial at the target host, which accepts or refuses it.
     mutating func dialArrives(_ process: Int, _ address: PeerAddress, deadline: Instant) {
         let from = processes[process].host
         let found = hosts.firstIndex { $0.address == address }
@@ -95,6 +99,7 @@ extension MembershipSimulation {
         send(.hello(own.member, own.incarnation), link: link, flow: end)
     }
 
+    /// Reports a failed dial to the process, unless it has ended otherwise.
     mutating func dialFails(_ process: Int, _ address: PeerAddress) throws {
         guard processes[process].dialling.remove(address) != nil else { return }
         try deliver(process, .dialFailed(address))
@@ -113,6 +118,7 @@ extension MembershipSimulation {
 
     // MARK: Packets
 
+    /// Sends a packet on one direction of a connection.
     mutating func send(_ packet: SimulatedPacket, link: Int, flow: Int) {
         let arrival = max(now + transmissionDelay(), links[link].flows[flow].lastArrival)
         links[link].flows[flow].lastArrival = arrival
@@ -128,6 +134,7 @@ extension MembershipSimulation {
             .arrive(link: link, flow: flow), at: max(now, state.packets[state.head].arrival))
     }
 
+    /// Handles the arrival of the first packet of a direction, if it can pass.
     mutating func arrive(_ link: Int, _ flow: Int) throws {
         links[link].flows[flow].isPlanned = false
         let sender = links[link].ends[flow]

@@ -18,6 +18,7 @@ package struct MembershipSimulation: Sendable {
         package init() {}
     }
 
+    /// A machine with an address, on which at most one process runs.
     struct Host: Sendable {
         let address: PeerAddress
         var isUp = true
@@ -33,6 +34,7 @@ package struct MembershipSimulation: Sendable {
         let isOneWay: Bool
     }
 
+    /// A future event; unlabelled numbers are process indices.
     enum Event: Sendable {
         case tick(Int)
         case arrive(link: Int, flow: Int)
@@ -175,6 +177,7 @@ package struct MembershipSimulation: Sendable {
         }
     }
 
+    /// Schedules the next tick of a process, unless an earlier one is scheduled.
     mutating func planTick(_ process: Int) {
         let wanted = max(processes[process].membership.nextTick, now)
         guard wanted < processes[process].plannedTick, processes[process].isRunning else { return }
@@ -232,11 +235,13 @@ package struct MembershipSimulation: Sendable {
 
     // MARK: Log and violations
 
+    /// Appends a line to the history.
     mutating func log(_ line: String) {
         if history.count > 4_000 { history.removeFirst(2_000) }
         history.append("\(now.nanoseconds / 1_000_000) ms: \(line)")
     }
 
+    /// Returns the name of a process in the history.
     func name(_ process: Int) -> String {
         "process \(process) of host \(processes[process].host)"
     }
@@ -245,11 +250,13 @@ package struct MembershipSimulation: Sendable {
         name(links[place.link].ends[1 - place.end].process)
     }
 
+    /// Throws a ``Violation`` of `law` unless `holds`.
     func require(_ holds: Bool, _ law: @autoclosure () -> String) throws {
         guard !holds else { return }
         throw violation(law())
     }
 
+    /// Returns a violation with the latest history.
     func violation(_ law: String) -> Violation {
         Violation(
             seed: seed, law: "\(law) at \(now.nanoseconds / 1_000_000) ms",

@@ -104,6 +104,7 @@ struct VoterModel: Sendable {
         }
     }
 
+    /// Returns the facts about a node's state.
     func nodeFacts(_ place: Int, _ state: VoterModelState) -> VoterModelTables.NodeFacts {
         tables.nodes[Int(state.nodes[place])]
     }

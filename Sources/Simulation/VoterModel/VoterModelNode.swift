@@ -13,6 +13,7 @@ struct VoterModelNode: Sendable {
         case record(ConsensusRecord)
     }
 
+    /// An event at a node.
     enum Event: Hashable, Sendable {
         /// The purge was issued here, or read.
         case purged

@@ -8,6 +8,7 @@ struct VoterModelState: Sendable {
         var read: [UInt8]
     }
 
+    /// The progress of the purge.
     enum PurgeState: Hashable, Sendable {
         case notIssued
         case issued
@@ -45,6 +46,7 @@ struct VoterModelState: Sendable {
 
         init() {}
 
+        /// Adds a number to the hash.
         mutating func take(_ number: Int) {
             let word = UInt64(truncatingIfNeeded: number)
             low = (low ^ word) &* 0x9E37_79B9_7F4A_7C15

@@ -14,6 +14,7 @@ struct VoterModelTables: Sendable {
         let generation: Int
     }
 
+    /// The facts about a consensus record; nodes are given by index, sets and ballots by number.
     struct RecordFacts: Sendable {
         let base: UInt16
         let generation: Int
@@ -63,18 +64,23 @@ struct VoterModelTables: Sendable {
     private var answerNumbers: [FenceResponse: UInt16] = [:]
     private var outcomes: [UInt64: Transition] = [:]
 
+    /// Returns the id of the node with an index.
     static func node(_ place: Int) -> NodeID { NodeID(low: UInt64(place) + 1, high: 0) }
 
+    /// Returns the index of a node.
     static func place(_ node: NodeID) -> Int { Int(node.low) - 1 }
 
+    /// Returns the mask of a list of nodes.
     static func mask(_ nodes: [NodeID]) -> UInt8 { nodes.reduce(0) { $0 | 1 << place($1) } }
 
+    /// Returns the nodes of a mask, ascending.
     static func nodes(_ mask: UInt8) -> [NodeID] {
         (0..<nodesMax).filter { mask & 1 << $0 != 0 }.map(node)
     }
 
     // MARK: Numbers
 
+    /// Returns the number of a voter set, a new one if it is unknown.
     mutating func number(of set: VoterSet) -> UInt16 {
         if let number = setNumbers[set] { return number }
         let number = UInt16(sets.count)
@@ -84,6 +90,7 @@ struct VoterModelTables: Sendable {
         return number
     }
 
+    /// Returns the number of a record, a new one if it is unknown.
     mutating func number(of record: ConsensusRecord) -> UInt16 {
         if let number = recordNumbers[record] { return number }
         var next: UInt16?
@@ -105,6 +112,7 @@ struct VoterModelTables: Sendable {
         return number
     }
 
+    /// Returns the number of a node state, a new one if its key is unknown.
     mutating func number(of node: VoterModelNode) -> UInt32 {
         let key = node.key
         if let number = nodeNumbers[key] { return number }
@@ -159,11 +167,13 @@ struct VoterModelTables: Sendable {
         static let removalOrdered: UInt32 = 11 << 24
         static let voteRepeated: UInt32 = 12 << 24
 
+        /// Returns the number of an event from its parts.
         static func with(_ kind: UInt32, _ place: Int, _ number: UInt16 = 0) -> UInt32 {
             kind | UInt32(place) << 16 | UInt32(number)
         }
     }
 
+    /// Returns the result of an event at a node state, from the cache or by running the code.
     mutating func outcome(of event: UInt32, at node: UInt32) -> Transition {
         let pair = UInt64(node) << 32 | UInt64(event)
         if let outcome = outcomes[pair] { return outcome }

@@ -65,7 +65,7 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     package static let goodbye = PeerFrameKind(rawValue: 2)
     /// A membership message.
     package static let gossip = PeerFrameKind(rawValue: 3)
-    /// Keys used on the sender.
+    /// Recent uses of entries on the sender.
     package static let touches = PeerFrameKind(rawValue: 4)
     /// Entries that the sender offers.
     package static let offer = PeerFrameKind(rawValue: 5)

@@ -32,6 +32,7 @@ struct InboundQuery: Sendable {
     /// True if a turn would send something.
     var hasSendableBytes: Bool { readyBytes > 0 && credit > 0 }
 
+    /// Begins the body of `entry` after HELD was sent.
     mutating func beginBody(_ entry: PeerEntry) {
         state = .sending(size: entry.facts.size)
     }

@@ -197,7 +197,7 @@ package struct LinkLimits: Hashable, Sendable {
         streamsMax: UInt32(PeerProtocol.streamsMax),
         windowBytes: UInt32(PeerProtocol.windowBytes))
 
-    /// The least limits that any version may announce.
+    /// The lowest limits that a node of any version may announce.
     package static let least = LinkLimits(
         dataBytesMax: 1 << 10, payloadBytesMax: UInt32(PeerProtocol.payloadBytesMax),
         streamsMax: 1, windowBytes: 1 << 10)

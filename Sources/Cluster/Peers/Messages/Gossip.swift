@@ -43,6 +43,7 @@ package struct Gossip: Hashable, Sendable {
         self.positions = knowledge
     }
 
+    /// The kinds of messages on the wire.
     fileprivate enum Kind: UInt8 {
         case ping = 1
         case ack = 2

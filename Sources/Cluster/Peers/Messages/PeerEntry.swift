@@ -278,7 +278,7 @@ package struct PeerEntryFacts: Hashable, Sendable {
         entityTag = facts.entityTag
     }
 
-    /// Returns the metadata on the clock of a receiver at `now`; without a size, 0.
+    /// Returns the metadata on the clock of a receiver at `now`; a missing size becomes 0.
     ///
     /// The receiver ignores the transfer time or passes an earlier instant. `requestedAt` is when
     /// the query was made: the time of validation is computed as if the response had been sent
@@ -311,6 +311,7 @@ package struct PeerEntryFacts: Hashable, Sendable {
         validatedMilliseconds = bytes.little32(at: offset + 60)
     }
 
+    /// Encodes the metadata in 64 bytes.
     func put(into writer: inout StructureWriter) {
         writer.put(size ?? Self.unknownSize)
         writer.put(ageMilliseconds)
