@@ -120,10 +120,11 @@ package struct ClusterDiscovery: Sendable {
 
     /// Returns true if the node may serve, given its view of the `others`.
     ///
-    /// True at once without seeds, and after ``Settings/timeMax``. Before, the node must know a voter
-    /// set and must have tried every seed address. It must also be connected with every live member
-    /// of the first table that it received, as far as they are reachable, so that it knows which
-    /// peers may hold a requested object. After ``Settings/membersTimeMax`` the voter set suffices.
+    /// True at once without seeds, and after ``Settings/timeMax``. Before, the node must know a
+    /// voter set and must have tried every seed address. It must also be connected with every live
+    /// member of the first table that it received, as far as they are reachable, so that it knows
+    /// which peers may hold a requested object. After ``Settings/membersTimeMax`` the voter set
+    /// suffices.
     ///
     /// - Parameters:
     ///   - others: The other members as the node sees them.

@@ -186,9 +186,11 @@ struct IdentityConflicts: Sendable {
 
     /// A probe of an earlier process that a claimant would replace.
     struct Check: Hashable, Sendable {
+        /// The process that replaces the earlier one if that does not respond.
         var claimant: Claimant
-        /// The sequence number of the probing ping.
+        /// The process that is probed.
         let earlier: ProcessID
+        /// The sequence number of the probing ping.
         let sequence: UInt32
         var endsAt: Instant
     }

@@ -88,7 +88,7 @@ extension Membership {
 
     // MARK: Suspicion
 
-    /// Suspicion
+    /// Suspects a member whose probe has failed, or confirms a suspicion of it.
     mutating func raiseSuspicion(_ id: NodeID, _ turn: inout StepContext) {
         guard let held = members[id] else { return }
         switch held.state {

@@ -11,7 +11,7 @@ package import Ground
 ///   tables reach members that a push missed.
 /// - A connection that breaks is a hint, not proof: the member is dialled and probed next.
 /// - A reported death makes a member suspected here, not dead: after a split each side believes the
-///   other's members dead, and must not spread that on the other side. The suspected member is
+///   other side's members dead, and must not convince that side of it. The suspected member is
 ///   notified at once, and refutes.
 /// - Time in which this process stood still counts against no member.
 package struct Membership: Sendable {

@@ -40,8 +40,8 @@ struct Suspicion: Hashable, Sendable {
         return startedAt + Interval(nanoseconds: timeoutMax.nanoseconds - cut)
     }
 
+    /// Adds an independent accuser.
     mutating func confirm(by member: NodeID) {
-        /// Adds an independent accuser.
         guard confirmers.count <= confirmationsNeeded, !confirmers.contains(member) else { return }
         confirmers.append(member)
     }

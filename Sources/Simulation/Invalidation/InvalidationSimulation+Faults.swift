@@ -117,8 +117,8 @@ extension InvalidationSimulation {
 
     /// Records a receipt that reports confirmation by all.
     ///
-    /// The receipt does not cover a removed fenced node, nor a node that no voter knows, or none
-    /// that has seen it recently enough to keep it as a member.
+    /// The receipt does not cover a removed fenced node. Nor does it cover a node that no voter
+    /// knows, or that every voter that knew it has lost for so long that it is no longer a member.
     mutating func confirmed(_ purge: Int) {
         let issuedAt = oracle.purges[purge].issuedAt
         let known = nodes.indices.filter { index in

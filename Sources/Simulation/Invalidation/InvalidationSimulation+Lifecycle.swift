@@ -318,7 +318,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.runOperator, at: now + .seconds(5))
     }
 
-    /// Performs what an operator, who knows which nodes run, has to repair.
+    /// Performs the repairs that need an operator, who knows which nodes are running.
     mutating func runOperator() {
         guard !isHealthy else { return }
         if isQuiescent { eventQueue.schedule(.runOperator, at: now + .seconds(4)) }

@@ -205,7 +205,7 @@ extension InvalidationSimulation {
 
     /// Applies a write to the simulated disk.
     ///
-    /// Writes of a batch are independent: each prefix of a batch is a valid state.
+    /// Writes are applied in order; an earlier write of a batch is kept if later ones are lost.
     private mutating func persist(_ write: LogWrite, _ index: Int) {
         switch write {
         case .record(let record, let count):

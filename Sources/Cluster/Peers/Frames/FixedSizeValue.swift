@@ -2,7 +2,6 @@ package import Ground
 
 /// A value with a fixed encoded size: an element of a list, or a whole field.
 package protocol FixedSizeValue {
-    /// Size in bytes.
     /// The encoded size in bytes.
     static var bytesCount: Int { get }
 

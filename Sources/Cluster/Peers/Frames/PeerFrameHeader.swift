@@ -59,6 +59,7 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     }
 
     // Frames about the connection, on stream 0.
+
     /// The first frame of each side.
     package static let hello = PeerFrameKind(rawValue: 1)
     /// The last frame of each side, with the reason.
@@ -73,6 +74,7 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     package static let offerOutcomes = PeerFrameKind(rawValue: 6)
 
     // Frames about invalidations, on stream 0; see ``InvalidationMessage``.
+
     /// Invalidation records.
     package static let invalidations = PeerFrameKind(rawValue: 32)
     /// Synced positions of streams, with the sender's members and voter set.
@@ -89,12 +91,14 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     package static let roundReply = PeerFrameKind(rawValue: 38)
 
     // Frames sent by the requester.
+
     /// A query, which opens a stream.
     package static let query = PeerFrameKind(rawValue: 16)
     /// A grant of further body bytes.
     package static let credit = PeerFrameKind(rawValue: 17)
 
     // Frames sent by the responder.
+
     /// The entry; its body follows.
     package static let held = PeerFrameKind(rawValue: 18)
     /// A notice that the entry is being fetched.

@@ -223,7 +223,7 @@ package enum PeerEvent: Hashable, Sendable {
     case gossipReceived(Gossip)
     /// A message about invalidations, which must be handled before any later event.
     case invalidationReceived(InvalidationMessage)
-    /// Keys that the peer used.
+    /// Recent uses of entries on the peer.
     case touchesReceived([AgedTouch])
     /// Offers, to be replied to with outcomes once the wanted entries were requested.
     case offersReceived([PeerOffer])

@@ -132,7 +132,7 @@ extension PeerQuery {
     }
 
     /// Decodes a query; `nil` if its kind is unknown, and the requester must then fetch
-    /// itself.
+    /// from the origin itself.
     ///
     /// - Throws: ``PeerFault/truncated(_:)``, or ``PeerFault/tooLong(_:)``.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> PeerQuery? {
