@@ -1,6 +1,6 @@
 import Ground
 
-/// What is to happen, by time; of one instant in the order in which it was planned.
+/// A queue of future events, ordered by time, then by the order in which they were scheduled.
 struct EventQueue<Event: Sendable>: Sendable {
     private struct Entry: Sendable {
         let instant: Instant
@@ -12,12 +12,14 @@ struct EventQueue<Event: Sendable>: Sendable {
         }
     }
 
-    /// A binary heap, the first at the root.
+    /// A binary heap with the next event at the root.
     private var heap: [Entry] = []
     private var order: UInt64 = 0
 
+    /// The time of the next event; `nil` if there is none.
     var next: Instant? { heap.first?.instant }
 
+    /// Adds an event at `instant`.
     mutating func schedule(_ event: Event, at instant: Instant) {
         order += 1
         heap.append(Entry(instant: instant, order: order, event: event))
@@ -28,6 +30,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         }
     }
 
+    /// Removes and returns the next event.
     mutating func popNext() -> (instant: Instant, event: Event)? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()

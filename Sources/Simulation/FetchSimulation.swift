@@ -2,18 +2,19 @@ import Ground
 import HTTPRules
 import Serving
 
-/// One seeded run of a `Serving.Fetch` with an origin that behaves in any way and readers of any
-/// speed, held to the laws of coalescing.
+/// A seeded run of one `Serving.Fetch` with an arbitrary origin and readers of any speed.
+///
+/// Checks the rules of request coalescing after every step.
 package struct FetchSimulation {
-    /// What a run can come to.
+    /// Situations that a run can reach.
     package enum Coverage: CaseIterable, Sendable {
         case finished, failed, truncated, restarted, left, cancelled, pauses, stored, revalidated
         case unexpectedNotModified
-        /// Events of the origin after the fill was over.
+        /// The origin sends events after the fetch has ended.
         case late
     }
 
-    /// What one run reached, so that a campaign can show that it reached everything.
+    /// The situations reached by a run, from which a campaign shows that all were reached.
     package typealias CoverageCounts = [Coverage: Int]
 
     private struct Reader {
@@ -22,7 +23,7 @@ package struct FetchSimulation {
         let isFirst: Bool
         var taken: UInt64 = 0
         var isDone = false
-        /// Takes a step in one of so many turns.
+        /// The reader acts in one of this many turns on average.
         let slowness: Int
     }
 
@@ -47,6 +48,7 @@ package struct FetchSimulation {
     private var history: [String] = []
     private var report = CoverageCounts()
 
+    /// Creates a run from its seed.
     package init(seed: UInt64) {
         self.seed = seed
         dice = SplitMix64(seed: seed)
@@ -57,7 +59,7 @@ package struct FetchSimulation {
 
     /// Runs to the end.
     ///
-    /// - Throws: a ``Violation`` as soon as a law does not hold.
+    /// - Throws: ``Violation`` as soon as a rule is broken.
     package mutating func run() throws -> CoverageCounts {
         try join(isFirst: true)
         for _ in 0..<600 where !isOver { try takeRandomStep() }
@@ -134,7 +136,7 @@ package struct FetchSimulation {
         try apply { well ? $0.completed(effects: &$1) : $0.failed(effects: &$1) }
     }
 
-    /// 304 for what was asked about.
+    /// Delivers a 304 that validates the stored response.
     private mutating func revalidate() throws {
         let response = Fetch.Disposition(
             isKept: true, isShared: Int.random(in: 0..<4, using: &dice) > 0,
@@ -148,7 +150,7 @@ package struct FetchSimulation {
         }
     }
 
-    /// 304 for something else.
+    /// Delivers a 304 with another validator than the request's.
     private mutating func receiveUnexpectedNotModified() throws {
         isUnexpectedNotModified = true
         report[.unexpectedNotModified, default: 0] += 1
@@ -156,7 +158,7 @@ package struct FetchSimulation {
         try apply { $0.validatorMismatched(effects: &$1) }
     }
 
-    /// What was on its way when the fill was over arrives, and changes nothing.
+    /// Delivers events that were in transit when the fetch ended; they must change nothing.
     private mutating func deliverLateEvents() throws {
         guard Bool.random(using: &dice), response != nil else { return }
         let (phase, received) = (fetch.phase, fetch.receivedBytes)
@@ -194,7 +196,7 @@ package struct FetchSimulation {
         }
     }
 
-    /// False if the reader was told to wait.
+    /// Performs one step of a reader; returns false if it has to wait.
     private mutating func step(_ index: Int) throws -> Bool {
         let reader = readers[index]
         let step = fetch.nextStep(for: reader.id, limit: 32)
@@ -241,7 +243,7 @@ package struct FetchSimulation {
             "served with another request's variant")
     }
 
-    /// After the end every reader must come to an end of its own, however slow it is.
+    /// Checks that every reader ends after the fetch has ended, however slow it is.
     private mutating func drain() throws {
         for index in readers.indices {
             while !readers[index].isDone {
@@ -253,7 +255,7 @@ package struct FetchSimulation {
         try require(fetch.readerCount == 0, "\(fetch.readerCount) readers left behind")
     }
 
-    // MARK: Effects and laws
+    // MARK: Effects and rules
 
     private mutating func apply(_ event: (inout Fetch, inout [LookupEffect]) -> Void) throws {
         var effects: [LookupEffect] = []

@@ -1,10 +1,10 @@
 import Cluster
 import Ground
 
-/// A checksum of everything that has happened, to compare two runs of one seed.
+/// A checksum of all events of a run, to compare two runs of one seed.
 struct TraceDigest: Sendable {
     private var hash = XXH64(seed: 0)
-    /// What the hash has not seen yet.
+    /// The bytes that were not hashed yet.
     private var bytes: [UInt8] = []
     private(set) var events: UInt64 = 0
 
@@ -14,7 +14,7 @@ struct TraceDigest: Sendable {
         return whole.finish()
     }
 
-    /// Begins with one event at a process.
+    /// Adds the code, process and time of an event, before its details.
     mutating func add(_ code: UInt8, process: Int, at now: Instant) {
         events += 1
         add(UInt64(code) << 56 | UInt64(process))
@@ -60,7 +60,8 @@ struct TraceDigest: Sendable {
 }
 
 extension GossipMessage {
-    /// Estimated bytes on the wire: a TLS record (22), a frame's head (12), 70 for a record.
+    /// The estimated bytes on the wire: a TLS record (22), a frame header (12), 70 for each member
+    /// record.
     var wireBytes: Int {
         let head = 22 + 12
         switch self {
@@ -72,15 +73,17 @@ extension GossipMessage {
         }
     }
 
-    /// Estimated bytes of a hello.
+    /// The estimated bytes of a hello.
     static let helloBytes = 34 + 90
 }
 
-/// A law that did not hold, with the events that led there.
+/// A broken invariant, with the events that preceded it.
 package struct Violation: Error, CustomStringConvertible {
+    /// The seed of the run.
     package let seed: UInt64
+    /// The invariant that was broken, with details.
     package let invariant: String
-    /// The last of them.
+    /// The last events before the violation.
     package let history: [String]
 
     init(seed: UInt64, law: String, history: ArraySlice<String>) {
@@ -89,6 +92,7 @@ package struct Violation: Error, CustomStringConvertible {
         self.history = Array(history)
     }
 
+    /// The seed, the invariant and the events, one per line.
     package var description: String {
         "seed \(seed): \(invariant)\n" + history.joined(separator: "\n")
     }

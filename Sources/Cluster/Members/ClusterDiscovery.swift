@@ -1,47 +1,57 @@
 package import Ground
 
-/// What a node that starts has found of its cluster: when it may serve, and when a cluster may be
-/// opened.
+/// The result so far of a starting node's search for its cluster.
 ///
-/// Silence is no answer: as long as an address that it was told of says nothing, there may be a
-/// cluster that the node cannot see, with purges that it does not know.
+/// Decides when the node may serve and under which rule it may form a cluster. Silence is no
+/// answer: while a configured address has not replied, a cluster that the node cannot see may
+/// exist, with purges that the node does not know.
 package struct ClusterDiscovery: Sendable {
+    /// The settings of the search.
     package struct Settings: Hashable, Sendable {
-        /// The node was told where others are.
+        /// True if the node is configured with addresses of other nodes.
         package var hasSeeds: Bool
-        /// How many nodes the cluster is to begin with; nil for as many as answer.
+        /// The number of nodes that the cluster starts with; `nil` accepts every node that replies.
         package var expectedNodeCount: Int?
-        /// How long the node looks for a cluster before it serves all the same, and is fenced.
+        /// Maximum search time, after which the node serves all the same, but fenced.
         package var timeMax = Interval.seconds(30)
-        /// How long it looks for further members of one that it has found.
+        /// Maximum time to look for further members of a cluster that was found.
         package var membersTimeMax = Interval.seconds(5)
 
+        /// Creates the settings, with the default times.
+        ///
+        /// - Parameters:
+        ///   - hasSeeds: True if seeds are configured.
+        ///   - expects: The number of nodes that the cluster starts with, if configured.
         package init(hasSeeds: Bool, expects: Int? = nil) {
             self.hasSeeds = hasSeeds
             self.expectedNodeCount = expects
         }
     }
 
+    /// The settings of this search.
     package let settings: Settings
+    /// When the search began.
     package let startedAt: Instant
-    /// What the names of the seeds stand for; nil until all of them were looked up.
+    /// The resolved addresses of the seeds; `nil` until all names were resolved.
     private var seeds: [PeerAddress]?
-    /// Dials to these have come to an end, be it a connection.
+    /// Addresses whose dial has ended, successfully or not.
     private var triedAddresses: Set<PeerAddress> = []
-    /// Who was there when an address was dialled last.
+    /// The node that replied to the last dial to an address.
     private var respondersByAddress: [PeerAddress: NodeID] = [:]
-    /// Why nothing came of an address or a name.
+    /// Why an address or a name has failed last; at most ``failuresMax`` are kept.
     private var failures: [PeerAddress: String] = [:]
 
     private static let failuresMax = 64
 
-    /// A node that begins to look for others.
+    /// Creates the state of a node that begins to search.
     package init(_ settings: Settings, now: Instant) {
         self.settings = settings
         startedAt = now
     }
 
-    /// The names of the seeds stand for `addresses`; not `isWhole` if some could not be looked up.
+    /// Records that the seeds' names resolve to `addresses`.
+    ///
+    /// Ignored unless `isComplete`, which is false if some names could not be resolved.
     package mutating func seedsResolved(_ addresses: [PeerAddress], isComplete: Bool) {
         guard isComplete else { return }
         seeds = addresses
@@ -49,26 +59,26 @@ package struct ClusterDiscovery: Sendable {
         failures = failures.filter { known.contains($0.key) }
     }
 
-    /// Nothing came of an address, or of a name, for the reason `why`.
+    /// Records why an address was not reached, or a name was not resolved.
     package mutating func addressFailed(_ address: PeerAddress, reason: String) {
         guard failures[address] != nil || failures.count < Self.failuresMax else { return }
         failures[address] = reason
     }
 
-    /// Nobody answered a dial to `address`.
+    /// Records that a dial to `address` failed.
     package mutating func dialFailed(_ address: PeerAddress) {
         triedAddresses.insert(address)
         respondersByAddress[address] = nil
     }
 
-    /// `node` answered a dial to `address`.
+    /// Records that `node` replied to a dial to `address`.
     package mutating func addressAnswered(_ address: PeerAddress, by node: NodeID) {
         triedAddresses.insert(address)
         respondersByAddress[address] = node
         failures[address] = nil
     }
 
-    /// Takes note of what the membership is told.
+    /// Records the outcome of a dial that `event` reports; ignores other events.
     package mutating func observe(_ event: MembershipEvent) {
         switch event {
         case .dialFailed(let address): dialFailed(address)
@@ -78,7 +88,7 @@ package struct ClusterDiscovery: Sendable {
         }
     }
 
-    /// Under what the node may open a cluster, as it sees the `others`.
+    /// Returns the rule under which the node may form a cluster, given its view of the `others`.
     package func rule(_ others: DiscoveryView) -> ClusterFormation.Rule {
         guard settings.hasSeeds else { return .unanimous }
         if let expects = settings.expectedNodeCount { return .majority(of: expects) }
@@ -86,7 +96,7 @@ package struct ClusterDiscovery: Sendable {
         return unresponsive(among: seeds, others).isEmpty ? .unanimous : .never
     }
 
-    /// Those that do not answer now.
+    /// Returns the `seeds` that are neither connected nor this node itself.
     private func unresponsive(among seeds: [PeerAddress], _ others: DiscoveryView) -> [PeerAddress]
     {
         let connected = others.members.filter(\.isConnected)
@@ -99,20 +109,27 @@ package struct ClusterDiscovery: Sendable {
         }
     }
 
-    /// Which addresses and names say nothing, and why as far as that is known; like
-    /// `b:8082: connection refused`.
+    /// Returns the addresses and names that do not respond, sorted.
+    ///
+    /// Each comes with the reason as far as it is known, such as `b:8082: connection refused`.
     package func missingSeeds(_ others: DiscoveryView) -> [String] {
         let places = seeds.map { unresponsive(among: $0, others) } ?? []
         let names = failures.keys.filter { seeds?.contains($0) != true }
         return Set(places + names).map { "\($0): \(failures[$0] ?? "no answer")" }.sorted()
     }
 
-    /// True if the node may serve, as it sees the `others`; `isCounting`: it follows a count, its
-    /// own or that of others.
+    /// Returns true if the node may serve, given its view of the `others`.
     ///
-    /// It has tried every address that the names of its seeds stand for, and is connected with
-    /// everybody whom the first of them told it of, as far as they can be reached: then it knows
-    /// who may hold what it is asked for.
+    /// True at once without seeds, and after ``Settings/timeMax``. Before, the node must know a
+    /// voter set and must have tried every seed address. It must also be connected with every live
+    /// member of the first table that it received, as far as they are reachable, so that it knows
+    /// which peers may hold a requested object. After ``Settings/membersTimeMax`` the voter set
+    /// suffices.
+    ///
+    /// - Parameters:
+    ///   - others: The other members as the node sees them.
+    ///   - hasVoterSet: True if the node knows a voter set, its own or that of others.
+    ///   - now: The current time.
     package func isComplete(_ others: DiscoveryView, hasVoterSet: Bool, now: Instant) -> Bool {
         guard settings.hasSeeds, now < startedAt + settings.timeMax else { return true }
         guard hasVoterSet else { return false }
@@ -128,16 +145,20 @@ package struct ClusterDiscovery: Sendable {
     }
 }
 
-/// What a node that starts sees of others.
+/// A starting node's view of the other members.
 package struct DiscoveryView: Hashable, Sendable {
+    /// Another member.
     package struct Peer: Hashable, Sendable {
+        /// The member's node id.
         package var id: NodeID
+        /// The address on which the member listens for its peers.
         package var address: PeerAddress
-        /// There is a connection with it now.
+        /// True if there is a connection with the member now.
         package var isConnected: Bool
-        /// It is alive, or suspected not to be.
+        /// True if the member is alive or suspected.
         package var isLive: Bool
 
+        /// Creates a member from its parts.
         package init(id: NodeID, address: PeerAddress, isConnected: Bool, isLive: Bool) {
             self.id = id
             self.address = address
@@ -146,16 +167,25 @@ package struct DiscoveryView: Hashable, Sendable {
         }
     }
 
+    /// The id of the starting node.
     package var own: NodeID
-    /// Where others reach this node.
+    /// The address on which other nodes reach this node.
     package var address: PeerAddress
-    /// All others that it has heard of.
+    /// All other members that the node knows of.
     package var members: [Peer]
-    /// Another process with its id is there.
+    /// True if another process with this node's id is connected.
     package var hasDuplicate: Bool
-    /// Somebody has told it of all members.
+    /// True if a member has sent its table of all members.
     package var hasMemberTable: Bool
 
+    /// Creates a view from its parts.
+    ///
+    /// - Parameters:
+    ///   - own: The id of the starting node.
+    ///   - address: The address on which other nodes reach this node.
+    ///   - members: All other known members.
+    ///   - isContested: True if another process with this node's id is connected.
+    ///   - hasTable: True if a member has sent its table of all members.
     package init(
         own: NodeID, address: PeerAddress, members: [Peer], isContested: Bool, hasTable: Bool
     ) {
@@ -168,7 +198,7 @@ package struct DiscoveryView: Hashable, Sendable {
 }
 
 extension Membership {
-    /// For a ``ClusterDiscovery``.
+    /// The view of this membership that a ``ClusterDiscovery`` decides on.
     package var discoveryView: DiscoveryView {
         DiscoveryView(
             own: own.member.id, address: own.member.address,

@@ -1,44 +1,52 @@
 import Ground
 
-/// Whom to dial, and when: every address that a seed or a member that has not left is reached at,
-/// unless the member that answers there is connected.
+/// The schedule of dials to the addresses of seeds and of members that have not left.
 ///
-/// An address is remembered for as long as something names it, so that a cluster that was split
-/// finds itself again. Waits double with failures and are jittered; dials under way are limited.
+/// An address is dialled unless the member that responds there is connected. It is kept for as long
+/// as a seed or a member record names it, so that the parts of a split cluster find each other
+/// again. Waits double with failures and are jittered; the number of dials in progress is limited.
 struct DialSchedule: Sendable {
+    /// The state of one address.
     private struct DialTarget: Sendable {
         var isSeed = false
-        /// The member whose record has this address, and whether it is live.
+        /// The member whose record has this address.
         var member: NodeID?
+        /// True if that member is alive or suspected.
         var isMemberLive = false
-        /// Who answered here last: a seed's address may be another one than its record's.
+        /// The node that responded here last; a seed's address may differ from the address in its
+        /// record.
         var lastResponder: NodeID?
-        /// Who would answer is connected.
+        /// True if the owner of this address is connected.
         var isConnected = false
         var isDialling = false
+        /// Consecutive failures.
         var failures = 0
+        /// When the last connection to this address opened.
         var openedAt = Instant.zero
+        /// When the address may be dialled next.
         var dueAt: Instant
 
+        /// The node that is expected to respond at this address, if known.
         var owner: NodeID? { lastResponder ?? member }
     }
 
     private var targets = SortedTable<PeerAddress, DialTarget>()
     private var dialCount = 0
     private let settings: Membership.Settings
-    /// When an address is to be dialled; nil if none is, or if as many dials are under way as may
-    /// be.
+    /// When the next address is due; `nil` if none is, or if the maximum number of dials is in
+    /// progress.
     private(set) var nextDialAt: Instant?
 
     init(settings: Membership.Settings) {
         self.settings = settings
     }
 
-    /// Addresses that are remembered.
+    /// The number of addresses that are kept.
     var count: Int { targets.count }
 
-    // MARK: Who is where
+    // MARK: Known addresses
 
+    /// Replaces the seeds by the lowest ``Membership/Settings/seedsMax`` of `addresses`.
     mutating func seedsResolved(_ addresses: [PeerAddress], _ turn: inout StepContext) {
         let seeds = Set(addresses.sorted().prefix(settings.seedsMax))
         targets.updateAll { address, contact in contact.isSeed = seeds.contains(address) }
@@ -50,7 +58,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// A live or dead member's record has this address; it is not dialled before `dueAt`.
+    /// Records the address of a live or dead member; it is not dialled before `dueAt`.
     mutating func addMember(_ address: PeerAddress, _ id: NodeID, isLive: Bool, dueAt: Instant) {
         for other in targets.keys where other != address && targets[other]?.member == id {
             targets[other]?.member = nil
@@ -73,7 +81,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// A member has left or is forgotten.
+    /// Removes the address of a member that has left or was forgotten.
     mutating func removeMember(_ id: NodeID) {
         targets.updateAll { _, contact in
             if contact.member == id { contact.member = nil }
@@ -82,8 +90,9 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    // MARK: What became of it
+    // MARK: Outcomes
 
+    /// Records that a dial failed and schedules the next one.
     mutating func dialFailed(_ address: PeerAddress, _ turn: inout StepContext) {
         guard var contact = targets[address] else { return dialEnded(address) }
         contact.lastResponder = nil
@@ -94,7 +103,7 @@ struct DialSchedule: Sendable {
         dialEnded(address)
     }
 
-    /// A dial has become a connection with `id`.
+    /// Records that a dial has become a connection with `id`.
     mutating func dialSucceeded(_ address: PeerAddress, _ id: NodeID, at now: Instant) {
         targets[address]?.lastResponder = id
         targets[address]?.openedAt = now
@@ -102,19 +111,19 @@ struct DialSchedule: Sendable {
         dialEnded(address)
     }
 
-    /// This node's own address.
+    /// Records that the address is this node's own, which postpones its next dial.
     mutating func dialedSelf(_ address: PeerAddress, at now: Instant) {
         targets[address]?.dueAt = now + settings.selfDialDelay
         dialEnded(address)
     }
 
-    /// Whoever is at this address does not take this node for now.
+    /// Records that the node at this address refuses this node for now.
     mutating func dialRefused(_ address: PeerAddress, at now: Instant) {
         targets[address]?.dueAt = now + settings.deadDialDelayMax
         updateNextDial()
     }
 
-    /// There is a connection with `id`, whoever dialled.
+    /// Records that there is a connection with `id`, in whichever direction it was dialled.
     mutating func connected(_ id: NodeID) {
         targets.updateAll { _, contact in
             if contact.owner == id { contact.isConnected = true }
@@ -122,8 +131,10 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// There is none any more: it is dialled at once, but a connection that did not last counts as
-    /// a failure.
+    /// Records that the last connection with `id` has closed.
+    ///
+    /// The member is dialled at once after a small jitter. A connection shorter than
+    /// ``Membership/Settings/dialDelayMax`` counts as a failure and the usual delay applies.
     mutating func disconnected(_ id: NodeID, _ turn: inout StepContext) {
         for address in targets.keys {
             guard var contact = targets[address], contact.owner == id, contact.isConnected else {
@@ -142,7 +153,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Another connection with `id` is wanted beside the one there is.
+    /// Schedules a second connection with `id` beside the present one.
     mutating func scheduleRedial(_ id: NodeID, at now: Instant) {
         let held = targets.keys.filter { address in
             targets[address]?.isConnected == true && targets[address]?.owner == id
@@ -156,7 +167,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// The addresses to dial now.
+    /// Returns the addresses to dial now and marks them as being dialled.
     mutating func takeDue(_ turn: inout StepContext) -> [PeerAddress] {
         var due: [PeerAddress] = []
         let waiting = targets.keys.indices.filter { index in
@@ -173,7 +184,7 @@ struct DialSchedule: Sendable {
         return due
     }
 
-    // MARK: Pieces
+    // MARK: Helpers
 
     private mutating func dialEnded(_ address: PeerAddress) {
         if targets[address]?.isDialling == true {
@@ -184,7 +195,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// What a dial is under way to is dropped when it ends.
+    /// Drops addresses that nothing names any more, except while a dial is in progress.
     private mutating func removeUnreferenced() {
         for (address, contact) in zip(targets.keys, targets.values)
         where !contact.isSeed && contact.member == nil && !contact.isDialling {
@@ -192,6 +203,8 @@ struct DialSchedule: Sendable {
         }
     }
 
+    /// Returns the delay after failures: random between half and all of a limit that doubles with
+    /// each failure, up to a maximum.
     private func delay(after contact: DialTarget, _ turn: inout StepContext) -> Interval {
         let isWanted = contact.isSeed || contact.isMemberLive
         let most = isWanted ? settings.dialDelayMax : settings.deadDialDelayMax

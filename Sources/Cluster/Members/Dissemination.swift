@@ -1,50 +1,56 @@
 import Ground
 
-/// How a change becomes known to everybody.
+/// The spreading of changed member records through the cluster.
 ///
-/// Who finds something out himself pushes it to every member as `news`; everybody who hears of it
-/// repeats it on his pings, acks and ping requests some times (SWIM §4.1, infection), which finds
-/// those whom the push missed. So `news` is always first-hand, and what rides is hearsay: that is
-/// how accusers are told from those who repeat an accusation.
+/// A member that observes a change pushes the record to every member in an `updates` message. Every
+/// member that receives a change repeats it a number of times on its pings, acks and ping requests
+/// (SWIM §4.1, infection), which reaches the members that the push missed. So `updates` are always
+/// first-hand and piggybacked records are second-hand; this distinguishes accusers from members
+/// that only repeat an accusation.
 ///
-/// When many find the same out at once, as when a member's connections all break, each waits for a
-/// random while, and does not push what it hears from another in time.
+/// When many members observe the same change at once, for example when all connections of a member
+/// break, each waits for a random time and cancels its push if it receives another's before.
 struct Dissemination: Sendable {
-    /// How often what is believed of these members was repeated.
+    /// How often the record of each of these members was piggybacked.
     private var repeated = SortedTable<NodeID, Int>()
-    /// When what is believed of these members is to be pushed.
+    /// When the record of each of these members is to be pushed.
     private(set) var pushes = SortedTable<NodeID, Instant>()
 
+    /// When the next push is due; `nil` if none is.
     var nextPush: Instant? { pushes.values.min() }
 
-    /// Repeat what is now believed of `id`, from the start.
+    /// Piggybacks the present record of `id` from now on, counted from zero.
     mutating func restart(_ id: NodeID) {
         repeated[id] = 0
     }
 
+    /// Stops spreading the record of `id`.
     mutating func remove(_ id: NodeID) {
         repeated[id] = nil
         pushes[id] = nil
     }
 
+    /// Schedules a push of the record of `id` at `instant`, or earlier if one is scheduled already.
     mutating func push(_ id: NodeID, at instant: Instant) {
         pushes[id] = pushes[id].map { min($0, instant) } ?? instant
     }
 
-    /// Somebody else has made it known.
+    /// Cancels the push of a record that another member has pushed.
     mutating func cancelPush(_ id: NodeID) {
         pushes[id] = nil
     }
 
-    /// Whose records are to be pushed now.
+    /// Returns the members whose records are to be pushed now, and removes them.
     mutating func takePushes(at now: Instant) -> [NodeID] {
         let due = zip(pushes.keys, pushes.values).filter { $0.1 <= now }.map(\.0)
         for id in due { pushes[id] = nil }
         return due
     }
 
-    /// At most `count` members whose records ride on the next message, those repeated least first;
-    /// each rides `timesMax` times.
+    /// Returns at most `count` members whose records go on the next message, the least repeated
+    /// first.
+    ///
+    /// Each record is piggybacked `timesMax` times.
     mutating func takePiggyback(_ count: Int, timesMax: Int) -> [NodeID] {
         guard !repeated.isEmpty else { return [] }
         let order = repeated.keys.indices.sorted { left, right in

@@ -1,32 +1,39 @@
 package import Ground
 
-/// What a node says of itself, and everybody repeats.
+/// The description of a member that the member itself issues and all others repeat.
 package struct Member: Hashable, Sendable {
+    /// The member's node id, which outlives its processes.
     package var id: NodeID
-    /// The run of the node that this is about.
+    /// The process of the node that this describes.
     package var process: ProcessID
-    /// Where its peers reach it: an address or a name, with a port.
+    /// The address on which the member listens for its peers.
     package var address: PeerAddress
-    /// Its share of the ring beside the others'; constant for a process.
+    /// The member's share of the ring relative to the others; at least 1, constant for a process.
     package var weight: UInt16
-    /// The oldest and the newest version of the peer protocol that it speaks.
+    /// The oldest and the newest version of the peer protocol that the member supports.
     package var versions: ClosedRange<UInt16>
+    /// The duties that the member accepts.
     package var role: Role
 
-    /// What a node may be asked for (DESIGN.md §7 "Owners and the path of a miss").
+    /// The duties that a node accepts (Design, "Owners and the path of a miss").
     package struct Role: OptionSet, Hashable, Sendable {
+        /// The bits as encoded in a member record.
         package let rawValue: UInt8
 
+        /// Creates a role from its bits.
         package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// It has caught up with the invalidations, and may own.
+        /// The node has caught up with the invalidations and may own objects.
         package static let isCaughtUp = Role(rawValue: 1 << 0)
-        /// It hands on what it holds, to leave; it owns nothing any more.
+        /// The node is handing off its objects before it leaves; it owns nothing any more.
         package static let isDraining = Role(rawValue: 1 << 1)
     }
 
+    /// Creates a description from its parts.
+    ///
+    /// - Precondition: `weight` is at least 1.
     package init(
         id: NodeID, process: ProcessID, address: PeerAddress, weight: UInt16,
         versions: ClosedRange<UInt16>, role: Role
@@ -40,46 +47,51 @@ package struct Member: Hashable, Sendable {
         self.role = role
     }
 
-    /// The weight of a node that was told none.
+    /// The weight of a node for which none is configured.
     package static let defaultWeight: UInt16 = 100
 }
 
-/// What is believed of a member: the unit of gossip.
+/// A member together with its believed state: the unit of gossip.
 ///
-/// Of two records of one node the one that ``supersedes(_:)`` the other is kept, by everybody, in
-/// whatever order they come.
+/// Of two records of one node, every member keeps the one that ``supersedes(_:)`` the other, in
+/// whatever order they arrive.
 package struct MemberRecord: Hashable, Sendable {
+    /// The member, as it describes itself.
     package var member: Member
-    /// Raised by the member alone: above its boot epoch, how often it had to say that it lives.
+    /// The incarnation, raised by the member alone: its boot epoch and a count of refutations and
+    /// role changes.
     package var incarnation: Incarnation
+    /// The believed state of the member.
     package var state: State
 
-    /// What is believed, in the order of what wins within one incarnation.
+    /// The believed state of a member; within one incarnation the higher value wins.
     package enum State: UInt8, Hashable, Comparable, Sendable, CaseIterable {
-        /// It answers.
+        /// The member responds.
         case alive = 1
-        /// Somebody had no answer; it is given time to say that it lives.
+        /// A member received no response; the suspected one has time to refute.
         case suspected = 2
-        /// It did not say so in time. It is dialled on.
+        /// The suspected member did not refute in time; it is still dialled.
         case dead = 3
-        /// It said that it goes.
+        /// The member has announced that it leaves.
         case left = 4
 
+        /// Orders states by their precedence.
         package static func < (left: State, right: State) -> Bool {
             left.rawValue < right.rawValue
         }
     }
 
+    /// Creates a record from its parts.
     package init(_ member: Member, _ incarnation: Incarnation, _ state: State) {
         self.member = member
         self.incarnation = incarnation
         self.state = state
     }
 
-    /// True if this is to be believed instead of `other`, a record of the same node.
+    /// Returns true if this record replaces `other`, a record of the same node.
     ///
-    /// The later incarnation wins; of one incarnation the process with the higher id, which only
-    /// two live processes of one node can differ in; of one process the graver state.
+    /// The later incarnation wins; within one incarnation the process with the higher id, which
+    /// only two live processes of one node can differ in; within one process the higher state.
     package func supersedes(_ other: MemberRecord) -> Bool {
         if incarnation != other.incarnation { return incarnation > other.incarnation }
         let (own, theirs) = (member.process, other.member.process)
@@ -88,30 +100,35 @@ package struct MemberRecord: Hashable, Sendable {
     }
 }
 
-/// The order of what a node says of itself: by its start, then by how often it spoke up since.
+/// The version of a member's own record: its boot epoch, then a count since the start.
 package struct Incarnation: Hashable, Comparable, Sendable {
     /// The boot epoch of the node's directory; 1 without a directory.
     package var epoch: UInt64
-    /// 0 at the start.
+    /// The number of increments since the start, from 0.
     package var count: UInt32
 
+    /// Creates an incarnation from its parts.
     package init(epoch: UInt64, count: UInt32) {
         self.epoch = epoch
         self.count = count
     }
 
+    /// Orders incarnations by epoch, then by count.
     package static func < (left: Incarnation, right: Incarnation) -> Bool {
         (left.epoch, left.count) < (right.epoch, right.count)
     }
 }
 
-/// Names one run of one node: 128 random bits drawn at each start, so that it is never used again.
+/// The identity of one run of a node: 128 random bits, drawn at each start and never reused.
 ///
-/// Of two processes with one node id the newer wins; invalidations are numbered per process id.
+/// Of two processes with one node id the newer wins. Invalidations are numbered per process id.
 package struct ProcessID: Hashable, Sendable, CustomStringConvertible {
+    /// The upper 64 bits.
     package let high: UInt64
+    /// The lower 64 bits.
     package let low: UInt64
 
+    /// Creates an id from its two halves.
     package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
@@ -123,7 +140,7 @@ package struct ProcessID: Hashable, Sendable, CustomStringConvertible {
         low = dice.next()
     }
 
-    /// 32 lower-case hexadecimal digits.
+    /// The id as 32 lower-case hexadecimal digits.
     package var description: String {
         hexadecimal(high) + hexadecimal(low)
     }

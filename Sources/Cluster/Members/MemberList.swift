@@ -1,18 +1,19 @@
 import Ground
 
-/// What is believed of the other members, the gone ones included; bounded.
+/// The records of the other members, including dead and left ones; bounded.
 struct MemberList: Sendable {
+    /// The record of one member.
     struct Entry: Sendable {
         var record: MemberRecord
         var changedAt: Instant
-        /// There has been a connection with this process.
+        /// True if there has been a connection with this process.
         var wasConnected = false
     }
 
     private var entries = SortedTable<NodeID, Entry>()
-    /// Alive or suspected.
+    /// The number of alive and suspected members.
     private(set) var liveCount = 0
-    /// Others that are kept at most.
+    /// Maximum number of records.
     let countMax: Int
 
     init(countMax: Int) {
@@ -25,19 +26,24 @@ struct MemberList: Sendable {
 
     subscript(id: NodeID) -> MemberRecord? { entries[id]?.record }
 
+    /// Returns true if the member is alive or suspected.
     func isLive(_ id: NodeID) -> Bool {
         entries[id]?.record.state.isLive ?? false
     }
 
+    /// Returns true if there has been a connection with the member's present process.
     func wasConnected(_ id: NodeID) -> Bool {
         entries[id]?.wasConnected ?? false
     }
 
+    /// Records that there is a connection with the member's present process.
     mutating func markConnected(_ id: NodeID) {
         entries[id]?.wasConnected = true
     }
 
-    /// Keeps `record` instead of what is believed of its node; there must be room for a new one.
+    /// Replaces the record of a member.
+    ///
+    /// - Precondition: There is a free slot if the member is new.
     mutating func update(_ record: MemberRecord, at now: Instant) {
         let before = entries[record.member.id]
         precondition(before != nil || entries.count < countMax, "a roster over its limit")
@@ -48,8 +54,10 @@ struct MemberList: Sendable {
             wasConnected: isSameProcess && before?.wasConnected == true)
     }
 
-    /// True if one more can be kept, if need be instead of the one that is gone longest, which is
-    /// then handed back.
+    /// Makes a slot for one more record, if need be by removing the member that has been dead or
+    /// left longest.
+    ///
+    /// - Returns: Whether there is a free slot, and the removed record.
     mutating func evictIfFull() -> (isThere: Bool, forgotten: MemberRecord?) {
         guard entries.count >= countMax else { return (true, nil) }
         let gone = entries.values.filter { !$0.record.state.isLive }
@@ -62,12 +70,12 @@ struct MemberList: Sendable {
 }
 
 extension MemberRecord.State {
-    /// It takes part: alive or suspected.
+    /// True for members that take part: alive and suspected ones.
     package var isLive: Bool { self < .dead }
 }
 
 extension Incarnation {
-    /// The next one; of the next epoch when the count is spent.
+    /// The next incarnation; the count overflows into the next epoch.
     var raised: Incarnation {
         guard count == .max else { return Incarnation(epoch: epoch, count: count + 1) }
         return Incarnation(epoch: epoch == .max ? epoch : epoch + 1, count: 0)

@@ -1,7 +1,8 @@
 import Ground
 
-/// Connections that open and close.
+/// Opening and closing of connections.
 extension Membership {
+    /// Handles a new connection whose hellos were exchanged.
     mutating func connectionOpened(
         _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
     ) {
@@ -21,7 +22,8 @@ extension Membership {
                 return checkIdentity(newcomer, against: held, &turn)
             }
             if held.supersedes(record) {
-                // Nothing is answered to one that may have promised what it does not have.
+                // Send nothing else to a process that may have made promises that it cannot
+                // keep.
                 turn.effects.append(.send(.updates([held]), on: id))
                 identityConflicts.outdatedConnections[id] = turn.now + settings.probeTimeout
                 return
@@ -30,7 +32,7 @@ extension Membership {
         admit(id, dialled: dialled, record, &turn)
     }
 
-    /// Takes the connection as the one with its member.
+    /// Makes the connection the one with its member.
     mutating func admit(
         _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
     ) {
@@ -44,8 +46,8 @@ extension Membership {
             return
         }
         let isKnown = before.map { $0.state.isLive && $0.member.process == record.member.process }
-        // Between two live members who have heard of each other there is nothing to exchange; but
-        // what a broken connection has lost is not known.
+        // Two live members that know of each other have nothing to exchange; but after a broken
+        // connection it is unknown what was lost.
         let isToAsk = isKnown != true || !hasMemberTable || members.wasConnected(peer)
         members.markConnected(peer)
         let connection = Mesh.Connection(
@@ -60,8 +62,9 @@ extension Membership {
             for line in former { turn.effects.append(.close(line, .superseded)) }
         }
         dialSchedule.connected(peer)
-        // One that is believed dead is to hear so and refute; if it does not answer, the connection
-        // is not kept. Beside a spare the peer is told where this node speaks.
+        // A peer that is believed dead must learn so to refute it; if it does not respond, the
+        // connection is closed. Beside a spare, the ping shows the peer which connection this node
+        // uses.
         let isTold = opening == .withSpare && mesh.isDecider(for: peer)
         if isTold || members[peer]?.state == .dead {
             send(
@@ -70,7 +73,7 @@ extension Membership {
         }
     }
 
-    /// The peer closed it, or it broke.
+    /// Handles a connection that the peer has closed or that broke.
     mutating func connectionClosed(
         _ id: ConnectionID, _ reason: CloseReason?, _ turn: inout StepContext
     ) {
@@ -84,9 +87,9 @@ extension Membership {
         connectionLost(mesh.closed(id), isHint: reason != .leaving, &turn)
     }
 
-    /// Closes everything that is open with a member.
+    /// Closes all connections with a member.
     mutating func closeAll(with peer: NodeID, _ reason: CloseReason, _ turn: inout StepContext) {
-        // Spares first: none takes the place of the one in use.
+        // Spares first, so that none replaces the one in use.
         for line in mesh.spares(with: peer) { close(line, reason, &turn) }
         if let line = mesh.connection(to: peer) { close(line, reason, &turn) }
     }
@@ -98,7 +101,7 @@ extension Membership {
         connectionLost(mesh.closed(id), isHint: reason == .silent, &turn)
     }
 
-    /// If the loss is a hint that the member may be gone, it is probed next.
+    /// Handles the loss of a connection; `isHint` probes the member next, as it may be dead.
     private mutating func connectionLost(
         _ loss: Mesh.CloseOutcome, isHint: Bool, _ turn: inout StepContext
     ) {
@@ -117,15 +120,16 @@ extension Membership {
 
     // MARK: Tables
 
-    /// Asks for the peer's table with one's own.
+    /// Sends this node's table to the peer and requests the peer's.
     mutating func requestTable(_ id: ConnectionID, _ turn: inout StepContext) {
         mesh.scheduleTableRequest(id, at: nil)
         if hasMemberTable { nextTableRequestAt = turn.now + settings.tableRequestInterval }
         send(.table(records, isRequest: true), on: id, &turn)
     }
 
-    /// Asks somebody now and then, to repair what was missed; in a big cluster less often, since
-    /// tables are longer and other nodes ask too.
+    /// Exchanges tables with a random peer at intervals, to repair missed changes.
+    ///
+    /// The interval grows with the cluster, since tables are longer and other nodes exchange too.
     mutating func exchangeTables(_ turn: inout StepContext) {
         guard nextExchangeAt <= turn.now else { return }
         var interval = settings.exchangeInterval

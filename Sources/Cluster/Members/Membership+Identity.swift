@@ -1,24 +1,27 @@
 import Ground
 
-/// Two processes with one node id.
+/// Conflicts between two processes with one node id.
 ///
-/// A node's newer process takes the earlier one's place when that no longer answers; while it
-/// answers, the newcomer is refused by whoever is connected with both. A node restored from an
-/// older copy of its directory learns from the first tables that it was started more often than
-/// the directory knows: it has promised what it does not have, and is not that member any more.
+/// A node's newer process replaces the earlier one when that no longer responds. While it responds,
+/// every member that is connected with both refuses the newcomer. A node restored from an older
+/// copy of its directory learns from the first tables that it was started more often than its
+/// directory records: it has made promises that it cannot keep, and may not act as that member.
 extension Membership {
-    /// A live twin may be raised above once by a young process, in case of a stale record, and so
-    /// often by an older one; after that one of them gives way.
+    /// Maximum number of times that an older process raises its incarnation above a live
+    /// duplicate's before it may give way.
+    ///
+    /// A young process does so only twice, since the record may be stale.
     private static let contestsMax = 8
 
-    /// True if the record is of another process than the one that this node is connected with.
+    /// Returns true if the record is of another process than the one that this node is connected
+    /// with.
     func conflictsWithConnection(_ record: MemberRecord, _ held: MemberRecord) -> Bool {
         let process = record.member.process
         return process != held.member.process && record.supersedes(held)
             && mesh.process(of: held.member.id) == held.member.process
     }
 
-    /// Asks the earlier process whether it lives.
+    /// Probes the earlier process.
     mutating func checkIdentity(
         _ newcomer: IdentityConflicts.Claimant, against held: MemberRecord,
         _ turn: inout StepContext
@@ -26,7 +29,7 @@ extension Membership {
         let id = held.member.id
         if let check = identityConflicts.checks[id] {
             if newcomer.connection == nil {
-                // One who comes himself is better evidence than one who is talked of.
+                // A connected claimant is better evidence than one in a repeated record.
                 if check.claimant.connection == nil,
                     newcomer.record.supersedes(check.claimant.record)
                 {
@@ -48,8 +51,10 @@ extension Membership {
         send(.ping(sequence: sequence, updates: []), on: line, &turn)
     }
 
-    /// The earlier process lives: the newcomer is refused, and what is said of it is told to the
-    /// earlier one, which then speaks up.
+    /// Ends the check of an earlier process that has responded.
+    ///
+    /// The newcomer is refused; if it was only reported, its record is sent to the earlier process,
+    /// which then refutes it.
     mutating func identityCheckAcked(_ sequence: UInt32, _ turn: inout StepContext) {
         for (id, check) in zip(identityConflicts.checks.keys, identityConflicts.checks.values)
         where check.sequence == sequence {
@@ -62,7 +67,10 @@ extension Membership {
         }
     }
 
-    /// The earlier process did not answer in time: the newcomer takes its place.
+    /// Ends the checks whose earlier process did not respond in time; the newcomer replaces it.
+    ///
+    /// Also resolves conflicts about this node's own id, and closes outdated connections, when
+    /// their time is over.
     mutating func expireIdentityChecks(_ turn: inout StepContext) {
         for (id, check) in zip(identityConflicts.checks.keys, identityConflicts.checks.values)
         where check.endsAt <= turn.now {
@@ -89,7 +97,7 @@ extension Membership {
         }
     }
 
-    /// A hello with this node's own id.
+    /// Handles a hello with this node's own id.
     mutating func duplicateConnected(
         _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
     ) {
@@ -104,15 +112,16 @@ extension Membership {
             turn.effects.append(.close(id, .duplicateIdentity))
             return
         }
-        // Of two seniors the other speaks first, of two newcomers nobody does; a senior speaks
-        // before a newcomer's time is over.
+        // Of two seniors the other sends its claim first, of two newcomers neither does; a
+        // senior sends its claim before a newcomer's time is over.
         let patience = settings.duplicateTimeout
         let endsAt = turn.now + (isSenior ? patience : patience + patience)
         identityConflicts.duplicates[id] = IdentityConflicts.Duplicate(
             process: process, isSenior: isSenior, endsAt: endsAt)
     }
 
-    /// The twin has not said that this process is the later one.
+    /// Decides a conflict in which the duplicate has not claimed in time that this process is the
+    /// later one.
     private mutating func resolveDuplicate(
         from twin: IdentityConflicts.Duplicate, on id: ConnectionID, _ turn: inout StepContext
     ) {
@@ -125,10 +134,10 @@ extension Membership {
         refuseToServe(.duplicateIdentity, &turn)
     }
 
-    /// Another process of this node is believed in.
+    /// Handles a record of another process of this node.
     ///
-    /// One that started in this boot epoch or after it shows a process that has just started that
-    /// its directory is older than what the node has promised to keep.
+    /// If that process started in this boot epoch or later and this one has just started, this
+    /// node's directory is older than what the node has promised to keep.
     mutating func duplicateReported(_ record: MemberRecord, _ turn: inout StepContext) {
         let isJoining = !own.member.role.contains(.isCaughtUp) || !hasMemberTable
         if isJoining, record.incarnation.epoch >= own.incarnation.epoch {
@@ -150,12 +159,14 @@ extension Membership {
         refute(above: record.incarnation, &turn)
     }
 
-    /// Nobody can tell who came first; both must choose the same.
+    /// Returns an arbitrary order of two processes, the same on both sides, as the true order is
+    /// unknown.
     private func isLater(than process: ProcessID) -> Bool {
         let mine = own.member.process
         return (mine.high, mine.low) > (process.high, process.low)
     }
 
+    /// Ends this process's membership and stops it from serving.
     mutating func refuseToServe(_ why: MembershipEffect.ServingRefusal, _ turn: inout StepContext) {
         phase = .ended
         for id in mesh.connections.keys { turn.effects.append(.close(id, .leaving)) }
@@ -163,41 +174,46 @@ extension Membership {
     }
 }
 
-/// Newcomers with the id of a member whose earlier process may still live.
+/// Processes that claim the id of a member, or of this node, whose earlier process may be alive.
 struct IdentityConflicts: Sendable {
-    /// A process that says, or of which is said, that it is a known node.
+    /// A process that claims, or is reported, to be a known node.
     struct Claimant: Hashable, Sendable {
-        /// Nil if it was only heard of.
+        /// The claimant's connection; `nil` if it is known from a record alone.
         var connection: ConnectionID?
         var dialled: PeerAddress?
         var record: MemberRecord
     }
 
-    /// The earlier process is asked whether it lives.
+    /// A probe of an earlier process that a claimant would replace.
     struct Check: Hashable, Sendable {
+        /// The process that replaces the earlier one if that does not respond.
         var claimant: Claimant
+        /// The process that is probed.
         let earlier: ProcessID
+        /// The sequence number of the probing ping.
         let sequence: UInt32
         var endsAt: Instant
     }
 
-    /// A connection with a process that has this node's own id.
+    /// A connection with another process that has this node's own id.
     struct Duplicate: Hashable, Sendable {
         let process: ProcessID
-        /// This process was here before it met the other.
+        /// True if this process was a member before it met the duplicate.
         let isSenior: Bool
         var endsAt: Instant
     }
 
+    /// Checks in progress, by the claimed node id.
     var checks = SortedTable<NodeID, Check>()
+    /// Duplicates of this node, by connection.
     var duplicates = SortedTable<ConnectionID, Duplicate>()
-    /// Connections on which a process was told that its node was started later than it knows, and
-    /// when each is closed at the latest.
+    /// Connections on which a process was sent a later record of its own node, with the time at
+    /// which each is closed at the latest.
     ///
-    /// What was told would be lost with one that is closed at once, if the other side had said
-    /// something meanwhile. Nothing else is said on them.
+    /// Closing at once could lose that record, if the other side had sent something meanwhile.
+    /// Nothing else is sent on them.
     var outdatedConnections = SortedTable<ConnectionID, Instant>()
-    /// How often this node has raised its incarnation above a live twin's.
+    /// How often this node has raised its incarnation above that of a live duplicate.
     var contestCount = 0
 
     var nextDue: Instant? {
@@ -205,12 +221,12 @@ struct IdentityConflicts: Sendable {
             .min()
     }
 
-    /// The connection of a newcomer or a twin, which is not in the mesh.
+    /// Returns true for the connection of a claimant or a duplicate, which is not in the mesh.
     func isPending(_ id: ConnectionID) -> Bool {
         duplicates[id] != nil || checks.values.contains { $0.claimant.connection == id }
     }
 
-    /// True if the connection was a newcomer's or a twin's.
+    /// Removes a closed connection; returns true if it was a claimant's or a duplicate's.
     mutating func connectionClosed(_ id: ConnectionID) -> Bool {
         outdatedConnections[id] = nil
         guard isPending(id) else { return false }
@@ -222,7 +238,7 @@ struct IdentityConflicts: Sendable {
         return true
     }
 
-    /// This process stood still until now: everybody has the whole time again.
+    /// Restarts the time-outs after this process stood still until `now`.
     mutating func processStalled(at now: Instant, _ settings: Membership.Settings) {
         checks.updateAll { _, check in
             check.endsAt = max(check.endsAt, now + settings.probeTimeout)
@@ -233,9 +249,9 @@ struct IdentityConflicts: Sendable {
     }
 }
 
-/// What this node says of itself.
+/// This node's own record.
 extension Membership {
-    /// Takes in what others believe of this node.
+    /// Handles a record of this node that a peer has sent.
     mutating func ownRecordReceived(_ record: MemberRecord, _ turn: inout StepContext) {
         guard case .serving = phase else { return }
         guard record.member.process == own.member.process else {
@@ -247,13 +263,14 @@ extension Membership {
         refute(above: record.incarnation, &turn)
     }
 
-    /// Says that this process lives, above `incarnation`.
+    /// Raises this process's incarnation above `incarnation` and announces it as alive.
     mutating func refute(above incarnation: Incarnation, _ turn: inout StepContext) {
         let before = own
         own.incarnation = max(own.incarnation, incarnation).raised
         announceOwn(before: before, &turn)
     }
 
+    /// Changes this node's role and announces it.
     mutating func changeRole(_ role: Member.Role, _ turn: inout StepContext) {
         guard case .serving = phase, role != own.member.role else { return }
         let before = own
@@ -270,7 +287,7 @@ extension Membership {
 
     // MARK: Leaving
 
-    /// Says that it goes, and waits until everybody connected has acknowledged it.
+    /// Announces that this node leaves, and waits until every connected peer has acknowledged it.
     mutating func leave(_ turn: inout StepContext) {
         guard case .serving = phase else { return }
         let before = own
@@ -280,7 +297,7 @@ extension Membership {
         for (peer, line) in zip(mesh.peers, mesh.peerConnections) {
             let sequence = nextSequence()
             waiting[sequence] = peer
-            // First-hand, then a question whose answer says that it was read.
+            // The update is first-hand; the ack of the ping proves that it was read.
             send(.updates([own]), on: line, &turn)
             send(.ping(sequence: sequence, updates: []), on: line, &turn)
         }
@@ -288,6 +305,7 @@ extension Membership {
         if waiting.isEmpty { finishLeaving(&turn) }
     }
 
+    /// Ends the leave, reporting the members that have not acknowledged it.
     mutating func finishLeaving(_ turn: inout StepContext) {
         guard case .leaving(_, let waiting) = phase else { return }
         phase = .ended

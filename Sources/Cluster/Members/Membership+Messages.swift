@@ -1,12 +1,13 @@
 package import Ground
 
-/// What peers say.
+/// Handling of received messages.
 extension Membership {
+    /// Handles a message that arrived on the connection `id`.
     mutating func messageReceived(
         _ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext
     ) {
         guard let connection = mesh[id] else {
-            // A newcomer who is not taken yet is only told that this node lives.
+            // A claimant that is not yet admitted only learns that this node is alive.
             if case .ping(let sequence, _) = message, identityConflicts.isPending(id) {
                 send(.ack(sequence: sequence, updates: []), on: id, &turn)
             }
@@ -40,7 +41,7 @@ extension Membership {
             merge(table, source, &turn)
             hasMemberTable = true
             guard isQuestion, mesh[id] != nil else { return }
-            // The peer's table came with its question.
+            // The peer's table came with its request.
             mesh.scheduleTableRequest(mesh.connection(to: peer) ?? id, at: nil)
             send(.table(records, isRequest: false), on: id, &turn)
         }
@@ -52,7 +53,7 @@ extension Membership {
         for record in news.prefix(settings.membersMax) { merge(record, source, &turn) }
     }
 
-    /// An ack has come for what was asked under `sequence`, if that still matters.
+    /// Handles an ack for `sequence`, if that is still outstanding.
     private mutating func ackReceived(_ sequence: UInt32, _ turn: inout StepContext) {
         if case .leaving(let until, var waiting) = phase {
             waiting[sequence] = nil
@@ -72,7 +73,7 @@ extension Membership {
         }
     }
 
-    /// Pings `target` for the peer at the other end of `asker`.
+    /// Pings `target` on behalf of the peer at the other end of `requester`.
     private mutating func relay(
         _ askedSequence: UInt32, to target: NodeID, for requester: ConnectionID,
         _ turn: inout StepContext
@@ -81,7 +82,7 @@ extension Membership {
             return send(.nack(sequence: askedSequence), on: requester, &turn)
         }
         let sequence = nextSequence()
-        // Before the asker's own time-out for those it asks (Lifeguard §IV.A).
+        // Earlier than the requester's own time-out for indirect probes (Lifeguard §IV.A).
         let patience = Interval(nanoseconds: settings.probeTimeout.nanoseconds / 5 * 4)
         let relay = Relays.Relay(
             requester: requester, requestSequence: askedSequence, nackAt: turn.now + patience,
@@ -91,26 +92,28 @@ extension Membership {
     }
 }
 
-/// What members say to each other of who is here (SWIM: Das, Gupta, Motivala, DSN 2002; Lifeguard:
-/// Dadgar, Phillips, Currey, 2017).
+/// A membership message between members (SWIM: Das, Gupta, Motivala, DSN 2002; Lifeguard: Dadgar,
+/// Phillips, Currey, 2017).
+///
+/// Most carry piggybacked member records.
 package enum GossipMessage: Hashable, Sendable {
-    /// Answer this; `sequence` is repeated in the answer.
+    /// A probe; the receiver replies with an ack that repeats `sequence`.
     case ping(sequence: UInt32, updates: [MemberRecord])
-    /// Answers a ping, one's own or one that another member asked for.
+    /// The reply to a ping, direct or relayed for another member.
     case ack(sequence: UInt32, updates: [MemberRecord])
-    /// Ping `target` for me, and pass on its answer as an ack.
+    /// A request to ping `target` and to pass on its reply as an ack.
     case pingRequest(sequence: UInt32, target: NodeID, updates: [MemberRecord])
-    /// Answers a ping request in time when the target did not: who asked knows that its own line
-    /// is well (Lifeguard).
+    /// The timely reply to a ping request whose target did not respond; it proves to the requester
+    /// that its own connection works (Lifeguard).
     case nack(sequence: UInt32)
-    /// Something has changed.
+    /// First-hand changes.
     case updates([MemberRecord])
-    /// All that is known; who gets it as a question answers with what it knows.
+    /// All records that the sender holds; the receiver of a request replies with its own.
     case table([MemberRecord], isRequest: Bool)
 }
 
 extension GossipMessage {
-    /// It was asked for, and comes where it was.
+    /// True for a reply, which arrives on the connection of its request.
     var isResponse: Bool {
         switch self {
         case .ack, .nack, .table(_, isRequest: false): true

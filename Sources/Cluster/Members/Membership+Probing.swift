@@ -1,8 +1,8 @@
 import Ground
 
-/// Asking for signs of life.
+/// Probing of members.
 extension Membership {
-    /// Whatever is due of the probe under way, or of the next one.
+    /// Advances the probe in progress, or starts the next one, when due.
     mutating func continueProbe(_ turn: inout StepContext) {
         if let probe = probes.probe {
             if probe.deadline <= turn.now {
@@ -27,8 +27,9 @@ extension Membership {
         send(.ping(sequence: sequence, updates: piggybackedRecords(first: target)), on: line, &turn)
     }
 
-    /// The target has not answered, or is not connected: some others ask it, and it is asked on
-    /// every other connection with it.
+    /// Asks some other members to ping the target, and pings it on its spare connections.
+    ///
+    /// Used when the target has not responded or is not connected.
     private mutating func sendIndirectProbes(_ turn: inout StepContext) {
         guard let probe = probes.probe else { return }
         let others = mesh.peers.filter { $0 != probe.target && members[$0]?.state == .alive }
@@ -48,34 +49,38 @@ extension Membership {
 
     private mutating func probeFailed(_ probe: ProbeSchedule.Probe, _ turn: inout StepContext) {
         probes.probe = nil
-        // Whoever was asked and says neither yes nor no does not reach this node either.
+        // A member that replied with neither an ack nor a nack is not reaching this node either.
         health.worsened(
             by: probe.indirectCount == 0 ? 1 : max(0, probe.indirectCount - probe.nacks))
         raiseSuspicion(probe.target, &turn)
     }
 }
 
-/// Whom to ask for a sign of life next, and the probe that is under way (SWIM §3.1, §4.3).
+/// The order in which members are probed, and the probe in progress (SWIM §3.1, §4.3).
 ///
-/// All members in a random order, then in another: a member is probed at least once in two rounds,
-/// and once a round on average. Those whose connection broke come first.
+/// Each round probes all members in a new random order: a member is probed at least once in two
+/// rounds and once a round on average. Members whose connection broke come first.
 struct ProbeSchedule: Sendable {
+    /// A probe in progress.
     struct Probe: Hashable, Sendable {
         let target: NodeID
         let sequence: UInt32
-        /// Where it was asked; nil while it is not connected.
+        /// The connection that was pinged; `nil` while the target is not connected.
         var connection: ConnectionID?
-        /// When others are asked; nil once they are.
+        /// When the indirect probes are sent; `nil` once they are.
         var indirectAt: Instant?
-        /// When the target has failed.
+        /// When the probe counts as failed.
         var deadline: Instant
-        /// Members that were asked, and owe an ack or a nack.
+        /// Members that were asked to ping the target and owe an ack or a nack.
         var indirectCount = 0
         var nacks = 0
     }
 
+    /// The rest of this round; the last one is next.
     private var order: [NodeID] = []
+    /// Members to probe before the round continues.
     private var priorityTargets: [NodeID] = []
+    /// The probe in progress.
     var probe: Probe?
     /// When the next probe starts.
     var nextProbeAt: Instant
@@ -84,18 +89,19 @@ struct ProbeSchedule: Sendable {
         nextProbeAt = now
     }
 
+    /// When the next step is due.
     var nextDue: Instant {
         guard let probe else { return nextProbeAt }
         return min(probe.indirectAt ?? probe.deadline, probe.deadline)
     }
 
-    /// Probe `id` next.
+    /// Schedules `id` as the next target.
     mutating func prioritize(_ id: NodeID) {
         guard !priorityTargets.contains(id) else { return }
         priorityTargets.append(id)
     }
 
-    /// The next one to probe; nil if nobody lives.
+    /// Returns the next member to probe; `nil` if no other member is live.
     mutating func takeNext(_ roster: MemberList, _ dice: inout SplitMix64) -> NodeID? {
         while let id = priorityTargets.first {
             priorityTargets.removeFirst()
@@ -108,13 +114,13 @@ struct ProbeSchedule: Sendable {
         return order.popLast()
     }
 
-    /// A new member is probed somewhere in this round.
+    /// Inserts a new member at a random position of this round.
     mutating func insert(_ id: NodeID, _ dice: inout SplitMix64) {
         guard !order.contains(id) else { return }
         order.insert(id, at: Int.random(in: 0...order.count, using: &dice))
     }
 
-    /// This process stood still for so long.
+    /// Postpones everything by `lateness`, for which this process stood still.
     mutating func processStalled(for lateness: Interval) {
         nextProbeAt = nextProbeAt + lateness
         guard var shifted = probe else { return }
@@ -124,36 +130,40 @@ struct ProbeSchedule: Sendable {
     }
 }
 
-/// Pings that are sent for others, and whom their answers go to.
+/// Pings in progress on behalf of other members.
 struct Relays: Sendable {
+    /// One ping on behalf of another member.
     struct Relay: Hashable, Sendable {
-        /// Who asked, and under which number.
+        /// The connection of the requester.
         let requester: ConnectionID
+        /// The sequence number of the ping request.
         let requestSequence: UInt32
-        /// When the asker is told that there is no answer yet; nil once it was.
+        /// When the requester receives a nack; `nil` once it was sent.
         var nackAt: Instant?
+        /// When the relay is dropped.
         let forgetAt: Instant
     }
 
-    /// By the number of the ping.
+    /// Relays by the sequence number of their ping.
     private var relays = SortedTable<UInt32, Relay>()
-    /// More askers are told at once that there is no answer.
+    /// Maximum number of relays; further requests get a nack at once.
     static let countMax = 256
 
     var hasRoom: Bool { relays.count < Self.countMax }
     var nextDue: Instant? { relays.values.map { $0.nackAt ?? $0.forgetAt }.min() }
 
+    /// Adds a relay whose ping has the number `sequence`.
     mutating func add(_ relay: Relay, sequence: UInt32) {
         relays[sequence] = relay
     }
 
-    /// The relay whose ping was answered; it is over.
+    /// Removes and returns the relay whose ping was acknowledged.
     mutating func ackReceived(_ sequence: UInt32) -> Relay? {
         defer { relays[sequence] = nil }
         return relays[sequence]
     }
 
-    /// Those who are to be told now that there is no answer; what is too old is forgotten.
+    /// Returns the relays that need a nack now, and drops those that are too old.
     mutating func takeUnanswered(at now: Instant) -> [Relay] {
         var unanswered: [Relay] = []
         for (sequence, relay) in zip(relays.keys, relays.values) {
@@ -167,12 +177,12 @@ struct Relays: Sendable {
     }
 }
 
-/// How far this node trusts its own eyes (Lifeguard §IV.A, "local health multiplier").
+/// This node's confidence in its own observations (Lifeguard §IV.A, "local health multiplier").
 ///
-/// A node that misses answers which it should have had is slow or cut off itself; it then probes
-/// less often and waits longer, so that it accuses others less.
+/// A node that misses responses which it should have received is slow or cut off itself. It then
+/// probes less often and waits longer, so that it accuses others less.
 struct LocalHealth: Hashable, Sendable {
-    /// 0 is well.
+    /// The score, from 0 (healthy) to ``scoreMax``.
     private(set) var score = 0
     let scoreMax: Int
 
@@ -180,14 +190,17 @@ struct LocalHealth: Hashable, Sendable {
         self.scoreMax = scoreMax
     }
 
+    /// Raises the score by `steps`, up to the maximum.
     mutating func worsened(by steps: Int = 1) {
         score = min(scoreMax, score + steps)
     }
 
+    /// Lowers the score by one, down to 0.
     mutating func improved() {
         score = max(0, score - 1)
     }
 
+    /// Returns `interval` times one more than the score.
     func scaled(_ interval: Interval) -> Interval {
         Interval(nanoseconds: interval.nanoseconds * Int64(score + 1))
     }

@@ -1,20 +1,20 @@
 import Ground
 
-/// What is believed of the others, and how it changes.
+/// The records of other members, and their changes.
 extension Membership {
-    /// How a record was come by.
+    /// The source of a record.
     enum RecordSource: Hashable, Sendable {
-        /// This node has seen it: a hello, a probe without an answer, a time that ran out.
+        /// This node's own observation: a hello, an unanswered probe, an expired suspicion.
         case local
-        /// This member has seen it, and pushed it.
+        /// A push by this member, which observed it.
         case direct(NodeID)
-        /// Somebody repeats it.
+        /// A repetition by any member.
         case gossip
-        /// It was so before this node came: the others know, and it is not repeated.
+        /// The first table after this node joined: others know it, so it is not repeated.
         case historical
     }
 
-    /// Believes `record` if it is news.
+    /// Adopts `record` if it supersedes the present one.
     mutating func merge(_ record: MemberRecord, _ source: RecordSource, _ turn: inout StepContext) {
         let id = record.member.id
         guard id != own.member.id else { return ownRecordReceived(record, &turn) }
@@ -36,7 +36,7 @@ extension Membership {
         }
     }
 
-    /// Somebody who was not known.
+    /// Adds a member that was not known, if a slot can be made.
     private mutating func addMember(
         _ record: MemberRecord, _ source: RecordSource, _ turn: inout StepContext
     ) {
@@ -53,7 +53,7 @@ extension Membership {
         apply(record, before: nil, source, &turn)
     }
 
-    /// Keeps `record` and lets everything follow.
+    /// Stores `record` and updates everything that depends on it.
     private mutating func apply(
         _ record: MemberRecord, before: MemberRecord?, _ source: RecordSource,
         _ turn: inout StepContext
@@ -76,7 +76,7 @@ extension Membership {
         }
     }
 
-    /// Of two who hear of each other the one with the smaller id dials first.
+    /// Schedules a dial; the member with the smaller id dials first.
     private mutating func planDials(_ record: MemberRecord, _ turn: inout StepContext) {
         let half = Interval.milliseconds(500)
         let head = own.member.id < record.member.id ? Interval.zero : half
@@ -88,7 +88,7 @@ extension Membership {
 
     // MARK: Suspicion
 
-    /// This node has waited in vain for an answer.
+    /// Suspects a member whose probe has failed, or confirms a suspicion of it.
     mutating func raiseSuspicion(_ id: NodeID, _ turn: inout StepContext) {
         guard let held = members[id] else { return }
         switch held.state {
@@ -112,13 +112,13 @@ extension Membership {
         case .gossip, .historical: break
         }
         suspicions[id] = suspicion
-        // It refutes at once if it hears of it.
+        // Sent to the member itself, which refutes at once.
         if let line = mesh.connection(to: id), let record = members[id] {
             send(.updates([record]), on: line, &turn)
         }
     }
 
-    /// Somebody has waited long enough; here the member has the least time left, and hears of it.
+    /// Handles a report of a death: the member is suspected, with the shortest time to refute.
     private mutating func deathReported(
         _ record: MemberRecord, _ held: MemberRecord, _ source: RecordSource,
         _ turn: inout StepContext
@@ -131,6 +131,7 @@ extension Membership {
         markDead(id, source, &turn)
     }
 
+    /// Marks as dead every suspected member whose time is over.
     mutating func expireSuspicions(_ turn: inout StepContext) {
         for (id, suspicion) in zip(suspicions.keys, suspicions.values)
         where suspicion.deadline <= turn.now {
@@ -138,7 +139,7 @@ extension Membership {
         }
     }
 
-    /// A suspected member had its time.
+    /// Marks a suspected member as dead and closes its connections.
     private mutating func markDead(_ id: NodeID, _ source: RecordSource, _ turn: inout StepContext)
     {
         guard let held = members[id], held.state == .suspected else { return }
@@ -148,22 +149,25 @@ extension Membership {
 
     // MARK: Pushing
 
-    /// Tells everybody, unless somebody else does first: the more there are, the longer the wait.
+    /// Schedules a push to all members, cancelled if another member pushes first.
+    ///
+    /// The random delay grows with the number of members.
     mutating func pushSoon(_ id: NodeID, _ turn: inout StepContext) {
         let spread = min(settings.pushDelayMax, .milliseconds(Int64(liveCount)))
         dissemination.push(id, at: turn.now + turn.jitter(upTo: spread))
     }
 
+    /// Pushes what is due.
     mutating func pushDue(_ turn: inout StepContext) {
         let ids = dissemination.takePushes(at: turn.now).filter { id in
-            // Two more accusers than needed say nothing new.
+            // With as many accusers as needed, besides this node, a push adds nothing.
             members[id]?.state != .suspected
                 || suspicions[id].map { !$0.isConfirmed(excluding: own.member.id) } ?? true
         }
         push(ids.compactMap { self[$0] }, &turn)
     }
 
-    /// Tells every connected member now.
+    /// Sends `records` to every connected member now.
     mutating func push(_ records: [MemberRecord], _ turn: inout StepContext) {
         var rest = records[...]
         while !rest.isEmpty {

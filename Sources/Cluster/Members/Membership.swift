@@ -1,35 +1,37 @@
 package import Ground
 
-/// Who is in the cluster, as one node believes it: SWIM (Das, Gupta, Motivala, DSN 2002) with
-/// Lifeguard (Dadgar, Phillips, Currey, DSN-W 2018), over one connection per pair.
+/// The members of the cluster, as one node believes them to be.
 ///
-/// The shell owns sockets and tells what happens; this decides whom to dial, which connection
-/// stays, what to say to whom and who lives. What differs from SWIM over datagrams, and why:
+/// SWIM (Das, Gupta, Motivala, DSN 2002) with Lifeguard (Dadgar, Phillips, Currey, DSN-W 2018),
+/// over one connection per pair. The shell owns the sockets and reports events; this decides which
+/// addresses to dial, which connection to keep, what to send and which members are live.
+/// Differences from SWIM over datagrams, and the reasons:
 ///
-/// - Connections lose nothing while they stand, so changes are pushed once; repeating on pings, and
-///   the exchange of tables, find those whom a push missed.
-/// - A connection that breaks is a hint: the member is dialled and probed next. It is no proof.
-/// - What is heard of a death makes a member suspected here, not dead: after a split each side
-/// holds
-///   the other side's members dead, and must not talk its own side into it. The suspected
-///   one is told at once, and refutes.
-/// - Time in which this process stood still counts against nobody.
+/// - Open connections lose nothing, so changes are pushed once; piggybacking and the exchange of
+///   tables reach members that a push missed.
+/// - A connection that breaks is a hint, not proof: the member is dialled and probed next.
+/// - A reported death makes a member suspected here, not dead: after a split each side believes the
+///   other side's members dead, and must not convince that side of it. The suspected member is
+///   notified at once, and refutes.
+/// - Time in which this process stood still counts against no member.
 package struct Membership: Sendable {
-    /// How far a node has come.
+    /// The lifecycle phase of a node.
     package enum Phase: Hashable, Sendable {
-        /// It takes part.
+        /// The node takes part.
         case serving
-        /// It has said that it goes, and waits for the acks under these numbers.
+        /// The node has announced its leave and awaits the acks of these sequence numbers.
         case leaving(until: Instant, waiting: [UInt32: NodeID])
-        /// It has gone, or it refuses to serve; nothing follows.
+        /// The node has left, or refuses to serve; no effect follows.
         case ended
     }
 
+    /// The protocol's constants.
     package let settings: Settings
-    /// What this node says of itself, in its hello too.
+    /// This node's own record, which its hello carries too.
     package internal(set) var own: MemberRecord
+    /// This node's phase.
     package internal(set) var phase = Phase.serving
-    /// Since when; a young process gives way to an older one with its id.
+    /// When this process started; a young process gives way to an older one with its id.
     let startedAt: Instant
     var members: MemberList
     var mesh: Mesh
@@ -41,14 +43,20 @@ package struct Membership: Sendable {
     var identityConflicts = IdentityConflicts()
     var health: LocalHealth
     var nextExchangeAt: Instant
-    /// Nobody is asked for a table earlier: when many connections open at once, one table says
-    /// what all would.
+    /// The earliest time of the next table request: when many connections open at once, one table
+    /// suffices.
     var nextTableRequestAt: Instant
-    /// Somebody who has taken this node has sent a table.
+    /// True once a member that has admitted this node has sent its table.
     package internal(set) var hasMemberTable = false
     private var sequence: UInt32 = 0
 
-    /// A node that knows of nobody; `incarnation` has the synced boot epoch of its directory.
+    /// Creates the membership of a node that knows no other member.
+    ///
+    /// - Parameters:
+    ///   - member: The node itself.
+    ///   - incarnation: The incarnation, with the synced boot epoch of the node's directory.
+    ///   - settings: The protocol's constants.
+    ///   - now: The current time.
     package init(
         _ member: Member, _ incarnation: Incarnation, settings: Settings = Settings(),
         now: Instant
@@ -67,33 +75,34 @@ package struct Membership: Sendable {
         dissemination.restart(member.id)
     }
 
-    // MARK: What is believed
+    // MARK: Records
 
-    /// Everybody's record, this node's own first, then by id.
+    /// All records, this node's own first, then by id.
     package var records: [MemberRecord] { [own] + members.records }
 
+    /// The record of `id`; `nil` for a node that is not known.
     package subscript(id: NodeID) -> MemberRecord? {
         id == own.member.id ? own : members[id]
     }
 
-    /// Alive and suspected members, this node included.
+    /// The number of alive and suspected members, including this node.
     package var liveCount: Int { members.liveCount + (own.state.isLive ? 1 : 0) }
 
-    /// The connection that everything said to a member goes over; nil if it is not connected.
+    /// Returns the connection on which to send to a member; `nil` if it is not connected.
     package func connection(to id: NodeID) -> ConnectionID? { mesh.connection(to: id) }
 
-    /// Connected members, by id.
+    /// The connected members, by id.
     package var connectedMembers: [NodeID] { mesh.peers }
 
-    /// Another process with this node's id has come, and one of the two will give way.
+    /// True while another process with this node's id is connected, until one of the two gives way.
     package var hasDuplicate: Bool { !identityConflicts.duplicates.isEmpty }
 
-    /// How little this node trusts its own eyes, from 0 (well) to ``Settings/healthMax``.
+    /// This node's distrust of its own observations, from 0 (healthy) to ``Settings/healthMax``.
     package var healthScore: Int { health.score }
 
     // MARK: Events
 
-    /// When ``MembershipEvent/ticked`` is wanted; changes with every event.
+    /// When ``MembershipEvent/ticked`` is due; changes with every event.
     package var nextTick: Instant {
         switch phase {
         case .ended: return .distantFuture
@@ -109,7 +118,13 @@ package struct Membership: Sendable {
         return waits.compactMap { $0 }.min() ?? .distantFuture
     }
 
-    /// Takes in what happened at `now` and appends what is to be done.
+    /// Handles `event` and appends the resulting effects.
+    ///
+    /// - Parameters:
+    ///   - event: The event, in the order of occurrence.
+    ///   - now: The time of the event.
+    ///   - dice: The source of all randomness.
+    ///   - effects: The list that effects are appended to.
     package mutating func handle(
         _ event: MembershipEvent, now: Instant, using dice: inout SplitMix64,
         effects: inout [MembershipEffect]
@@ -130,7 +145,8 @@ package struct Membership: Sendable {
             connectionOpened(id, dialled: dialled, record, &turn)
         case .connectionClosed(let id, let reason): connectionClosed(id, reason, &turn)
         case .connectionNearlyExhausted(let id):
-            // Another one takes its place when it opens, and this one is closed as its spare.
+            // The new connection replaces this one when it opens, and this one is then closed as
+            // its spare.
             guard let peer = mesh[id]?.peer, mesh.connection(to: peer) == id else { break }
             dialSchedule.scheduleRedial(peer, at: now)
         case .messageReceived(let message, let id): messageReceived(message, on: id, &turn)
@@ -160,8 +176,8 @@ package struct Membership: Sendable {
         exchangeTables(&turn)
     }
 
-    /// A process that stood still (SIGSTOP, a suspended machine, a starved one) has not heard the
-    /// answers that wait for it: everybody has so much more time.
+    /// Extends all time-outs after this process stood still (SIGSTOP, a suspended or overloaded
+    /// machine), since responses may wait unread.
     private mutating func compensateStall(_ turn: inout StepContext) {
         let lateness = turn.now - nextTick
         guard lateness > settings.stallThreshold else { return }
@@ -181,28 +197,30 @@ package struct Membership: Sendable {
         for address in dialSchedule.takeDue(&turn) { turn.effects.append(.dial(address)) }
     }
 
-    /// After the end nothing is opened any more.
+    /// Closes connections that open after the end.
     private mutating func rejectAfterEnd(_ event: MembershipEvent, _ turn: inout StepContext) {
         guard case .connectionOpened(let id, _, _, _) = event else { return }
         turn.effects.append(.close(id, .leaving))
     }
 
-    // MARK: Speaking
+    // MARK: Sending
 
+    /// Returns a sequence number for the next message that expects a reply.
     mutating func nextSequence() -> UInt32 {
         sequence &+= 1
         return sequence
     }
 
-    /// Says it if the connection is still there.
+    /// Sends `message` if the connection is still open.
     mutating func send(_ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext) {
         guard phase != .ended, mesh[id] != nil || identityConflicts.isPending(id) else { return }
         turn.effects.append(.send(message, on: id))
         if case .ping = message { mesh.recordPing(id, at: turn.now) }
     }
 
-    /// What rides on the next message; what `first` is believed to be stands first, if it is not
-    /// well (Lifeguard §IV.C, "buddy system").
+    /// Returns the records to piggyback on the next message.
+    ///
+    /// A record of `first` that is not alive comes first (Lifeguard §IV.C, "buddy system").
     mutating func piggybackedRecords(first: NodeID? = nil) -> [MemberRecord] {
         let times = settings.retransmitMultiplier * digits(liveCount)
         let ids = dissemination.takePiggyback(settings.piggybackMax, timesMax: times)
@@ -211,90 +229,93 @@ package struct Membership: Sendable {
         return (ill.map { [$0] } ?? []) + rest
     }
 
-    /// Decimal digits of a number of members: log10, rounded up.
+    /// Returns the decimal digits of a number of members: log10, rounded up.
     private func digits(_ count: Int) -> Int {
         count < 10 ? 1 : count < 100 ? 2 : 3
     }
 }
 
 extension Membership {
-    /// The constants of the protocol's pace and its limits; the defaults are what a node uses.
+    /// The constants of the protocol: times and limits.
     ///
-    /// Pace after memberlist's for local networks (DefaultLANConfig), which Lifeguard was measured
-    /// with.
+    /// The defaults are those of a node. The times follow memberlist's for local networks
+    /// (DefaultLANConfig), with which Lifeguard was measured.
     package struct Settings: Hashable, Sendable {
-        /// Between two probes by one node, while its local health is good.
+        /// The time between two probes by one node while its local health is good.
         package var probeInterval = Interval.seconds(1)
-        /// After a ping, before others are asked.
+        /// The time after a ping before other members are asked to ping.
         package var probeTimeout = Interval.milliseconds(500)
-        /// Members that are asked to ping a silent one.
+        /// The number of members that are asked to ping a silent one.
         package var indirectProbes = 3
-        /// The worst local health, which multiplies interval and time-out by one more than this.
+        /// The worst local health score; a score of n multiplies interval and time-out by n + 1.
         package var healthMax = 8
-        /// Times log10 of the members, at least 1, times ``probeInterval``: the least time that a
-        /// suspected member has.
+        /// The shortest suspicion time, in units of ``probeInterval`` times log10 of the members
+        /// (at least 1).
         package var suspicionMultiplier: Int64 = 4
-        /// The most time that a suspected member has is so many times the least.
+        /// The longest suspicion time, as a multiple of the shortest.
         package var suspicionMaxFactor: Int64 = 6
-        /// Accusers beside the first after whom a suspected member has the least time.
+        /// The number of accusers after the first that reduce a suspicion to the shortest time.
         package var confirmations = 2
-        /// Times the digits of the number of members: how often a change is repeated.
+        /// How often a change is piggybacked, as a multiple of the decimal digits of the number of
+        /// members.
         package var retransmitMultiplier = 4
-        /// Records that ride on one ping, ack or ping request.
+        /// Maximum number of records piggybacked on a ping, ack or ping request.
         package var piggybackMax = 6
-        /// Records in one message of news.
+        /// Maximum number of records in one `updates` message.
         package var pushMax = 32
-        /// At most so long the push of a change waits for somebody else's.
+        /// Maximum delay of a push, in which another member's push may make it unnecessary.
         package var pushDelayMax = Interval.milliseconds(200)
-        /// Between two exchanges of tables by one node, in a cluster of up to 32.
+        /// The time between two exchanges of tables by one node, in a cluster of up to 32.
         package var exchangeInterval = Interval.seconds(30)
-        /// Live and gone ones, this node included.
+        /// Maximum number of members, live or not, including this node.
         package var membersMax = 256
-        /// The shell resolves the seeds' names so often.
+        /// The interval at which the shell resolves the seeds' names.
         package var resolveInterval = Interval.seconds(10)
-        /// The shell gives up a dial that has brought no hello after so long.
+        /// The time without a hello after which the shell gives up a dial.
         package var dialTimeout = Interval.seconds(5)
-        /// Addresses of seeds, the lowest.
+        /// Maximum number of seed addresses; the lowest are kept.
         package var seedsMax = 256
-        /// Dials under way.
+        /// Maximum number of dials in progress.
         package var dialsMax = 16
-        /// The first wait after a failed dial; it doubles with each.
+        /// The wait after the first failed dial; it doubles with each further one.
         package var dialDelayMin = Interval.seconds(1)
-        /// The longest wait between dials to seeds and live members.
+        /// Maximum wait between dials to seeds and live members.
         package var dialDelayMax = Interval.seconds(10)
-        /// The longest wait between dials to dead members.
+        /// Maximum wait between dials to dead members.
         package var deadDialDelayMax = Interval.seconds(60)
-        /// One's own address is let alone for so long.
+        /// The wait before this node's own address is dialled again.
         package var selfDialDelay = Interval.seconds(300)
-        /// A connection on which a ping is not answered for so long is replaced.
+        /// The time without a response to a ping after which a connection is replaced.
         package var pingTimeoutMax = Interval.seconds(10)
-        /// Of two connections of one pair the member with the smaller id closes the one that is not
-        /// used after so long, the other member after twice as long.
+        /// Maximum lifetime of an unused second connection of a pair; it is closed by the member
+        /// with the smaller id, or by the other member after twice this time.
         package var spareLifetimeMax = Interval.seconds(10)
-        /// Between two questions for tables because connections were opened.
+        /// The minimum time between two table requests after connections opened.
         package var tableRequestInterval = Interval.milliseconds(500)
-        /// The accepting side leaves the first question to the dialling side for so long.
+        /// The delay with which the accepting side requests a table, as the dialling side requests
+        /// first.
         package var tableRequestDelay = Interval.milliseconds(300)
-        /// A tick later than this was late because this process stood still.
+        /// The lateness of a tick from which this process counts as having stood still.
         package var stallThreshold = Interval.milliseconds(500)
-        /// Of two processes with one id that meet, one waits for so long for the other's claim.
+        /// The time for which one of two processes with one id waits for the other's claim.
         package var duplicateTimeout = Interval.seconds(2)
-        /// A process that is younger than this is the later of two with one id.
+        /// The age below which a process is taken as the later of two with one id.
         package var seniorityAge = Interval.seconds(30)
-        /// The leave waits for so long for those who do not answer.
+        /// Maximum time for which a leaving node waits for acknowledgements.
         package var leaveTimeout = Interval.seconds(2)
 
+        /// Creates the default settings.
         package init() {}
     }
 }
 
-/// One event's handling: when it happened, whose dice are thrown and what comes out.
+/// The context of handling one event: its time, the source of randomness and the effects so far.
 struct StepContext {
     let now: Instant
     var dice: SplitMix64
     var effects: [MembershipEffect] = []
 
-    /// From zero up to `interval`.
+    /// Returns a random interval from zero up to, but excluding, `interval`.
     mutating func jitter(upTo interval: Interval) -> Interval {
         guard interval > .zero else { return .zero }
         return Interval(nanoseconds: Int64.random(in: 0..<interval.nanoseconds, using: &dice))

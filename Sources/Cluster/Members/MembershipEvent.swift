@@ -1,63 +1,68 @@
 package import Ground
 
-/// What happens to a ``Membership``; the shell tells it in the order in which it happened.
+/// An event that the shell reports to a ``Membership``, in the order of occurrence.
 package enum MembershipEvent: Hashable, Sendable {
-    /// ``Membership/nextTick`` has come; coming earlier does no harm.
+    /// ``Membership/nextTick`` has come; an earlier tick is harmless.
     case ticked
-    /// The list of seeds with its names resolved, all of it; told every
-    /// ``Membership/Settings/resolveInterval`` for ever. When nothing could be resolved the shell
-    /// says nothing.
+    /// The complete list of seed addresses with their names resolved.
+    ///
+    /// Reported every ``Membership/Settings/resolveInterval``, except when nothing could be
+    /// resolved.
     case seedsResolved([PeerAddress])
-    /// A dial did not become a connection with a hello within ``Membership/Settings/dialPatience``.
+    /// A dial brought no connection with a hello within ``Membership/Settings/dialTimeout``.
     case dialFailed(PeerAddress)
-    /// Hellos were exchanged on a connection; `dialled` is nil if the peer dialled.
+    /// Hellos were exchanged on a connection; `dialled` is `nil` if the peer dialled.
     case connectionOpened(ConnectionID, dialled: PeerAddress?, Member, Incarnation)
-    /// An opened connection is gone; with what the peer said last, nil if it broke. What the
-    /// machine closed itself need not be told.
+    /// An open connection has closed, with the peer's last reason, or `nil` if it broke.
+    ///
+    /// Connections closed by the state machine itself need not be reported.
     case connectionClosed(ConnectionID, CloseReason?)
-    /// Before long no question can be put on it any more; may be told several times.
+    /// The connection will soon be unable to carry further queries; may be reported several times.
     case connectionNearlyExhausted(ConnectionID)
-    /// In the order of the connection.
+    /// A message has arrived; reported in the order of the connection.
     case messageReceived(GossipMessage, on: ConnectionID)
-    /// What this node may be asked for has changed.
+    /// The duties that this node accepts have changed.
     case roleChanged(Member.Role)
     /// The node is to leave for good (SIGTERM).
     case leaveRequested
 }
 
-/// What a ``Membership`` wants done, in this order.
+/// An effect that a ``Membership`` requests; carried out in the order given.
 package enum MembershipEffect: Hashable, Sendable {
-    /// Connect and say hello; ends with ``MembershipEvent/connectionOpened(_:dialled:_:_:)`` or
+    /// Connect and send a hello.
+    ///
+    /// Ends with ``MembershipEvent/connectionOpened(_:dialled:_:_:)`` or
     /// ``MembershipEvent/dialFailed(_:)``. No address is dialled twice at once.
     case dial(PeerAddress)
-    /// Say why and close; the machine has forgotten the connection.
+    /// Send the reason and close; the state machine has dropped the connection.
     case close(ConnectionID, CloseReason)
-    /// Write it to the connection, behind what was written before.
+    /// Write the message to the connection, after what was written before.
     case send(GossipMessage, on: ConnectionID)
-    /// This is now the connection with a member, for everything that members say to each other.
+    /// Use this connection for all messages to a member from now on.
     case useConnection(NodeID, ConnectionID)
-    /// There is no connection with a member any more.
+    /// The last connection with a member has closed.
     case dropConnection(NodeID)
-    /// Something else is believed of a member, this node itself included; `before` is what was
-    /// believed until now, nil for a member that was not known.
+    /// The record of a member, or of this node itself, has changed; `before` is the former one,
+    /// `nil` for a new member.
     case memberChanged(MemberRecord, before: MemberRecord?)
-    /// A member that was gone is not remembered any longer, for want of room.
+    /// A dead or left member was dropped to free a slot.
     case forget(MemberRecord)
-    /// Log it: one more member than ``Membership/Settings/membersMax`` has come.
+    /// Log that a member beyond ``Membership/Settings/membersMax`` was refused.
     case refuseMember(Member)
-    /// Stop serving and say why. Nothing follows.
+    /// Stop serving and report why; no effect follows.
     case refuseToServe(ServingRefusal)
-    /// Everybody reachable knows that this node goes, `untold` apart. Nothing follows.
+    /// The leave is complete: all reachable members know of it except `unacknowledged`; no effect
+    /// follows.
     case finishLeaving(unacknowledged: [NodeID])
 }
 
 extension MembershipEffect {
-    /// Why a process is not the node that it takes itself for.
+    /// The reason why a process may not act as its node.
     package enum ServingRefusal: Hashable, Sendable {
         /// Another live process has this node's id.
         case duplicateIdentity
-        /// This node has been started more often than its directory knows, which is a copy then of
-        /// what it was.
+        /// This node was started more often than its directory records, so the directory is an old
+        /// copy.
         case restoredCopy
     }
 }

@@ -1,31 +1,34 @@
 import Ground
 
-/// The connections with the other members, and which of them is the one of its pair.
+/// The connections with the other members, of which one per pair is in use.
 ///
 /// Of two connections of one pair the member with the smaller id decides: it uses the later one,
-/// and the other side speaks where the decider speaks. The earlier one stays for a while as a
-/// spare, because the peer may never have seen the later one open: when the one in use goes, the
-/// spare takes its place. Its time runs from when the peer is heard on the one in use; the decider
-/// then closes it, and the other side only if the decider has not done so in twice the time. So the
-/// two do not close both, in whatever order they see them open. A connection that one side has lost
-/// and the other has not noticed is replaced in the same way.
+/// and the other side sends where the decider sends. The earlier one stays for a while as a spare,
+/// because the peer may never have seen the later one open: when the one in use closes, the spare
+/// replaces it. The spare's lifetime starts when the peer sends on the one in use. The decider then
+/// closes the spare; the other side does so only after twice the time. So the two sides do not
+/// close both, in whatever order they see them open. A connection that one side has lost and the
+/// other has not noticed is replaced in the same way.
 struct Mesh: Sendable {
+    /// An open connection with a member.
     struct Connection: Sendable {
         let peer: NodeID
         let process: ProcessID
-        /// Nil if the peer dialled.
+        /// The address that this node dialled; `nil` if the peer dialled.
         let dialled: PeerAddress?
-        /// Since when a ping waits for any sign of life.
+        /// When the first unanswered ping was sent; `nil` once anything has arrived since.
         var unansweredSince: Instant?
-        /// When the peer is to be asked for its table.
+        /// When to request the peer's table.
         var tableRequestAt: Instant?
-        /// The peer has said something on it since it is in use.
+        /// True if the peer has sent something on it since it is in use.
         var hasReceived = false
-        /// Since when the peer is heard on another connection of the pair, which is used instead.
+        /// When the peer was first received on another connection of the pair, which is in use
+        /// instead.
         var spareSince: Instant?
     }
 
     private(set) var connections = SortedTable<ConnectionID, Connection>()
+    /// The connection in use with each member.
     private var current = SortedTable<NodeID, ConnectionID>()
     private let own: NodeID
 
@@ -33,33 +36,34 @@ struct Mesh: Sendable {
         self.own = own
     }
 
-    /// Connected members, in the order of their ids.
+    /// The connected members, in the order of their ids.
     var peers: [NodeID] { current.keys }
-    /// Beside ``peers``.
+    /// The connections in use, parallel to ``peers``.
     var peerConnections: [ConnectionID] { current.values }
 
     subscript(id: ConnectionID) -> Connection? { connections[id] }
 
+    /// Returns the connection in use with a member; `nil` if there is none.
     func connection(to peer: NodeID) -> ConnectionID? { current[peer] }
 
-    /// The process that a member is connected with.
+    /// Returns the process that a member is connected with.
     func process(of peer: NodeID) -> ProcessID? {
         current[peer].flatMap { connections[$0]?.process }
     }
 
     // MARK: Opening and closing
 
-    /// What the opening of a connection comes to.
+    /// The outcome of a new connection.
     enum OpenOutcome: Hashable, Sendable {
-        /// It is the only one of its pair.
+        /// The connection is the only one of its pair.
         case first
-        /// An earlier one is a spare now; the decider has to say where it speaks.
+        /// An earlier connection is a spare now; the decider has to show which one it uses.
         case withSpare
-        /// These, with an earlier process of the peer, are to be closed.
+        /// Connections with an earlier process of the peer, to be closed.
         case replacingProcess([ConnectionID])
     }
 
-    /// Takes `id` as the connection of its pair.
+    /// Adds `id` and uses it for its pair.
     mutating func opened(_ id: ConnectionID, _ connection: Connection) -> OpenOutcome {
         let peer = connection.peer
         let earlier = all(with: peer)
@@ -71,20 +75,20 @@ struct Mesh: Sendable {
         return earlier.isEmpty ? .first : .withSpare
     }
 
-    /// True if this side closes the spares of the pair.
+    /// Returns true if this side decides which connection of the pair is used.
     func isDecider(for peer: NodeID) -> Bool { own < peer }
 
-    /// Everything that is open with a member, in the order in which it opened.
+    /// Returns all connections with a member, in the order in which they opened.
     func all(with peer: NodeID) -> [ConnectionID] {
         connections.keys.filter { connections[$0]?.peer == peer }
     }
 
-    /// What is open with a member and not in use.
+    /// Returns the connections with a member that are not in use.
     func spares(with peer: NodeID) -> [ConnectionID] {
         all(with: peer).filter { $0 != current[peer] }
     }
 
-    /// Makes `id` the connection of its pair; what was to be asked on another is asked on it.
+    /// Uses `id` for its pair and moves pending table requests to it.
     private mutating func use(_ id: ConnectionID, with peer: NodeID) {
         current[peer] = id
         connections[id]?.spareSince = nil
@@ -97,15 +101,16 @@ struct Mesh: Sendable {
         }
     }
 
-    /// What became of a pair whose connection has gone.
+    /// The outcome of a closed connection for its pair.
     enum CloseOutcome: Hashable, Sendable {
-        /// It was not the one in use, or is not known.
+        /// The connection was not in use, or is not known.
         case none
-        /// Another one is used now.
+        /// Another connection is in use now.
         case replaced(NodeID, ConnectionID)
         case disconnected(NodeID)
     }
 
+    /// Removes a connection and uses the latest spare instead, if it was in use.
     mutating func closed(_ id: ConnectionID) -> CloseOutcome {
         guard let gone = connections[id] else { return .none }
         connections[id] = nil
@@ -116,11 +121,13 @@ struct Mesh: Sendable {
         return .replaced(gone.peer, spare)
     }
 
-    // MARK: Speaking
+    // MARK: Receiving and sending
 
-    /// The peer has said something on it; true if it is now the one of its pair, and was not.
+    /// Records that a message has arrived on the connection.
     ///
-    /// Where an answer comes follows from where the question was put, and decides nothing.
+    /// A reply arrives where its request was sent, so it never switches connections.
+    ///
+    /// - Returns: True if this connection is in use from now on, and was not before.
     mutating func messageReceived(_ id: ConnectionID, isResponse: Bool, at now: Instant) -> Bool {
         guard let connection = connections[id] else { return false }
         if connection.unansweredSince != nil { connections[id]?.unansweredSince = nil }
@@ -134,23 +141,25 @@ struct Mesh: Sendable {
         return isSwitched
     }
 
-    /// The time of those begins that have been set aside.
+    /// Starts the lifetime of the spares with `peer` that have not started yet.
     private mutating func startSpareTimers(with peer: NodeID, at now: Instant) {
         for spare in spares(with: peer) where connections[spare]?.spareSince == nil {
             connections[spare]?.spareSince = now
         }
     }
 
+    /// Records when a ping was sent, if none is outstanding.
     mutating func recordPing(_ id: ConnectionID, at now: Instant) {
         guard connections[id]?.unansweredSince == nil else { return }
         connections[id]?.unansweredSince = now
     }
 
+    /// Sets when to request the peer's table; `nil` cancels.
     mutating func scheduleTableRequest(_ id: ConnectionID, at instant: Instant?) {
         connections[id]?.tableRequestAt = instant
     }
 
-    /// This process stood still for so long until now.
+    /// Extends all time-outs by `lateness`, for which this process stood still until `now`.
     mutating func processStalled(for lateness: Interval, at now: Instant) {
         connections.updateAll { _, connection in
             connection.unansweredSince = connection.unansweredSince.map {
@@ -160,10 +169,10 @@ struct Mesh: Sendable {
         }
     }
 
-    // MARK: What is due
+    // MARK: Due times
 
-    /// The earliest of what waits on connections; nobody is asked for a table before
-    /// `nextQuestion`.
+    /// Returns the earliest due time of all connections; no table is requested before
+    /// `nextTableRequestAt`.
     func nextDue(_ settings: Membership.Settings, nextTableRequestAt: Instant) -> Instant? {
         var next: Instant?
         func wait(until instant: Instant?) {
@@ -178,7 +187,7 @@ struct Mesh: Sendable {
         return next
     }
 
-    /// When a spare is to be closed; nil for others.
+    /// Returns when a spare is to be closed; `nil` for a connection in use.
     private func spareEnd(
         _ connection: Connection, _ settings: Membership.Settings
     ) -> Instant? {
@@ -188,7 +197,7 @@ struct Mesh: Sendable {
         }
     }
 
-    /// Connections that are to be closed by now.
+    /// Returns the connections that are to be closed by now, with the reasons.
     func overdue(at now: Instant, _ settings: Membership.Settings)
         -> [(ConnectionID, CloseReason)]
     {
@@ -201,7 +210,7 @@ struct Mesh: Sendable {
         }
     }
 
-    /// The connection whose peer is to be asked for its table first, if that is due.
+    /// Returns the connection whose table request is due first, if any is due.
     func scheduleTableRequest(at now: Instant) -> ConnectionID? {
         var first: (id: ConnectionID, at: Instant)?
         for (id, connection) in zip(connections.keys, connections.values) {
@@ -212,37 +221,42 @@ struct Mesh: Sendable {
     }
 }
 
-/// Names a connection with a peer for as long as this process lives; the shell counts them.
+/// The number of a connection with a peer, unique within this process; assigned by the shell.
 package struct ConnectionID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The number, counted by the shell.
     package let number: UInt64
 
+    /// Creates an id from its number.
     package init(_ number: UInt64) {
         self.number = number
     }
 
+    /// Orders connections by number.
     package static func < (left: ConnectionID, right: ConnectionID) -> Bool {
         left.number < right.number
     }
 
+    /// The number after a `#`.
     package var description: String { "#\(number)" }
 }
 
-/// Why a node closes a connection with a peer; it is said to the peer as the last thing, by the
-/// code that is its number in ``Goodbye/Code``.
+/// The reason for which a node closes a connection with a peer.
+///
+/// The raw value is the code of the ``Goodbye`` that is sent last.
 package enum CloseReason: UInt16, Hashable, Sendable, CaseIterable {
     /// The pair has another connection, which stays.
     case redundant = 4
     /// The node has dialled itself.
     case selfDial = 7
-    /// A ping on it was not answered for long; another connection may fare better.
+    /// A ping went unanswered for too long; another connection may work better.
     case silent = 8
     /// The peer is believed dead; it is dialled anew.
     case dead = 9
-    /// A newer process of the peer's node has taken its place.
+    /// A newer process of the peer's node has replaced it.
     case superseded = 10
-    /// An earlier process with the peer's node id answers: the peer must not serve.
+    /// An earlier process with the peer's node id responds: the peer must not serve.
     case duplicateIdentity = 3
-    /// The cluster has as many members as it may have.
+    /// The cluster has the maximum number of members.
     case clusterFull = 11
     /// The node has left, or refuses to serve.
     case leaving = 1

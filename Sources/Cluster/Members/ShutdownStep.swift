@@ -1,21 +1,22 @@
 package import Ground
 
-/// How a node goes, step by step: it answers nobody any more before anybody stops waiting for its
-/// word.
+/// A step of a node's orderly shutdown.
 ///
-/// Every step is over when what it is for is done, or when its time is; the shell knows both.
+/// The order ensures that the node serves no client any more before other nodes stop waiting for
+/// its acknowledgements. A step ends when it is complete or when its time is over; the shell
+/// decides both.
 package enum ShutdownStep: Hashable, Sendable {
-    /// Accepts no more requests, and gives the answers that are begun.
+    /// Accept no more requests, and finish the responses in progress.
     case finishingRequests
-    /// Ends the answers that took too long.
+    /// Abort the responses that took too long.
     case abortingResponses
-    /// Has the others count it no longer; nobody proves it current from now on.
+    /// Leave the voter set; no other node proves this node current from now on.
     case leavingVoterSet
-    /// Tells everybody that it goes.
+    /// Announce to all members that the node leaves.
     case announcingLeave
     case stopped
 
-    /// The step after this one; `isQuiet`: nobody is being answered.
+    /// Returns the step after this one; `isIdle` means that no response is in progress.
     package func next(isIdle: Bool) -> ShutdownStep {
         switch self {
         case .finishingRequests: isIdle ? .leavingVoterSet : .abortingResponses
@@ -25,10 +26,10 @@ package enum ShutdownStep: Hashable, Sendable {
         }
     }
 
-    /// How long the others are waited for; nil where it is not for this machine to say.
+    /// Maximum time of the step; `nil` where other code decides.
     ///
-    /// To be forgotten several records have to be synced at a majority, whose disks may be busy;
-    /// those that stay may be fenced for good if it does not come about.
+    /// Leaving the voter set requires several records synced at a majority, whose disks may be
+    /// busy; without it the remaining nodes may be fenced for good.
     package var timeMax: Interval? {
         switch self {
         case .leavingVoterSet: .seconds(10)

@@ -1,20 +1,23 @@
 import Ground
 
-/// A map that is gone through in the order of its keys, so that two runs of one seed do the same.
+/// A map that iterates in the order of its keys, so that two runs of one seed do the same.
 ///
-/// For some hundreds of keys: finding is a binary search, adding moves what lies behind.
+/// Made for some hundreds of keys: a lookup is a binary search, an insertion moves all later
+/// elements.
 package struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendable {
-    /// Ascending, each once.
+    /// The keys, ascending and unique.
     package private(set) var keys: [Key] = []
-    /// Beside ``keys``.
+    /// The values, parallel to ``keys``.
     package private(set) var values: [Value] = []
 
+    /// Creates an empty map.
     package init() {}
 
     var count: Int { keys.count }
+    /// True if there are no keys.
     package var isEmpty: Bool { keys.isEmpty }
 
-    /// Nil removes.
+    /// The value of `key`; setting `nil` removes the key.
     package subscript(key: Key) -> Value? {
         get {
             let index = index(of: key)
@@ -35,12 +38,12 @@ package struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    /// Changes every value where it stands.
+    /// Changes every value in place.
     mutating func updateAll(_ change: (Key, inout Value) -> Void) {
         for index in keys.indices { change(keys[index], &values[index]) }
     }
 
-    /// Changes the value of `key` where it stands; of a key that is not there, `initial`.
+    /// Changes the value of `key` in place, starting from `initial` if the key is absent.
     mutating func update(_ key: Key, or initial: Value, _ change: (inout Value) -> Void) {
         let index = index(of: key)
         if !hasKey(key, at: index) {
@@ -50,6 +53,7 @@ package struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendabl
         change(&values[index])
     }
 
+    /// Removes all keys.
     package mutating func removeAll() {
         keys.removeAll()
         values.removeAll()
@@ -59,6 +63,6 @@ package struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendabl
         index < keys.count && keys[index] == key
     }
 
-    /// Where `key` stands or would stand.
+    /// Returns the index of `key`, or where it would be inserted.
     private func index(of key: Key) -> Int { keys.partitionPoint { $0 < key } }
 }

@@ -1,36 +1,37 @@
 import Ground
 
-/// The time that a suspected member has to say that it lives (Lifeguard §IV.B).
+/// A suspicion of a member, with the time that remains to refute it (Lifeguard §IV.B).
 ///
-/// It starts long and shrinks with every independent accuser: one node's word alone, which may be
-/// cut off itself, takes long to count.
+/// The time starts long and shrinks with every independent accuser: a single accuser, which may be
+/// cut off itself, takes longest.
 struct Suspicion: Hashable, Sendable {
     private(set) var startedAt: Instant
     private let timeoutMin: Interval
     private let timeoutMax: Interval
-    /// Accusers beside the first after whom ``least`` holds.
+    /// The number of accusers after the first with which ``timeoutMin`` applies.
     private let confirmationsNeeded: Int
-    /// Who has missed an answer himself; those who only repeat it do not count.
+    /// The members that missed a response themselves; those that only repeat it do not count.
     private(set) var confirmers: [NodeID] = []
-    /// Somebody has waited for the whole time already.
+    /// True if another member's suspicion has expired already.
     private var isExpiredElsewhere = false
 
-    /// For a cluster of `members` live ones.
+    /// Creates a suspicion in a cluster of `members` live members.
     init(at now: Instant, members: Int, settings: Membership.Settings) {
         startedAt = now
         let scale = max(1, decimalLogarithm(members))
         let unit = Double(settings.suspicionMultiplier * settings.probeInterval.nanoseconds)
         timeoutMin = Interval(nanoseconds: Int64(scale * unit))
         timeoutMax = Interval(nanoseconds: timeoutMin.nanoseconds * settings.suspicionMaxFactor)
-        // Suspected and accuser cannot confirm.
+        // The suspected member and the accuser cannot confirm.
         confirmationsNeeded = members - 2 < settings.confirmations ? 0 : settings.confirmations
     }
 
+    /// True if the shortest time applies.
     var isConfirmed: Bool {
         confirmers.count > confirmationsNeeded || confirmationsNeeded == 0 || isExpiredElsewhere
     }
 
-    /// When the member is to be believed dead.
+    /// When the member is to be marked dead.
     var deadline: Instant {
         guard !isConfirmed else { return startedAt + timeoutMin }
         let confirmations = max(0, confirmers.count - 1)
@@ -39,27 +40,30 @@ struct Suspicion: Hashable, Sendable {
         return startedAt + Interval(nanoseconds: timeoutMax.nanoseconds - cut)
     }
 
+    /// Adds an independent accuser.
     mutating func confirm(by member: NodeID) {
         guard confirmers.count <= confirmationsNeeded, !confirmers.contains(member) else { return }
         confirmers.append(member)
     }
 
-    /// True if others than `member` have accused it enough.
+    /// Returns true if enough members other than `member` have accused it.
     func isConfirmed(excluding member: NodeID) -> Bool {
         confirmers.filter { $0 != member }.count > confirmationsNeeded
     }
 
+    /// Records that another member's suspicion has expired; the shortest time applies.
     mutating func markExpiredElsewhere() {
         isExpiredElsewhere = true
     }
 
-    /// This process stood still for so long until now: the suspected one could not be heard.
+    /// Extends the time by `lateness`, for which this process stood still and received nothing.
     mutating func processStalled(for lateness: Interval, at now: Instant) {
         startedAt = min(startedAt + lateness, now)
     }
 }
 
-/// log10, straight between powers of two: off by less than 0.03, and the same on every machine.
+/// Returns log10, interpolated linearly between powers of two: off by less than 0.03, and the same
+/// on every machine.
 func decimalLogarithm(_ number: Int) -> Double {
     guard number > 1 else { return 0 }
     let value = Double(number)

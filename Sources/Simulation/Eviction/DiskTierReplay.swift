@@ -1,21 +1,21 @@
 internal import Ground
 package import Tiers
 
-/// The disk tier's own policy: ``SegmentAllocator`` and ``ReclaimPolicy``, on a disk that only
-/// keeps the books.
+/// A replay of the disk tier's policy: ``SegmentAllocator`` and ``ReclaimPolicy``, without data.
 ///
-/// Keys are 0..<`keys`. A record is as long as its object; headers and footers take nothing.
+/// Keys are 0..<`keys`. A record is as long as its object; headers and footers take no bytes.
 package struct DiskTierReplay: EvictionPolicy, ~Copyable {
+    /// The allocator, with its segments.
     package private(set) var ledger: SegmentAllocator
     private var rule: ReclaimPolicy
-    /// The keys whose records lie in each segment.
+    /// The keys of the records in each segment.
     private var records: [[UInt32]]
     private var entries: [Entry]
     private var entryCount = 0
     private let none = InvalidationVersion(epoch: 0, count: 0)
-    /// Bytes of newcomers' records.
+    /// The bytes of new objects' records.
     package private(set) var admittedBytes = 0
-    /// Bytes of all records, re-inserted ones too.
+    /// The bytes of all records written, including re-inserted ones.
     package private(set) var writtenBytes = 0
 
     private struct Entry {
@@ -24,7 +24,12 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         var isStored = false
     }
 
-    /// An empty disk; of segments there are as many as the capacity has room for.
+    /// Creates an empty disk with as many segments as fit into the capacity.
+    ///
+    /// - Parameters:
+    ///   - capacityBytes: The capacity in bytes.
+    ///   - keys: The number of keys.
+    ///   - segmentBytes: The size of a segment in bytes.
     package init(capacityBytes: Int, keys: Int, segmentBytes: Int) {
         let settings = SegmentAllocator.Settings(
             segments: max(SegmentAllocator.Settings.segmentsMin, capacityBytes / segmentBytes),
@@ -37,6 +42,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         entries = Array(repeating: Entry(), count: keys)
     }
 
+    /// Returns true for a hit; admits the object otherwise, unless it exceeds a segment.
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
         if touch(key) { return true }
         guard size <= ledger.settings.recordBytesMax else { return false }
@@ -49,14 +55,14 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         return false
     }
 
-    /// Notes a hit, in whichever tier; false if the disk does not have the object.
+    /// Records a hit in either tier; returns false if the disk does not hold the object.
     package mutating func touch(_ key: UInt32) -> Bool {
         guard entries[Int(key)].isStored else { return false }
         entries[Int(key)].count = ReclaimPolicy.incremented(entries[Int(key)].count)
         return true
     }
 
-    /// True once the record is written.
+    /// Performs one step of writing a record; returns true once it is written.
     private mutating func write(_ key: UInt32, _ place: SegmentAllocator.Placement) -> Bool {
         switch place {
         case .write(let segment, _):
@@ -85,7 +91,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         ledger.segmentReclaimed(segment)
     }
 
-    /// False if the ledger has no place for it.
+    /// Writes a record of a reclaimed segment again; returns false if there is no space for it.
     private mutating func reinsert(_ key: UInt32) -> Bool {
         while true {
             let place = ledger.allocateForReinsertion(
@@ -107,23 +113,26 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
     }
 }
 
-/// A node that owns every key: memory in front of the disk.
+/// A replay of a node that owns every key, with memory in front of the disk.
 ///
-/// What is fetched is stored in both: the way to the disk leads through memory. A hit in memory is
-/// a touch of the disk's entry; a hit on disk is promoted, if it is worth what would go for it.
-/// Other than in a node, an object may be larger than the memory: at one per cent of a small trace
-/// many of its bytes are in such objects.
+/// A fetched object is stored in both tiers, as it reaches the disk through memory. A hit in memory
+/// also counts for the disk's entry; a hit on disk is promoted if it is worth more than what it
+/// would evict. Unlike in a node, an object may be larger than the memory: at one per cent of a
+/// small trace many bytes belong to such objects.
 package struct TieredReplay: EvictionPolicy, ~Copyable {
     private var memory: MemoryTierReplay
+    /// The disk tier.
     package private(set) var disk: DiskTierReplay
-    /// Requests that went to the disk or beyond.
+    /// The number of requests that memory could not serve.
     package private(set) var memoryMisses = 0
 
+    /// Creates a node from its two tiers.
     package init(memory: MemoryTierReplay, disk: consuming DiskTierReplay) {
         self.memory = memory
         self.disk = disk
     }
 
+    /// Returns true for a hit in either tier; admits the object otherwise.
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
         if memory.recordHit(key) {
             _ = disk.touch(key)

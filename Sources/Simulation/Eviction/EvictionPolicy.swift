@@ -1,59 +1,71 @@
 internal import Tiers
 
-/// A cache that only keeps the books: it is told of each request and says whether it was a hit.
+/// A cache without data: it counts each request as a hit or a miss.
 ///
-/// A miss is admitted at once; an object larger than the whole cache never is.
+/// A miss is admitted at once; an object larger than the whole cache is never admitted.
 package protocol EvictionPolicy: ~Copyable {
-    /// True for a hit. `size` in bytes is the same in every call for one `key`.
+    /// Returns true for a hit.
+    ///
+    /// - Parameters:
+    ///   - key: The requested key.
+    ///   - size: The object's size in bytes, the same in every call for one `key`.
     mutating func request(_ key: UInt32, size: Int) -> Bool
 }
 
-/// The policies that can be replayed beside each other.
+/// The policies that a replay can compare.
 package enum EvictionKind: String, CaseIterable, Sendable {
     case fifo, lru
-    /// S3-FIFO as its paper gives it.
+    /// S3-FIFO as published.
     case s3fifo
-    /// ``MemoryEvictionPolicy`` and ``MemoryAdmission``, in as many shards as asked for.
+    /// ``MemoryEvictionPolicy`` and ``MemoryAdmission``, in a given number of shards.
     case nuthatch
-    /// ``SegmentAllocator`` and ``ReclaimPolicy``, in segments as ``DiskPlan`` cuts them, or in as
-    /// many as asked for.
+    /// ``SegmentAllocator`` and ``ReclaimPolicy``, with segments sized by ``DiskPlan`` or in a
+    /// given number.
     case nuthatchDisk = "nuthatch-disk"
-    /// The disk with a memory of a tenth of its capacity, on top of it, in front.
+    /// The disk, with an additional memory of a tenth of its capacity in front.
     case nuthatchBoth = "nuthatch-both"
 
-    /// True if it keeps a log of segments.
+    /// True if the policy keeps a log of segments.
     package var isSegmented: Bool { self == .nuthatchDisk || self == .nuthatchBoth }
 }
 
-/// Misses of one policy on one trace; the first request of a key counts.
+/// The counts of one policy on one trace, including the first request of each key.
 package struct ReplayStatistics: Hashable, Sendable {
+    /// The number of requests.
     package var requests = 0
+    /// The number of misses.
     package var misses = 0
+    /// The sum of all requested sizes in bytes.
     package var requestedBytes = 0
+    /// The sum of all missed sizes in bytes.
     package var missedBytes = 0
-    /// Of two tiers, misses of the first.
+    /// The number of misses of the memory tier, if there are two tiers.
     package var memoryMisses = 0
-    /// Bytes of what a log took in; 0 without one.
+    /// The bytes of new objects that a log admitted; 0 without a log.
     package var admittedBytes = 0
-    /// Bytes that a log wrote, re-inserted ones too.
+    /// The bytes that a log wrote, including re-inserted records.
     package var writtenBytes = 0
 
-    /// Misses per request, 0…1.
+    /// Misses per request, from 0 to 1.
     package var objectMissRatio: Double { Double(misses) / Double(max(requests, 1)) }
-    /// Bytes missed per byte requested, 0…1.
+    /// Missed bytes per requested byte, from 0 to 1.
     package var byteMissRatio: Double { Double(missedBytes) / Double(max(requestedBytes, 1)) }
-    /// Bytes written per byte admitted, 1 or more.
+    /// Written bytes per admitted byte, at least 1.
     package var writeAmplification: Double {
         Double(writtenBytes) / Double(max(admittedBytes, 1))
     }
 }
 
 extension EvictionTrace {
-    /// Replays the trace through a cache of `capacityBytes` that stores no object larger than
-    /// `objectBytesMax`.
+    /// Replays the trace through a policy.
     ///
-    /// `shards` is heeded by `.nuthatch` and `.nuthatchBoth` only, `segments` by those with a log:
-    /// the least number that it is cut into, nil to cut it as a node does.
+    /// - Parameters:
+    ///   - kind: The policy.
+    ///   - capacityBytes: The cache's capacity in bytes.
+    ///   - objectBytesMax: The size above which no object is stored.
+    ///   - shards: The number of memory shards, for `.nuthatch` and `.nuthatchBoth` only.
+    ///   - segments: The minimum number of segments, for policies with a log; `nil` for a node's
+    ///     own choice.
     package func replay(
         _ kind: EvictionKind, capacityBytes: Int, objectBytesMax: Int = .max, shards: Int = 1,
         segments: Int? = nil
@@ -116,7 +128,7 @@ extension EvictionTrace {
     }
 }
 
-/// LRU, or FIFO if hits do not promote: the yardsticks.
+/// LRU, or FIFO if hits do not promote: the baselines.
 ///
 /// Keys are 0..<`keys`.
 package struct LRUEvictionPolicy: EvictionPolicy {
@@ -124,11 +136,12 @@ package struct LRUEvictionPolicy: EvictionPolicy {
     private let promotes: Bool
     private var bytes = 0
     private var sizes: [Int]
-    /// Neighbours in a ring through `root`; a key which is not cached is its own neighbour.
+    /// The neighbours in a ring through `root`; a key that is not cached is its own neighbour.
     private var newer: [Int]
     private var older: [Int]
     private let root: Int
 
+    /// Creates an empty cache of `capacityBytes`; `promotes` selects LRU.
     package init(capacityBytes: Int, keys: Int, promotes: Bool) {
         self.capacityBytes = capacityBytes
         self.promotes = promotes
@@ -138,6 +151,7 @@ package struct LRUEvictionPolicy: EvictionPolicy {
         root = keys
     }
 
+    /// Returns true for a hit; admits the object otherwise.
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
         let key = Int(key)
         if newer[key] != key {

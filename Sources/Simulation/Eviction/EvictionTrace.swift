@@ -1,22 +1,24 @@
 internal import Foundation
 internal import Ground
 
-/// A trace made ready for replay: keys numbered 0, 1, 2 … in order of appearance.
+/// A trace prepared for replay, with keys numbered from 0 in order of appearance.
 ///
-/// A key has one size, the largest it is seen with, so that every policy faces the same footprint.
+/// Each key has one size, the largest in the trace, so that every policy has the same footprint.
 package struct EvictionTrace: Sendable {
+    /// The name, for reports.
     package let name: String
     /// The key of each request.
     package private(set) var requests: [UInt32] = []
-    /// The size in bytes of each key.
+    /// The size of each key in bytes.
     package private(set) var sizes: [Int] = []
     private var numbers: [UInt64: UInt32] = [:]
 
+    /// Creates an empty trace.
     package init(name: String) {
         self.name = name
     }
 
-    /// Adds a request for `key`, an object of `size` bytes.
+    /// Appends a request for `key`, an object of `size` bytes.
     package mutating func append(key: UInt64, size: Int) {
         guard let number = numbers[key] else {
             let number = UInt32(sizes.count)
@@ -29,33 +31,35 @@ package struct EvictionTrace: Sendable {
         requests.append(number)
     }
 
-    /// The sum of all distinct keys' sizes in bytes.
+    /// The sum of the sizes of all distinct keys in bytes.
     package var footprintBytes: Int {
         sizes.reduce(0, +)
     }
 
-    /// `percent` of the footprint, rounded down, in bytes.
+    /// Returns `percent` of the footprint in bytes, rounded down.
     package func capacityBytes(percent: Double) -> Int {
         Int(Double(footprintBytes) * percent / 100)
     }
 }
 
-/// Synthetic request traces with what recorded ones have little of: objects of up to 64 MiB.
+/// Synthetic request traces with what recorded ones lack: objects of up to 64 MiB.
 ///
-/// Popularity is Zipf's, sizes are log-normal, with a Pareto tail. The same trace every time, but
-/// for the last bits of what `exp` and `log` give.
+/// Popularity follows Zipf's law; sizes are log-normal with a Pareto tail. The trace is the same
+/// every time, except for the last bits of `exp` and `log`.
 package enum SyntheticTrace: String, CaseIterable, Sendable {
-    /// A site's images and some downloads: 300,000 requests, 15 % of them for what nobody asks for
-    /// again; three objects in a hundred are in the tail.
+    /// A site's images and some downloads.
+    ///
+    /// 300,000 requests, 15 % of them for objects that are requested once; three objects in a
+    /// hundred belong to the tail.
     case webMix = "web-mix"
-    /// A working set of 20,000 images, and every 500th request for an object of 16 to 64 MiB that
-    /// nobody has asked for before or will again.
+    /// A working set of 20,000 images, with every 500th request for an object of 16 to 64 MiB that
+    /// is requested once.
     case largeNewcomers = "large-newcomers"
 
     private static let requestCount = 300_000
     private static let objectBytesMax = 64 << 20
 
-    /// The trace.
+    /// The generated trace.
     package var trace: EvictionTrace {
         var trace = EvictionTrace(name: rawValue)
         var dice = SplitMix64(seed: self == .webMix ? 11 : 12)
@@ -66,7 +70,8 @@ package enum SyntheticTrace: String, CaseIterable, Sendable {
                 self == .webMix
                 ? Double.random(in: 0..<1, using: &dice) < 0.15 : number % 500 == 499
             let key = isOnce ? UInt64(ranks.count + number) : UInt64(ranks.draw(&dice))
-            // Sizes have dice of their own: whoever asks first, a key has one size.
+            // Sizes have a generator of their own, so that a key has the same size in whatever
+            // order keys are drawn.
             var sizeDice = SplitMix64(seed: key)
             trace.append(key: key, size: size(isOnce: isOnce, &sizeDice))
         }
@@ -89,7 +94,7 @@ package enum SyntheticTrace: String, CaseIterable, Sendable {
         }
     }
 
-    /// A draw from the log-normal distribution (Box and Muller's way to a normal one).
+    /// Draws from the log-normal distribution, using the Box-Muller method.
     private static func logNormal(
         median: Double, deviation: Double, _ dice: inout SplitMix64
     ) -> Double {
@@ -98,7 +103,7 @@ package enum SyntheticTrace: String, CaseIterable, Sendable {
         return median * exp(deviation * radius * cos(angle))
     }
 
-    /// Ranks of which the n-th is drawn with a weight of n^-exponent.
+    /// A distribution of ranks in which the n-th has the weight n^-exponent.
     private struct Ranks {
         /// The sum of the weights up to each rank.
         private var sums: [Double] = []
@@ -113,6 +118,7 @@ package enum SyntheticTrace: String, CaseIterable, Sendable {
 
         var count: Int { sums.count }
 
+        /// Draws a rank, counted from 0.
         func draw(_ dice: inout SplitMix64) -> Int {
             let wanted = Double.random(in: 0..<(sums.last ?? 1), using: &dice)
             var (low, high) = (0, sums.count - 1)
@@ -125,15 +131,16 @@ package enum SyntheticTrace: String, CaseIterable, Sendable {
     }
 }
 
-/// Why a trace could not be read.
+/// The reason why a trace could not be read.
 package enum TraceError: Error, Equatable, CustomStringConvertible {
     /// No file can be opened at this path.
     case unreadable(path: String)
-    /// `gzip -dc` refused the file.
+    /// `gzip -dc` rejected the file.
     case notCompressed(path: String)
     /// The line, counted from 1, is not `timestamp,key,size` in decimal.
     case badLine(path: String, line: Int)
 
+    /// A message for the user.
     package var description: String {
         switch self {
         case .unreadable(let path): "cannot read \(path)"
@@ -144,9 +151,9 @@ package enum TraceError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Reads request traces: a line `timestamp,key,size` per request, without a header.
+/// A reader of request traces with one line `timestamp,key,size` per request and no header.
 package enum TraceReader {
-    /// Reads the file at `path`; one whose name ends in `.gz` is read through `gzip -dc`.
+    /// Reads the file at `path`, through `gzip -dc` if its name ends in `.gz`.
     package static func read(_ path: String) throws(TraceError) -> EvictionTrace {
         let bytes = path.hasSuffix(".gz") ? try inflated(path) : try contents(path)
         let file = path.split(separator: "/").last.map(String.init) ?? path
@@ -190,7 +197,7 @@ package enum TraceReader {
     }
 }
 
-/// Cuts a trace's bytes into keys and sizes.
+/// A parser of a trace's bytes.
 private struct TraceParser {
     let bytes: [UInt8]
     private var position = 0
@@ -200,7 +207,7 @@ private struct TraceParser {
         self.bytes = bytes
     }
 
-    /// The next request; `.some(nil)` if its line cannot be read, nil at the end.
+    /// Returns the next request; `.some(nil)` if its line is invalid, `nil` at the end.
     mutating func next() -> (key: UInt64, size: Int)?? {
         guard position < bytes.count else { return nil }
         lineNumber += 1
@@ -210,7 +217,7 @@ private struct TraceParser {
         return (key, Int(size))
     }
 
-    /// Digits up to `end`, which is passed; the end of the bytes ends a line too.
+    /// Parses digits up to `end` and skips it; the end of the bytes also ends a line.
     private mutating func number(endedBy end: UInt8) -> UInt64? {
         var value: UInt64 = 0
         let start = position

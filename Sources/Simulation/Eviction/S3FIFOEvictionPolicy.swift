@@ -1,12 +1,12 @@
 import Cluster
 
-/// S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023), sizes counted in bytes.
+/// S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023), with sizes counted in bytes.
 ///
-/// Keys are 0..<`keys`.
-/// Newcomers enter the small queue (a tenth of the bytes). At its end, those hit twice move to the
-/// main queue and the others are evicted into the ghost queue (as many bytes as the main queue's);
-/// a newcomer found there enters the main queue. The main queue gives an entry one more round per
-/// hit, three at most. An object of the small queue's size or more is admitted from the ghost only.
+/// Keys are 0..<`keys`. New objects enter the small queue (a tenth of the bytes). At its end, those
+/// hit twice move to the main queue; the others are evicted into the ghost queue (as many bytes as
+/// the main queue's). A new object found in the ghost queue enters the main queue. The main queue
+/// gives an entry one more round per hit, at most three. An object at least as large as the small
+/// queue is admitted from the ghost queue only.
 package struct S3FIFOEvictionPolicy: EvictionPolicy {
     private enum Location: UInt8 { case none, small, main }
 
@@ -22,10 +22,11 @@ package struct S3FIFOEvictionPolicy: EvictionPolicy {
     private var locations: [Location]
     private var hits: [Int]
     private var sizes: [Int]
-    /// How many places a key has in the ghost queue that have been taken back from it.
+    /// The number of a key's slots in the ghost queue that are void, as the key has left it.
     private var ghostWithdrawals: [Int]
     private var isGhost: [Bool]
 
+    /// Creates an empty cache of `capacityBytes`.
     package init(capacityBytes: Int, keys: Int) {
         self.capacityBytes = capacityBytes
         smallBytesMax = capacityBytes / 10
@@ -37,6 +38,7 @@ package struct S3FIFOEvictionPolicy: EvictionPolicy {
         isGhost = Array(repeating: false, count: keys)
     }
 
+    /// Returns true for a hit; otherwise admits the object according to the policy.
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
         let key = Int(key)
         if locations[key] != .none {

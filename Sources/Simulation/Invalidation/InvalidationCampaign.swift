@@ -1,31 +1,38 @@
 import Cluster
 package import Ground
 
-/// Many worlds, one after the other, and what came of them.
+/// A series of seeded invalidation simulations and their combined result.
 package struct InvalidationCampaign: Sendable {
+    /// The combined result of several seeds.
     package struct CampaignResult: Sendable {
+        /// The number of seeds run.
         package var seeds = 0
-        /// By the raw value of ``InvalidationCoverageGoal``: how often it was reached.
+        /// How often each goal was reached, indexed by the raw value of
+        /// ``InvalidationCoverageGoal``.
         package var reached = Array(repeating: 0, count: InvalidationCoverageGoal.allCases.count)
-        /// Promises that were broken.
+        /// The broken guarantees.
         package var violations: [Violation] = []
+        /// The number of reads served.
         package var reads = 0
+        /// The number of requests to the origin.
         package var originFetches = 0
+        /// The number of simulated events.
         package var events: UInt64 = 0
-        /// Of all traces; equal in every process that runs the same seeds.
+        /// The digest of all traces, equal in every process that runs the same seeds.
         package var digest: UInt64 = 0
 
+        /// Creates an empty result.
         package init() {}
 
-        /// What no seed came to.
+        /// The goals that no seed reached.
         package var uncovered: [InvalidationCoverageGoal] {
             InvalidationCoverageGoal.allCases.filter { reached[$0.rawValue] == 0 }
         }
 
-        /// Nothing was broken, and everything was tried.
+        /// True if no guarantee was broken and every goal was reached.
         package var isPassed: Bool { violations.isEmpty && uncovered.isEmpty }
 
-        /// Takes in what other seeds came to, in the order of the seeds.
+        /// Adds the result of further seeds, in the order of the seeds.
         package mutating func add(_ other: CampaignResult) {
             seeds += other.seeds
             for place in reached.indices { reached[place] += other.reached[place] }
@@ -37,14 +44,19 @@ package struct InvalidationCampaign: Sendable {
         }
     }
 
+    /// The seeds to run.
     package let seeds: Range<UInt64>
+    /// The number of nodes.
     package let nodes: Int
+    /// The fault that nodes have on purpose; `nil` for none.
     package let mutation: InvalidationMutation?
-    /// Ends with the first violation.
+    /// True to stop at the first violation.
     package var stopsAtViolation = true
+    /// The simulated time with faults, per seed.
     package var faultDuration = Interval.seconds(25)
     private let site: SimulatedSite
 
+    /// Creates a campaign.
     package init(
         seeds: Range<UInt64>, nodes: Int, mutation: InvalidationMutation? = nil
     ) {
@@ -54,7 +66,7 @@ package struct InvalidationCampaign: Sendable {
         site = SimulatedSite(nodes: max(nodes, 7))
     }
 
-    /// Plays all seeds.
+    /// Runs all seeds.
     package func run() -> CampaignResult {
         var outcome = CampaignResult()
         for seed in seeds {
@@ -64,7 +76,7 @@ package struct InvalidationCampaign: Sendable {
         return outcome
     }
 
-    /// Plays one seed.
+    /// Runs one seed.
     package func play(_ seed: UInt64) -> CampaignResult {
         var world = InvalidationSimulation(plan(seed), keys: site)
         world.run()
@@ -83,7 +95,9 @@ package struct InvalidationCampaign: Sendable {
         return outcome
     }
 
-    /// One seed of eight grows from three nodes to seven at once; some form from nothing.
+    /// Returns the scenario of a seed.
+    ///
+    /// Of eight seeds, one grows from three nodes to seven at once and two bootstrap a cluster.
     private func plan(_ seed: UInt64) -> InvalidationSimulation.Scenario {
         var plan = InvalidationSimulation.Scenario(seed: seed, nodes: nodes)
         plan.mutation = mutation
@@ -104,54 +118,54 @@ package struct InvalidationCampaign: Sendable {
     }
 }
 
-/// What a simulated node does wrong on purpose, so that the checker can be seen to find it.
+/// A deliberate fault of simulated nodes, which the checker must detect.
 package enum InvalidationMutation: String, CaseIterable, Hashable, Sendable {
-    /// A process that starts again goes by the id of the one before.
+    /// A restarted process reuses the id of the former one.
     case numberReused = "number reused after a crash"
-    /// A fenced node forgets whom it does not reach.
+    /// A fenced node removes members that it does not reach.
     case removalWhileFenced = "forgetting while fenced"
-    /// A node takes itself for current when one counted member has answered.
+    /// A node counts as current when one voter has responded.
     case catchUpFromOneMember = "catch-up from one member"
-    /// A contact counts from the moment at which the answer is read.
+    /// A contact is dated by the arrival of the response instead of the sending of the request.
     case contactTimedFromResponse = "contact timed from the answer"
-    /// A record that is written anew when its segment is reclaimed gets the stamp of that moment.
+    /// A record that is re-inserted when its segment is reclaimed gets a new version.
     case newVersionOnReinsertion = "re-stamp on re-insertion"
-    /// Entries are stamped with an epoch that is not on disk, so that the next start has the same.
+    /// Entries get versions with an epoch that is not on disk, so that the next start has the same.
     case versionBeforeBootEpoch = "stamp before boot epoch"
     /// A mark is dropped when its record is confirmed.
     case markDroppedAtConfirmation = "mark dropped at confirmation"
-    /// A receipt looks at the counted members alone.
+    /// A receipt considers the voters alone.
     case receiptWithoutJoiners = "receipt without joiners"
-    /// A validation freshens as of the moment at which it came.
+    /// A validation freshens with the version of its arrival.
     case lateValidationFreshens = "a 304 begun before a purge freshens"
-    /// An answer opens the fence though what it names is not applied yet.
+    /// A response opens the fence before everything that it lists is applied.
     case responseTrustedBeforeApplied = "an answer trusted before it is applied"
-    /// Whether the fence is open is a flag that a timer sets.
+    /// The fence is a flag set by a timer.
     case fenceAsTimer = "fence as a timer"
-    /// A purge of a kind that is not known does nothing.
+    /// A purge of an unknown kind has no effect.
     case unknownPurgeSkipped = "unknown purge skipped"
-    /// A request that came after a purge is served by a fetch that began before it.
+    /// A request that arrives after a purge joins a fetch that began before it.
     case joiningOlderFetch = "joining a fetch begun before the purge"
-    /// A node that starts opens a cluster of its own where nobody answers.
+    /// A starting node forms a cluster of its own if nothing responds.
     case bootstrapOnSilence = "a cluster opened by silence"
-    /// A node that goes is forgotten while it answers clients.
+    /// A leaving node is removed while it still serves clients.
     case leaveBeforeRequestsFinish = "forgotten before its doors are closed"
-    /// Who was replaced by another of its name stays counted.
+    /// A voter that was replaced by another of its name remains a voter.
     case replacedVotersStay = "who was replaced stays counted"
-    /// Whoever follows a recovered count goes on to trust what it holds.
+    /// A node that follows a recovered voter set continues to trust its stored entries.
     case recoveryTrustsStoredEntries = "a recovered count with what was held before"
-    /// The operator has a node forget a majority, and what only that knew is forgotten with it.
+    /// The operator removes a majority, and the purges that only that majority knew are lost.
     case majorityRemoved = "a majority forgotten by order"
-    /// A directory that is an older copy is taken for the member's.
+    /// A directory that is an older copy is accepted as the member's.
     case restoredCopyAccepted = "an older copy of a directory taken for the member's"
-    /// When records need not be kept any more, what they have invalidated goes with them.
+    /// The marks of records are dropped together with the records.
     case marksDroppedWithRecords = "marks gone with their records"
-    /// A mark goes whose URL nobody holds, though it is being fetched.
+    /// The mark of a URL that is being fetched is dropped because no entry is stored.
     case markDroppedDuringFetch = "a mark gone while its URL is fetched"
-    /// A mark goes whose URL memory does not hold, though the disk does.
+    /// The mark of a URL that is on disk is dropped because memory does not hold it.
     case markDroppedWhileOnDisk = "a mark gone while the disk has its URL"
 
-    /// What of it the nodes' own rooms do wrong.
+    /// The part of the fault that the fence itself implements.
     var fenceMutations: Fence.Mutations {
         switch self {
         case .contactTimedFromResponse: .contactTimedFromResponse
@@ -164,20 +178,19 @@ package enum InvalidationMutation: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// What a campaign has to come to before its silence says anything.
+/// A situation that a campaign must reach before the absence of violations means anything.
 package enum InvalidationCoverageGoal: Int, CaseIterable, Hashable, Sendable {
-    /// A purge of what is asked for, between question and answer, by the way the bytes come.
+    /// A purge of an object in transfer, between request and response, by the kind of transfer.
     case duringFetch, duringGet, duringProbe, duringOffer, duringDrain, duringHotCopy
     case duringRevalidation, duringPromotion, duringReinsertion, duringRecovery
     case joinerDuringReceipt
     case crashBetweenApplyAndSync
-    /// An answer that may not be kept or shared came, and one that stood in for an origin that
-    /// fails.
+    /// A response that may not be stored or shared, and one served because the origin failed.
     case unshareable, staleIfError
-    /// With a majority of the counted members away.
+    /// A restart while a majority of the voters is down.
     case restartOfOldDisk
     case reinsertionOfPurged
-    /// A mark was let go of, for nothing could be held that it covers.
+    /// A mark was dropped because nothing that it covers could be stored.
     case markDropped
     case longPartition
     case concurrentRemoval
@@ -185,6 +198,7 @@ package enum InvalidationCoverageGoal: Int, CaseIterable, Hashable, Sendable {
     case clusterBootstrapped
     case leftGracefully, responsesAbortedAtLeave
     case replaced, restoredCopy
-    /// By the operator: whom only he knows to be gone, and a majority that is lost.
+    /// Operator actions: the removal of members that are known to be lost, and the recovery from a
+    /// lost majority.
     case removedByOperator, recovered
 }

@@ -1,34 +1,38 @@
 import Cluster
 import Ground
 
-/// What an observer of every disk and of the origin knows, and holds each read against.
+/// The knowledge of an observer of every disk and of the origin, against which each read is
+/// checked.
 struct InvalidationOracle: Sendable {
+    /// The facts about one purge.
     struct PurgeFacts: Sendable {
         var isHard: Bool
-        /// By key.
+        /// True for the keys that the purge covers, by key.
         var covers: [Bool]
         var issuedAt: Instant
         var name: RecordID
-        /// The line of sets in which it became durable; nil before.
+        /// The lineage of voter sets in which the purge became durable; `nil` before.
         var line: VoterSetLineage?
         var durableAt: Instant?
-        /// A receipt that somebody gave said then that all have confirmed.
+        /// When a receipt first reported that all members have confirmed; `nil` before.
         var confirmedAt: Instant?
-        /// Runs of which it had to know.
+        /// The processes that the receipt had to consider.
         var confirmers: Set<ProcessID> = []
+        /// The nodes that have synced the purge, until it is durable.
         var holders: Set<NodeID> = []
     }
 
+    /// The bound after which a durable purge must be effective everywhere.
     let fence: Interval
-    /// When each version of each key came to be at the origin.
+    /// The times at which each version of each key appeared at the origin.
     private(set) var versions: [[Instant]]
     private(set) var purges: [PurgeFacts] = []
     private(set) var purgeNumbers: [RecordID: Int] = [:]
-    /// In the order in which they became so.
+    /// The durable purges, in the order in which they became durable.
     private(set) var durablePurges: [Int] = []
-    /// Of purges that are not durable yet.
+    /// The purges that are not durable yet.
     private var pending: [Int] = []
-    /// The sets that were decided.
+    /// The voter sets that were decided.
     private(set) var decidedSets: [VoterSet] = []
     private var votes: [ConsensusRecord] = []
 
@@ -40,33 +44,39 @@ struct InvalidationOracle: Sendable {
 
     // MARK: The origin
 
+    /// Returns the present version of an object at the origin.
     func version(of key: Int) -> Int { versions[key].count - 1 }
 
+    /// Adds a version of an object at the origin.
     mutating func update(_ key: Int, at now: Instant) { versions[key].append(now) }
 
     // MARK: Purges
 
+    /// Records a purge that was issued.
     mutating func issued(_ purge: PurgeFacts) {
         purgeNumbers[purge.name] = purges.count
         pending.append(purges.count)
         purges.append(purge)
     }
 
-    /// A receipt says that all have confirmed; `known` are the runs of which it has to know.
+    /// Records a receipt that reports confirmation by all; `known` are the processes it has to
+    /// consider.
     mutating func recordConfirmed(_ purge: Int, known: Set<ProcessID>, at now: Instant) {
         guard purges[purge].confirmedAt == nil else { return }
         purges[purge].confirmedAt = now
         purges[purge].confirmers = known
     }
 
-    /// A receipt promises a bound that is counted from then on.
+    /// Records a receipt that reports a majority, from which the bound is counted.
     mutating func recordReportedMajority(_ purge: Int, majorityAt: Instant) {
         let durableAt = purges[purge].durableAt ?? majorityAt
         purges[purge].durableAt = min(durableAt, majorityAt)
     }
 
-    /// `node` has synced the record, which it wrote itself if `isOwn`; from now on it names also
-    /// `named`, none of which lies behind a gap.
+    /// Records that `node` has synced `record`, which is its own if `isOwn`.
+    ///
+    /// From now on the node lists the records in `named` to others too, none of which follows a
+    /// gap.
     mutating func recordSynced(
         _ record: InvalidationRecord, _ named: [RecordID], at node: NodeID, isOwn: Bool,
         now: Instant
@@ -79,7 +89,7 @@ struct InvalidationOracle: Sendable {
         tallyVotes()
     }
 
-    /// A cluster is opened, or the operator has the count begin anew.
+    /// Restarts the voter sets after a bootstrap or a recovery by the operator.
     private mutating func lineageOpened(_ set: VoterSet) {
         guard decidedSets.last.map({ $0.lineage.recovery < set.lineage.recovery }) ?? true else {
             return
@@ -88,8 +98,9 @@ struct InvalidationOracle: Sendable {
         votes = []
     }
 
-    /// `node` has synced that everything up to the position counts as had: it lacks nothing of it,
-    /// for it asks the origin of everything that is older.
+    /// Records that `node` has synced a floor.
+    ///
+    /// Everything up to the floor counts as held, since the node revalidates all older entries.
     mutating func recordSynced(
         _ floor: StreamPosition, _ named: [RecordID], at node: NodeID, now: Instant
     ) {
@@ -102,13 +113,14 @@ struct InvalidationOracle: Sendable {
         updateDurable(now)
     }
 
-    /// It was counted, and is not any more.
+    /// Returns true if the node was a voter and is not any more.
     func isFormerVoter(_ node: NodeID) -> Bool {
         !(decidedSets.last?.contains(node) ?? false) && decidedSets.contains { $0.contains(node) }
     }
 
-    /// It is one of the sets that were decided; or of another line, which may be that of a cluster
-    /// whose nodes have all lost their directories.
+    /// Returns true if `set` was decided, or belongs to another lineage.
+    ///
+    /// Another lineage may be that of a cluster whose nodes have all lost their directories.
     func isDecided(_ set: VoterSet) -> Bool {
         guard let first = decidedSets.first, set.lineage == first.lineage else { return true }
         return decidedSets.contains(set) || set.generation < first.generation
@@ -142,15 +154,15 @@ struct InvalidationOracle: Sendable {
 
     // MARK: Reads
 
-    /// Who is held against which promise.
+    /// The state of a reading node against which the guarantees are checked.
     struct ReadContext {
         var process: ProcessID
         var applied: Set<Int>
-        /// It takes itself for current, or counts: what all confirmed, it did.
+        /// True if the node counts as current, or is a voter: it must have what all have confirmed.
         var isBound: Bool
     }
 
-    /// The promise that a read breaks; nil if none.
+    /// Returns the guarantee that a read breaks; `nil` if none.
     func violation(
         key: Int, version: Int, isFresh: Bool, by reader: ReadContext, at now: Instant
     ) -> String? {
@@ -176,19 +188,19 @@ struct InvalidationOracle: Sendable {
     }
 }
 
-/// Holds what one run's exchange says of itself against what an observer of all disks knows.
+/// A checker of one process's replication state against the knowledge of the oracle.
 struct ReplicationChecker: Sendable {
-    /// What the shell was told of the fence last.
+    /// The fence window last published to the shell.
     var window = FenceWindow(closedAt: .zero)
-    /// What was found to be on the disk of what the exchange calls synced.
+    /// The positions claimed as synced that were found on disk.
     private var proven = PositionVector()
-    /// How many of the durable purges were found to be known, in the order in which they became
+    /// The number of durable purges that were found to be known, in the order in which they became
     /// durable.
     private var checkedCount = 0
-    /// In which line of sets they were.
+    /// The lineage of voter sets in which they were durable.
     private var line: VoterSetLineage?
 
-    /// The law that the exchange of `node` breaks after an event; nil if none.
+    /// Returns the rule that the replication of `node` breaks after an event; `nil` if none.
     mutating func violation(
         of node: SimulatedCacheNode, against truth: InvalidationOracle, now: Instant
     ) -> String? {
@@ -215,7 +227,9 @@ struct ReplicationChecker: Sendable {
         return nil
     }
 
-    /// The same of what it calls synced; to be asked when a batch is, and at a start.
+    /// Returns a claim of a synced position that the disk does not support; `nil` if none.
+    ///
+    /// To be called at a start and after each synced batch.
     mutating func unsyncedClaim(in node: SimulatedCacheNode) -> String? {
         let storage = node.storage
         let kept = PositionVector(storage.floors + storage.retired)

@@ -1,11 +1,12 @@
 import Cluster
 package import Ground
 
-/// How long purges take to every node of a big cluster that loses packets, and what they cost.
+/// A simulation of a large cluster with packet loss, which measures the latency and cost of purges.
 ///
-/// What is lost is sent again and holds up what follows it on its connection: after 200 ms, and
-/// twice as long each further time.
+/// A lost packet is retransmitted after 200 ms, with the time doubling for each further loss, and
+/// delays everything behind it on its connection.
 package struct InvalidationPropagation: Sendable {
+    /// A future event; numbers are node indices.
     enum Event: Sendable {
         case arrive(InvalidationMessage, from: Int, to: Int)
         case synced(Int)
@@ -21,10 +22,15 @@ package struct InvalidationPropagation: Sendable {
     private var places: [NodeID: Int] = [:]
     private var lastArrival: [Instant]
     private var plannedTicks: [Instant]
-    /// Of a load that is being played.
+    /// The load in progress.
     var load: LoadTracker?
 
-    /// `loss`: of packets, 0 to 1.
+    /// Creates a cluster of `count` connected nodes.
+    ///
+    /// - Parameters:
+    ///   - seed: The seed of all randomness.
+    ///   - count: The number of nodes.
+    ///   - loss: The share of lost packets, from 0 to 1.
     package init(seed: UInt64, nodes count: Int, loss: Double) {
         var dice = SplitMix64(seed: seed)
         self.loss = loss
@@ -63,10 +69,12 @@ package struct InvalidationPropagation: Sendable {
         }
     }
 
+    /// Handles events until `isOver` holds or none is left.
     mutating func play(until isOver: (Instant) -> Bool) {
         while !isOver(now), step() {}
     }
 
+    /// Handles the next event; returns false if there is none.
     mutating func step() -> Bool {
         guard let (at, event) = eventQueue.popNext() else { return false }
         now = at
@@ -85,6 +93,7 @@ package struct InvalidationPropagation: Sendable {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
 
+    /// Applies `event` to a node's replication and performs the effects.
     mutating func run(
         _ index: Int,
         _ event: (
@@ -127,25 +136,26 @@ package struct InvalidationPropagation: Sendable {
     }
 }
 
-/// Purges at a steady rate.
+/// A load of purges at a steady rate.
 extension InvalidationPropagation {
-    /// What came of a load.
+    /// The measurements of a load.
     package struct LoadStatistics: Sendable {
-        /// From the issue of each purge to the last node that applied it, ascending.
+        /// The times from the issue of each purge to the last node that applied it, ascending.
         package var untilApplied: [Interval]
-        /// From the issue of each to the moment when nobody's word was outstanding, ascending.
+        /// The times from the issue of each purge until no confirmation was outstanding, ascending.
         package var untilConfirmed: [Interval]
-        /// What each node has sent a second while purges were issued.
+        /// The frames per second that each node sent while purges were issued.
         package var framesPerSecond: [Double]
+        /// The bytes per second that each node sent while purges were issued.
         package var bytesPerSecond: [Double]
     }
 
-    /// What is known of a load that is being played.
+    /// The state of a load in progress.
     struct LoadTracker {
         private let nodes: Int
-        /// By name, when it was issued and how many nodes have yet to apply it.
+        /// When each purge was issued and how many nodes have yet to apply it, by record id.
         private var open: [RecordID: (issuedAt: Instant, left: Int)] = [:]
-        /// By issuer, those that are not confirmed, in the order of their numbers.
+        /// The unconfirmed purges of each issuer, in the order of their numbers.
         private var unconfirmed: [[(number: UInt64, issuedAt: Instant)]]
         private(set) var applied: [Interval] = []
         private(set) var confirmed: [Interval] = []
@@ -160,23 +170,27 @@ extension InvalidationPropagation {
             bytes = Array(repeating: 0, count: nodes)
         }
 
+        /// Records a purge that the node `index` has issued.
         mutating func issued(_ name: RecordID, by index: Int, at now: Instant) {
             open[name] = (now, nodes - 1)
             unconfirmed[index].append((name.number, now))
         }
 
+        /// Records that one node has applied a purge.
         mutating func applied(_ name: RecordID, at now: Instant) {
             guard let (issuedAt, left) = open[name] else { return }
             open[name] = left > 1 ? (issuedAt, left - 1) : nil
             if left == 1 { applied.append(now - issuedAt) }
         }
 
+        /// Records that the purges of the node `index` are confirmed up to `number`.
         mutating func settled(upTo number: UInt64, by index: Int, at now: Instant) {
             let done = unconfirmed[index].prefix { $0.number <= number }
             confirmed += done.map { now - $0.issuedAt }
             unconfirmed[index].removeFirst(done.count)
         }
 
+        /// Counts the frames and bytes of a message to `count` nodes.
         mutating func sent(_ message: InvalidationMessage, to count: Int, from index: Int) {
             guard isCounting, let said = try? EncodedInvalidationMessage(message) else { return }
             frames[index] += said.frames.count * count
@@ -184,8 +198,14 @@ extension InvalidationPropagation {
         }
     }
 
-    /// Issues `rate` purges a second for `seconds`, at `issuers` of the nodes in turn; nil if one
-    /// did not come to all, and was not confirmed, within a minute more.
+    /// Runs a load of purges.
+    ///
+    /// - Parameters:
+    ///   - rate: Purges per second.
+    ///   - seconds: The duration in seconds.
+    ///   - issuers: The number of nodes that issue purges in turn.
+    /// - Returns: The measurements; `nil` if a purge was not applied and confirmed by all within
+    ///   another minute.
     package mutating func run(rate: Int, seconds: Int, issuers: Int) -> LoadStatistics? {
         play { $0 >= Instant(nanoseconds: 8_000_000_000) }
         let (start, count) = (now, rate * seconds)

@@ -3,11 +3,11 @@ import Ground
 import Serving
 import Tiers
 
-/// What clients, operators and misfortune do.
+/// Actions of clients and operators, and faults.
 extension InvalidationSimulation {
     private var isLargeCluster: Bool { nodes.count > 20 }
 
-    /// A client asks here and there, edits and purges.
+    /// Performs a client's reads, edits and purges.
     mutating func stepClient() {
         eventQueue.schedule(.client, at: now + milliseconds(isLargeCluster ? 5...60 : 10...150))
         guard !isQuiescent else { return }
@@ -29,7 +29,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.read(index, key: key), at: now + milliseconds(range))
     }
 
-    /// The operator, or the origin, has the key purged at some node.
+    /// Purges the key at a random node, on behalf of the operator or the origin.
     mutating func purge(_ key: Int) {
         let index = Int.random(in: nodes.indices, using: &dice)
         guard nodes[index].isUp, nodes[index].pausedUntil <= now else { return }
@@ -50,12 +50,12 @@ extension InvalidationSimulation {
         let mode = chance(oneIn: 3) ? Purge.Mode.soft : .hard
         let purge = Invalidation(id: id, .purge(Purge(mode, [target])))
         guard chance(oneIn: 20), var content = try? purge.content() else { return purge }
-        // One of a later version.
+        // A purge of a later protocol version.
         content[2] = 9
         return Invalidation(content: content.span)
     }
 
-    /// Issues a purge at a node; its number in the truth.
+    /// Issues a purge at a node and returns its number in the oracle; `nil` if it was refused.
     mutating func issue(_ invalidation: Invalidation, at index: Int) -> Int? {
         guard let purge = invalidation.purge else { return nil }
         var number: Int?
@@ -88,7 +88,7 @@ extension InvalidationSimulation {
         return number
     }
 
-    /// Somebody, somewhere, looks at receipts.
+    /// Checks receipts of recent purges at random nodes.
     mutating func checkReceipts() {
         eventQueue.schedule(.checkReceipts, at: now + .milliseconds(50))
         if watchedPurges.count > 60 { watchedPurges.removeFirst(watchedPurges.count - 60) }
@@ -103,7 +103,8 @@ extension InvalidationSimulation {
                 let counted = exchange.voterConfiguration?.set.members ?? []
                 receipt.confirmations.removeAll { !counted.contains($0.node) }
             }
-            // The bound that it promises is held against reads, whatever is durable in truth.
+            // The bound that the receipt promises applies to reads, whether or not the purge is
+            // durable.
             if let majorityAt = receipt.majorityAt {
                 let reported = nodes[index].clock.instant(of: majorityAt)
                 oracle.recordReportedMajority(number, majorityAt: reported)
@@ -114,10 +115,10 @@ extension InvalidationSimulation {
         }
     }
 
-    /// Somebody's receipt says that all have confirmed the purge.
+    /// Records a receipt that reports confirmation by all.
     ///
-    /// It does not speak of a fenced node that was forgotten, nor of one that is known to nobody
-    /// who counts, or to whoever knew it was away for so long that it is a member no longer.
+    /// The receipt does not cover a removed fenced node. Nor does it cover a node that no voter
+    /// knows, or that every voter that knew it has lost for so long that it is no longer a member.
     mutating func confirmed(_ purge: Int) {
         let issuedAt = oracle.purges[purge].issuedAt
         let known = nodes.indices.filter { index in
@@ -135,6 +136,7 @@ extension InvalidationSimulation {
 
     // MARK: Faults
 
+    /// Injects a random fault and schedules the next one.
     mutating func injectFault() {
         eventQueue.schedule(.fault, at: now + milliseconds(200...2_500))
         guard !isQuiescent else { return }
@@ -145,7 +147,7 @@ extension InvalidationSimulation {
         case 5: crashAndRestart(nodes.indices.filter { _ in Bool.random(using: &dice) })
         case 6...8:
             let pause = milliseconds(chance(oneIn: 3) ? 2_000...6_000 : 50...2_000)
-            // What waits for it was put in order by when it goes on.
+            // Its deferred events were scheduled for the end of the present pause.
             guard nodes[index].pausedUntil <= now else { return }
             nodes[index].pausedUntil = now + pause
             log("pause \(index) for \(pause.milliseconds) ms")
@@ -162,7 +164,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// What others say comes to a node late, by more than its fence perhaps, and in order.
+    /// Delays everything that a node receives, perhaps by more than its fence, in order.
     private mutating func lag(_ index: Int) {
         nodes[index].lag = milliseconds(500...4_000)
         nodes[index].laggingUntil = now + milliseconds(1_000...8_000)
@@ -177,7 +179,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// Operators at several nodes forget whom they do not reach, each another one.
+    /// Has operators at several nodes each remove another unreachable member.
     private mutating func removeConcurrently() {
         var begun: Set<NodeID> = []
         for index in nodes.indices where nodes[index].isUp && nodes[index].pausedUntil <= now {

@@ -2,25 +2,26 @@ import Cluster
 import Ground
 import Tiers
 
-/// How nodes come, go, and are replaced: by the rules that nodes go by.
+/// Start, leave and replacement of nodes, by the rules of real nodes.
 extension InvalidationSimulation {
     static func address(_ index: Int) -> PeerAddress { PeerAddress(host: "n\(index)", port: 1) }
 
-    /// Clients are let in.
+    /// Returns true if the node accepts client requests.
     func acceptsClients(_ index: Int) -> Bool {
         guard nodes[index].shutdown != nil else { return nodes[index].isServing }
         return scenario.mutation == .leaveBeforeRequestsFinish
     }
 
+    /// Returns true if the node `index` is, or is connected with, `member`.
     func isConnected(_ member: NodeID, by index: Int) -> Bool {
         let other = self.index(of: member)
         guard nodes[other].id == member else { return false }
         return other == index || link(index, other).isOpen
     }
 
-    // MARK: Coming
+    // MARK: Joining
 
-    /// A node that starts looks for its cluster, and lets nobody in before.
+    /// Starts the search of a starting node for its cluster; it serves no client before.
     mutating func beginJoining(_ index: Int) {
         var settings = ClusterDiscovery.Settings(
             hasSeeds: true, expects: scenario.expectedNodeCount)
@@ -39,7 +40,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.checkDiscovery(index, run: run), at: now + .milliseconds(10))
     }
 
-    /// The names of the seeds stand for all nodes of the beginning; for some only, for a while.
+    /// Resolves the seeds' names to all initial nodes, or temporarily to only one.
     mutating func seedsResolved(_ index: Int) {
         let isWhole = isQuiescent || !chance(oneIn: 3)
         let seeds = (0..<scenario.nodes).map(Self.address)
@@ -52,6 +53,7 @@ extension InvalidationSimulation {
             .seedsResolved(index, run: nodes[index].run), at: now + milliseconds(200...1_500))
     }
 
+    /// Reevaluates the formation rule, and whether the node may serve.
     mutating func checkDiscovery(_ index: Int) {
         guard let watch = nodes[index].discovery, let exchange = nodes[index].replication else {
             return
@@ -94,8 +96,9 @@ extension InvalidationSimulation {
             isContested: false, hasTable: members.contains(where: \.isConnected))
     }
 
-    // MARK: Going
+    // MARK: Leaving
 
+    /// Starts the shutdown of a node, with its handoff to other owners.
     mutating func leave(_ index: Int) {
         guard nodes[index].isUp, nodes[index].shutdown == nil, nodes.filter(\.isUp).count > 2
         else { return }
@@ -106,14 +109,14 @@ extension InvalidationSimulation {
         if scenario.mutation == .leaveBeforeRequestsFinish { deliver(index, .leaveRequested) }
         let run = nodes[index].run
         eventQueue.schedule(.advanceShutdown(index, run: run), at: now + milliseconds(0...1_500))
-        // A container that goes may be gone, whatever it still has to say.
+        // The container may be stopped before the shutdown is complete.
         guard chance(oneIn: 2) else { return }
         let delay = milliseconds(300...1_500)
         eventQueue.schedule(.stop(index, run: run), at: now + delay)
         eventQueue.schedule(.start(index), at: now + delay + milliseconds(50...8_000))
     }
 
-    /// The time of a step is over, or what it is for is looked at again.
+    /// Advances the shutdown when a step is over, or checks it again later.
     mutating func advanceShutdown(_ index: Int) {
         guard let (step, since) = nodes[index].shutdown else { return }
         let isLate = step.timeMax.map { now - since >= $0 } ?? true
@@ -142,8 +145,7 @@ extension InvalidationSimulation {
             .advanceShutdown(index, run: nodes[index].run), at: now + .milliseconds(20))
     }
 
-    /// All know by now that it goes; it waits for those that have not said so, and may hear nothing
-    /// more of them.
+    /// Waits for acknowledgements of the leave, with or without connections.
     private mutating func announceLeave(_ index: Int) {
         let wait = chance(oneIn: 2) ? milliseconds(20...100) : milliseconds(100...2_000)
         eventQueue.schedule(.advanceShutdown(index, run: nodes[index].run), at: now + wait)
@@ -163,9 +165,9 @@ extension InvalidationSimulation {
         }
     }
 
-    // MARK: Losing what was kept
+    // MARK: Lost directories
 
-    /// The process ends, and its directory is gone.
+    /// Ends the process and deletes its directory.
     mutating func loseDirectory(_ index: Int) {
         crash(index)
         cover(.replaced)
@@ -177,7 +179,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.runOperator, at: now + milliseconds(500...4_000))
     }
 
-    /// From its next start on it is another member.
+    /// Gives the node a new id, effective from its next start.
     private mutating func assignNewID(_ index: Int) {
         let isNamed = scenario.losses != .unnamedNodes
         let high = isNamed ? nodes[index].id.high : dice.next()
@@ -189,14 +191,14 @@ extension InvalidationSimulation {
         log("node \(index) is \(nodes[index].id) from now on")
     }
 
-    /// The directory is copied, or put back as it was.
+    /// Copies the directory, or restores an earlier copy.
     mutating func copyOrRestoreDirectory(_ index: Int) {
         guard nodes[index].isUp else { return }
         guard let copy = nodes[index].copy else {
             nodes[index].copy = nodes[index].storage
             return log("the directory of \(index) is copied")
         }
-        // Only who has seen the start since can tell that it is a copy; see <doc:Fence>.
+        // Only a node that has seen a later start can detect the copy; see <doc:Fence>.
         let isKnown = nodes.indices.allSatisfy { other in
             guard other != index else { return true }
             let seen = nodes[other].epochs[nodes[index].id]?.epoch ?? 0
@@ -213,8 +215,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.start(index), at: now + milliseconds(20...2_000))
     }
 
-    /// Before the next start of `index`, after which nobody could tell any more that a directory is
-    /// an older copy: whoever put it back takes it away again.
+    /// Deletes restored directories before a start after which no node could detect them as copies.
     mutating func discardUndetectedCopies(before index: Int) {
         for other in nodes.indices {
             guard let epoch = nodes[other].undetectedCopyEpoch else { continue }
@@ -222,7 +223,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// A directory is copied, its node is started once more, and some are cut off from the others.
+    /// Copies a directory, restarts its node and schedules a partition.
     mutating func copyAndCutOff() {
         let index = Int.random(in: nodes.indices, using: &dice)
         guard nodes[index].isUp else { return }
@@ -233,7 +234,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.cutOff(from: index), at: now + .seconds(4))
     }
 
-    /// What is purged now less than half of the nodes do not hear of.
+    /// Partitions the nodes, so that less than half of them miss the purges that follow.
     mutating func cutOff(from index: Int) {
         let others = nodes.indices.filter { $0 != index }.shuffled(using: &dice)
         let apart = others.prefix((nodes.count - 1) / 2)
@@ -246,7 +247,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.putBack(index), at: now + .seconds(3))
     }
 
-    /// The older copy starts where only those are who did not hear of the purges.
+    /// Restores the older copy with connections only to nodes that missed the purges.
     mutating func restoreCopy(_ index: Int) {
         for other in nodes.indices where other != index {
             let isApart = blocked[index * nodes.count + other] > now
@@ -274,8 +275,9 @@ extension InvalidationSimulation {
         }
     }
 
-    /// `other` knows that `index` was started more often than its directory does: that one gives it
-    /// up.
+    /// Returns true if `other` knows a later start of `index` than its directory records.
+    ///
+    /// The node then gives up its identity and starts as a new member.
     mutating func detectsRestoredCopy(_ index: Int, _ other: Int) -> Bool {
         let known = nodes[other].epochs[nodes[index].id] ?? (0, nodes[index].process)
         let isNew = known.process != nodes[index].process
@@ -289,7 +291,7 @@ extension InvalidationSimulation {
         log("node \(index) is an older copy of itself, as \(other) knows")
         crash(index)
         assignNewID(index)
-        // Everything that is kept is asked about once, and what was promised is another's.
+        // All kept entries need one revalidation, and the promises belong to another member.
         var storage = SimulatedStorage()
         storage.epoch = nodes[index].storage.epoch
         storage.entries = nodes[index].storage.entries
@@ -304,7 +306,7 @@ extension InvalidationSimulation {
 
     // MARK: Operators
 
-    /// All but one lose what they kept, after purges that this one has not heard of.
+    /// Deletes the directories of all nodes but one, after purges that the remaining one missed.
     mutating func loseMajority() {
         let left = Int.random(in: nodes.indices, using: &dice)
         log("all but \(left) are lost")
@@ -316,7 +318,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.runOperator, at: now + .seconds(5))
     }
 
-    /// The operator, who knows which nodes run, mends what they cannot.
+    /// Performs the repairs that need an operator, who knows which nodes are running.
     mutating func runOperator() {
         guard !isHealthy else { return }
         if isQuiescent { eventQueue.schedule(.runOperator, at: now + .seconds(4)) }
@@ -339,7 +341,7 @@ extension InvalidationSimulation {
         deliver(index, .recoveryRequested)
     }
 
-    /// Has a node forget members; false if it refuses.
+    /// Has a node remove members; returns false if it refuses.
     @discardableResult
     mutating func forget(_ members: [NodeID], at index: Int) -> Bool {
         var isBegun = false

@@ -2,21 +2,26 @@ import Cluster
 import Ground
 import Serving
 
-/// Connections: what is sent on one comes in order or breaks with it; two are not in step.
+/// Connections between nodes.
+///
+/// Messages on one connection arrive in order or are lost with it; different connections are
+/// independent.
 extension InvalidationSimulation {
+    /// Returns the index of the connection between two nodes in ``links``.
     func linkIndex(_ one: Int, _ other: Int) -> Int {
         min(one, other) * nodes.count + max(one, other)
     }
 
     func link(_ one: Int, _ other: Int) -> Link { links[linkIndex(one, other)] }
 
+    /// Sends a message after a random delay, if the connection is open.
     mutating func send(_ message: SimulatedMessage, from: Int, to: Int) {
         let line = link(from, to)
         guard line.isOpen else { return }
         let way = from * nodes.count + to
         var delay = milliseconds(1...4)
         if !isQuiescent {
-            // A frame that is lost is sent again, and holds up what follows it.
+            // A lost frame is retransmitted and delays those behind it.
             if chance(oneIn: 40) { delay = milliseconds(30...400) }
             if blocked[way] > now { delay = delay + (blocked[way] - now) }
             if nodes[to].laggingUntil > now { delay = delay + nodes[to].lag }
@@ -26,6 +31,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.arrive(from: from, to: to, line: line.number, message), at: at)
     }
 
+    /// Connects two nodes that can reach each other, or schedules another attempt.
     mutating func connect(_ one: Int, _ other: Int) {
         let place = linkIndex(one, other)
         guard nodes[one].isUp, nodes[other].isUp, !links[place].isOpen else { return }
@@ -52,7 +58,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// What is on its way is lost; whoever waits for an answer goes elsewhere.
+    /// Breaks a connection: messages in transit are lost, and waiting requests go elsewhere.
     mutating func disconnect(_ one: Int, _ other: Int) {
         let place = linkIndex(one, other)
         guard links[place].isOpen else { return }
@@ -65,7 +71,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.reconnect(one, other), at: now + milliseconds(20...600))
     }
 
-    /// From some to others nothing goes any more, for a while; connections break of it.
+    /// Blocks traffic from some nodes to others for `interval`; connections break as a result.
     mutating func partition(for interval: Interval) {
         let side = nodes.indices.filter { _ in Bool.random(using: &dice) }
         let isOneWay = chance(oneIn: 3)
@@ -87,7 +93,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// One of those that have just come is cut off, as the others are not yet used to it.
+    /// Isolates one of the nodes that have just joined, before the others know it well.
     mutating func isolate() {
         let index = Int.random(in: scenario.nodes..<nodes.count, using: &dice)
         let end = now + milliseconds(300...3_000)
@@ -100,9 +106,9 @@ extension InvalidationSimulation {
         }
     }
 
-    // MARK: Who sees whom
+    // MARK: Visibility
 
-    /// What membership comes to think, without its own way there.
+    /// Updates the nodes' views of the members, without simulating the membership protocol.
     mutating func updateMembership() {
         eventQueue.schedule(
             .updateMembership, at: now + .milliseconds(nodes.count > 20 ? 500 : 200))
@@ -137,13 +143,13 @@ extension InvalidationSimulation {
         if news { nodes[index].offersDue = now + .seconds(2) }
     }
 
-    /// There is a connection, or a member that has one with both.
+    /// Returns true if there is a connection, or a node connected with both.
     private func isVisible(_ other: Int, by index: Int) -> Bool {
         link(index, other).isOpen
             || nodes.indices.contains { link(index, $0).isOpen && link($0, other).isOpen }
     }
 
-    /// Who owns the key, as this node sees it: the nearest first.
+    /// Returns the owners of the key in the node's view, in order of preference.
     func owners(of key: Int, seenBy index: Int) -> [Int] {
         preference[key].filter { other in
             guard other < nodes.count else { return false }
@@ -152,12 +158,14 @@ extension InvalidationSimulation {
         }
     }
 
+    /// Returns the owners of the key in the node's view, with their reachability.
     func candidates(for key: Int, at index: Int) -> [OwnerSearch.Candidate] {
         owners(of: key, seenBy: index).map {
             OwnerSearch.Candidate(nodes[$0].id, isReachable: $0 == index || link(index, $0).isOpen)
         }
     }
 
+    /// Returns the index of the node that has, or had, an id.
     func index(of id: NodeID) -> Int {
         places[id] ?? 0
     }

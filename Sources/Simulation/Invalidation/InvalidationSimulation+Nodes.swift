@@ -3,8 +3,9 @@ import Ground
 import Serving
 import Tiers
 
-/// Starts and ends of processes, and what their exchanges want done.
+/// Starts and crashes of processes, and the effects of their replication.
 extension InvalidationSimulation {
+    /// Starts a process from the node's storage.
     mutating func start(_ index: Int) {
         guard !nodes[index].isUp else { return }
         discardUndetectedCopies(before: index)
@@ -83,7 +84,7 @@ extension InvalidationSimulation {
         return set.isMajority(away)
     }
 
-    /// The process ends; of what was not synced any part is lost.
+    /// Ends the process; any part of the unsynced writes is lost.
     mutating func crash(_ index: Int) {
         guard nodes[index].isUp else { return }
         log("crash \(index), \(nodes[index].batch.count) unsynced")
@@ -104,12 +105,14 @@ extension InvalidationSimulation {
         for other in nodes.indices where other != index { disconnect(index, other) }
     }
 
-    // MARK: The exchange
+    // MARK: Replication
 
+    /// Delivers an event to the node's replication.
     mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
 
+    /// Applies `event` to the node's replication, performs the effects and checks the invariants.
     mutating func run(
         _ index: Int,
         _ event: (
@@ -118,7 +121,7 @@ extension InvalidationSimulation {
             Void
     ) {
         guard var exchange = nodes[index].replication else { return }
-        // The only copy: nothing is copied when it changes.
+        // Moved out, so that the mutation does not copy it.
         nodes[index].replication = nil
         var effects: [InvalidationEffect] = []
         event(&exchange, clock(index), &dice, &effects)
@@ -136,8 +139,9 @@ extension InvalidationSimulation {
         eventQueue.schedule(.tick(index, run: nodes[index].run), at: next + late)
     }
 
+    /// Delivers the tick that is due.
     mutating func tick(_ index: Int) {
-        // It was planned before an earlier one was, which has brought all there was to do.
+        // An earlier tick was scheduled after this one and has done all work due.
         guard nodes[index].plannedTick <= now else { return }
         nodes[index].plannedTick = .distantFuture
         deliver(index, .ticked)
@@ -177,7 +181,7 @@ extension InvalidationSimulation {
         }
     }
 
-    // MARK: The log's disk
+    // MARK: The log on disk
 
     private mutating func planSync(_ index: Int) {
         let slow = !isQuiescent && chance(oneIn: 30)
@@ -185,6 +189,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.sync(index, run: nodes[index].run), at: now + delay)
     }
 
+    /// Completes the write of the pending batch.
     mutating func synced(_ index: Int) {
         let batch = nodes[index].batch
         guard !batch.isEmpty else { return }
@@ -198,8 +203,9 @@ extension InvalidationSimulation {
         nodes[index].marks = MarkTable()
     }
 
-    /// Has the disk hold what a write says: one after the other, and what the first of a batch
-    /// says whatever becomes of the others.
+    /// Applies a write to the simulated disk.
+    ///
+    /// Writes are applied in order; an earlier write of a batch is kept if later ones are lost.
     private mutating func persist(_ write: LogWrite, _ index: Int) {
         switch write {
         case .record(let record, let count):
@@ -228,7 +234,7 @@ extension InvalidationSimulation {
         nodes[index].storage.validateBefore = max(nodes[index].storage.validateBefore, version)
     }
 
-    /// Records go, and what they have invalidated stays.
+    /// Applies a metadata update: records are dropped, and their marks remain.
     private mutating func persist(_ note: LogMetadataUpdate, _ index: Int) {
         let withMarks = scenario.mutation == .marksDroppedWithRecords
         switch note {
@@ -260,13 +266,14 @@ extension InvalidationSimulation {
         let version = InvalidationVersion(epoch: nodes[index].epoch, count: count)
         let marks = marks(of: record, version)
         guard let purge = oracle.purgeNumbers[record.id] else {
-            // Its number is known when it has been issued; what is issued here comes next.
+            // The number of a record is known once it was issued, which follows for a local one.
             return mark(marks, index)
         }
         recordApplied(purge, index)
         mark(marks, index)
     }
 
+    /// Records that the node has applied a purge, by its number in the oracle.
     mutating func recordApplied(_ purge: Int, _ index: Int) {
         nodes[index].applied.insert(purge)
         coverInFlight(oracle.purges[purge].covers, index)
@@ -289,7 +296,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// A purge has been applied: what of it is on its way here is counted.
+    /// Records the coverage of a purge that was applied during transfers.
     private mutating func coverInFlight(_ covers: [Bool], _ index: Int) {
         let node = nodes[index]
         for fetch in node.fetches.values where covers[fetch.key] {
@@ -320,9 +327,9 @@ extension InvalidationSimulation {
         }
     }
 
-    // MARK: What is done wrong on purpose
+    // MARK: Deliberate faults
 
-    /// The survivors of a split forget the other side, which does the same.
+    /// Has the survivors of a split remove the other side, which does the same.
     private mutating func removeWhileFenced(_ index: Int, _ isCurrent: Bool) {
         guard scenario.mutation == .removalWhileFenced else { return }
         let since = nodes[index].fencedSince
@@ -335,7 +342,7 @@ extension InvalidationSimulation {
 }
 
 extension Purge {
-    /// What it leaves where entries are kept, applied at `stamp`.
+    /// Returns the marks that the purge leaves when applied at `version`.
     func marks(at version: InvalidationVersion) -> [InvalidationMark] {
         targets.map { InvalidationMark($0, isSoft: mode == .soft, version: version) }
     }

@@ -1,13 +1,15 @@
 import Cluster
 import Ground
 
-/// The end of the story: when the faults are over, one healthy cluster, and edit, purge, refetch as
-/// users of a detail page expect them.
+/// The end of a run without faults.
+///
+/// The cluster must become healthy, and edit, purge and refetch must behave as users of a detail
+/// page expect.
 extension InvalidationSimulation {
-    /// After the faults it may take so long until all count, are current and know the same.
+    /// Maximum time after the faults until all nodes are voters, current and in agreement.
     private static let recoveryMax = Interval.seconds(40)
 
-    /// Plays it all.
+    /// Runs the whole simulation.
     package mutating func run() {
         play(until: end)
         guard violation == nil else { return }
@@ -17,7 +19,8 @@ extension InvalidationSimulation {
         if scenario.losses == .namedNodes, nodes.count > 2 { replaceAll() }
     }
 
-    /// One after the other comes back with nothing but its name: nobody else is ever fenced.
+    /// Replaces one node after the other by a new one of the same name; no other node may be
+    /// fenced.
     private mutating func replaceAll() {
         for index in nodes.indices where violation == nil {
             loseDirectory(index)
@@ -48,8 +51,7 @@ extension InvalidationSimulation {
         }
         eventQueue.schedule(.runOperator, at: now + .seconds(10))
         let limit = now + Self.recoveryMax
-        // Whoever is about to leave has left by then, and what waited for a stopped process was
-        // done.
+        // By then pending leaves are complete, and the events of paused processes are handled.
         play(until: now + .seconds(7))
         while violation == nil, !isHealthy {
             for index in nodes.indices where !nodes[index].isUp { start(index) }
@@ -76,7 +78,7 @@ extension InvalidationSimulation {
                 found.append(
                     "\(index) counts \(exchange.voterConfiguration?.set.members.count ?? 0)")
             }
-            // Streams of dead processes are retired here sooner and there later.
+            // Nodes retire the streams of dead processes at different times.
             let known = exchange.syncedPositions.filter { position in
                 positions?.contains { $0.process == position.process } ?? false
             }
@@ -90,11 +92,12 @@ extension InvalidationSimulation {
         return found
     }
 
-    /// Edit, purge, receipt; then everybody asks at once, and the origin is asked once.
+    /// Edits and purges a key, awaits the receipt, then reads at every node at once; the origin
+    /// must get one request.
     private mutating func refetch(_ key: Int, isHard: Bool) {
         for index in nodes.indices { eventQueue.schedule(.read(index, key: key), at: now) }
         play(until: now + .seconds(1))
-        // A client of before may still wait for a peer that was cut off, and would be counted.
+        // An earlier request may still wait for a peer that was cut off, and would be counted.
         let end = now + .seconds(20)
         while nodes.contains(where: { $0.fetches.values.contains { $0.key == key } }) {
             guard now < end, violation == nil else { return fail("a read waits for ever") }
@@ -108,7 +111,7 @@ extension InvalidationSimulation {
             let number = issue(Invalidation(id: id, .purge(purge)), at: issuer)
         else { return fail("a purge was refused in calm") }
         let name = oracle.purges[number].name
-        // For one fence after members were forgotten somebody may be current who is not known.
+        // For one fence after a removal an unknown node may be current.
         let limit = now + Self.fence + .seconds(2)
         while nodes[issuer].replication?.receipt(of: name)?.isConfirmedByAll != true {
             guard now < limit, violation == nil else { return fail("no receipt in calm") }
@@ -123,7 +126,7 @@ extension InvalidationSimulation {
         if quiescentReads[key] != nodes.count {
             fail("\(quiescentReads[key]) reads were served, of \(nodes.count)")
         }
-        // Where a dead process has left gaps everything is validated once.
+        // A gap of a dead process requires one revalidation of everything.
         if quiescentFetches[key] != 1, floorsApplied == floors {
             fail(
                 "\(quiescentFetches[key]) origin fetches after one \(purge.mode) purge of "

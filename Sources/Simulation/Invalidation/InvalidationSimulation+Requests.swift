@@ -5,16 +5,17 @@ import Tiers
 
 /// Requests of clients and peers, and the fetches that they wait for.
 extension InvalidationSimulation {
-    /// What may be done with a held entry at this instant.
+    /// The permitted use of a stored entry at this instant.
     enum ReuseDecision {
         case fresh, stale, validate
     }
 
+    /// Returns the effect of the node's marks on an entry; `nil` if none.
     func effect(on entry: SimulatedEntry, _ index: Int) -> InvalidationMark.Effect? {
         effect(on: entry.key, entry.invalidationVersion, index)
     }
 
-    /// Of an answer to a request that began with `begun`.
+    /// Returns the effect of marks on a response whose request began at version `begun`.
     private func effect(on key: Int, _ begun: InvalidationVersion, _ index: Int) -> InvalidationMark
         .Effect?
     {
@@ -22,12 +23,12 @@ extension InvalidationSimulation {
             on: keys[key].url, tags: keys[key].tags, version: begun)
     }
 
-    /// The fence does not let it be given.
+    /// Returns true if the fence forbids the use of the entry.
     private func isFenced(_ entry: SimulatedEntry, _ index: Int) -> Bool {
         if case .revalidate = fencedUse(entry.validatedAt, index) { true } else { false }
     }
 
-    /// Whether the fence lets the entry be judged, now.
+    /// Returns the fence's decision on an entry validated at `validatedAt`.
     func fencedUse(_ validatedAt: Instant, _ index: Int) -> FenceDecision {
         guard let exchange = nodes[index].replication else { return .revalidate(staleUntil: nil) }
         var window = exchange.window
@@ -50,6 +51,7 @@ extension InvalidationSimulation {
         }
     }
 
+    /// Returns true if the node counts as current.
     func isCurrent(_ index: Int) -> Bool { fencedUse(.zero - Self.fence, index) == .unrestricted }
 
     private func reuseDecision(of entry: SimulatedEntry, _ index: Int) -> ReuseDecision? {
@@ -58,14 +60,14 @@ extension InvalidationSimulation {
         if isFenced(entry, index) { return .validate }
         let isFresh = clock(index) < entry.freshUntil
         if isFresh, effect == nil { return .fresh }
-        // What may have been hard in records that are gone is granted nothing.
+        // Dropped records may have been hard purges, so no staleness is allowed.
         guard entry.invalidationVersion >= nodes[index].validateBefore else { return .validate }
         let staleFrom = isFresh ? clock(index) : entry.freshUntil
         let until = staleFrom + keys[entry.key].staleWhileRevalidate
         return clock(index) < until ? .stale : .validate
     }
 
-    /// A request has come: it is served, or it waits.
+    /// Serves a request, or has it wait for a fetch.
     mutating func request(_ index: Int, _ key: Int, _ waiter: SimulatedFetch.Waiter) {
         if let entry = nodes[index].memory[key] {
             checkStamp(entry, index)
@@ -109,7 +111,7 @@ extension InvalidationSimulation {
 
     // MARK: Fetches
 
-    /// A request of `waiter` causes a fetch, or nobody's does.
+    /// Starts a fetch, caused by the request of `waiter` if it is not `nil`.
     mutating func fetch(
         _ index: Int, _ key: Int, held: SimulatedEntry?, for waiter: SimulatedFetch.Waiter?,
         from source: (node: Int, path: TransferKind)? = nil
@@ -127,7 +129,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// Tells the lookup of a fill, and does what it wants.
+    /// Reports an event to the lookup of a fetch and performs the effects.
     mutating func deliver(
         _ index: Int, _ number: UInt64,
         _ event: (inout Lookup, Instant, inout [LookupEffect]) -> Void
@@ -168,18 +170,20 @@ extension InvalidationSimulation {
             me: nodes[index].id, preference: candidates(for: key, at: index), leaving: [])
     }
 
+    /// Reports to a lookup that its deadline has come.
     mutating func deadlineReached(_ index: Int, _ number: UInt64) {
         deliver(index, number) { $0.deadlineReached($1, effects: &$2) }
     }
 
-    /// Says to the peers that wait that the origin is asked for them.
+    /// Notifies the waiting peers that the origin is being queried.
     mutating func sendFetching(_ fetch: SimulatedFetch, _ index: Int) {
         for peer in fetch.peers {
             send(.response(peer.ask, .status(.fetching)), from: index, to: peer.node)
         }
     }
 
-    /// A question carries what its connection was not told, and its answer is of its stamp.
+    /// Sends a query with the invalidations that its connection has not carried; its response has
+    /// the version of the query.
     private mutating func ask(
         _ index: Int, _ number: UInt64, _ other: Int, _ question: OwnerSearch.QueryKind,
         _ path: TransferKind
@@ -202,7 +206,7 @@ extension InvalidationSimulation {
 
     private mutating func askOrigin(_ index: Int, _ number: UInt64) {
         guard let fetch = nodes[index].fetches[number], fetch.origin == nil else { return }
-        // Validators of what was invalidated hard in the meantime are gone.
+        // An entry that was purged hard in the meantime provides no validators.
         var held = fetch.storedEntry
         if let entry = held, effect(on: entry, index) == .purged { held = nil }
         nodes[index].fetches[number]?.storedEntry = held
@@ -219,6 +223,7 @@ extension InvalidationSimulation {
             at: now + milliseconds(2...30))
     }
 
+    /// Handles a request at the origin and schedules its response.
     mutating func originRequested(_ index: Int, _ run: Int, _ number: UInt64, _ etag: Int?) {
         guard nodes[index].isUp, nodes[index].run == run,
             let key = nodes[index].fetches[number]?.key
@@ -238,6 +243,7 @@ extension InvalidationSimulation {
         return .version(version, isValid: version == etag, isShareable: isShareable)
     }
 
+    /// Handles the origin's response at the node.
     mutating func originResponded(_ index: Int, _ number: UInt64, _ reply: OriginReply) {
         guard let fetch = nodes[index].fetches[number], let request = fetch.origin else { return }
         guard case .version(let version, let isValid, let isShareable) = reply else {
@@ -252,8 +258,8 @@ extension InvalidationSimulation {
         acceptResponse(entry, isShareable: isShareable, index, number)
     }
 
-    /// What is held may stand in for the origin, where it is granted and no purge forbids it; peers
-    /// are told, and look for themselves.
+    /// Serves a stored entry in place of the failed origin, if permitted and not purged; peers are
+    /// notified and decide themselves.
     private mutating func originFailed(
         _ fetch: SimulatedFetch, _ index: Int, _ number: UInt64
     ) {
@@ -273,7 +279,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// The disk has an answer: it is given, or the origin is asked about it.
+    /// Serves an entry found on disk, or revalidates it.
     mutating func storedEntryFound(_ entry: SimulatedEntry, _ index: Int, _ number: UInt64) {
         checkStamp(entry, index)
         switch reuseDecision(of: entry, index) {
@@ -291,14 +297,14 @@ extension InvalidationSimulation {
         }
     }
 
-    /// What a peer would give is the answer.
+    /// Accepts the response that a peer offered.
     mutating func acceptResponse(from node: NodeID, _ index: Int, _ number: UInt64) {
         let question = nodes[index].fetches[number]?.requests[self.index(of: node)]
         guard let entry = question?.held else { return }
         acceptResponse(entry, index, number)
     }
 
-    /// An answer has come: it is kept, and given to those who wait, or they begin anew.
+    /// Stores a response and serves it to the waiting requests, or restarts them.
     private mutating func acceptResponse(
         _ entry: SimulatedEntry, isShareable: Bool = true, _ index: Int, _ number: UInt64
     ) {
@@ -310,7 +316,7 @@ extension InvalidationSimulation {
         deliverResponse(entry, isShareable: isShareable, isFresh: true, index, number)
     }
 
-    /// Who waits is given the answer, as far as the lookup lets them have it.
+    /// Serves a response to the waiting requests, as far as the lookup permits.
     private mutating func deliverResponse(
         _ entry: SimulatedEntry, isShareable: Bool = true, isFresh: Bool, _ index: Int,
         _ number: UInt64
@@ -334,14 +340,16 @@ extension InvalidationSimulation {
         }
     }
 
-    /// What may not be shared is the origin's word to the one client who caused the fetch, and no
-    /// stored answer that a purge is about.
+    /// Declines a peer's request because the response may not be shared.
+    ///
+    /// An unshareable response goes to the client that caused the fetch alone, and no guarantee
+    /// about stored responses applies to it.
     private mutating func sendFetchYourself(_ waiter: SimulatedFetch.Waiter, _ index: Int) {
         guard case .peer(let other, let ask) = waiter else { return }
         send(.response(ask, .status(.declined)), from: index, to: other)
     }
 
-    /// The fetch is over, or nobody may have it any more.
+    /// Ends a fetch, or excludes it from further use.
     mutating func end(_ index: Int, _ number: UInt64) {
         guard let key = nodes[index].fetches[number]?.key else { return }
         nodes[index].fetches[number] = nil
@@ -350,7 +358,7 @@ extension InvalidationSimulation {
 
     // MARK: Serving
 
-    /// The instant at which it is decided that a request is served.
+    /// Serves an entry at this instant, to a client or a peer.
     private mutating func serve(
         _ entry: SimulatedEntry, isFresh: Bool, _ index: Int, _ waiter: SimulatedFetch.Waiter
     ) {
@@ -383,7 +391,7 @@ extension InvalidationSimulation {
                 + "counted \(isCounted): \(fault)")
     }
 
-    /// Whatever is applied next must cover what is held.
+    /// Returns true if every later invalidation can cover the entry.
     func isPurgeable(_ entry: SimulatedEntry, _ index: Int) -> Bool {
         entry.invalidationVersion <= nodes[index].invalidationVersion
     }

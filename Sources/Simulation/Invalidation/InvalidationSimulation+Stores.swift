@@ -3,10 +3,9 @@ import Ground
 import Serving
 import Tiers
 
-/// Memory, disk, and what peers say of what they hold.
+/// Memory and disk of nodes, and the messages between peers.
 extension InvalidationSimulation {
-    /// Keeps an answer with its stamp: in memory here, and on disk if this node is one of two
-    /// owners.
+    /// Stores a response with its version: in memory, and on disk if the node is one of two owners.
     mutating func store(_ entry: SimulatedEntry, _ index: Int) {
         if let held = nodes[index].memory[entry.key],
             held.invalidationVersion > entry.invalidationVersion
@@ -28,10 +27,10 @@ extension InvalidationSimulation {
         nodes[index].index[entry.key] = entry
     }
 
-    /// The disk has been read after a start: of each key the newest that is there.
+    /// Completes the disk scan after a start: the newest record of each key is indexed.
     mutating func scanned(_ index: Int) {
         nodes[index].isScanned = true
-        // The boot clock goes on: an image of the machine is not restored.
+        // The boot clock continues, since no machine image is restored.
         for entry in nodes[index].storage.entries {
             let known = nodes[index].index[entry.key]
             if known.map({ $0.sequence < entry.sequence }) ?? true {
@@ -40,7 +39,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// Read from disk: it keeps its stamp.
+    /// Promotes an entry read from disk, with its version.
     mutating func promoted(_ index: Int, _ number: UInt64) {
         guard let fetch = nodes[index].fetches[number] else { return }
         let entry = nodes[index].index[fetch.key]
@@ -56,6 +55,7 @@ extension InvalidationSimulation {
 
     // MARK: Reclaiming
 
+    /// Evicts, drops marks, offers entries and re-inserts one, at random.
     mutating func runHousekeeping(_ index: Int) {
         let run = nodes[index].run
         eventQueue.schedule(.housekeeping(index, run: run), at: now + milliseconds(200...1_500))
@@ -75,7 +75,7 @@ extension InvalidationSimulation {
         eventQueue.schedule(.reinserted(index, run: run, key: key), at: now + milliseconds(5...60))
     }
 
-    /// Its segment is reclaimed: what is in use is written anew, with the stamp that it has.
+    /// Re-inserts an entry of a reclaimed segment, with its original version.
     mutating func reinserted(_ index: Int, _ key: Int) {
         guard var entry = nodes[index].reinserting[key] else { return }
         nodes[index].reinserting[key] = nil
@@ -86,7 +86,7 @@ extension InvalidationSimulation {
         }
         append(entry, index)
         let newest = nodes[index].storage.sequence
-        // What is older than what is synced goes with its segment.
+        // Records older than a synced one are dropped with their segment.
         let kept = nodes[index].storage.entries.filter {
             $0.key != key || $0.sequence == newest || now - $0.writtenAt <= .seconds(1)
                 || !hasSynced(key, after: $0.sequence, index)
@@ -100,7 +100,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// Marks of URLs go when nothing is held, or on its way, that they might cover.
+    /// Drops the marks of URLs for which nothing is stored or in transfer that they could cover.
     private mutating func dropUnusedMarks(_ index: Int) {
         let node = nodes[index]
         guard node.isScanned else { return }
@@ -116,7 +116,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// What no request that is under way, and no entry that is being moved, is stamped before.
+    /// Returns the lowest version of any request in progress and any entry being moved.
     private func oldestInFlight(_ node: SimulatedCacheNode) -> InvalidationVersion {
         var least = node.invalidationVersion
         for entry in node.reinserting.compactMap(\.self) {
@@ -129,7 +129,7 @@ extension InvalidationSimulation {
         return least
     }
 
-    /// Marks go when nothing that is held, or on its way, is older.
+    /// Drops the marks that are older than everything stored or in transfer.
     private mutating func dropOldMarks(_ index: Int) {
         let node = nodes[index]
         guard node.isScanned, node.markList.count > 40 else { return }
@@ -145,6 +145,7 @@ extension InvalidationSimulation {
 
     // MARK: Peers
 
+    /// Handles a message at its receiver.
     mutating func arrive(_ message: SimulatedMessage, from: Int, to: Int) {
         switch message {
         case .invalidation(let message):
@@ -189,7 +190,7 @@ extension InvalidationSimulation {
         request(index, key, .peer(from, ask: ask))
     }
 
-    /// Starts nothing: what is not fresh here is not given.
+    /// Responds from stored entries alone; only fresh ones are served.
     private mutating func respondFromStore(
         _ ask: UInt64, _ question: OwnerSearch.QueryKind, _ key: Int, from: Int, at index: Int
     ) {
@@ -231,7 +232,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// What was offered is asked for at the one who offers it, and at nobody else.
+    /// Handles a peer's response; an offered entry is requested only from the peer that offered it.
     private mutating func peerResponseReceived(
         _ reply: OwnerSearch.Reply, from node: NodeID, of fetch: SimulatedFetch, _ index: Int,
         _ number: UInt64
@@ -246,7 +247,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// The connection is gone: whoever was asked on it does not answer, and need not be answered.
+    /// Handles a lost connection: its queries get no response, and its requests need none.
     mutating func lost(_ index: Int, _ other: Int) {
         let id = nodes[other].id
         let fetches = nodes[index].fetches
@@ -266,7 +267,7 @@ extension InvalidationSimulation {
 
     // MARK: Offers
 
-    /// Holders offer what they hold to owners that may lack it.
+    /// Offers all stored entries to owners that may lack them.
     mutating func offerAll(_ index: Int, _ path: TransferKind) {
         for key in keys.indices {
             guard let entry = nodes[index].memory[key] ?? nodes[index].index[key],
@@ -278,7 +279,7 @@ extension InvalidationSimulation {
         }
     }
 
-    /// All bytes enter a node because it asked for them.
+    /// Requests an offered entry, since bytes reach a node only on its own request.
     private mutating func offerReceived(_ key: Int, _ path: TransferKind, from: Int, at index: Int)
     {
         guard nodes[index].memory[key] == nil, nodes[index].index[key] == nil,

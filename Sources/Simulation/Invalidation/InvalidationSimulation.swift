@@ -3,39 +3,51 @@ package import Ground
 import Serving
 import Tiers
 
-/// Whole nodes of the pure rooms, an origin with versions, clients and operators, under one seed;
-/// every read is held against what the design promises.
+/// A seeded simulation of whole nodes, built from the pure modules, with an origin, clients and
+/// operators.
+///
+/// Every read is checked against the guarantees of the design (Design, "Simulation").
 package struct InvalidationSimulation: Sendable {
-    /// How a world is made.
+    /// The parameters of a simulation.
     package struct Scenario: Hashable, Sendable {
+        /// The seed of all randomness.
         package var seed: UInt64
-        /// Nodes at the beginning, and those that come all at once later.
+        /// The number of initial nodes.
         package var nodes: Int
+        /// The number of nodes that join later, all at once.
         package var joiners = 0
-        /// The first nodes are counted already; else they look for each other.
+        /// True if the initial nodes are voters from the beginning; otherwise they form a cluster.
         package var isBootstrapped = true
-        /// How many they expect to be, if they look for each other by number.
+        /// The number of nodes that the cluster is configured to start with; `nil` if it is not
+        /// configured.
         package var expectedNodeCount: Int?
-        /// Nodes lose their directories, and come back under their names or without.
+        /// The kind of directory losses.
         package var losses = DirectoryLosses.none
+        /// The deliberate fault; `nil` for none.
         package var mutation: InvalidationMutation?
-        /// How long there is trouble; calm follows.
+        /// The simulated time with faults, before the final phase without.
         package var faultDuration = Interval.seconds(30)
 
+        /// Creates a scenario without losses and deliberate faults.
         package init(seed: UInt64, nodes: Int) {
             self.seed = seed
             self.nodes = nodes
         }
     }
 
+    /// The ways in which nodes lose their directories.
+    ///
+    /// After a loss, named nodes return under their name and unnamed ones as unrelated nodes.
     package enum DirectoryLosses: Hashable, Sendable {
         case none, namedNodes, unnamedNodes
-        /// All but one at once, and nobody but the operator can say what holds.
+        /// All directories but one are lost at once, so that the operator has to recover the
+        /// cluster.
         case majority
-        /// One directory is replaced by an older copy, where few know better.
+        /// One directory is replaced by an older copy, which few nodes can detect.
         case restoredCopy
     }
 
+    /// A message between nodes; the number of a request is repeated in its response.
     enum SimulatedMessage: Sendable {
         case invalidation(InvalidationMessage)
         case request(UInt64, OwnerSearch.QueryKind, key: Int, UnsentInvalidations)
@@ -43,17 +55,20 @@ package struct InvalidationSimulation: Sendable {
         case offer(key: Int, TransferKind)
     }
 
+    /// The response to a request for an entry.
     enum EntryReply: Sendable {
         case held(version: Int, freshFor: Interval, validationAge: Interval)
         case status(OwnerSearch.Reply)
     }
 
+    /// The response of the origin.
     enum OriginReply: Sendable {
         case failed
-        /// With `isValid` only that this version is still the one.
+        /// A version of the object; `isValid` makes it a 304.
         case version(Int, isValid: Bool, isShareable: Bool)
     }
 
+    /// A future event; unlabelled numbers are node indices.
     enum Event: Sendable {
         case arrive(from: Int, to: Int, line: UInt64, SimulatedMessage)
         case tick(Int, run: Int)
@@ -87,7 +102,7 @@ package struct InvalidationSimulation: Sendable {
         case checkReceipts
     }
 
-    /// Both directions between two nodes.
+    /// The connection between two nodes, in both directions.
     struct Link: Sendable {
         var number: UInt64 = 0
         var isOpen = false
@@ -103,15 +118,15 @@ package struct InvalidationSimulation: Sendable {
     var dice: SplitMix64
     var eventQueue = EventQueue<Event>()
     var nodes: [SimulatedCacheNode] = []
-    /// Where in ``nodes`` each stands, or stood.
+    /// The index in ``nodes`` of each present or former id.
     var places: [NodeID: Int]
     let keys: [SimulatedKey]
-    /// By key the nodes in order of preference, whoever is there.
+    /// The nodes in order of preference by key, whether or not they are up.
     let preference: [[Int]]
     var oracle: InvalidationOracle
-    /// At lower * count + higher.
+    /// The connections, indexed by lower * count + higher.
     var links: [Link]
-    /// At from * count + to.
+    /// The end of the block of each direction, indexed by from * count + to.
     var blocked: [Instant]
     var lastArrival: [Instant]
     var linkNumber: UInt64 = 0
@@ -119,31 +134,37 @@ package struct InvalidationSimulation: Sendable {
     var fetchNumber: UInt64 = 0
     var purgeNumber: UInt64 = 0
     var originDownUntil = Instant.zero
-    /// The rest is calm: no faults, and every promise of a healthy cluster is due.
+    /// True in the final phase without faults, in which all guarantees of a healthy cluster apply.
     var isQuiescent = false
     var trace = TraceDigest()
     var history: [String] = []
-    /// Purges whose receipts somebody waits for.
+    /// The purges whose receipts are watched.
     var watchedPurges: [Int] = []
 
+    /// The first broken guarantee; `nil` if none.
     package internal(set) var violation: String?
-    /// How often each class was reached.
+    /// How often each goal was reached, by raw value.
     package internal(set) var reached = Array(
         repeating: 0, count: InvalidationCoverageGoal.allCases.count)
+    /// The number of reads served.
     package internal(set) var reads = 0
+    /// The number of requests to the origin.
     package internal(set) var originFetches = 0
-    /// How often a node made everything stale because records can no longer be had.
+    /// How often a node made everything stale because records are no longer available.
     var floorsApplied = 0
-    /// Requests to the origin by key, in calm.
+    /// The requests to the origin in the final phase, by key.
     var quiescentFetches: [Int]
-    /// Reads that were served by key, in calm; some of other keys have waited since the faults.
+    /// The reads served in the final phase, by key; some requests may have waited since the faults.
     var quiescentReads: [Int]
 
+    /// The digest of the trace.
     package var digest: UInt64 { trace.value }
+    /// The number of traced events.
     package var eventCount: UInt64 { trace.events }
-    /// The last things that happened.
+    /// The latest log lines.
     package var recentHistory: [String] { history }
 
+    /// Creates a simulation at its beginning.
     package init(_ plan: Scenario, keys: SimulatedSite) {
         self.scenario = plan
         dice = SplitMix64(seed: plan.seed)
@@ -209,18 +230,21 @@ package struct InvalidationSimulation: Sendable {
 
     // MARK: Time
 
+    /// Returns the time on the node's clock.
     func clock(_ index: Int) -> Instant { nodes[index].clock.reading(at: now) }
 
+    /// Returns a random interval within a range of milliseconds.
     mutating func milliseconds(_ range: ClosedRange<Int64>) -> Interval {
-        // In microseconds: two things are seldom at one instant.
+        // In microseconds, so that two events seldom coincide.
         let first = range.lowerBound * 1_000
         let last = range.upperBound * 1_000
         return Interval(nanoseconds: Int64.random(in: first...last, using: &dice) * 1_000)
     }
 
+    /// Returns true with a probability of 1 in `sides`.
     mutating func chance(oneIn sides: Int) -> Bool { Int.random(in: 0..<sides, using: &dice) == 0 }
 
-    /// Plays until `instant`, or until a promise is broken.
+    /// Runs until `instant`, or until a guarantee is broken.
     mutating func play(until instant: Instant) {
         while violation == nil, let next = eventQueue.next, next <= instant {
             guard let (at, event) = eventQueue.popNext() else { return }
@@ -230,7 +254,7 @@ package struct InvalidationSimulation: Sendable {
         now = max(now, instant)
     }
 
-    /// What is meant for a process that stands still waits until it goes on.
+    /// Postpones an event of a paused process until it resumes.
     private mutating func deferIfPaused(_ event: Event, for index: Int) -> Bool {
         guard nodes[index].pausedUntil > now else { return false }
         eventQueue.schedule(event, at: nodes[index].pausedUntil)
@@ -304,22 +328,26 @@ package struct InvalidationSimulation: Sendable {
         }
     }
 
-    // MARK: Telling what happened
+    // MARK: Log and coverage
 
+    /// Appends a line to the history.
     mutating func log(_ line: String) {
         if history.count > 400 { history.removeFirst(200) }
         history.append("\(now.nanoseconds / 1_000) us: \(line)")
     }
 
+    /// Ends the run with a broken guarantee; only the first counts.
     mutating func fail(_ law: String) {
         guard violation == nil else { return }
         violation = "\(law), at \(now.nanoseconds / 1_000) us"
         log("VIOLATION \(law)")
     }
 
+    /// Ends the run if `law` is not `nil`.
     mutating func fail(_ law: String?, _ index: Int) {
         if let law { fail("node \(index): \(law)") }
     }
 
+    /// Counts a goal that was reached.
     mutating func cover(_ what: InvalidationCoverageGoal) { reached[what.rawValue] += 1 }
 }

@@ -3,7 +3,7 @@ import Ground
 import Serving
 import Tiers
 
-/// One URL at the origin.
+/// An object at the origin.
 struct SimulatedKey: Sendable {
     var url: [UInt8]
     var host: [UInt8]
@@ -12,68 +12,70 @@ struct SimulatedKey: Sendable {
     var tags: [[UInt8]]
     var maxAge: Interval
     var staleWhileRevalidate: Interval
-    /// It may stand in for an origin that fails, however old.
+    /// True if the object may be served stale when the origin fails, at any age.
     var isStaleIfError: Bool
 
-    /// What a purge of it is called.
+    /// The name under which the object is purged.
     var urlName: [UInt8] { Array(URLName.name(ofKey: url)) }
 }
 
-/// A stored answer whose body is a version number.
+/// A stored response whose body is a version number.
 struct SimulatedEntry: Hashable, Sendable {
     var key: Int
     var contentVersion: Int
     var invalidationVersion: InvalidationVersion
-    /// On the clock of its node.
+    /// The end of freshness, on the node's clock.
     var freshUntil: Instant
     var validatedAt: Instant
-    /// On disk the order in which it was written, and when.
+    /// The order and time of its write to disk.
     var sequence: UInt64 = 0
     var writtenAt = Instant.zero
 }
 
-/// By which way bytes come.
+/// The ways in which an object is transferred.
 enum TransferKind: Sendable {
     case fetch, get, probe, offer, drain, revalidation
 }
 
-/// A fetch at one node, from the origin or from a peer.
+/// A fetch at one node, from the origin or a peer.
 struct SimulatedFetch: Sendable {
+    /// The origin of a waiting request: a client, or a query of a peer.
     enum Waiter: Hashable, Sendable {
         case client
         case peer(Int, ask: UInt64)
     }
 
+    /// A request that has no final response yet, to a peer or to the origin.
     struct OutstandingRequest: Sendable {
         var number: UInt64
         var path: TransferKind
         var version: InvalidationVersion
-        /// On the clock of the asker.
+        /// When the request was sent, on the requester's clock.
         var sentAt: Instant
-        /// What the peer would give.
+        /// The entry that the peer offers.
         var held: SimulatedEntry?
     }
 
-    /// Who waits, and under which name.
+    /// A waiting request and its id in the fetch.
     struct Reader: Sendable {
         let id: Fetch.ReaderID
         let waiter: Waiter
     }
 
     let key: Int
-    /// Of its first request.
+    /// The invalidation version of the fetch's first request.
     let version: InvalidationVersion
-    /// What nodes run, without bytes.
+    /// The state machine that nodes run too, without bytes.
     var lookup: Lookup
-    /// By node.
+    /// The outstanding queries, by node.
     var requests = SortedTable<Int, OutstandingRequest>()
-    /// The request to the origin that is out.
+    /// The outstanding request to the origin.
     var origin: OutstandingRequest?
-    /// What the origin is asked to validate.
+    /// The entry to revalidate.
     var storedEntry: SimulatedEntry?
     var readers: [Reader] = []
 
-    /// Caused by the request of `waiter`, or by nobody's.
+    /// Creates a fetch, caused by the request of `waiter` if it is not `nil`.
     init(key: Int, begun: InvalidationVersion, _ waiter: Waiter?) {
         self.key = key
         self.version = begun
@@ -90,14 +92,14 @@ struct SimulatedFetch: Sendable {
         }
     }
 
-    /// Lets a request wait for it; false if it cannot be served from it.
+    /// Adds a waiting request; returns false if the fetch cannot serve it.
     mutating func join(_ waiter: Waiter) -> Bool {
         guard let id = lookup.join(Lookup.Candidate(nil)) else { return false }
         readers.append(Reader(id: id, waiter: waiter))
         return true
     }
 
-    /// Those wait no more of whom `isGone` is true.
+    /// Removes the waiting requests for which `isGone` is true.
     mutating func leave(where isGone: (Waiter) -> Bool) {
         for reader in readers where isGone(reader.waiter) { leave(reader.id) }
         readers.removeAll { isGone($0.waiter) }
@@ -108,7 +110,7 @@ struct SimulatedFetch: Sendable {
         lookup.fetch.readerLeft(id, effects: &effects)
     }
 
-    /// The peers that wait, and what they asked.
+    /// The waiting peers, with their query numbers.
     var peers: [(node: Int, ask: UInt64)] {
         readers.compactMap { reader in
             if case .peer(let node, let ask) = reader.waiter { (node, ask) } else { nil }
@@ -116,7 +118,7 @@ struct SimulatedFetch: Sendable {
     }
 }
 
-/// What outlives a process.
+/// The state that outlives a process.
 struct SimulatedStorage: Sendable {
     var epoch: UInt64 = 0
     var records: [InvalidationRecord] = []
@@ -124,17 +126,18 @@ struct SimulatedStorage: Sendable {
     var retired: [StreamPosition] = []
     var persistentState: VoterSetConsensus.PersistentState?
     var marks: [InvalidationMark] = []
-    /// Everything stamped before it is to be validated, whatever else is granted.
+    /// The version below which every entry must be revalidated, whatever staleness is permitted.
     var validateBefore = InvalidationVersion.zero
-    /// Of stored answers, those that are superseded and not reclaimed included.
+    /// The stored entries, including superseded ones that are not yet reclaimed.
     var entries: [SimulatedEntry] = []
     var sequence: UInt64 = 0
-    /// Purges whose marks are here.
+    /// The purges whose marks are stored.
     var purges: Set<Int> = []
-    /// All that were ever here.
+    /// All records that were ever stored.
     var synced: Set<RecordID> = []
 
-    /// Takes a record in; gives the names that are named to others from now on: none behind a gap.
+    /// Stores a record; returns the records that can be listed to others from now on, as no gap
+    /// precedes them.
     mutating func add(_ record: InvalidationRecord) -> [RecordID] {
         records.append(record)
         synced.insert(record.id)
@@ -146,7 +149,7 @@ struct SimulatedStorage: Sendable {
         return names(behind: StreamPosition(process: stream, count: name.number - 1))
     }
 
-    /// Records that are held behind the position, without a gap.
+    /// Returns the stored records after the position, up to the first gap.
     func names(behind position: StreamPosition) -> [RecordID] {
         var named: [RecordID] = []
         var name = RecordID(stream: position.process, number: position.count + 1)
@@ -157,7 +160,7 @@ struct SimulatedStorage: Sendable {
         return named
     }
 
-    /// Records up to there go; with what they have invalidated only by mistake.
+    /// Drops the records up to the position; dropping their marks too is a deliberate fault.
     mutating func drop(_ position: StreamPosition, withMarks: Bool) {
         let gone = records.filter {
             $0.id.stream == position.process && $0.id.number <= position.count
@@ -171,96 +174,97 @@ struct SimulatedStorage: Sendable {
     }
 }
 
-/// One node: what it stores, and the run that is lost with its process.
+/// A simulated node: its storage, and the state that ends with its process.
 struct SimulatedCacheNode: Sendable {
-    /// Another one after its directory was lost.
+    /// The node's id, replaced when the directory is lost.
     var id: NodeID
     let clock: SimulatedClock
     var storage = SimulatedStorage()
     var replication: InvalidationReplication?
     var process = ProcessID(high: 0, low: 0)
-    /// Counts runs: what was meant for an earlier one is lost.
+    /// The number of the run; events of earlier runs are ignored.
     var run = 0
     var epoch: UInt64 = 0
     var pausedUntil = Instant.zero
-    /// What comes to it takes so much longer until then.
+    /// The delay of everything received, until ``laggingUntil``.
     var lag = Interval.zero
     var laggingUntil = Instant.zero
     var plannedTick = Instant.distantFuture
     var batch: [LogWrite] = []
     var marks = MarkTable()
-    /// Those of this run that may turn out to cover nothing.
+    /// The marks of this run that may turn out to cover nothing.
     var young = UnconfirmedMarks()
-    /// All, also those that were let go of: what a start goes by.
+    /// All marks, including dropped ones, as a start restores them.
     var markList: [InvalidationMark] = []
     var validateBefore = InvalidationVersion.zero
-    /// By key.
+    /// The memory tier, by key.
     var memory: [SimulatedEntry?] = []
-    /// The newest on disk, by key; empty until the disk is scanned.
+    /// The newest records on disk, by key; empty until the disk is scanned.
     var index: [SimulatedEntry?] = []
     var isScanned = false
-    /// Being written anew there, by key.
+    /// The entries being re-inserted, by key.
     var reinserting: [SimulatedEntry?] = []
     var fetches = SortedTable<UInt64, SimulatedFetch>()
-    /// The fill that a request for the key may join.
+    /// The fetch that a request may join, by key.
     var joinableFetches: [UInt64?] = []
-    /// Purges that were applied, by this run or with marks on disk.
+    /// The applied purges, by this run or with marks on disk.
     var applied: Set<Int> = []
-    /// All that is held was made soft for what lies up to there.
+    /// The positions up to which everything stored was made stale.
     var validated = PositionVector()
     var checker = ReplicationChecker()
-    /// It has met somebody since it started.
+    /// True once the node has been connected with another since its start.
     var hasTable = false
-    /// It can still be told that its directory is an older copy.
+    /// True while the node can still learn that its directory is an older copy.
     var isJoining: Bool { !isServing || !hasTable }
-    /// Whom it sees, and since when not any more.
+    /// The nodes that this one sees.
     var visibleNodes: [Bool] = []
+    /// Since when each node is no longer seen.
     var unseenSince: [Instant?] = []
     var isDraining = false
-    /// What it looks for since it started.
+    /// The search for the cluster since the start.
     var discovery: ClusterDiscovery?
-    /// Under what it was told last that it may open a cluster.
+    /// The rule under which it may form a cluster, as last reported.
     var formationRule: ClusterFormation.Rule?
-    /// Its doors are open.
+    /// True if the node accepts clients.
     var isServing = false
-    /// It goes: the step it is at, and since when.
+    /// The shutdown step and when it began; `nil` while the node is not leaving.
     var shutdown: (step: ShutdownStep, since: Instant)?
-    /// It said that it goes, and has not started since.
+    /// True after the node has announced its leave, until its next start.
     var hasLeft = false
-    /// It has another secret than the others until then.
+    /// The end of a period in which the node has another secret than the others.
     var wrongSecretUntil = Instant.zero
-    /// Its directory as it was some time ago.
+    /// An earlier copy of the directory.
     var copy: SimulatedStorage?
-    /// The epoch of a copy that its directory is, while nobody has told it so.
+    /// The epoch of the copy that the directory is, until a node has detected it.
     var undetectedCopyEpoch: UInt64?
-    /// As what, and in which start, others were seen last.
+    /// The epoch and the process in which each node was seen last.
     var epochs: [NodeID: (epoch: UInt64, process: ProcessID)] = [:]
-    /// Owners have changed: holders offer until then.
+    /// The end of the offers that follow a change of owners.
     var offersDue = Instant.zero
-    /// What a timer would say of the fence.
+    /// The state of the fence if a timer set it.
     var isTimerFenceOpen = false
     var fencedSince: Instant?
-    /// Who answered its rounds first: when, which node, in which run of that.
+    /// The first response to its rounds by each node's run: when, from which node, in which run.
     var roundContacts: [(at: Instant, by: Int, run: Int)] = []
     var wasStarted = false
 
     var isUp: Bool { replication != nil }
 
-    /// The stamp of a request that begins now.
+    /// The invalidation version of a request that begins now.
     var invalidationVersion: InvalidationVersion {
         InvalidationVersion(epoch: epoch, count: replication?.appliedCount ?? 0)
     }
 }
 
-/// A node's boot clock: it shows another time than the world's, and runs a little fast or slow.
+/// A node's boot clock, with an offset and a drift against simulated time.
 struct SimulatedClock: Sendable {
     private let beginning: Instant
-    /// What it shows more at the beginning.
+    /// The offset at the beginning.
     private let offset: Interval
-    /// By so many millionths it is too fast.
+    /// The drift in millionths; positive if the clock is fast.
     private let drift: Int64
 
-    /// Of a clock whose quartz nobody holds against another, in millionths.
+    /// The maximum drift of an unsynchronised clock, in millionths.
     private static let driftMax: Int64 = 500
 
     init(from beginning: Instant, using dice: inout SplitMix64) {
@@ -269,17 +273,18 @@ struct SimulatedClock: Sendable {
         drift = Int64.random(in: -Self.driftMax...Self.driftMax, using: &dice)
     }
 
-    /// What two clocks may make of an interval more than it is.
+    /// Returns the maximum difference between two clocks over an interval.
     static func error(in interval: Interval) -> Interval {
         Interval(nanoseconds: interval.nanoseconds * 2 * driftMax / 1_000_000)
     }
 
+    /// Returns the time that the clock shows at `now`.
     func reading(at now: Instant) -> Instant {
         let passed = (now - beginning).nanoseconds
         return now + offset + Interval(nanoseconds: passed * drift / 1_000_000)
     }
 
-    /// When it shows `reading`; one that is never to come stays far.
+    /// Returns when the clock shows `reading`; `.distantFuture` is preserved.
     func instant(of reading: Instant) -> Instant {
         guard reading < .distantFuture else { return reading }
         let shown = (reading - offset - beginning).nanoseconds
@@ -287,15 +292,17 @@ struct SimulatedClock: Sendable {
     }
 }
 
-/// What all worlds of a campaign share: node ids, URLs, and who prefers which key.
+/// The state shared by all simulations of a campaign: node ids, objects and the ring's preferences.
 package struct SimulatedSite: Sendable {
     let nodes: [NodeID]
     let keys: [SimulatedKey]
-    /// By key the indices of ``nodes``, the owner first.
+    /// The indices of ``nodes`` in order of preference by key, the owner first.
     ///
-    /// Who is away is left out: that is the ring without it, as long as one of the list is there.
+    /// Without the nodes that are down, the list equals that of the ring without them, as long as
+    /// one remains.
     let preference: [[Int]]
 
+    /// Creates a site for up to `count` nodes.
     package init(nodes count: Int) {
         var dice = SplitMix64(seed: UInt64(count))
         let nodes = (0..<count).map { _ in NodeID(using: &dice) }

@@ -1,41 +1,48 @@
 import Cluster
 package import Ground
 
-/// A story of faults that one seed makes up, and its good end: when the faults are over, one
-/// cluster again without help.
+/// A random sequence of faults from one seed, after which the nodes must form one cluster without
+/// help.
 package struct MembershipScenario: Sendable {
-    /// What a run came to.
+    /// The result of a run.
     package struct ScenarioReport: Sendable {
-        /// Of every event; equal for every run of the seed.
+        /// The digest of every event, equal for every run of the seed.
         package var digest: UInt64 = 0
+        /// The number of events.
         package var events: UInt64 = 0
-        /// From the end of the faults to one cluster.
+        /// The time from the end of the faults to one cluster.
         package var recovery = Interval.zero
-        /// Live members that were believed dead though nothing was wrong with them.
+        /// The number of live, reachable members that were believed dead.
         package var falsePositives = 0
-        /// How often each act was played.
+        /// How often each step was performed.
         package var steps: [ScenarioStep: Int] = [:]
+        /// The number of processes that refused to serve.
         package var refused = 0
     }
 
-    /// What can happen to a cluster.
+    /// A step of a scenario.
     package enum ScenarioStep: Int, Hashable, Sendable, CaseIterable {
         case join, kill, powerOff, restart, restartFromCopy, pause, resume, leave
         case split, oneWay, heal, reset, duplicate, roleChange, toggleResolver
     }
 
-    /// After the faults it may take so long to one cluster: the longest wait for a dead member's
-    /// dial, a dial that hangs, and some rounds of suspicion.
+    /// Maximum time from the end of the faults to one cluster.
+    ///
+    /// Covers the longest wait for a dial to a dead member, a dial that hangs, and some rounds of
+    /// suspicion.
     package static let recoveryMax = Interval.seconds(120)
     private static let hostsMax = 14
 
+    /// The simulated cluster.
     package private(set) var world: MembershipSimulation
     private var dice: SplitMix64
     private var report = ScenarioReport()
-    /// Ids whose process has gone, and the epoch of its last start.
+    /// The epoch of the last start of each id.
     private var epochs: [NodeID: UInt64] = [:]
+    /// The paused processes, in the order of their pauses.
     private var paused: [Int] = []
 
+    /// Creates the scenario of a seed.
     package init(seed: UInt64) {
         dice = SplitMix64(seed: seed ^ 0x9E37_79B9)
         var conditions = MembershipSimulation.Conditions()
@@ -45,9 +52,9 @@ package struct MembershipScenario: Sendable {
         world = MembershipSimulation(seed: seed, conditions: conditions)
     }
 
-    /// Plays it to the end.
+    /// Runs to the end.
     ///
-    /// - Throws: ``Violation`` as soon as a law does not hold.
+    /// - Throws: ``Violation`` as soon as a rule is broken.
     package mutating func run() throws -> ScenarioReport {
         for _ in 0..<Int.random(in: 2...7, using: &dice) { try join() }
         for _ in 0..<Int.random(in: 8...24, using: &dice) {
@@ -105,7 +112,7 @@ package struct MembershipScenario: Sendable {
         epochs[world.processes[process].id] = 5
     }
 
-    /// A process that is gone comes again, with its directory or an older copy of it.
+    /// Restarts a process that has ended, with its directory or an older copy of it.
     private mutating func restart(epochStep: Int64) throws {
         let gone = world.processes.indices.filter { world.isRestartable($0) }
         guard let process = gone.randomElement(using: &dice) else { return }
@@ -117,7 +124,7 @@ package struct MembershipScenario: Sendable {
         _ = try world.start(host: world.processes[process].host, id: id, epoch: epoch)
     }
 
-    /// Somebody starts a copy of a live node's directory elsewhere.
+    /// Starts a copy of a live node's directory on another host.
     private mutating func startTwin(of subject: Int) throws {
         guard world.hostCount < Self.hostsMax else { return }
         let id = world.processes[subject].id
@@ -126,7 +133,7 @@ package struct MembershipScenario: Sendable {
         _ = try world.start(host: world.addHost(), id: id, epoch: epoch)
     }
 
-    /// The faults end; what runs becomes one cluster, and stays one.
+    /// Ends the faults and checks that the running processes become one cluster and stay one.
     private mutating func recover() throws {
         world.heal()
         world.isResolverDown = false
@@ -139,7 +146,7 @@ package struct MembershipScenario: Sendable {
                 world.disagreement ?? world.disconnectedPair ?? "nothing")
         }
         report.recovery = recovery
-        // Dials that were under way may still end, and duplicates be closed.
+        // Dials in progress may still end, and duplicate connections be closed.
         try world.run(for: .seconds(20))
         let connections = world.linkCount
         for _ in 0..<60 {
@@ -154,13 +161,14 @@ package struct MembershipScenario: Sendable {
 }
 
 extension MembershipSimulation {
+    /// The number of hosts.
     package var hostCount: Int { hosts.count }
-    /// Connections there have ever been between two processes.
+    /// The number of connections ever opened between two processes.
     package var linkCount: Int {
         links.count { $0.ends[0].process != $0.ends[1].process }
     }
 
-    /// True if the process is gone and its host is free.
+    /// Returns true if the process has ended and its host is free.
     func isRestartable(_ process: Int) -> Bool {
         processes[process].state == .ended && hosts[processes[process].host].process == nil
     }

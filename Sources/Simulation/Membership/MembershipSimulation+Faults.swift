@@ -1,9 +1,9 @@
 package import Cluster
 package import Ground
 
-/// What the world does to its nodes.
+/// Hosts, processes and faults.
 extension MembershipSimulation {
-    /// A machine with an address of its own.
+    /// Adds a host with an address of its own and returns its index.
     package mutating func addHost() -> Int {
         let number = UInt32(hosts.count)
         let address = PeerAddress(
@@ -12,7 +12,13 @@ extension MembershipSimulation {
         return hosts.count - 1
     }
 
-    /// Starts a node there; a restart has the id of an earlier process.
+    /// Starts a process on a host and returns its index.
+    ///
+    /// - Parameters:
+    ///   - host: The index of a host without a process.
+    ///   - id: The node id, that of an earlier process for a restart; `nil` for a new one.
+    ///   - epoch: The boot epoch.
+    ///   - role: The duties that the node accepts.
     package mutating func start(
         host: Int, id: NodeID? = nil, epoch: UInt64 = 1, role: Member.Role = .isCaughtUp
     ) throws -> Int {
@@ -36,13 +42,13 @@ extension MembershipSimulation {
         return process
     }
 
-    /// Kills a process; its machine closes the connections.
+    /// Kills a process; its host closes the connections.
     package mutating func kill(_ process: Int) {
         log("\(name(process)) is killed")
         end(process, .ended)
     }
 
-    /// The machine goes without a word.
+    /// Stops a host without closing its connections.
     package mutating func powerOff(_ process: Int) {
         log("\(name(process)) goes with its machine")
         let host = processes[process].host
@@ -55,13 +61,16 @@ extension MembershipSimulation {
         processes[process].links = [:]
     }
 
+    /// Stops a process temporarily, as SIGSTOP does.
     package mutating func pause(_ process: Int) {
         log("\(name(process)) stands still")
         processes[process].state = .paused
         processes[process].exemptUntil = .distantFuture
     }
 
-    /// What waited is read, before or after the tick that is late.
+    /// Resumes a paused process.
+    ///
+    /// The events that have waited are delivered before or after the late tick.
     package mutating func resume(_ process: Int) throws {
         log("\(name(process)) goes on")
         processes[process].state = .running
@@ -75,7 +84,7 @@ extension MembershipSimulation {
         }
         for event in waiting {
             guard processes[process].isRunning else { return }
-            // What the process closed meanwhile tells it nothing more.
+            // A connection that the process has closed meanwhile delivers no more events.
             if let id = event.connection, processes[process].links[id] == nil { continue }
             try deliver(process, event)
             if case .connectionClosed(let id, _) = event { processes[process].links[id] = nil }
@@ -88,28 +97,31 @@ extension MembershipSimulation {
         return flow.packets.isEmpty && flow.head == 0
     }
 
+    /// Requests that a process leaves the cluster.
     package mutating func leave(_ process: Int) throws {
         log("\(name(process)) is to leave")
         try deliver(process, .leaveRequested)
     }
 
+    /// Changes the role of a process.
     package mutating func changeRole(_ process: Int, _ role: Member.Role) throws {
         try deliver(process, .roleChanged(role))
     }
 
-    /// Nothing passes from these hosts to the others, nor back unless it is one-way.
+    /// Blocks traffic from the hosts `cutOff` to all others, and back unless it is one-way.
     package mutating func cut(_ cutOff: Set<Int>, isOneWay: Bool = false) {
         log("\(cutOff.sorted()) cut off\(isOneWay ? ", one way" : "")")
         partitions.append(Partition(hosts: cutOff, isOneWay: isOneWay))
         for process in running { processes[process].exemptUntil = .distantFuture }
     }
 
-    /// These two hosts do not reach each other; everybody else does.
+    /// Blocks traffic between two hosts only.
     package mutating func cutPair(_ one: Int, _ other: Int) {
         log("hosts \(one) and \(other) are cut off from each other")
         partitions.append(Partition(hosts: [one], from: [other], isOneWay: false))
     }
 
+    /// Ends all partitions.
     package mutating func heal() {
         log("healed")
         partitions = []
@@ -124,19 +136,19 @@ extension MembershipSimulation {
         }
     }
 
-    /// One end of a connection has used nearly all its numbers.
+    /// Reports at one end of a connection that its stream numbers are nearly exhausted.
     package mutating func wearOut(_ link: Int, end: Int) throws {
         log("connection \(link) wears out")
         let here = links[link].ends[end]
         try deliver(here.process, .connectionNearlyExhausted(here.id))
     }
 
-    /// Links that both ends have.
+    /// The connections that are open at both ends.
     package var openLinks: [Int] {
         links.indices.filter { links[$0].ends[0].isOpen && links[$0].ends[1].isOpen }
     }
 
-    /// The process is over and its machine closes what it had.
+    /// Ends a process; its host closes the connections.
     mutating func end(_ process: Int, _ state: SimulatedProcess.State) {
         processes[process].state = state
         if hosts[processes[process].host].process == process {
@@ -151,7 +163,7 @@ extension MembershipSimulation {
 }
 
 extension MembershipEvent {
-    /// The connection that it is about.
+    /// The connection of the event; `nil` if it has none.
     fileprivate var connection: ConnectionID? {
         switch self {
         case .connectionOpened(let id, _, _, _), .connectionClosed(let id, _),

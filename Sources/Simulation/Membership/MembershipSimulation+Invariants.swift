@@ -1,9 +1,9 @@
 import Cluster
 import Ground
 
-/// What must hold.
+/// The checked invariants.
 extension MembershipSimulation {
-    /// A process was told to believe something.
+    /// Checks a change of a record that `process` has reported.
     mutating func checkChange(
         _ record: MemberRecord, _ before: MemberRecord?, by process: Int
     ) throws {
@@ -42,10 +42,11 @@ extension MembershipSimulation {
         processes[process].membership.phase == .serving
     }
 
-    /// True if every running process believes exactly the running ones alive, as they are.
+    /// True if every running process believes exactly the running ones alive, with their own
+    /// records.
     package var isAgreed: Bool { disagreement == nil }
 
-    /// What keeps the running processes from believing the same truth; nil if nothing does.
+    /// A difference between the views of the running processes; `nil` if they agree with the facts.
     package var disagreement: String? {
         let living = running
         let truth = living.map { processes[$0].membership.own }
@@ -60,8 +61,8 @@ extension MembershipSimulation {
         return nil
     }
 
-    /// What keeps the running processes from being one mesh; nil if every pair has one connection,
-    /// which both use.
+    /// A pair of running processes without exactly one connection that both use; `nil` if there is
+    /// none.
     package var disconnectedPair: String? {
         var pairs: [[Int]: [Int]] = [:]
         for link in openLinks {
@@ -86,16 +87,16 @@ extension MembershipSimulation {
         return nil
     }
 
-    /// The two processes of a link.
+    /// Returns the two processes of a connection.
     package func ends(of link: Int) -> [Int] { links[link].ends.map(\.process) }
 
-    /// Each of the two uses a connection with the other.
+    /// Returns true if each of the two processes uses a connection with the other.
     package func areConnected(_ one: Int, _ other: Int) -> Bool {
         processes[one].connectionsInUse[processes[other].id] != nil
             && processes[other].connectionsInUse[processes[one].id] != nil
     }
 
-    /// True if the two processes of a link have another one that both saw open.
+    /// Returns true if the two processes have another connection that both saw open.
     func hasOther(_ link: Int) -> Bool {
         let pair = Set(links[link].ends.map(\.process))
         return openLinks.contains { other in
@@ -104,7 +105,7 @@ extension MembershipSimulation {
         }
     }
 
-    /// Nobody believes that `process` lives.
+    /// Returns true if no running process believes that `process` is live.
     package func isKnownGone(_ process: Int) -> Bool {
         let record = processes[process].membership.own
         return running.allSatisfy { other in
@@ -113,12 +114,12 @@ extension MembershipSimulation {
         }
     }
 
-    /// Everybody believes that `process` lives.
+    /// Returns true if every running process has the present record of `process`.
     package func isKnownAlive(_ process: Int) -> Bool {
         let record = processes[process].membership.own
         return running.allSatisfy { processes[$0].membership[record.member.id] == record }
     }
 
-    /// Bytes that all processes have sent, by the estimate of the wire's format.
+    /// The bytes sent by all processes, by the estimate of the wire format.
     package var bytesSent: Int { processes.reduce(0) { $0 + $1.bytesSent } }
 }

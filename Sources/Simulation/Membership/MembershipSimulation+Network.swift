@@ -1,15 +1,17 @@
 import Cluster
 import Ground
 
-/// Connections as TCP makes them: what is lost is sent again later, what cannot pass waits, and
-/// whoever waits for too long gives up.
+/// Connections with the properties of TCP.
+///
+/// Lost packets are retransmitted, blocked packets wait, and a connection breaks after a time-out.
 extension MembershipSimulation {
-    /// First time-out for sending again (RFC 6298 has 1 s; kernels start at 200 ms).
+    /// The first retransmission time-out (RFC 6298 has 1 s; kernels start at 200 ms).
     private static let retry = Interval.milliseconds(200)
     private static let retryMax = Interval.seconds(30)
-    /// What is not acknowledged for so long breaks the connection (TCP_USER_TIMEOUT).
+    /// The time without acknowledgement after which a connection breaks (TCP_USER_TIMEOUT).
     private static let patience = Interval.seconds(40)
 
+    /// Returns true if a partition blocks traffic from one host to another.
     func isBlocked(from: Int, to: Int) -> Bool {
         partitions.contains { partition in
             let (left, right) = (partition.hosts.contains(from), partition.hosts.contains(to))
@@ -18,6 +20,7 @@ extension MembershipSimulation {
         }
     }
 
+    /// Returns true if traffic passes in both directions.
     func isReachable(_ one: Int, _ other: Int) -> Bool {
         !isBlocked(from: one, to: other) && !isBlocked(from: other, to: one)
     }
@@ -28,12 +31,12 @@ extension MembershipSimulation {
         return conditions.delay + Interval(nanoseconds: added)
     }
 
-    /// True if a packet is lost.
+    /// Returns true if a packet is lost.
     private mutating func isLost() -> Bool {
         conditions.loss > 0 && Double.random(in: 0..<1, using: &dice) < conditions.loss
     }
 
-    /// How long a packet takes, sent again as often as it is lost.
+    /// Returns the delay of a packet, including its retransmissions.
     private mutating func transmissionDelay() -> Interval {
         var total = latency()
         var retry = Self.retry
@@ -46,6 +49,7 @@ extension MembershipSimulation {
 
     // MARK: Dialling
 
+    /// Starts a dial on behalf of a process.
     mutating func dial(_ address: PeerAddress, from process: Int) {
         let instant = now + transmissionDelay()
         eventQueue.schedule(
@@ -53,6 +57,7 @@ extension MembershipSimulation {
             at: instant)
     }
 
+    /// Completes a dial at the target host, which accepts or refuses it.
     mutating func dialArrives(_ process: Int, _ address: PeerAddress, deadline: Instant) {
         let from = processes[process].host
         let found = hosts.firstIndex { $0.address == address }
@@ -78,14 +83,14 @@ extension MembershipSimulation {
         let index = links.count - 1
         for end in 0...1 {
             processes[link.ends[end].process].links[link.ends[end].id] = (index, end)
-            // The rounds of TCP and TLS.
+            // The round trips of TCP and TLS.
             links[index].flows[end].lastArrival = now + transmissionDelay() + transmissionDelay()
             sendHello(link: index, end: end)
         }
         eventQueue.schedule(.helloDue(link: index), at: max(now, deadline))
     }
 
-    /// A process that stands still says hello when it runs again.
+    /// Sends the hello of one end; a paused process sends it when it resumes.
     mutating func sendHello(link: Int, end: Int) {
         let process = links[link].ends[end].process
         guard processes[process].state != .paused else { return }
@@ -94,12 +99,13 @@ extension MembershipSimulation {
         send(.hello(own.member, own.incarnation), link: link, flow: end)
     }
 
+    /// Reports a failed dial to the process, unless it has ended otherwise.
     mutating func dialFails(_ process: Int, _ address: PeerAddress) throws {
         guard processes[process].dialling.remove(address) != nil else { return }
         try deliver(process, .dialFailed(address))
     }
 
-    /// Whoever dialled has waited long enough for a hello.
+    /// Closes the ends that have waited too long for a hello.
     mutating func helloDue(_ link: Int) throws {
         for end in 0...1
         where links[link].ends[end].isOpen && !links[link].ends[end].hasReceivedHello {
@@ -112,6 +118,7 @@ extension MembershipSimulation {
 
     // MARK: Packets
 
+    /// Sends a packet on one direction of a connection.
     mutating func send(_ packet: SimulatedPacket, link: Int, flow: Int) {
         let arrival = max(now + transmissionDelay(), links[link].flows[flow].lastArrival)
         links[link].flows[flow].lastArrival = arrival
@@ -127,6 +134,7 @@ extension MembershipSimulation {
             .arrive(link: link, flow: flow), at: max(now, state.packets[state.head].arrival))
     }
 
+    /// Handles the arrival of the first packet of a direction, if it can pass.
     mutating func arrive(_ link: Int, _ flow: Int) throws {
         links[link].flows[flow].isPlanned = false
         let sender = links[link].ends[flow]
@@ -141,13 +149,13 @@ extension MembershipSimulation {
         if receiver.isOpen {
             try receive(packet, link, end: 1 - flow)
         } else if sender.isOpen, !isBlocked(from: to, to: from) {
-            // Nobody has this connection there (RST).
+            // The receiver does not know the connection (RST).
             try breakEnd(link, end: flow)
         }
         planArrival(link, flow)
     }
 
-    /// The first packet cannot pass; it is sent again later, unless the sender gives up.
+    /// Schedules a retransmission of a blocked packet, or breaks the connection after the time-out.
     private mutating func stall(_ link: Int, _ flow: Int) throws {
         let since = links[link].flows[flow].stalledSince ?? now
         links[link].flows[flow].stalledSince = since
@@ -178,7 +186,7 @@ extension MembershipSimulation {
         }
     }
 
-    /// A connection ends for one end.
+    /// Closes one end of a connection that broke.
     mutating func breakEnd(_ link: Int, end: Int) throws {
         try closed(link, end: end, nil)
     }
@@ -188,7 +196,7 @@ extension MembershipSimulation {
         let isPaused = processes[here.process].state == .paused
         links[link].ends[end].isOpen = false
         if here.hasReceivedHello {
-            // While it stands still its shell has the connection, and may speak into it.
+            // A paused process still has the connection in its shell and may send on it.
             try deliver(here.process, .connectionClosed(here.id, reason))
             if !isPaused { processes[here.process].links[here.id] = nil }
         } else {
@@ -197,7 +205,7 @@ extension MembershipSimulation {
         }
     }
 
-    /// The process itself lets go of its end.
+    /// Closes one end of a connection on behalf of its process.
     mutating func drop(_ link: Int, end: Int) {
         let here = links[link].ends[end]
         links[link].ends[end].isOpen = false

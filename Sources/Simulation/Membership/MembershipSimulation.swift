@@ -1,36 +1,40 @@
 package import Cluster
 package import Ground
 
-/// Hosts, connections and processes of ``Cluster/Membership`` under one seed, held to the laws of
-/// membership at every step.
+/// A seeded simulation of hosts, connections and processes that run ``Cluster/Membership``.
+///
+/// Checks the invariants of membership at every step.
 package struct MembershipSimulation: Sendable {
-    /// How good the network is.
+    /// The quality of the network.
     package struct Conditions: Hashable, Sendable {
-        /// Of packets that have to be sent again, 0 to 1.
+        /// The share of packets that have to be retransmitted, from 0 to 1.
         package var loss = 0.0
-        /// One way.
+        /// The minimum one-way delay.
         package var delay = Interval.milliseconds(1)
-        /// Added to the delay, between nothing and this.
+        /// The maximum that is randomly added to the delay.
         package var jitter = Interval.milliseconds(1)
 
+        /// Creates the conditions of a good network.
         package init() {}
     }
 
+    /// A machine with an address, on which at most one process runs.
     struct Host: Sendable {
         let address: PeerAddress
         var isUp = true
-        /// Who listens there.
+        /// The process that listens on the host.
         var process: Int?
     }
 
-    /// From the hosts on one side nothing reaches the other hosts; nor back, unless it is one-way.
+    /// A block of traffic from some hosts to others, and back unless it is one-way.
     struct Partition: Sendable {
         let hosts: Set<Int>
-        /// Nil for all others.
+        /// The other hosts; `nil` for all.
         var from: Set<Int>?
         let isOneWay: Bool
     }
 
+    /// A future event; unlabelled numbers are process indices.
     enum Event: Sendable {
         case tick(Int)
         case arrive(link: Int, flow: Int)
@@ -40,9 +44,13 @@ package struct MembershipSimulation: Sendable {
         case resolve(Int)
     }
 
+    /// The seed of all randomness.
     package let seed: UInt64
+    /// The simulated time.
     package internal(set) var now = Instant(nanoseconds: 1_000_000_000)
+    /// The quality of the network.
     package internal(set) var conditions: Conditions
+    /// All processes, in the order of their starts.
     package internal(set) var processes: [SimulatedProcess] = []
     var dice: SplitMix64
     var eventQueue = EventQueue<Event>()
@@ -51,25 +59,29 @@ package struct MembershipSimulation: Sendable {
     var partitions: [Partition] = []
     var trace = TraceDigest()
     var history: [String] = []
-    /// The hosts whose addresses every node is told as seeds.
+    /// The hosts whose addresses every node has as seeds.
     package var seedHosts: [Int] = []
-    /// The name server does not answer.
+    /// True if name resolution fails.
     package var isResolverDown = false
-    /// Members that were believed dead while they lived and could be reached.
+    /// The number of live, reachable members that were believed dead.
     package internal(set) var falsePositives = 0
-    /// How often a process has closed, as not needed, the only connection that both had.
+    /// How often a process closed as redundant the only connection that both ends had.
     package internal(set) var unwantedDisconnects = 0
-    /// One process has come to believe another dead.
+    /// One process has marked another as dead.
     package struct DeathReport: Hashable, Sendable {
+        /// The process that was marked as dead.
         package let of: Int
+        /// The process that marked it.
         package let by: Int
+        /// The time.
         package let at: Instant
     }
 
-    /// In the order in which they happened.
+    /// All death reports, in the order of occurrence.
     package internal(set) var deathReports: [DeathReport] = []
     let settings: Membership.Settings
 
+    /// Creates a simulation without hosts.
     package init(
         seed: UInt64, conditions: Conditions = Conditions(),
         settings: Membership.Settings = Membership.Settings()
@@ -80,27 +92,33 @@ package struct MembershipSimulation: Sendable {
         dice = SplitMix64(seed: seed)
     }
 
-    /// Of everything that has happened.
+    /// The digest of all events.
     package var digest: UInt64 { trace.value }
+    /// The number of events.
     package var eventCount: UInt64 { trace.events }
 
-    /// Processes that take part, in the order of their starts.
+    /// The running processes, in the order of their starts.
     package var running: [Int] { processes.indices.filter { processes[$0].isRunning } }
 
     // MARK: Time
 
-    /// Lets `interval` go by.
+    /// Advances time by `interval`.
     ///
-    /// - Throws: a ``Violation`` as soon as a law does not hold.
+    /// - Throws: ``Violation`` as soon as a rule is broken.
     package mutating func run(for interval: Interval) throws {
         let end = now + interval
         while let next = eventQueue.next, next <= end { try step() }
         now = end
     }
 
-    /// Lets time go by until `isReached`, looked at every `pace`, but not past `limit`.
+    /// Advances time until `isReached` holds, but not past `limit`.
     ///
-    /// - Returns: how long it took; nil if it was not reached.
+    /// - Parameters:
+    ///   - isReached: The condition, evaluated every `pace`.
+    ///   - pace: The interval between evaluations.
+    ///   - limit: Maximum time.
+    /// - Returns: The time that it took; `nil` if the limit was reached first.
+    /// - Throws: ``Violation`` as soon as a rule is broken.
     package mutating func run(
         until isReached: (MembershipSimulation) -> Bool, pace: Interval = .milliseconds(50),
         limit: Interval
@@ -140,9 +158,9 @@ package struct MembershipSimulation: Sendable {
         try deliver(process, .seedsResolved(seedHosts.map { hosts[$0].address }))
     }
 
-    // MARK: A process and its shell
+    // MARK: Processes
 
-    /// Hands an event to a process, or keeps it until it runs again.
+    /// Delivers an event to a process, or queues it until the process resumes.
     mutating func deliver(_ process: Int, _ event: MembershipEvent) throws {
         switch processes[process].state {
         case .ended, .refusedToServe: return
@@ -159,10 +177,11 @@ package struct MembershipSimulation: Sendable {
         }
     }
 
+    /// Schedules the next tick of a process, unless an earlier one is scheduled.
     mutating func planTick(_ process: Int) {
         let wanted = max(processes[process].membership.nextTick, now)
         guard wanted < processes[process].plannedTick, processes[process].isRunning else { return }
-        // A loop's timers are late by a little.
+        // Timers of an event loop are a little late.
         let late = Interval(nanoseconds: Int64.random(in: 1..<1_000_000, using: &dice))
         let instant = wanted + late
         guard instant < processes[process].plannedTick else { return }
@@ -214,13 +233,15 @@ package struct MembershipSimulation: Sendable {
         }
     }
 
-    // MARK: Telling what happened
+    // MARK: Log and violations
 
+    /// Appends a line to the history.
     mutating func log(_ line: String) {
         if history.count > 4_000 { history.removeFirst(2_000) }
         history.append("\(now.nanoseconds / 1_000_000) ms: \(line)")
     }
 
+    /// Returns the name of a process in the history.
     func name(_ process: Int) -> String {
         "process \(process) of host \(processes[process].host)"
     }
@@ -229,11 +250,13 @@ package struct MembershipSimulation: Sendable {
         name(links[place.link].ends[1 - place.end].process)
     }
 
+    /// Throws a ``Violation`` of `law` unless `holds`.
     func require(_ holds: Bool, _ law: @autoclosure () -> String) throws {
         guard !holds else { return }
         throw violation(law())
     }
 
+    /// Returns a violation with the latest history.
     func violation(_ law: String) -> Violation {
         Violation(
             seed: seed, law: "\(law) at \(now.nanoseconds / 1_000_000) ms",

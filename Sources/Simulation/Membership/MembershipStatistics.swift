@@ -1,34 +1,40 @@
 package import Ground
 
-/// How fast and how dear membership is in a cluster of some size on a network of some quality.
+/// Measurements of the latency and cost of membership, for one cluster size and packet loss.
 package struct MembershipStatistics: Sendable {
+    /// The number of nodes.
     package let nodes: Int
-    /// Of packets that have to be sent again, 0 to 1.
+    /// The share of packets that have to be retransmitted, from 0 to 1.
     package let loss: Double
-    /// From the last start, about 2 s after the first, to one cluster with a whole mesh.
+    /// The time from the last start, about 2 s after the first, to one cluster with a full mesh.
     package private(set) var coldStart = Interval.zero
-    /// From a node's end until somebody believes it dead: killed, and gone with its machine.
+    /// The times from the kill of a process until the first node marks it as dead.
     package private(set) var killDetections: [Interval] = []
+    /// The times from the loss of a host until the first node marks its process as dead.
     package private(set) var powerDetections: [Interval] = []
-    /// From a node's end until nobody believes it alive, either way.
+    /// The times from the end of a process, of either kind, until no node believes it live.
     package private(set) var crashes: [Interval] = []
-    /// From a start until everybody believes it.
+    /// The times from a start until all nodes have the process's record.
     package private(set) var joins: [Interval] = []
-    /// From the request to leave until nobody believes that it stays.
+    /// The times from the request to leave until no node believes the process live.
     package private(set) var leaves: [Interval] = []
+    /// The number of live, reachable members that were believed dead.
     package private(set) var falsePositives = 0
+    /// The simulated time multiplied by the number of nodes, in hours.
     package private(set) var nodeHours = 0.0
-    /// Bytes sent per node and second.
+    /// The bytes sent per node and second without changes.
     package private(set) var restRate = 0.0
+    /// The bytes sent per node and second while nodes crash, leave and restart.
     package private(set) var churnRate = 0.0
 
-    /// What did not come about within this.
+    /// The time after which an awaited situation counts as missed.
     private static let limit = Interval.seconds(180)
 
-    /// One cluster's life: a cold start, rest, and `rounds` of a crash, a restart, a leave and
-    /// another restart, 10 s apart.
+    /// Measures one cluster: a cold start, a time without changes, and `rounds` of changes.
     ///
-    /// - Throws: ``Violation``, also for what does not come about within 3 minutes.
+    /// Each round is a crash, a restart, a leave and another restart, 10 s apart.
+    ///
+    /// - Throws: ``Violation``, also for what is not reached within 3 minutes.
     package init(nodes: Int, loss: Double, rounds: Int, seed: UInt64) throws {
         self.nodes = nodes
         self.loss = loss
@@ -99,7 +105,7 @@ package struct MembershipStatistics: Sendable {
         try world.run(for: .seconds(10))
     }
 
-    /// Not one of the seeds, so that a join always finds some.
+    /// Returns a random process that is not a seed, so that a join always finds seeds.
     private static func pick(_ world: MembershipSimulation, _ dice: inout SplitMix64) throws -> Int
     {
         let candidates = world.running.filter {
@@ -123,11 +129,11 @@ package struct MembershipStatistics: Sendable {
 }
 
 extension [Interval] {
-    /// The middle one, and zero of none.
+    /// The median; zero if there are no elements.
     package var median: Interval { isEmpty ? .zero : sorted()[count / 2] }
 }
 
-/// One line for each cluster; times in milliseconds, the middle one and the most.
+/// A report with one line per cluster; times in milliseconds as median and maximum.
 extension MembershipStatistics {
     private static let columns: [(title: String, width: Int)] = [
         ("nodes", 6), ("loss %", 7), ("cold start", 11), ("killed", 13), ("power lost", 14),
@@ -135,10 +141,12 @@ extension MembershipStatistics {
         ("B/s at rest", 12), ("B/s in churn", 12),
     ]
 
+    /// The line with the titles of the columns.
     package static var head: String {
         line(columns.map(\.title))
     }
 
+    /// The line of this cluster.
     package var row: String {
         Self.line([
             String(nodes), Self.tenths(loss * 100), String(coldStart.milliseconds),
@@ -158,7 +166,7 @@ extension MembershipStatistics {
         "\(times.median.milliseconds)/\((times.max() ?? .zero).milliseconds)"
     }
 
-    /// One digit after the point.
+    /// Returns the value with one decimal.
     private static func tenths(_ value: Double) -> String {
         let scaled = Int(value * 10 + 0.5)
         return "\(scaled / 10).\(scaled % 10)"

@@ -1,59 +1,64 @@
 package import Cluster
 package import Ground
 
-/// One run of a simulated node.
+/// One process of a simulated node.
 package struct SimulatedProcess: Sendable {
+    /// The state of a process.
     package enum State: Hashable, Sendable {
         case running
-        /// Nothing is read and no tick comes (SIGSTOP); what arrives waits.
+        /// The process reads nothing and gets no tick (SIGSTOP); events are queued.
         case paused
-        /// It has left in good order, was killed or its machine has gone.
+        /// The process has left, was killed, or its host was lost.
         case ended
-        /// It refused to serve.
+        /// The process refused to serve.
         case refusedToServe
     }
 
+    /// The index of its host.
     package let host: Int
+    /// Its membership state machine.
     package var membership: Membership
+    /// The state of the process.
     package internal(set) var state = State.running
     var dice: SplitMix64
     let startedAt: Instant
-    /// What waits until it runs again.
+    /// The events that wait until the process resumes.
     var inbox: [MembershipEvent] = []
-    /// Which connection it speaks on with whom, as its shell would keep it.
+    /// The connection in use with each member, as a shell would keep it.
     var connectionsInUse: [NodeID: ConnectionID] = [:]
-    /// What it was told last to believe.
+    /// The last reported record of each member.
     var reportedRecords: [NodeID: MemberRecord] = [:]
-    /// Which link a connection is, and which end of it.
+    /// The link of each open connection, and the end of it that belongs to this process.
     var links: [ConnectionID: (link: Int, end: Int)] = [:]
     var dialling: Set<PeerAddress> = []
     var plannedTick = Instant.distantFuture
     var bytesSent = 0
-    /// Until then it may be believed dead: it was paused, or cut off.
+    /// Until then the process may be believed dead without a fault: it was paused or cut off.
     var exemptUntil = Instant.zero
 
+    /// The node id.
     package var id: NodeID { membership.own.member.id }
     var isRunning: Bool { state == .running }
 }
 
-/// What travels on a simulated connection.
+/// A packet on a simulated connection.
 enum SimulatedPacket: Sendable {
     case hello(Member, Incarnation)
     case gossip(GossipMessage)
-    /// Said last.
+    /// The last packet of an orderly close.
     case goodbye(CloseReason)
-    /// The other end is gone without a word (FIN or RST of a killed process).
+    /// The other end has closed without a goodbye (FIN or RST of a killed process).
     case reset
 }
 
-/// A connection of two processes: each direction keeps its order and loses nothing, but stalls.
+/// A connection between two processes; each direction is ordered and lossless, but may stall.
 struct SimulatedLink: Sendable {
     /// One direction.
     struct Flow: Sendable {
         var packets: [(packet: SimulatedPacket, arrival: Instant)] = []
         var head = 0
         var lastArrival = Instant.zero
-        /// How often the first packet was sent again, and since when.
+        /// The number of retransmissions of the first packet, and since when it is blocked.
         var retries = 0
         var stalledSince: Instant?
         var isPlanned = false
@@ -71,19 +76,19 @@ struct SimulatedLink: Sendable {
         }
     }
 
-    /// One process's end of it.
+    /// One process's end of the connection.
     struct End: Sendable {
         let process: Int
         let id: ConnectionID
-        /// The process has it still.
+        /// True while the process has not closed the connection.
         var isOpen = true
-        /// The process was told that it is open.
+        /// True once the connection was reported to the process as open.
         var hasReceivedHello = false
     }
 
     let dialled: PeerAddress
-    /// The one that dialled, the one that accepted.
+    /// The dialling end, then the accepting end.
     var ends: [End]
-    /// From the one that dialled, from the one that accepted.
+    /// The flow from the dialling end, then the flow from the accepting end.
     var flows = [Flow(), Flow()]
 }

@@ -1,9 +1,9 @@
 import Cluster
 import Ground
 
-/// What can happen, and how a trace tells it.
+/// The possible actions in a state, and their description in traces.
 extension VoterModel {
-    /// Every step that a state allows; one that changes nothing may be among them.
+    /// Returns every action that a state allows; some may have no effect.
     func moves(in state: VoterModelState) -> [VoterModelAction] {
         guard !isOver(state) else { return [] }
         var moves: [VoterModelAction] = []
@@ -65,7 +65,8 @@ extension VoterModel {
         return moves
     }
 
-    /// Nothing that follows can break a law that a search without the purge does not look at.
+    /// Returns true if nothing that follows can break an invariant that the search without a purge
+    /// does not check.
     private func isOver(_ state: VoterModelState) -> Bool {
         switch state.purge {
         case .notIssued: false
@@ -78,7 +79,7 @@ extension VoterModel {
 
     // MARK: Traces
 
-    /// A step in words, as a trace has it.
+    /// Returns the description of an action in a trace.
     func description(of move: VoterModelAction, in state: VoterModelState) -> String {
         func name(_ place: UInt8) -> String { VoterModelNodeName.node(Int(place)) }
         switch move {
@@ -132,7 +133,7 @@ extension VoterModel {
         VoterModelNodeName.nodes(VoterModelTables.mask(set.members))
     }
 
-    /// Who follows what, at the end of a trace.
+    /// Returns the voter set of each node, for the end of a trace.
     func description(of state: VoterModelState) -> String {
         state.nodes.indices.map { place in
             let node = nodeFacts(place, state)

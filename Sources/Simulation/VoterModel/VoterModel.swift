@@ -1,12 +1,13 @@
 import Cluster
 import Ground
 
-/// The cluster of a search: what can happen in a state, and what comes of it.
+/// The model of a cluster for an exhaustive search: the actions possible in a state, and their
+/// effects.
 ///
-/// Records of a stream are read in order, from its writer or from whoever has them, which is the
-/// same to a reader. A crash and the next start are one step: a node that is down does nothing, and
-/// to do nothing is open to every node. So links that lose and split, and pauses, need no steps of
-/// their own.
+/// Records of a stream are read in order, from the writer or from another holder, which makes no
+/// difference to the reader. A crash and the next start are one step: a node that is down does
+/// nothing, and any node may do nothing at any time. So lossy links, partitions and pauses need no
+/// steps of their own.
 struct VoterModel: Sendable {
     typealias Event = VoterModelTables.Event
 
@@ -19,7 +20,8 @@ struct VoterModel: Sendable {
         self.flaw = flaw
     }
 
-    /// All nodes follow one settled set, of each size once; nodes outside it have caught up.
+    /// Returns the initial states: for each size one, in which all nodes follow one settled set and
+    /// nodes outside it have caught up.
     mutating func starts() -> [VoterModelState] {
         bounds.firstSets.compactMap { size in
             let members = (0..<size).map(VoterModelTables.node)
@@ -41,9 +43,10 @@ struct VoterModel: Sendable {
 
     // MARK: Steps
 
-    /// Plays a step; `next` gets the states that may follow, none if nothing changes.
+    /// Performs an action and adds the possible following states to `next`, none if nothing
+    /// changes.
     ///
-    /// - Returns: the law that is broken.
+    /// - Returns: The invariant that is broken; `nil` if none.
     mutating func apply(
         _ move: VoterModelAction, from state: VoterModelState, into next: inout [VoterModelState]
     ) -> VoterModelInvariant? {
@@ -64,7 +67,7 @@ struct VoterModel: Sendable {
         return successors(state, into: &next)
     }
 
-    /// Spends what the step costs.
+    /// Returns the acting node and the event of an action, and charges the action to its bound.
     private func event(_ move: VoterModelAction, _ state: inout VoterModelState) -> (Int, UInt32) {
         switch move {
         case .purge(let node):
@@ -101,6 +104,7 @@ struct VoterModel: Sendable {
         }
     }
 
+    /// Returns the facts about a node's state.
     func nodeFacts(_ place: Int, _ state: VoterModelState) -> VoterModelTables.NodeFacts {
         tables.nodes[Int(state.nodes[place])]
     }
@@ -135,7 +139,7 @@ struct VoterModel: Sendable {
 
     private func isVote(_ record: UInt16) -> Bool { tables.records[Int(record)].next != nil }
 
-    // MARK: What is true of all disks
+    // MARK: Global facts
 
     private func synced(
         _ record: UInt16, by place: Int, _ state: inout VoterModelState
@@ -147,7 +151,7 @@ struct VoterModel: Sendable {
         return isVote(record) ? tallyVotes(tables.records[Int(record)], &state) : nil
     }
 
-    /// A vote is on disk: the set that it is for is decided if a majority has voted for it.
+    /// Counts the votes after a vote was synced; the voted set is decided by a majority.
     private func tallyVotes(
         _ vote: VoterModelTables.RecordFacts, _ state: inout VoterModelState
     ) -> VoterModelInvariant? {
@@ -179,7 +183,8 @@ struct VoterModel: Sendable {
         return holders * 2 > mask.nonzeroBitCount
     }
 
-    /// Hands on what has become of a state, or says which law it breaks.
+    /// Adds the normalised successors of a state to `next`, or returns the invariant that it
+    /// breaks.
     private mutating func successors(
         _ state: VoterModelState, into next: inout [VoterModelState]
     ) -> VoterModelInvariant? {
@@ -221,9 +226,9 @@ struct VoterModel: Sendable {
         return nil
     }
 
-    // MARK: What is nothing to anybody
+    // MARK: Reduction of the state space
 
-    /// Records that change nothing for their reader are read at once.
+    /// Skips records that have no effect on their reader.
     private func skipIrrelevantRecords(_ state: inout VoterModelState) {
         for stream in state.streams.indices {
             let records = state.streams[stream].records
@@ -239,8 +244,10 @@ struct VoterModel: Sendable {
         }
     }
 
-    /// True for votes on the set or on the one before while that matters, for calls for promises,
-    /// for promises to this node, and for whatever says that the set is settled or old.
+    /// Returns true if a record may have an effect on the node.
+    ///
+    /// Such are votes on the set or the one before while those matter, requests for promises,
+    /// promises to this node, and records that show that the set is settled or outdated.
     private func isRelevant(
         _ record: UInt16, to node: VoterModelTables.NodeFacts, at place: Int
     ) -> Bool {
@@ -252,7 +259,8 @@ struct VoterModel: Sendable {
             || record.owner == place || record.owner == record.member
     }
 
-    /// When no crash is left, records on sets that everybody has left behind say nothing more.
+    /// Removes records on sets that all nodes have left behind, which is safe once no crash is
+    /// left.
     private func removeOldRecords(_ state: inout VoterModelState) {
         guard state.crashes == bounds.crashes else { return }
         var oldest = Int.max

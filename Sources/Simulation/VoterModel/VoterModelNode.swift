@@ -1,38 +1,39 @@
 import Cluster
 import Ground
 
-/// One node of a search: the product's count and fence, and a disk that outlives a crash.
+/// One node of a search: the production consensus and fence, with a disk that survives a crash.
 ///
-/// `VoterSetConsensus` and `Fence` are those that nodes run. In the place of `FenceCoordinator`,
-/// which proposes by time and only while the fence is open, anybody proposes anything at any time.
-/// Time is the node's own count of events: the fence is longer than any run, so no contact lapses.
+/// `VoterSetConsensus` and `Fence` are the production code. In place of `FenceCoordinator`, which
+/// proposes by time and only while the fence is open, any node proposes anything at any time. Time
+/// is the node's count of events: the fence is longer than any run, so no contact expires.
 struct VoterModelNode: Sendable {
-    /// What a node writes, in the order in which it is synced.
+    /// A write of a node; writes are synced in order.
     enum WrittenItem: Hashable, Sendable {
         case purge
         case record(ConsensusRecord)
     }
 
+    /// An event at a node.
     enum Event: Hashable, Sendable {
         /// The purge was issued here, or read.
         case purged
-        /// The first of what waits is on disk.
+        /// The first pending write was synced.
         case synced
         case read(ConsensusRecord)
         case responseReceived(FenceResponse, by: NodeID)
-        /// A member answers, and the answer is on its way.
+        /// A member responded, and the response is delayed.
         case delayedResponseSent(FenceResponse, by: NodeID)
         case delayedResponseReceived
         case proposalStarted(VoterSetChange)
         case removalOrdered(VoterSetChange, without: [NodeID])
         case voteRepeated
-        /// The purge is durable from now on, and this node is held against it.
+        /// The purge is durable from now on, and this node is checked for it.
         case observed
-        /// The purge is durable from now on, and another node is held against it.
+        /// The purge is durable from now on, and another node is checked for it.
         case notObserved
     }
 
-    /// An answer that is on its way.
+    /// A response in transit.
     private struct DelayedResponse: Hashable, Sendable {
         var answer: FenceResponse
         var member: NodeID
@@ -45,21 +46,21 @@ struct VoterModelNode: Sendable {
     let own: NodeID
     private let first: VoterSet
     private let mutation: VoterModelMutation?
-    /// It is held against the purge, or may come to be.
+    /// True if the node is, or may become, the one that is checked for the purge.
     private var isCandidate: Bool
     private(set) var consensus: VoterSetConsensus
     private(set) var pendingWrites: [WrittenItem] = []
     private(set) var hasApplied = false
     private(set) var hasSynced = false
-    /// Who has said that the purge is synced there.
+    /// The nodes known to have synced the purge.
     private var holders: Set<NodeID> = []
-    /// From when the purge is durable on; before that a contact says nothing of it.
+    /// The fence, from when the purge is durable; earlier contacts say nothing about it.
     private var fence: Fence?
     private var durableAt: Instant?
     private var delayedResponse: DelayedResponse?
     private var now = Instant(nanoseconds: 1)
 
-    /// A node that follows a settled set.
+    /// Creates a node that follows a settled set.
     init(own: NodeID, following first: VoterSet, isCandidate: Bool, flaw: VoterModelMutation?) {
         self.own = own
         self.first = first
@@ -78,7 +79,7 @@ struct VoterModelNode: Sendable {
 
     // MARK: Events
 
-    /// Takes in what happened; what was synced by it is handed back.
+    /// Handles an event and returns the write that it has synced; `nil` if none.
     mutating func handle(_ event: Event) -> WrittenItem? {
         tick()
         var item: WrittenItem?
@@ -108,7 +109,8 @@ struct VoterModelNode: Sendable {
         return item
     }
 
-    /// The node after a crash: of its log there is `log`, and it remembers the first set.
+    /// Returns the node after a crash and a restart, with `log` as its log and the first set as its
+    /// stored state.
     func restarted(replaying log: [ConsensusRecord]) -> VoterModelNode {
         var node = VoterModelNode(
             own: own, following: first, isCandidate: isCandidate, flaw: mutation)
@@ -142,7 +144,7 @@ struct VoterModelNode: Sendable {
         return item
     }
 
-    /// A question that is sent now, and answered at once.
+    /// Sends a request to a member that responds at once.
     private mutating func request(_ response: FenceResponse, _ member: NodeID) -> DelayedResponse {
         var response = response
         response.round = fence?.beginRound(at: now) ?? 0
@@ -186,7 +188,7 @@ struct VoterModelNode: Sendable {
         fence?.applied(hasApplied ? [Self.purge] : [])
     }
 
-    /// What follows from every event, as in `FenceCoordinator`.
+    /// Performs what follows every event, as `FenceCoordinator` does.
     private mutating func finish() {
         var issue: [ConsensusRecord] = []
         if consensus.isVoteDue {
@@ -197,7 +199,7 @@ struct VoterModelNode: Sendable {
         fence?.update(consensus.quorumRequirement, now: now)
     }
 
-    // MARK: What it says, and what it is
+    // MARK: Observed state
 
     var response: FenceResponse {
         FenceResponse(
@@ -206,18 +208,19 @@ struct VoterModelNode: Sendable {
 
     var hasLateAnswer: Bool { delayedResponse != nil }
 
-    /// It would be proven current a fence after the purge was durable, and lacks it.
+    /// True if the node would count as current one fence after the purge became durable, without
+    /// having applied it.
     var violatesFence: Bool {
         guard let fence, let durableAt, !hasApplied else { return false }
         return durableAt + Self.fence < fence.window.currentUntil
     }
 
-    /// All that decides what a node does from here on; two nodes with one key do the same.
+    /// The state that determines the node's future; nodes with equal keys behave equally.
     ///
-    /// Of instants there is which contacts are as late as those of the demand.
+    /// Of times it contains only whether contacts are as late as the quorum requires.
     struct Key: Hashable {
         var own: NodeID
-        /// What it remembers after a crash.
+        /// The set that the node still has stored after a crash.
         var first: VoterSet
         var standing: VoterConfiguration?
         var records: Set<ConsensusRecord>
@@ -256,7 +259,8 @@ struct VoterModelNode: Sendable {
             lateAge: delayedResponse.map { age($0.askedAt) })
     }
 
-    /// Who has applied the purge can break no promise, whatever its contacts are.
+    /// The relative times of contacts; empty once the purge is applied, as contacts no longer
+    /// matter.
     private var contactAges: [NodeID: UInt8] {
         guard let fence, !hasApplied else { return [:] }
         var ages: [NodeID: UInt8] = [:]

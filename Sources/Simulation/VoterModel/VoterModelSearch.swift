@@ -1,26 +1,27 @@
-/// Every run of a small cluster's count, breadth first, within bounds.
+/// An exhaustive breadth-first search of all runs of a small cluster's voter set, within bounds.
 ///
-/// Two searches make a whole one: with a purge, for the promise, and without, for agreement alone;
-/// a run with a purge is left as soon as no node can break the promise any more.
+/// A complete check takes two searches: one with a purge, for the fence, and one without, for
+/// agreement alone. A run with a purge is left as soon as no node can break the fence any more.
 package struct VoterModelSearch: Sendable {
+    /// The result of a search.
     package struct SearchResult: Sendable {
-        /// Different states of the whole cluster, those at the start included.
+        /// The number of different cluster states, including initial ones.
         package var states = 0
-        /// Steps from them that changed something.
+        /// The number of steps between states.
         package var transitions = 0
-        /// The most steps that it takes to a state.
+        /// Maximum number of steps to reach a state.
         package var depth = 0
-        /// Different states of one node, as many as the product's code was asked in.
+        /// The number of different node states, each of which the production code was run in.
         package var nodeStates = 0
-        /// False if there were more states than are allowed.
+        /// False if there were more states than ``VoterModelBounds/statesMax``.
         package var isExhaustive = true
-        /// The law that a run breaks; then the search has ended early.
+        /// The invariant that a run breaks; the search has then ended early.
         package var violated: VoterModelInvariant?
-        /// Such a run, a shortest one, step by step.
+        /// A shortest run that breaks it, step by step.
         package var trace: [String] = []
     }
 
-    /// How a state came about; `branch` is which of the states that the step may lead to.
+    /// The step that led to a state; `branch` selects one of its possible outcomes.
     private struct Predecessor {
         var parent: UInt32
         var branch: UInt8
@@ -34,11 +35,12 @@ package struct VoterModelSearch: Sendable {
     private var origins: [Predecessor?] = []
     private var outcome = SearchResult()
 
+    /// Creates a search within `bounds`; `flaw` is a deliberate fault, `nil` for none.
     package init(_ bounds: VoterModelBounds, flaw: VoterModelMutation? = nil) {
         world = VoterModel(bounds, flaw: flaw)
     }
 
-    /// Plays everything, or until a law is broken.
+    /// Runs the search to the end, or until an invariant is broken.
     package mutating func run() -> SearchResult {
         var layer: Layer = []
         for state in world.starts() { enqueue(state, nil, into: &layer) }
@@ -84,7 +86,7 @@ package struct VoterModelSearch: Sendable {
         outcome.states += 1
     }
 
-    /// Plays the run to a state once more, for its words.
+    /// Repeats the run to a state to describe its steps.
     private mutating func trace(to number: UInt32) -> [String] {
         var path: [Predecessor] = []
         var start = Int(number)
@@ -107,51 +109,52 @@ package struct VoterModelSearch: Sendable {
     }
 }
 
-/// How far a search of the count goes: every run within these bounds is played.
+/// The bounds of a search; every run within them is explored.
 package struct VoterModelBounds: Hashable, Sendable {
-    /// Nodes of the cluster, counted or not; 2 to 4.
+    /// The number of nodes, voters or not; 2 to 4.
     package var nodes = 3
-    /// Changes of the counted set, one after the other.
+    /// The number of successive changes of the voter set.
     package var changes = 2
-    /// Nodes that lose what they have not synced, and start again.
+    /// The number of crashes with restart, in which unsynced writes are lost.
     package var crashes = 1
-    /// Ballots that are begun, those of all changes together.
+    /// The number of ballots, over all changes.
     package var ballots = 2
-    /// Nodes that begin ballots: those with the lowest ids.
+    /// The number of nodes that start ballots: those with the lowest ids.
     package var proposers = 2
-    /// Answers that arrive later than they were given.
+    /// The number of delayed responses.
     package var delayedResponses = 0
-    /// Votes for an unsettled set are given again, at any time.
+    /// True if votes for an unsettled set may be repeated at any time.
     package var hasRepeatedVotes = false
-    /// With a purge, which any node issues at any time; without one a run is about sets alone.
+    /// True if any node may issue one purge at any time; otherwise only the voter sets are checked.
     package var hasPurge = true
-    /// Words of the operator by which several members are forgotten, though they run.
+    /// The number of removals of several running members by the operator.
     package var operatorChanges = 0
-    /// How many of the nodes the first set may have.
+    /// The sizes of the initial voter sets.
     package var firstSets: ClosedRange<Int>
-    /// A search that meets more states gives up.
+    /// Maximum number of states, after which the search stops.
     package var statesMax = 100_000_000
 
+    /// Creates the default bounds for a number of nodes.
     package init(nodes: Int) {
         self.nodes = nodes
         firstSets = 1...nodes
     }
 }
 
-/// A mistake that a search is to find.
+/// A deliberate fault that a search must detect.
 package enum VoterModelMutation: String, CaseIterable, Hashable, Sendable {
-    /// Votes name nothing, so that every set is settled as soon as it is decided.
+    /// Votes list no positions, so that every set is settled as soon as it is decided.
     case settledWithoutPositions
-    /// Whoever begins a ballot votes in it without a promise of anybody else.
+    /// A proposer votes in its ballot without promises of other nodes.
     case voteWithoutPromises
-    /// Several members are forgotten by a majority of the others, and go on.
+    /// Several members are removed by a majority of the others, and continue to run.
     case removedWhileRunning
-    /// A node that crashes has lost the last vote that it had synced.
+    /// A crash loses the last vote that the node has synced.
     case lostVote
-    /// A contact counts from when its answer is read.
+    /// A contact is dated by the arrival of its response.
     case contactTimedFromResponse
 
-    /// Small bounds within which the mistake shows.
+    /// Small bounds within which the fault is detected.
     package var bounds: VoterModelBounds {
         var bounds = VoterModelBounds(nodes: 3)
         bounds.firstSets = 3...3
@@ -180,10 +183,10 @@ package enum VoterModelMutation: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// What must hold in every state.
+/// An invariant that must hold in every state.
 package enum VoterModelInvariant: String, Hashable, Sendable {
-    /// A generation has one set, and nobody follows one that was not decided.
+    /// A generation has one voter set, and no node follows a set that was not decided.
     case agreement
-    /// Whoever is proven current a fence after the purge was durable has applied it.
+    /// A node that is current one fence after the purge became durable has applied it.
     case fence
 }

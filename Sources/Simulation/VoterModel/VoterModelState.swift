@@ -1,25 +1,27 @@
-/// A state of the cluster, as numbers of ``VoterModelTables``.
+/// A state of the cluster, in the numbers of ``VoterModelTables``.
 struct VoterModelState: Sendable {
-    /// One stream of records, as far as it is synced at its writer; a crash begins a new one.
+    /// The synced part of one stream of records; a crash starts a new stream.
     struct RecordStream: Sendable {
         let writer: Int
         var records: [UInt16] = []
-        /// How many each node has read.
+        /// The number of records that each node has read.
         var read: [UInt8]
     }
 
+    /// The progress of the purge.
     enum PurgeState: Hashable, Sendable {
         case notIssued
         case issued
-        /// One node is held against it: a contact of one is nothing to another.
+        /// The purge is durable, and one node is checked for it; the contacts of different nodes
+        /// are independent.
         case durable(watched: Int)
     }
 
     var nodes: [UInt32]
     var streams: [RecordStream]
-    /// The sets that were decided, from the first that still matters to somebody.
+    /// The decided sets, from the first that still matters to a node.
     var decided: [UInt16]
-    /// No ballot is begun on a set of this generation.
+    /// The generation of sets on which no ballot starts any more.
     let lastGeneration: Int
     var purge = PurgeState.notIssued
     var crashes = 0
@@ -27,7 +29,7 @@ struct VoterModelState: Sendable {
     var operatorChanges = 0
     var delayedResponses = 0
 
-    /// Nodes that follow `first`, of this generation.
+    /// Creates a state in which the nodes follow the set `first`.
     init(nodes: [UInt32], first: UInt16, lastGeneration: Int) {
         self.nodes = nodes
         self.lastGeneration = lastGeneration
@@ -36,14 +38,15 @@ struct VoterModelState: Sendable {
         decided = [first]
     }
 
-    /// What tells states apart: 128 bits, by which two of a hundred million are taken for one with
-    /// a probability of less than 10^-22.
+    /// A 128-bit hash of a state; the probability of a collision among a hundred million states is
+    /// below 10^-22.
     struct Digest: Hashable, Sendable {
         private var low: UInt64 = 0x6A09_E667_F3BC_C908
         private var high: UInt64 = 0xBB67_AE85_84CA_A73B
 
         init() {}
 
+        /// Adds a number to the hash.
         mutating func take(_ number: Int) {
             let word = UInt64(truncatingIfNeeded: number)
             low = (low ^ word) &* 0x9E37_79B9_7F4A_7C15
@@ -76,38 +79,38 @@ struct VoterModelState: Sendable {
     }
 }
 
-/// One step of a run; nodes go by their places, 0 the first.
+/// One step of a run; nodes are given by index, from 0.
 enum VoterModelAction: Hashable, Sendable {
     /// The node issues the purge.
     case purge(UInt8)
-    /// The node reads the purge from somebody who has synced it.
+    /// The node reads the purge from a node that has synced it.
     case readPurge(UInt8)
-    /// The first that the node has written and not synced is synced.
+    /// The first pending write of the node is synced.
     case sync(UInt8)
     /// The node reads the next record of a stream.
     case read(UInt8, stream: UInt8)
-    /// The node asks a member, and is answered.
+    /// The node sends a request to a member, which responds at once.
     case request(UInt8, UInt8)
-    /// The node asks a member, whose answer of now comes later.
+    /// The node sends a request to a member; the response of now arrives later.
     case requestDelayed(UInt8, UInt8)
     case receiveDelayed(UInt8)
-    /// The node begins a ballot by which another is to be counted.
+    /// The node starts a ballot to add another to the voter set.
     case add(UInt8, UInt8)
     case remove(UInt8, UInt8)
-    /// The node votes again for the change that made its set.
+    /// The node repeats its vote for the change that made its set.
     case repeatVote(UInt8)
-    /// The operator has the node forget the members of a mask by a majority of the others.
+    /// The operator has the node remove the members of a mask, by a majority of the others.
     case removeByOperator(UInt8, without: UInt8)
-    /// The node has lost what it had not synced and, if it forgets, what it had read.
+    /// The node loses its unsynced writes and, with `forgets`, the records that it has read.
     case crash(UInt8, forgets: Bool)
 
-    /// A stream is read on, even if the node stays as it is.
+    /// True for reads of a stream, which change the cluster's state even if the node's stays equal.
     var isReading: Bool {
         if case .read = self { true } else { false }
     }
 }
 
-/// Letters for nodes, as traces name them.
+/// The letters that name nodes in traces.
 enum VoterModelNodeName {
     static func node(_ place: Int) -> String {
         String(UnicodeScalar(UInt8(ascii: "a") + UInt8(place)))

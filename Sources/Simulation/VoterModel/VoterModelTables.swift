@@ -1,19 +1,20 @@
 import Cluster
 import Ground
 
-/// Numbers for what states are made of; and what the product's code has answered so far.
+/// Numbers for the parts of states, and a cache of what the production code did.
 ///
-/// A node that is in the same state and meets the same event does the same again, so the code is
-/// asked once for each pair, and a state of the whole cluster is a few numbers.
+/// A node in the same state that handles the same event does the same again. So the code runs once
+/// for each pair, and a state of the whole cluster is a few numbers.
 struct VoterModelTables: Sendable {
     static let nodesMax = 4
 
-    /// A set with its members as a mask.
+    /// A voter set with its members as a mask.
     struct SetFacts: Sendable {
         let mask: UInt8
         let generation: Int
     }
 
+    /// The facts about a consensus record; nodes are given by index, sets and ballots by number.
     struct RecordFacts: Sendable {
         let base: UInt16
         let generation: Int
@@ -21,7 +22,7 @@ struct VoterModelTables: Sendable {
         let ballot: UInt16
         let owner: Int
         let without: UInt8
-        /// Of a vote, the set that it is for.
+        /// The set that a vote is for; `nil` for other records.
         let next: UInt16?
     }
 
@@ -30,10 +31,10 @@ struct VoterModelTables: Sendable {
         let set: UInt16
         let previous: UInt16?
         let generation: Int
-        /// What it says when it is asked.
+        /// The response that the node sends to a request.
         let answer: UInt16
         let isWaiting: Bool
-        /// The least generation of what it has written and not synced.
+        /// The lowest generation of its pending writes.
         let oldestWaiting: Int
         let hasApplied: Bool
         let hasSynced: Bool
@@ -43,10 +44,10 @@ struct VoterModelTables: Sendable {
         let breaksPromise: Bool
     }
 
-    /// What becomes of a node by an event.
+    /// The result of an event at a node.
     struct Transition: Sendable {
         let node: UInt32
-        /// The record that was synced by it.
+        /// The record that the event has synced.
         let record: UInt16?
     }
 
@@ -63,18 +64,23 @@ struct VoterModelTables: Sendable {
     private var answerNumbers: [FenceResponse: UInt16] = [:]
     private var outcomes: [UInt64: Transition] = [:]
 
+    /// Returns the id of the node with an index.
     static func node(_ place: Int) -> NodeID { NodeID(low: UInt64(place) + 1, high: 0) }
 
+    /// Returns the index of a node.
     static func place(_ node: NodeID) -> Int { Int(node.low) - 1 }
 
+    /// Returns the mask of a list of nodes.
     static func mask(_ nodes: [NodeID]) -> UInt8 { nodes.reduce(0) { $0 | 1 << place($1) } }
 
+    /// Returns the nodes of a mask, ascending.
     static func nodes(_ mask: UInt8) -> [NodeID] {
         (0..<nodesMax).filter { mask & 1 << $0 != 0 }.map(node)
     }
 
     // MARK: Numbers
 
+    /// Returns the number of a voter set, a new one if it is unknown.
     mutating func number(of set: VoterSet) -> UInt16 {
         if let number = setNumbers[set] { return number }
         let number = UInt16(sets.count)
@@ -84,6 +90,7 @@ struct VoterModelTables: Sendable {
         return number
     }
 
+    /// Returns the number of a record, a new one if it is unknown.
     mutating func number(of record: ConsensusRecord) -> UInt16 {
         if let number = recordNumbers[record] { return number }
         var next: UInt16?
@@ -105,6 +112,7 @@ struct VoterModelTables: Sendable {
         return number
     }
 
+    /// Returns the number of a node state, a new one if its key is unknown.
     mutating func number(of node: VoterModelNode) -> UInt32 {
         let key = node.key
         if let number = nodeNumbers[key] { return number }
@@ -141,10 +149,10 @@ struct VoterModelTables: Sendable {
         return number
     }
 
-    // MARK: What a node does
+    // MARK: Events
 
-    /// A step of one node as a number: what happens in the highest byte, to or by whom in the next,
-    /// and what is read or answered.
+    /// An event at one node as a number: the kind in the highest byte, the sender or target in the
+    /// next, and the record or response in the lower 16 bits.
     enum Event {
         static let purged: UInt32 = 1 << 24
         static let synced: UInt32 = 2 << 24
@@ -159,11 +167,13 @@ struct VoterModelTables: Sendable {
         static let removalOrdered: UInt32 = 11 << 24
         static let voteRepeated: UInt32 = 12 << 24
 
+        /// Returns the number of an event from its parts.
         static func with(_ kind: UInt32, _ place: Int, _ number: UInt16 = 0) -> UInt32 {
             kind | UInt32(place) << 16 | UInt32(number)
         }
     }
 
+    /// Returns the result of an event at a node state, from the cache or by running the code.
     mutating func outcome(of event: UInt32, at node: UInt32) -> Transition {
         let pair = UInt64(node) << 32 | UInt64(event)
         if let outcome = outcomes[pair] { return outcome }

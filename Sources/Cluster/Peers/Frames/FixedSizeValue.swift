@@ -1,28 +1,30 @@
 package import Ground
 
-/// What has as many bytes whatever it is: an element of lists, or the whole of a field.
+/// A value with a fixed encoded size: an element of a list, or a whole field.
 package protocol FixedSizeValue {
-    /// Size in bytes.
+    /// The encoded size in bytes.
     static var bytesCount: Int { get }
 
-    /// The value of the bytes from `offset`; nil if nothing can be what they say.
+    /// Decodes the value at `offset`; `nil` if the bytes are not a valid value.
     init?(_ bytes: Span<UInt8>, at offset: Int)
 
+    /// Encodes the value, in exactly ``bytesCount`` bytes.
     func put(into writer: inout StructureWriter)
 }
 
 extension StructureWriter {
+    /// Writes the value as one field.
     mutating func putField<Value: FixedSizeValue>(_ tag: UInt16, value: Value) {
         beginField(tag, bytesCount: Value.bytesCount)
         value.put(into: &self)
     }
 
-    /// Puts a field for each.
+    /// Writes one field for each value.
     mutating func putFields<Value: FixedSizeValue>(_ tag: UInt16, _ values: [Value]) {
         for value in values { putField(tag, value: value) }
     }
 
-    /// Puts a list in one field, element behind element, unless it is empty.
+    /// Writes all values into one field, consecutively; writes nothing for an empty list.
     mutating func putField<Value: FixedSizeValue>(_ tag: UInt16, list values: [Value]) {
         guard !values.isEmpty else { return }
         beginField(tag, bytesCount: values.count * Value.bytesCount)
@@ -31,7 +33,7 @@ extension StructureWriter {
 }
 
 extension StructureReader {
-    /// What `field` is; bytes behind what is known of it are skipped.
+    /// Decodes the value of `field`; bytes after the known ones are skipped.
     func fixedSizeValue<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ field: Field
     ) throws(PeerFault) -> Value {
@@ -39,7 +41,7 @@ extension StructureReader {
         return try value(bytes, at: field.range.lowerBound)
     }
 
-    /// What all fields of this tag are that are yet to come.
+    /// Decodes all remaining fields with `tag`; skips the others.
     mutating func values<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ tag: UInt16
     ) throws(PeerFault) -> [Value] {
@@ -50,7 +52,7 @@ extension StructureReader {
         return values
     }
 
-    /// The list that `field` is, of at least one and at most `countMax`.
+    /// Decodes a field that holds a list of at least one and at most `countMax` values.
     func list<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ field: Field, countMax: Int
     ) throws(PeerFault) -> [Value] {
@@ -75,40 +77,46 @@ extension StructureReader {
 }
 
 extension NodeID: FixedSizeValue {
+    /// Encodes the id.
     package func put(into writer: inout StructureWriter) { writer.put(self) }
 }
 
 extension ProcessID: FixedSizeValue {
+    /// The encoded size in bytes.
     package static let bytesCount = 16
 
+    /// Decodes the id at `offset`.
     package init(_ bytes: Span<UInt8>, at offset: Int) { self = bytes.process(at: offset) }
 
+    /// Encodes the id.
     package func put(into writer: inout StructureWriter) { writer.put(self) }
 }
 
 extension UInt64: FixedSizeValue {
+    /// The encoded size in bytes.
     package static let bytesCount = 8
 
+    /// Decodes the little-endian number at `offset`.
     package init(_ bytes: Span<UInt8>, at offset: Int) { self = bytes.little64(at: offset) }
 
+    /// Encodes the number, little-endian.
     package func put(into writer: inout StructureWriter) { writer.put(self) }
 }
 
-/// What goes in frames of its own, several in one, each in a field.
+/// A value of which several are sent in one frame, each in a field of its own.
 package protocol BatchElement: FixedSizeValue {
+    /// The kind of the frame.
     static var kind: PeerFrameKind { get }
-    /// The most in one frame.
+    /// Maximum number of values in one frame.
     static var countMax: Int { get }
-    /// What is passed by more.
+    /// The limit to report when a frame has more.
     static var limit: PeerLimit { get }
 }
 
 extension BatchElement {
     private static var tag: UInt16 { 1 }
 
-    /// The frame of several.
-    ///
-    /// - Throws: ``SendError/tooLong(_:)`` for more than ``countMax``.
+    /// Returns a frame with the values of `batch`.
     package static func frame(_ batch: [Self]) throws(SendError) -> [UInt8] {
         guard batch.count <= countMax else { throw .tooLong(limit) }
         var writer = StructureWriter.payload
@@ -117,9 +125,9 @@ extension BatchElement {
         return try writer.frame(kind)
     }
 
-    /// Those in `payload`.
+    /// Decodes the values of a frame's `payload`.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Throws: The fault, if the payload is not valid.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> [Self] {
         var structure = try StructureReader(payload, fixedBytes: 2, in: kind)
         var batch: [Self] = []

@@ -1,4 +1,5 @@
-/// Puts a list of fields in as many frames as it takes, in order; each frame begins the same.
+/// A writer that splits a list of fields into as many frames as needed, in order, each with the
+/// same prefix.
 struct FrameSplitter {
     private let kind: PeerFrameKind
     private let prefix: StructureWriter
@@ -6,21 +7,21 @@ struct FrameSplitter {
     private var frames: [[UInt8]] = []
     private var isFrameEmpty = true
 
-    /// `beginning` is a payload up to the first field that is put.
+    /// Creates a splitter; `beginning` is the payload up to the first field.
     init(_ kind: PeerFrameKind, _ beginning: StructureWriter) {
         self.kind = kind
         self.prefix = beginning
         writer = beginning
     }
 
-    /// Frames that say nothing but their fields.
+    /// Creates a splitter for frames that consist of fields alone.
     init(_ kind: PeerFrameKind) {
         var beginning = StructureWriter.payload
         beginning.endFixedPart()
         self.init(kind, beginning)
     }
 
-    /// Puts a field for each.
+    /// Writes one field for each value.
     mutating func putFields<Value: FixedSizeValue>(
         _ tag: UInt16, _ values: [Value]
     ) throws(SendError) {
@@ -30,12 +31,13 @@ struct FrameSplitter {
         }
     }
 
+    /// Writes one field.
     mutating func putField(_ tag: UInt16, _ value: [UInt8]) throws(SendError) {
         try ensureCapacity(value.count)
         writer.putField(tag, value)
     }
 
-    /// Ends the frame if the next `bytesCount` do not fit in it as one field.
+    /// Ends the frame if a field with a value of `bytesCount` bytes does not fit.
     private mutating func ensureCapacity(_ bytesCount: Int) throws(SendError) {
         if !isFrameEmpty,
             writer.payloadBytes + StructureReader.fieldHeaderBytes + bytesCount
@@ -46,7 +48,7 @@ struct FrameSplitter {
         isFrameEmpty = false
     }
 
-    /// What follows goes in another frame, unless nothing was put in this one.
+    /// Ends the frame, unless it is empty, so that the next field starts another one.
     mutating func endFrame() throws(SendError) {
         guard !isFrameEmpty else { return }
         frames.append(try writer.frame(kind))
@@ -54,10 +56,10 @@ struct FrameSplitter {
         isFrameEmpty = true
     }
 
-    /// Bytes that fit in this frame yet, the heads of fields included.
+    /// The bytes left in this frame, including field headers.
     var remainingBytes: Int { kind.payloadBytesMax - writer.payloadBytes }
 
-    /// All frames; one that is bare if nothing was put.
+    /// Returns all frames; one with the prefix alone if nothing was written.
     consuming func finish() throws(SendError) -> [[UInt8]] {
         if !isFrameEmpty || frames.isEmpty { frames.append(try writer.frame(kind)) }
         return frames

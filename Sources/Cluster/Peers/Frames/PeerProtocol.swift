@@ -1,54 +1,53 @@
-/// Numbers of the peer protocol that more than one part of it needs; <doc:PeerProtocol> is the
-/// specification.
+/// Shared constants of the peer protocol, which <doc:PeerProtocol> specifies.
 package enum PeerProtocol {
-    /// The versions that this program speaks.
+    /// The protocol versions that this program supports.
     package static let versions: ClosedRange<UInt16> = 1...1
-    /// The most bytes of a body in one frame.
+    /// Maximum body bytes in one frame.
     package static let dataBytesMax = 16 << 10
-    /// The most bytes of the payload of any other frame.
+    /// Maximum payload bytes of any other frame.
     package static let payloadBytesMax = 64 << 10
-    /// Bytes of a body that may be on their way on a stream before the first grant.
+    /// Body bytes that may be in flight on a stream before the first grant.
     package static let windowBytes = 256 << 10
-    /// The most bytes that may ever be granted and not yet used.
+    /// Maximum bytes granted and not yet used.
     package static let windowBytesMax = Int(Int32.max)
-    /// Questions of one side that may be open at once.
+    /// Maximum number of open queries of one side.
     package static let streamsMax = 1_024
-    /// The most bytes of an entry's key.
+    /// Maximum bytes of an entry's key.
     package static let keyBytesMax = 16 << 10
-    /// The most bytes of the field lines that go with a question.
+    /// Maximum bytes of the request's field lines in a query.
     package static let requestBytesMax = 32 << 10
-    /// The most bytes of an entity tag in a question.
+    /// Maximum bytes of an entity tag in a query.
     package static let entityTagBytesMax = 1 << 10
-    /// The most bytes of the id of the request for whose sake something is asked.
+    /// Maximum bytes of the id of the request that caused a query.
     package static let requestIDBytesMax = 128
-    /// The most bytes of the traceparent that goes with a question; later versions may be longer
-    /// than that of today.
+    /// Maximum bytes of the traceparent in a query; later versions may exceed today's length.
     package static let traceParentBytesMax = 128
-    /// The most bytes of the tracestate that goes with a question.
+    /// Maximum bytes of the tracestate in a query.
     package static let traceStateBytesMax = 512
-    /// The most stream positions in a question.
+    /// Maximum number of stream positions in a query.
     package static let queryPositionsMax = 256
-    /// The most bytes of all invalidations in a question.
+    /// Maximum bytes of all invalidations in a query.
     package static let invalidationBytesMax = 4 << 10
-    /// The most positions of a kind in one message about invalidations, of however many frames.
+    /// Maximum number of positions of one kind in a message about invalidations, over all its
+    /// frames.
     package static let messagePositionsMax = 8_192
-    /// The most members that a confirmation names.
+    /// Maximum number of members in a confirmation.
     package static let confirmationMembersMax = 1_024
-    /// The most ranges of records that are asked for, or answered for, at once.
+    /// Maximum number of record ranges in one repair request or response.
     package static let rangesMax = 512
-    /// The most tags of an entry.
+    /// Maximum number of tags of an entry.
     package static let tagsMax = 1_000
-    /// The most touches in one frame.
+    /// Maximum number of touches in one frame.
     package static let touchesMax = TouchQueue.batchKeys
-    /// The most offers, and answers to offers, in one frame.
+    /// Maximum number of offers, or of offer outcomes, in one frame.
     package static let offersMax = 512
-    /// The most bytes of a text that explains something to operators.
+    /// Maximum bytes of an explanatory text for operators.
     package static let textBytesMax = 256
 
-    /// Stands for a wall time that is not known.
+    /// The encoding of an unknown wall time.
     static let unknownTime = Int64.min
 
-    /// The newest version in both ranges; nil if there is none.
+    /// Returns the newest version in both ranges; `nil` if there is none.
     package static func commonVersion(
         _ own: ClosedRange<UInt16>, _ theirs: ClosedRange<UInt16>
     ) -> UInt16? {
@@ -57,21 +56,34 @@ package enum PeerProtocol {
     }
 }
 
-/// Which limit something passes.
+/// A limit that something exceeds.
 package enum PeerLimit: Hashable, Sendable {
+    /// The payload of a frame other than DATA.
     case payload
+    /// The payload of a DATA frame.
     case data
+    /// An entry's key.
     case key
+    /// The request's field lines in a query.
     case request
+    /// An entity tag.
     case entityTag
+    /// The request id or trace fields of a query.
     case requestTrace
+    /// The number of stream positions.
     case positions
+    /// The bytes of invalidations in a query.
     case invalidations
+    /// The number of tags of an entry.
     case tags
+    /// The number of touches in a frame.
     case touches
+    /// The number of offers or outcomes in a frame.
     case offers
+    /// The number of members in a confirmation.
     case confirmationMembers
+    /// The number of record ranges.
     case ranges
-    /// Of one field.
+    /// The number of elements in one field.
     case list
 }

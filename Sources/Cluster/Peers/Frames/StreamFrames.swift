@@ -1,16 +1,17 @@
 import Ground
 
-/// The body is whole; see "END" in <doc:PeerProtocol>.
+/// The end of a complete body; see "END" in <doc:PeerProtocol>.
 package struct StreamEnd: Hashable, Sendable {
-    /// Bytes of the body.
+    /// The length of the body in bytes.
     package var size: UInt64
-    /// The trailer fields for the one client who caused the fetch (RFC 9110 §6.5), each line with
-    /// its end; at most ``trailersBytesMax``.
+    /// The trailer section for the client that caused the fetch (RFC 9110 §6.5), each line with its
+    /// line end; at most ``trailersBytesMax``.
     package var trailers: [UInt8]
 
+    /// Maximum bytes of the trailer section.
     package static let trailersBytesMax = 16 << 10
 
-    /// Trailers that are too long are left out.
+    /// Creates an end; a trailer section that is too long is omitted.
     package init(size: UInt64, trailers: [UInt8] = []) {
         self.size = size
         self.trailers = trailers.count > Self.trailersBytesMax ? [] : trailers
@@ -20,7 +21,7 @@ package struct StreamEnd: Hashable, Sendable {
 
     private static let fixedBytes = 12
 
-    /// The frame.
+    /// Returns the frame.
     package func frame(stream: UInt32) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.put(UInt16(0))
@@ -30,9 +31,9 @@ package struct StreamEnd: Hashable, Sendable {
         return writer.smallFrame(.end, stream: stream)
     }
 
-    /// The END in `payload`.
+    /// Decodes the payload of an END.
     ///
-    /// - Throws: ``PeerFault/truncated(_:)``.
+    /// - Throws: ``PeerFault/truncated(_:)``, or ``PeerFault/tooLong(_:)`` for the trailers.
     package init(payload: Span<UInt8>) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .end)
         self.init(size: payload.little64(at: 4))
@@ -44,33 +45,35 @@ package struct StreamEnd: Hashable, Sendable {
     }
 }
 
-/// A stream is given up by either side; see "RESET" in <doc:PeerProtocol>.
+/// The abort of a stream by either side; see "RESET" in <doc:PeerProtocol>.
 package enum StreamReset {
     private static let fixedBytes = 4
 
-    /// Why; one that this version does not know is kept as it is.
+    /// The reason of an abort; unknown codes are preserved.
     package struct Code: RawRepresentable, Hashable, Sendable {
+        /// The code on the wire.
         package let rawValue: UInt16
 
+        /// Creates a code, known or not.
         package init(rawValue: UInt16) {
             self.rawValue = rawValue
         }
 
-        /// The asker wants it no more; also the answer to that.
+        /// The requester no longer wants the response; also the reply to that.
         package static let cancelled = Code(rawValue: 1)
-        /// What the answerer reads from ended before the body was whole.
+        /// The responder's source ended before the body was complete.
         package static let incompleteBody = Code(rawValue: 2)
-        /// The body is longer than the answerer hands on.
+        /// The body exceeds what the responder transfers.
         package static let tooLarge = Code(rawValue: 3)
-        /// The entry was invalidated while it was sent.
+        /// The entry was invalidated during the transfer.
         package static let invalidated = Code(rawValue: 4)
-        /// The answerer has too much to do.
+        /// The responder is overloaded.
         package static let overloaded = Code(rawValue: 5)
-        /// The reader takes the bytes too slowly.
+        /// The reader consumes the bytes too slowly.
         package static let slowReader = Code(rawValue: 6)
     }
 
-    /// The frame.
+    /// Returns the frame.
     package static func frame(_ code: Code, stream: UInt32) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.put(code.rawValue)
@@ -78,20 +81,18 @@ package enum StreamReset {
         return writer.smallFrame(.reset, stream: stream)
     }
 
-    /// The code in `payload`.
-    ///
-    /// - Throws: ``PeerFault/truncated(_:)``.
+    /// Decodes the payload of a RESET.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> Code {
         try StructureReader.validate(payload, fixedBytes: fixedBytes, in: .reset)
         return Code(rawValue: payload.little16(at: 2))
     }
 }
 
-/// So many bytes more may be sent on a stream; see "CREDIT" in <doc:PeerProtocol>.
+/// A grant of further body bytes on a stream; see "CREDIT" in <doc:PeerProtocol>.
 package enum StreamCredit {
     private static let fixedBytes = 8
 
-    /// The frame.
+    /// Returns the frame that grants `bytesCount` bytes.
     package static func frame(_ bytesCount: UInt32, stream: UInt32) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.put(UInt16(0))
@@ -100,9 +101,9 @@ package enum StreamCredit {
         return writer.smallFrame(.credit, stream: stream)
     }
 
-    /// The bytes granted in `payload`.
+    /// Decodes the payload of a CREDIT and returns the granted bytes.
     ///
-    /// - Throws: ``PeerFault/truncated(_:)``, or ``PeerFault/empty(_:)`` for none.
+    /// - Throws: ``PeerFault/truncated(_:)``, or ``PeerFault/emptyFrame(_:)`` for no bytes.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> UInt32 {
         try StructureReader.validate(payload, fixedBytes: fixedBytes, in: .credit)
         let count = payload.little32(at: 4)
@@ -112,7 +113,7 @@ package enum StreamCredit {
 }
 
 extension StructureReader {
-    /// Throws unless `payload` is a structure, of whose fields none is known.
+    /// Checks that `payload` is a well-formed structure; its fields are skipped.
     static func validate(
         _ payload: Span<UInt8>, fixedBytes: Int, in kind: PeerFrameKind
     ) throws(PeerFault) {
@@ -122,7 +123,7 @@ extension StructureReader {
 }
 
 extension StructureWriter {
-    /// A frame that is known to be short enough.
+    /// Returns a frame that is known to be within the limit.
     fileprivate consuming func smallFrame(_ kind: PeerFrameKind, stream: UInt32) -> [UInt8] {
         guard let frame = try? frame(kind, stream: stream) else {
             preconditionFailure("a small frame that is too long")

@@ -1,25 +1,27 @@
 import Ground
 
-/// Reads the one shape of everything that has parts: a fixed part that begins with its own size,
-/// then fields with a tag and a length each; see "Structures" in <doc:PeerProtocol>.
+/// A reader of structures, the common encoding of all compound values.
 ///
-/// A fixed part that is longer than known is skipped to its end, and so is a field whose tag is not
-/// known. Holds places in the bytes, which are given to every call.
+/// A structure is a fixed part, which begins with its own size, then fields with a tag and a length
+/// each; see "Structures" in <doc:PeerProtocol>. The rest of a fixed part that is longer than known
+/// is skipped, as are fields with unknown tags. The reader holds offsets only; the bytes are passed
+/// to every call.
 struct StructureReader {
-    /// One field: its tag, and where its value lies.
+    /// A field: its tag and the range of its value.
     struct Field {
         let tag: UInt16
         let range: Range<Int>
     }
 
-    /// What a damaged structure is reported as.
+    /// The frame kind to name in faults.
     let kind: PeerFrameKind
     private var position: Int
 
-    /// Size of what stands before a field's value.
+    /// The size of a field's header in bytes.
     static let fieldHeaderBytes = 4
 
-    /// The structure that is the whole of `bytes`, whose fixed part has at least `fixedBytes`.
+    /// Creates a reader of the structure that fills all of `bytes`; its fixed part must have at
+    /// least `fixedBytes`.
     init(
         _ bytes: Span<UInt8>, fixedBytes: Int, in kind: PeerFrameKind
     ) throws(PeerFault) {
@@ -29,7 +31,7 @@ struct StructureReader {
         guard position >= fixedBytes, position <= bytes.count else { throw .truncated(kind) }
     }
 
-    /// The next field; nil after the last.
+    /// Returns the next field; `nil` after the last.
     mutating func next(_ bytes: Span<UInt8>) throws(PeerFault) -> Field? {
         guard position < bytes.count else { return nil }
         let start = position + Self.fieldHeaderBytes
@@ -41,7 +43,7 @@ struct StructureReader {
         return Field(tag: tag, range: start..<end)
     }
 
-    /// Throws unless `field` has the `bytesCount` that are known of it; more are skipped.
+    /// Checks that `field` has at least `bytesCount` bytes; more are skipped.
     func require(_ bytesCount: Int, of field: Field) throws(PeerFault) {
         guard field.range.count >= bytesCount else { throw .truncated(kind) }
     }
@@ -64,8 +66,8 @@ extension Span<UInt8> {
         ProcessID(high: little64(at: offset + 8), low: little64(at: offset))
     }
 
-    /// The text in `range`, at most ``PeerProtocol/textBytesMax`` of it; what is not UTF-8 is
-    /// replaced.
+    /// Returns the text in `range`, at most the first ``PeerProtocol/textBytesMax`` bytes, with
+    /// invalid UTF-8 replaced.
     func peerText(_ range: Range<Int>) -> String {
         let end = Swift.min(range.upperBound, range.lowerBound + PeerProtocol.textBytesMax)
         return String(decoding: copy(range.lowerBound..<end), as: UTF8.self)

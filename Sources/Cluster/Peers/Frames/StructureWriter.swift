@@ -1,18 +1,18 @@
 import Ground
 
-/// Writes a structure, behind room for the head of a frame or alone.
+/// A writer of a structure, either alone or behind the space for a frame header.
 package struct StructureWriter {
     private(set) var bytes: [UInt8]
     private let start: Int
-    /// A field was longer than can be written.
+    /// True if a field exceeded the maximum length.
     private var isTooLong = false
 
     private static let usualBytes = 224
 
-    /// Begins a structure after `head` bytes of zeros; its size is put in by ``endFixedPart()``.
+    /// Begins a structure after `head` zero bytes; ``endFixedPart()`` fills in its size.
     init(behind head: Int = 0) {
         bytes = []
-        // Most are no longer, and do not grow.
+        // Covers most structures without growing.
         bytes.reserveCapacity(Self.usualBytes)
         for _ in 0..<head + 2 { bytes.append(0) }
         start = head
@@ -46,37 +46,37 @@ package struct StructureWriter {
         put(version.count)
     }
 
-    /// What was put so far is the fixed part; fields follow.
+    /// Ends the fixed part; fields follow.
     mutating func endFixedPart() {
         let size = UInt16(bytes.count - start)
         bytes[start] = UInt8(truncatingIfNeeded: size)
         bytes[start + 1] = UInt8(truncatingIfNeeded: size >> 8)
     }
 
-    /// Begins a field whose value has `bytesCount` bytes, to be put next.
+    /// Begins a field; its value of `bytesCount` bytes must be written next.
     mutating func beginField(_ tag: UInt16, bytesCount: Int) {
         isTooLong = isTooLong || bytesCount > Int(UInt16.max)
         put(tag)
         put(UInt16(truncatingIfNeeded: bytesCount))
     }
 
-    /// Puts a field.
+    /// Writes a field.
     mutating func putField(_ tag: UInt16, _ value: [UInt8]) {
         beginField(tag, bytesCount: value.count)
         bytes += value
     }
 
-    /// Puts a field unless its value is empty.
+    /// Writes a field unless its value is empty.
     mutating func putField(_ tag: UInt16, unlessEmpty value: [UInt8]) {
         if !value.isEmpty { putField(tag, value) }
     }
 
-    /// Bytes so far, without those before the structure.
+    /// The bytes of the structure so far.
     var payloadBytes: Int { bytes.count - start }
 
-    /// The whole frame.
+    /// Returns the whole frame.
     ///
-    /// - Throws: ``SendError/tooLong(_:)`` if it is longer than a frame may be.
+    /// - Throws: ``SendError/tooLong(_:)`` if it exceeds the limit of its kind.
     consuming func frame(
         _ kind: PeerFrameKind, stream: UInt32 = 0
     ) throws(SendError) -> [UInt8] {
@@ -89,7 +89,7 @@ package struct StructureWriter {
 }
 
 extension String {
-    /// The bytes of as many whole characters as fit in ``PeerProtocol/textBytesMax``.
+    /// The UTF-8 of the longest prefix of whole scalars within ``PeerProtocol/textBytesMax``.
     var peerText: [UInt8] {
         var bytes: [UInt8] = []
         for scalar in unicodeScalars {

@@ -1,25 +1,28 @@
-/// First in, first out; each call takes constant time over many.
+/// A first-in, first-out queue with amortised constant time per call.
 package struct FIFOQueue<Element: Sendable>: Sendable {
-    /// Those before ``head`` are gone.
+    /// The elements, of which those before ``head`` were removed.
     private var elements: [Element?] = []
     private var head = 0
 
+    /// Creates an empty queue.
     package init() {}
 
     var count: Int { elements.count - head }
+    /// True if the queue has no elements.
     package var isEmpty: Bool { head == elements.count }
 
+    /// Appends an element.
     package mutating func append(_ element: Element) {
         elements.append(element)
     }
 
-    /// The oldest, taken out.
+    /// Removes and returns the oldest element; `nil` if there is none.
     package mutating func takeFirst() -> Element? {
         guard !isEmpty else { return nil }
         let first = elements[head]
         elements[head] = nil
         head += 1
-        // What is gone is let go of when it is more than what waits.
+        // Compact when the removed slots outnumber the elements.
         if head > count {
             elements.removeFirst(head)
             head = 0
@@ -33,13 +36,13 @@ package struct FIFOQueue<Element: Sendable>: Sendable {
     }
 }
 
-/// Frames that wait to be sent.
+/// A queue of frames to send.
 struct FrameQueue: Sendable {
     private var frames = FIFOQueue<[UInt8]>()
-    /// Bytes that wait, with what their keeping takes.
+    /// The bytes of all queued frames, including a fixed overhead per frame.
     private(set) var bytesCount = 0
 
-    /// What a frame takes beside its bytes: its array and its place.
+    /// The overhead of a frame in bytes: its array and its slot.
     private static let overheadBytes = 64
 
     mutating func append(_ frame: [UInt8]) {
@@ -47,7 +50,7 @@ struct FrameQueue: Sendable {
         bytesCount += frame.count + Self.overheadBytes
     }
 
-    /// The oldest, taken out.
+    /// Removes and returns the oldest frame.
     mutating func takeFirst() -> [UInt8]? {
         guard let frame = frames.takeFirst() else { return nil }
         bytesCount -= frame.count + Self.overheadBytes

@@ -1,25 +1,27 @@
-/// A question of the other side, and what is said to it.
+/// The responder's state of a query from the peer.
 struct InboundQuery: Sendable {
     private(set) var state = State.awaitingReply
-    /// Bytes that may be sent yet.
+    /// Body bytes that may still be sent.
     private var credit: Int
-    /// Bytes that the shell has ready.
+    /// Body bytes that the shell has ready.
     private var readyBytes = 0
-    /// Bytes that were given to be sent.
+    /// Body bytes passed to the shell for sending.
     private var sentBytes: UInt64 = 0
-    /// The shell has no more of the body.
+    /// True once the shell has announced the end of the body.
     private var isBodyComplete = false
-    /// What is said behind the body.
+    /// The trailer section, sent after the body.
     private var trailers: [UInt8] = []
-    /// It stands in the line of streams that take turns.
+    /// True while the stream is in the round-robin queue.
     var isScheduled = false
 
-    /// What was said so far.
+    /// The progress of the response.
     enum State: Hashable, Sendable {
-        /// Nothing, or FETCHING; a final answer ends it, HELD leads to ``sending(size:)``.
+        /// No response yet, or FETCHING only; a final response ends the query, HELD leads to
+        /// ``sending(size:)``.
         case awaitingReply
-        /// HELD; DATA follows, then END or RESET, which end it. The size of the body, if it was
-        /// said.
+        /// HELD was sent; DATA follows until END or RESET ends the query.
+        ///
+        /// `size` is the announced length of the body, if any.
         case sending(size: UInt64?)
     }
 
@@ -30,31 +32,33 @@ struct InboundQuery: Sendable {
     /// True if a turn would send something.
     var hasSendableBytes: Bool { readyBytes > 0 && credit > 0 }
 
+    /// Begins the body of `entry` after HELD was sent.
     mutating func beginBody(_ entry: PeerEntry) {
         state = .sending(size: entry.facts.size)
     }
 
-    /// Takes in a grant; false if it is too much.
+    /// Adds a grant; returns false if the total would exceed the maximum.
     mutating func addCredit(_ count: UInt32) -> Bool {
         guard Int(count) <= PeerProtocol.windowBytesMax - credit else { return false }
         credit += Int(count)
         return true
     }
 
-    /// The shell has so many bytes more; false if they are more than the answer said.
+    /// Adds `count` bytes that the shell has ready; returns false if they exceed the announced
+    /// length.
     mutating func addReadyBytes(_ count: Int) -> Bool {
         readyBytes += count
         guard case .sending(let size) = state else { return false }
         return sentBytes + UInt64(readyBytes) <= size ?? .max
     }
 
-    /// The shell has no more.
+    /// Records that the body has no further bytes.
     mutating func completeBody(trailers: [UInt8]) {
         isBodyComplete = true
         self.trailers = trailers
     }
 
-    /// Bytes to be sent now, at most `bytesMax`.
+    /// Returns the number of bytes to send now, at most `bytesMax`, and deducts them.
     mutating func takeSendableBytes(bytesMax: Int) -> Int {
         let count = min(readyBytes, credit, bytesMax)
         readyBytes -= count
@@ -63,16 +67,17 @@ struct InboundQuery: Sendable {
         return count
     }
 
-    /// What is to be said when everything that was ready is sent; nil if that is not yet so.
+    /// The end to send after all ready bytes were sent; `nil` if there are more to come.
     var completion: Completion? {
         guard isBodyComplete, readyBytes == 0, case .sending(let size) = state else { return nil }
         guard sentBytes == size ?? sentBytes else { return .truncated }
         return .complete(StreamEnd(size: sentBytes, trailers: trailers))
     }
 
+    /// The end of a body.
     enum Completion {
         case complete(StreamEnd)
-        /// Fewer bytes than the answer said.
+        /// The body is shorter than announced.
         case truncated
     }
 }

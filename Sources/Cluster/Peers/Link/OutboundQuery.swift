@@ -1,26 +1,29 @@
-/// A question of this side, and what has come to it.
+/// The requester's state of a query to the peer.
 ///
-/// It is open from ASK until the answerer's last frame, also after it was cancelled: so both ends
-/// agree on which streams are open, in the order of the bytes.
+/// The query is open from ASK until the responder's last frame, even after a cancellation: so both
+/// ends agree on which streams are open at every point of the byte stream.
 struct OutboundQuery: Sendable {
     private(set) var state = State.awaitingReply
-    /// The asker wants it no more: RESET is sent, and what comes is dropped, up to the answerer's
-    /// last frame.
+    /// True once the requester has sent RESET; further frames are dropped up to the responder's
+    /// last.
     var isCancelled = false
-    /// Bytes that the answerer may send in all; the first window included.
+    /// All bytes granted to the responder, including the initial window.
     private(set) var grantedBytes: UInt64
-    /// Bytes that came.
+    /// Body bytes received.
     private(set) var receivedBytes: UInt64 = 0
-    /// Bytes that were taken from those that came.
+    /// Body bytes consumed of those received.
     private(set) var consumedBytes: UInt64 = 0
-    /// Bytes that may come and not be taken.
+    /// Maximum bytes received and not yet consumed.
     private let window: UInt64
 
-    /// What came so far.
+    /// The progress of the response.
     enum State: Hashable, Sendable {
-        /// Nothing, or FETCHING; a final answer ends it, HELD leads to ``receiving(size:)``.
+        /// No response yet, or FETCHING only; a final response ends the query, HELD leads to
+        /// ``receiving(size:)``.
         case awaitingReply
-        /// HELD; DATA, then END or RESET, which end it. The size of the body, if it was said.
+        /// HELD was received; DATA follows until END or RESET ends the query.
+        ///
+        /// `size` is the announced length of the body, if any.
         case receiving(size: UInt64?)
     }
 
@@ -29,14 +32,17 @@ struct OutboundQuery: Sendable {
         grantedBytes = window
     }
 
-    /// Takes in an answer; false if it may not come now.
+    /// Records a response; returns false if none is allowed in this state.
     mutating func replyReceived(_ response: PeerReply) -> Bool {
         guard state == .awaitingReply else { return false }
         if case .held(let entry) = response { state = .receiving(size: entry.facts.size) }
         return true
     }
 
-    /// Takes in so many bytes of a body.
+    /// Records `count` body bytes.
+    ///
+    /// - Throws: The fault, if they exceed the grant or the announced length, or no body is
+    ///   expected.
     mutating func dataReceived(_ count: Int, on stream: UInt32) throws(PeerFault) {
         guard case .receiving(let size) = state else { throw .unexpectedFrame(.data) }
         let sum = receivedBytes + UInt64(count)
@@ -45,7 +51,7 @@ struct OutboundQuery: Sendable {
         receivedBytes = sum
     }
 
-    /// Takes in the end of the body.
+    /// Checks the end of the body against the bytes received.
     func endReceived(_ end: StreamEnd, on stream: UInt32) throws(PeerFault) {
         guard case .receiving(let size) = state else { throw .unexpectedFrame(.end) }
         guard end.size == receivedBytes, end.size == size ?? receivedBytes else {
@@ -53,10 +59,10 @@ struct OutboundQuery: Sendable {
         }
     }
 
-    /// Notes that bytes were taken; how many are to be granted now, 0 for none.
+    /// Records that `count` bytes were consumed; returns the bytes to grant now, 0 for none.
     ///
-    /// Granted at once is at least a quarter of the window, and nothing that the body does not
-    /// need.
+    /// A grant is at least a quarter of the window, and none is made once the whole body is
+    /// granted.
     mutating func bytesConsumed(_ count: Int) -> UInt32 {
         consumedBytes = min(consumedBytes + UInt64(count), receivedBytes)
         let target = consumedBytes + window

@@ -1,46 +1,47 @@
-/// What a peer did that ends the connection.
+/// A protocol violation by the peer, which ends the connection.
 package enum PeerFault: Error, Hashable, Sendable {
-    /// Something is longer, or more, than it may be.
+    /// Something exceeds a limit.
     case tooLong(PeerLimit)
-    /// A payload or a part of it ends before it should, or leads out of what it lies in.
+    /// A payload, or a part of one, ends too early or exceeds its enclosing structure.
     case truncated(PeerFrameKind)
-    /// A payload says what nothing can be.
+    /// A payload has an invalid value.
     case malformed(PeerFrameKind)
-    /// It does not speak this protocol.
+    /// The peer does not use this protocol.
     case notPeerProtocol
-    /// There is no version that both speak; theirs.
+    /// The two sides have no common version; the value is the peer's range.
     case noCommonVersion(ClosedRange<UInt16>)
-    /// The other end is this very process.
+    /// The peer is this process itself.
     case selfConnection
     /// The first frame was neither HELLO nor GOODBYE.
     case helloMissing
-    /// A second HELLO.
+    /// The peer sent a second HELLO.
     case helloRepeated
-    /// A frame about the connection that names a stream.
+    /// A frame about the connection names a stream.
     case streamOnConnectionFrame(PeerFrameKind)
-    /// A question on a stream of this side's parity, or not above all before it.
+    /// A query uses a stream number of this side's parity, or one not above all earlier ones.
     case streamIDOutOfOrder(UInt32)
-    /// More questions at once than were allowed.
+    /// The peer has more open queries than allowed.
     case tooManyStreams
-    /// A frame on a stream that was never opened, or that its answerer has ended.
+    /// A frame names a stream that was never opened, or that its responder has ended.
     case streamNotOpen(UInt32)
-    /// A frame that may not come in the state that its stream is in.
+    /// A frame is not allowed in the state of its stream.
     case unexpectedFrame(PeerFrameKind)
-    /// DATA beyond what was granted.
+    /// DATA exceeds the grant.
     case creditExceeded(UInt32)
-    /// A grant that raises what may be sent above ``PeerProtocol/windowBytesMax``.
+    /// A grant raises the total above ``PeerProtocol/windowBytesMax``.
     case creditOverflow(UInt32)
-    /// DATA or CREDIT of no bytes.
+    /// A DATA or CREDIT frame is for no bytes.
     case emptyFrame(PeerFrameKind)
-    /// More or fewer bytes came than the answer or its END said.
+    /// The body's length differs from what the response or its END announced.
     case sizeMismatch(UInt32)
-    /// Too many frames that lead nowhere; see ``FrameFloodLimiter``.
+    /// The peer sent too many frames without effect; see ``FrameFloodLimiter``.
     case flood
-    /// It goes on asking and does not read what it is told.
+    /// The peer keeps sending queries without reading the responses.
     case slowReader
 }
 
 extension PeerFault: CustomStringConvertible {
+    /// A description for operators.
     package var description: String {
         switch self {
         case .tooLong(let limit): "above the limit: \(limit)"
@@ -66,7 +67,7 @@ extension PeerFault: CustomStringConvertible {
         }
     }
 
-    /// What the peer is told.
+    /// The GOODBYE to send to the peer.
     package var goodbye: Goodbye {
         let code: Goodbye.Code
         switch self {
@@ -79,20 +80,20 @@ extension PeerFault: CustomStringConvertible {
     }
 }
 
-/// Why something was not sent; nothing has happened, and the connection goes on.
+/// The reason why something was not sent; the connection is unchanged and remains usable.
 package enum SendError: Error, Hashable, Sendable {
-    /// HELLO has not come yet, or the connection ends.
+    /// HELLO has not been received yet, or the connection is closing.
     case notOpen
-    /// The stream has ended, perhaps because the other side gave it up.
+    /// The stream has ended, perhaps aborted by the peer.
     case streamClosed
-    /// The stream is in no state for this.
+    /// The stream's state does not allow it.
     case invalidState
-    /// As many questions are open as the peer takes.
+    /// The maximum number of queries that the peer accepts are open.
     case tooManyStreams
-    /// The peer reads too slowly: as much waits as may.
+    /// The peer reads too slowly, and the queue is full.
     case queueFull
-    /// All numbers of streams have been used: connect anew.
+    /// All stream numbers are used; a new connection is needed.
     case streamIDsExhausted
-    /// It does not fit in a frame.
+    /// The message does not fit into a frame.
     case tooLong(PeerLimit)
 }

@@ -1,9 +1,10 @@
 package import Ground
 
 extension PeerLink {
-    /// A frame came whole, any but DATA.
+    /// Handles a complete frame of any kind except DATA.
     ///
-    /// - Throws: what is wrong with it; the link then leaves with a ``Goodbye``.
+    /// - Throws: The fault, if the frame breaks the protocol; the link then closes with a
+    ///   ``Goodbye``.
     package mutating func frameReceived(
         _ head: PeerFrameHeader, payload: Span<UInt8>, now: Instant
     ) throws(PeerFault) -> PeerEvent {
@@ -20,9 +21,10 @@ extension PeerLink {
         }
     }
 
-    /// The head of a DATA frame came; what it says of its payload is to be done with it.
+    /// Handles the header of a DATA frame and returns what to do with its payload.
     ///
-    /// - Throws: what is wrong with it; the link then leaves with a ``Goodbye``.
+    /// - Throws: The fault, if the frame breaks the protocol; the link then closes with a
+    ///   ``Goodbye``.
     package mutating func dataReceived(_ head: PeerFrameHeader) throws(PeerFault) -> DataDisposition
     {
         do throws(PeerFault) {
@@ -37,7 +39,7 @@ extension PeerLink {
         }
     }
 
-    /// A head was no head; the link then leaves with a ``Goodbye``.
+    /// Reports that a frame header was invalid; the link then closes with a ``Goodbye``.
     package mutating func headerInvalid(_ fault: PeerFault) {
         fail(fault)
     }
@@ -107,10 +109,10 @@ extension PeerLink {
     }
 }
 
-// MARK: What concerns the questions of the peer.
+// MARK: Queries from the peer
 
 extension PeerLink {
-    /// True for the numbers of streams that the peer opens.
+    /// Returns true for the stream numbers that the peer opens.
     private func isPeerInitiated(_ stream: UInt32) -> Bool {
         stream > 0 && stream % 2 == (side == .dialling ? 0 : 1)
     }
@@ -140,7 +142,7 @@ extension PeerLink {
             throw .streamNotOpen(stream)
         }
         guard let isWithin = inboundQueries[stream]?.addCredit(count) else {
-            // It was on its way when the last frame went.
+            // The grant crossed the stream's last frame.
             try chargeIdleFrame(now)
             return .ignored
         }
@@ -162,7 +164,7 @@ extension PeerLink {
     }
 }
 
-// MARK: What concerns the questions of this side.
+// MARK: Queries to the peer
 
 extension PeerLink {
     private mutating func receivedReply(
@@ -214,22 +216,21 @@ extension PeerLink {
     }
 }
 
-/// How many frames that lead nowhere a peer may send: resets, frames on streams that have ended,
-/// and frames of kinds that are not known.
+/// A limit on frames without effect: resets, frames on ended streams, and frames of unknown kinds.
 ///
-/// Each costs it little and may have cost the receiver a question that was begun (as in HTTP/2,
-/// CVE-2023-44487). A bucket: full at first, refilled with time; a connection whose reader paused
-/// finds as many as it holds at once without fault.
+/// Each costs the sender little and may cost the receiver a query that it has begun (as in HTTP/2,
+/// CVE-2023-44487). A token bucket, full at first and refilled over time; its capacity allows for
+/// the frames that queue up while the reader is paused.
 struct FrameFloodLimiter: Sendable {
     private var remainingFrames = Self.framesMax
     private var refilledAt: Instant?
 
-    /// The most frames at once.
+    /// The capacity of the bucket in frames.
     static let framesMax = 65_536
-    /// Frames per second over time.
+    /// The refill rate in frames per second.
     static let framesPerSecond = 16_384
 
-    /// Counts a frame; false if it is one too many.
+    /// Counts a frame; returns false if it exceeds the limit.
     mutating func consume(at now: Instant) -> Bool {
         refill(now)
         guard remainingFrames > 0 else { return false }
@@ -242,7 +243,7 @@ struct FrameFloodLimiter: Sendable {
             refilledAt = now
             return
         }
-        // More than this fills it whatever was spent.
+        // A minute fills the bucket in any case; the bound prevents an overflow.
         let elapsed = min((now - last).milliseconds, 60_000)
         let grown = Int(elapsed) * Self.framesPerSecond / 1_000
         guard grown > 0 else { return }

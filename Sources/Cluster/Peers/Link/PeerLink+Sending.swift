@@ -1,16 +1,14 @@
 extension PeerLink {
-    /// Says what is believed of members, and how far this node has come.
-    ///
-    /// - Throws: ``SendError/notOpen`` or ``SendError/queueFull``.
+    /// Sends a membership message with this node's stream positions, ahead of other frames.
     package mutating func send(_ gossip: Gossip) throws(SendError) {
         guard isOpen else { throw .notOpen }
         guard urgent.bytesCount < Self.queueBytesMax else { throw .queueFull }
         for frame in gossip.frames { urgent.append(frame) }
     }
 
-    /// Says what was used here, at most ``PeerProtocol/touchesMax``.
+    /// Sends touches, at most ``PeerProtocol/touchesMax``.
     ///
-    /// - Throws: why it is not sent.
+    /// - Throws: The reason why nothing is sent.
     package mutating func send(touches: [AgedTouch]) throws(SendError) {
         try checkRoom()
         control.append(try AgedTouch.frame(touches))
@@ -18,33 +16,36 @@ extension PeerLink {
 
     /// Offers entries, at most ``PeerProtocol/offersMax``.
     ///
-    /// - Throws: why it is not sent.
+    /// - Throws: The reason why nothing is sent.
     package mutating func send(offers: [PeerOffer]) throws(SendError) {
         try checkRoom()
         control.append(try PeerOffer.frame(offers))
     }
 
-    /// Says what became of offers, at most ``PeerProtocol/offersMax``.
+    /// Sends outcomes of offers, at most ``PeerProtocol/offersMax``.
     ///
-    /// - Throws: why it is not sent.
+    /// - Throws: The reason why nothing is sent.
     package mutating func send(verdicts: [OfferOutcome]) throws(SendError) {
         try checkRoom()
         control.append(try OfferOutcome.frame(verdicts))
     }
 
-    /// Says something about invalidations, behind what waits and before any later question.
+    /// Sends a message about invalidations, after everything queued and before any later query.
     ///
-    /// While the connection is open it is not refused for want of room: nobody would say it again.
-    /// A peer that reads none of it for long is cut off instead.
+    /// An open connection never refuses it for lack of queue capacity, since it is not sent again.
+    /// Instead the connection of a peer that reads nothing for long is closed.
     ///
-    /// - Throws: why nothing of it is sent.
+    /// - Throws: The reason why nothing is sent.
     package mutating func send(_ message: InvalidationMessage) throws(SendError) {
         try send(try EncodedInvalidationMessage(message))
     }
 
-    /// The same of a message whose frames were made before, for several peers.
+    /// Sends a message about invalidations that was encoded once for several peers.
     ///
-    /// - Throws: why nothing of it is sent.
+    /// Uses the short form of a confirmation if the peer has received these members and this voter
+    /// set before.
+    ///
+    /// - Throws: The reason why nothing is sent.
     package mutating func send(_ said: EncodedInvalidationMessage) throws(SendError) {
         guard isOpen else { throw .notOpen }
         let isKnown =
@@ -60,19 +61,20 @@ extension PeerLink {
         guard queuedBytes < Self.queueBytesMax else { throw .queueFull }
     }
 
-    /// Puts a frame that cannot be refused behind those that wait.
+    /// Queues a frame that must not be refused; ends the connection if the queue exceeds
+    /// ``queueBytesLimit``.
     mutating func enqueue(_ frame: [UInt8]) {
         control.append(frame)
         if queuedBytes > Self.queueBytesLimit { fail(.slowReader) }
     }
 }
 
-// MARK: Asking
+// MARK: Queries
 
 extension PeerLink {
-    /// Asks; the stream on which the answer comes.
+    /// Sends a query and returns its stream.
     ///
-    /// - Throws: why it is not asked.
+    /// - Throws: The reason why it is not sent.
     package mutating func sendQuery(_ question: PeerQuery) throws(SendError) -> UInt32 {
         try checkRoom()
         guard outboundQueries.count < Int(peerLimits.streamsMax) else { throw .tooManyStreams }
@@ -84,18 +86,18 @@ extension PeerLink {
         return stream
     }
 
-    /// Wants no answer on `stream` any more: no event will name it.
+    /// Cancels the query on `stream`: no further event names it.
     ///
-    /// Nothing if it has ended.
+    /// Does nothing if the stream has ended.
     package mutating func cancel(_ stream: UInt32) {
         guard isOpen, let question = outboundQueries[stream], !question.isCancelled else { return }
         outboundQueries[stream]?.isCancelled = true
         enqueue(StreamReset.frame(.cancelled, stream: stream))
     }
 
-    /// So many bytes that were delivered on `stream` are out of the way: others may come.
+    /// Records that `bytesCount` delivered bytes on `stream` were consumed, which may grant more.
     ///
-    /// Nothing if it has ended.
+    /// Does nothing if the stream has ended.
     package mutating func bytesConsumed(_ bytesCount: Int, on stream: UInt32) {
         guard isOpen, let place = outboundQueries.index(forKey: stream) else { return }
         let grant = outboundQueries.values[place].bytesConsumed(bytesCount)
@@ -105,16 +107,16 @@ extension PeerLink {
     }
 }
 
-// MARK: Answering
+// MARK: Responses
 
 extension PeerLink {
-    /// Answers the question on `stream`; after a final answer the stream is closed.
+    /// Sends a response to the query on `stream`; a final response closes the stream.
     ///
-    /// FETCHING, and interim answers, are left out while much waits.
+    /// FETCHING and interim responses are omitted while the queue is congested.
     ///
-    /// - Throws: ``SendError/tooLong(_:)`` for a head that does not fit,
-    ///   ``SendError/queueFull`` for a head (a refusal of the question is always taken),
-    ///   ``SendError/streamClosed``, ``SendError/outOfPlace`` after HELD.
+    /// - Throws: ``SendError/tooLong(_:)`` for a response that does not fit into a frame,
+    ///   ``SendError/queueFull`` for HELD and NOT_MODIFIED (a refusal is always accepted),
+    ///   ``SendError/streamClosed``, and ``SendError/invalidState`` after HELD.
     package mutating func sendReply(
         _ response: PeerReply, on stream: UInt32
     ) throws(SendError) {
@@ -134,9 +136,9 @@ extension PeerLink {
         enqueue(frame)
     }
 
-    /// The shell has `bytesCount` bytes more of the body that was announced on `stream`.
+    /// Reports that the shell has `bytesCount` further bytes of the body on `stream`.
     ///
-    /// More than was announced breaks it off. Nothing if it has ended.
+    /// More bytes than announced abort the stream. Does nothing if the stream has ended.
     package mutating func addBodyBytes(_ bytesCount: Int, on stream: UInt32) {
         guard isOpen, let place = inboundQueries.index(forKey: stream) else { return }
         guard inboundQueries.values[place].addReadyBytes(bytesCount) else {
@@ -146,25 +148,25 @@ extension PeerLink {
         schedule(stream)
     }
 
-    /// The shell has no more of the body on `stream`, behind which `trailers` are said.
+    /// Reports that the body on `stream` has no further bytes; `trailers` are sent after it.
     ///
-    /// END goes behind the last of it; RESET, if it is shorter than announced. Nothing if the
-    /// stream has ended.
+    /// END follows the last byte, or RESET if the body is shorter than announced. Does nothing if
+    /// the stream has ended.
     package mutating func completeBody(on stream: UInt32, trailers: [UInt8] = []) {
         guard isOpen, let place = inboundQueries.index(forKey: stream) else { return }
         inboundQueries.values[place].completeBody(trailers: trailers)
         finishIfComplete(stream)
     }
 
-    /// Gives up the body, or the answer, on `stream`: what was ready and not sent is not sent.
+    /// Aborts the response on `stream`; bytes that are ready are not sent.
     ///
-    /// Nothing if it has ended.
+    /// Does nothing if the stream has ended.
     package mutating func reset(_ stream: UInt32, _ code: StreamReset.Code) {
         guard isOpen, inboundQueries.removeValue(forKey: stream) != nil else { return }
         enqueue(StreamReset.frame(code, stream: stream))
     }
 
-    /// Puts the stream at the end of the line if it has something to send and is not in it.
+    /// Appends the stream to the round-robin queue if it has bytes to send and is not queued.
     mutating func schedule(_ stream: UInt32) {
         guard let place = inboundQueries.index(forKey: stream),
             inboundQueries.values[place].hasSendableBytes, !inboundQueries.values[place].isScheduled
@@ -184,14 +186,14 @@ extension PeerLink {
     }
 }
 
-// MARK: What goes next
+// MARK: Output
 
 extension PeerLink {
-    /// What is to be sent next.
+    /// Returns what to send next.
     ///
-    /// Urgent frames come first, then what else is no body, then one frame of DATA of each stream
-    /// in turn: so whatever is urgent waits for one frame at most, and a stream whose reader is
-    /// slow holds up no other.
+    /// Urgent frames come first, then other frames without a body, then one DATA frame of each
+    /// stream in turn. So an urgent frame waits for one frame at most, and a stream with a slow
+    /// reader delays no other.
     package mutating func nextOutput() -> PeerOutput {
         if state == .ended { return .close }
         if let frame = urgent.takeFirst() ?? control.takeFirst() { return .control(frame) }

@@ -1,82 +1,92 @@
-/// One connection between two nodes: what may come and go on it, in which order, and how much of
-/// it; see <doc:PeerProtocol>.
+/// The protocol state of one connection between two nodes; see <doc:PeerProtocol>.
 ///
-/// The shell moves the bytes. Of what arrives it reads a head (``PeerFrameHeader``), then tells of
-/// DATA at once (``dataArrived(_:)``) and of any other frame when its payload is whole
-/// (``frameArrived(_:payload:now:)``). Of what is to go it asks with ``next()`` for as long as it
-/// has room, writes what it is given in that order, and asks again after each call that may have
-/// changed something. After a fault or ``close(_:)`` it sends what ``next()`` gives up to
-/// ``PeerOutput/close``, and when the connection is gone it says ``connectionEnded()``, whoever
-/// ended it.
+/// Decides what may be sent and received, in which order and how much of it. The shell moves the
+/// bytes. For received bytes it decodes a header (``PeerFrameHeader``), then reports DATA at once
+/// (``dataReceived(_:)``) and any other frame when its payload is complete
+/// (``frameReceived(_:payload:now:)``). For sending it calls ``nextOutput()`` while the socket
+/// accepts bytes, writes the results in order, and calls it again after each call that may have
+/// changed something. After a fault or ``close(_:)`` it sends the output up to
+/// ``PeerOutput/close``. When the connection has ended, on either side, it calls
+/// ``connectionEnded()``.
 ///
-/// Streams that the dialling side opens have odd numbers, those of the other side even ones, rising
-/// and never used again.
+/// The dialling side opens streams with odd numbers, the accepting side with even ones, ascending
+/// and never reused.
 package struct PeerLink: Sendable {
+    /// This node's side of the connection.
     package let side: Side
+    /// The state of the connection.
     package internal(set) var state = State.awaitingHello
-    /// Why this side ended the connection, if the peer broke a rule.
+    /// The peer's protocol violation, if this side ended the connection because of one.
     package internal(set) var fault: PeerFault?
-    /// Frames of unknown kinds that were skipped.
+    /// The number of skipped frames of unknown kinds.
     package internal(set) var skippedFrames: UInt64 = 0
 
-    /// Of this side.
+    /// This side's HELLO.
     let hello: Hello
-    /// Of the peer; the least until its HELLO came.
+    /// The peer's limits; ``LinkLimits/least`` until its HELLO arrives.
     var peerLimits = LinkLimits.least
 
+    /// Open queries of this side, by stream.
     var outboundQueries: [UInt32: OutboundQuery] = [:]
+    /// Open queries of the peer, by stream.
     var inboundQueries: [UInt32: InboundQuery] = [:]
-    /// The next stream that this side opens; above ``lastStream`` when all were used.
+    /// The next stream that this side opens; above ``lastStream`` when all are used.
     var nextStream: UInt64
-    /// No stream that this side opens has a higher number.
+    /// The highest stream number that this side may open.
     let lastStream: UInt32
     /// The last stream that the peer opened; 0 before the first.
     var lastPeerStream: UInt32 = 0
     var floodLimiter = FrameFloodLimiter()
     var invalidationDecoder = InvalidationMessageDecoder()
-    /// The digest of the members and the set that the peer was told last.
+    /// The digest of the members and the voter set last sent to the peer.
     var sentMembershipDigest: UInt64?
 
     /// HELLO, gossip and grants: sent before everything else.
     var urgent = FrameQueue()
-    /// Questions, answers, the ends of streams, and what else is no body: sent before bodies.
+    /// All other frames without a body, such as queries and responses: sent before bodies.
     var control = FrameQueue()
-    /// Streams with something to send, each once: those that ended since are passed over.
+    /// The round-robin queue of streams with bytes to send, each at most once; ended ones are
+    /// skipped.
     var readyStreams = FIFOQueue<UInt32>()
 
-    /// Which side of the connection this is.
+    /// A side of a connection.
     package enum Side: Hashable, Sendable {
         case dialling
         case accepting
     }
 
-    /// What may be done with the connection.
+    /// The state of a connection.
     package enum State: Hashable, Sendable {
-        /// HELLO was said and not yet heard: nothing else is sent. Leads to any other.
+        /// HELLO was sent and not yet received; nothing else is sent. Leads to any other state.
         case awaitingHello
-        /// Everything may come and go, in this version. Leads to ``leaving`` and ``ended``.
+        /// All frames may be sent and received, in this version. Leads to ``closing`` and
+        /// ``ended``.
         case open(version: UInt16)
-        /// GOODBYE waits to be sent behind what waits already; what comes is not looked at. Leads
-        /// to ``ended``.
+        /// GOODBYE is queued after the frames that wait; received frames are ignored. Leads to
+        /// ``ended``.
         case closing
-        /// Nothing comes or goes any more.
+        /// The connection has ended.
         case ended
     }
 
-    /// The most bytes of frames that wait, above which nothing is taken that can be refused.
+    /// The queued bytes above which refusable messages are refused.
     package static let queueBytesMax = 1 << 20
-    /// The most bytes of frames that wait, above which the peer counts as not reading.
+    /// The queued bytes above which the peer counts as not reading and the connection is closed.
     package static let queueBytesLimit = 4 << 20
-    /// Above so many bytes that wait FETCHING is not said: it would tell nothing new.
+    /// The queued bytes above which FETCHING is omitted, since it adds no information.
     static let queueBytesCongested = 64 << 10
 
-    /// When so few questions are left another connection is to be opened.
+    /// The number of remaining queries from which another connection is to be opened.
     package static let queriesReserve: UInt64 = 1 << 20
-    /// It is said again after so many questions.
+    /// The number of queries between repeated notices of that.
     package static let reserveStep: UInt64 = 1 << 16
 
-    /// A connection that begins, on which `hello` is said first; `lastStream` is the highest number
-    /// of a stream.
+    /// Creates a link that sends `hello` first.
+    ///
+    /// - Parameters:
+    ///   - side: This node's side of the connection.
+    ///   - hello: This side's HELLO.
+    ///   - lastStream: The highest stream number that this side may open.
     package init(_ side: Side, hello: Hello, lastStream: UInt32 = .max) {
         precondition(hello.limits.areUsable, "unusable limits: \(hello.limits)")
         self.side = side
@@ -86,41 +96,44 @@ package struct PeerLink: Sendable {
         urgent.append(hello.frame)
     }
 
-    /// So many questions can still be asked on this connection.
+    /// The number of queries that this side can still open on this connection.
     package var queriesRemaining: UInt64 {
         let end = UInt64(lastStream) + 1
         return nextStream < end ? (end - nextStream + 1) / 2 : 0
     }
 
-    /// True if it is time to open another connection; now and then, from the question on with which
-    /// the reserve is begun.
+    /// True if another connection should be opened.
+    ///
+    /// True for one query in every ``reserveStep`` from the beginning of the reserve.
     package var isNearlyExhausted: Bool {
         queriesRemaining <= Self.queriesReserve && queriesRemaining % Self.reserveStep == 0
     }
 
-    /// Questions of this side that are open, those that were cancelled and not yet ended included.
+    /// The number of open queries of this side, including cancelled ones that have not ended.
     package var outboundQueryCount: Int { outboundQueries.count }
-    /// Questions of the peer that are open.
+    /// The number of open queries of the peer.
     package var inboundQueryCount: Int { inboundQueries.count }
-    /// Bytes of frames that wait to be sent; bodies are not counted.
+    /// The bytes of queued frames, without bodies.
     package var queuedBytes: Int { urgent.bytesCount + control.bytesCount }
 
-    /// True if the connection may be used.
+    /// True if queries and other messages may be sent.
     package var isOpen: Bool {
         if case .open = state { true } else { false }
     }
 
-    /// Ends the connection with a reason, after what waits to be sent; bodies are broken off.
+    /// Closes the connection with a reason, after the queued frames; bodies are aborted.
     ///
-    /// Nothing if it ends already.
+    /// Does nothing if the connection is closing already.
     package mutating func close(_ goodbye: Goodbye) {
         guard isOpen || state == .awaitingHello else { return }
         control.append(goodbye.frame)
         state = .closing
     }
 
-    /// The connection is gone: every question of either side that is open is told of, in the order
-    /// of their numbers, and is open no more.
+    /// Ends the link after its connection was lost.
+    ///
+    /// Returns an event for every open query of either side, in the order of their stream numbers,
+    /// and closes them.
     package mutating func connectionEnded() -> [PeerEvent] {
         var events: [PeerEvent] = []
         for stream in outboundQueries.keys.sorted() {
@@ -142,11 +155,12 @@ package struct PeerLink: Sendable {
         return events
     }
 
-    /// Ends the connection because of what the peer did; what waits is not sent any more.
+    /// Closes the connection because of a protocol violation; queued frames are dropped.
     mutating func fail(_ fault: PeerFault) {
         guard self.fault == nil, state != .ended else { return }
         self.fault = fault
-        // Before the peer's HELLO nothing but this side's is urgent, and it may still have to go.
+        // Before the peer's HELLO, the only urgent frame is this side's HELLO, which must still be
+        // sent.
         if state != .awaitingHello { urgent.removeAll() }
         control.removeAll()
         control.append(fault.goodbye.frame)
@@ -154,17 +168,19 @@ package struct PeerLink: Sendable {
     }
 }
 
-/// What one side of a connection takes.
+/// The limits that one side of a connection announces.
 package struct LinkLimits: Hashable, Sendable {
-    /// Bytes of a body in a frame; never more than ``PeerProtocol/dataBytesMax`` are sent.
+    /// Maximum body bytes in a frame; at most ``PeerProtocol/dataBytesMax`` are sent in any case.
     package var dataBytesMax: UInt32
-    /// Bytes of another payload; never more than ``PeerProtocol/payloadBytesMax`` are sent.
+    /// Maximum bytes of any other payload; at most ``PeerProtocol/payloadBytesMax`` are sent in any
+    /// case.
     package var payloadBytesMax: UInt32
-    /// Questions that it answers at once.
+    /// Maximum number of open queries that it accepts.
     package var streamsMax: UInt32
-    /// Bytes of a body that may come on each stream before it grants more.
+    /// The body bytes that it accepts on each stream before a grant.
     package var windowBytes: UInt32
 
+    /// Creates limits from their parts.
     package init(
         dataBytesMax: UInt32, payloadBytesMax: UInt32, streamsMax: UInt32, windowBytes: UInt32
     ) {
@@ -174,19 +190,19 @@ package struct LinkLimits: Hashable, Sendable {
         self.windowBytes = windowBytes
     }
 
-    /// Those of ``PeerProtocol``.
+    /// The limits of ``PeerProtocol``, which a node announces.
     package static let usual = LinkLimits(
         dataBytesMax: UInt32(PeerProtocol.dataBytesMax),
         payloadBytesMax: UInt32(PeerProtocol.payloadBytesMax),
         streamsMax: UInt32(PeerProtocol.streamsMax),
         windowBytes: UInt32(PeerProtocol.windowBytes))
 
-    /// The least that every version takes.
+    /// The lowest limits that a node of any version may announce.
     package static let least = LinkLimits(
         dataBytesMax: 1 << 10, payloadBytesMax: UInt32(PeerProtocol.payloadBytesMax),
         streamsMax: 1, windowBytes: 1 << 10)
 
-    /// True if none is below ``least`` and the window is not above
+    /// True if no limit is below ``least`` and the window is at most
     /// ``PeerProtocol/windowBytesMax``.
     package var areUsable: Bool {
         dataBytesMax >= Self.least.dataBytesMax && payloadBytesMax >= Self.least.payloadBytesMax
@@ -195,52 +211,56 @@ package struct LinkLimits: Hashable, Sendable {
     }
 }
 
-/// What a frame from a peer means for the node.
+/// The effect of a received frame, for the node.
 package enum PeerEvent: Hashable, Sendable {
-    /// Nothing: it was taken in, dropped, or skipped.
+    /// Nothing to do: the frame was handled, dropped or skipped.
     case ignored
-    /// The peer said HELLO: the connection may be used, in this version.
+    /// The peer's HELLO: the connection is usable in this version.
     case helloReceived(Hello, version: UInt16)
-    /// The peer ends the connection: close it.
+    /// The peer closes the connection, which must be closed now.
     case goodbyeReceived(Goodbye)
+    /// A membership message.
     case gossipReceived(Gossip)
-    /// Take it in before anything that comes after it.
+    /// A message about invalidations, which must be handled before any later event.
     case invalidationReceived(InvalidationMessage)
+    /// Recent uses of entries on the peer.
     case touchesReceived([AgedTouch])
-    /// Answer with verdicts, after asking for what is wanted.
+    /// Offers, to be replied to with outcomes once the wanted entries were requested.
     case offersReceived([PeerOffer])
+    /// Outcomes of this side's offers.
     case offerOutcomesReceived([OfferOutcome])
-    /// Answer it on this stream.
+    /// A query, to be responded to on this stream.
     case queryReceived(stream: UInt32, PeerQuery)
-    /// The asker wants no answer any more: stop what was begun for it; the stream is closed.
+    /// The requester cancelled its query: its work must stop; the stream is closed.
     case queryCancelled(stream: UInt32)
-    /// To a question of this side; after a final one the stream is closed.
+    /// A response to a query of this side; a final one closes the stream.
     case replyReceived(stream: UInt32, PeerReply)
-    /// The body is whole; the stream is closed.
+    /// The body is complete; the stream is closed.
     case bodyEnded(stream: UInt32, StreamEnd)
-    /// The body ends here and is not whole; the stream is closed.
+    /// The body ends here, incomplete; the stream is closed.
     case streamReset(stream: UInt32, StreamReset.Code)
-    /// The connection is gone and this question has no whole answer; so many bytes of a body came,
-    /// nil if not even its head.
+    /// The connection was lost before this query had a complete response.
+    ///
+    /// `receivedBytes` counts the body; `nil` if not even its header arrived.
     case connectionLost(stream: UInt32, receivedBytes: UInt64?)
 }
 
-/// What is to be done with the payload of a DATA frame.
+/// The handling of a DATA frame's payload.
 package enum DataDisposition: Hashable, Sendable {
-    /// Hand it on, and say ``PeerLink/taken(_:on:)`` when it is.
+    /// Deliver it, and call ``PeerLink/bytesConsumed(_:on:)`` once it is consumed.
     case deliver(stream: UInt32, bytesCount: Int)
-    /// Drop it: nobody wants it any more.
+    /// Drop it; the query was cancelled.
     case discard(bytesCount: Int)
 }
 
-/// What is to be sent next.
+/// The next output of a link.
 package enum PeerOutput: Hashable, Sendable {
-    /// Nothing.
+    /// Nothing to send for now.
     case idle
-    /// These bytes, a whole frame.
+    /// A complete frame.
     case control([UInt8])
-    /// This head, then as many bytes as it says of the body of its stream.
+    /// A header, to be followed by as many body bytes of its stream as it announces.
     case data(PeerFrameHeader)
-    /// Nothing ever: close when everything is written.
+    /// Close the connection once everything is written.
     case close
 }

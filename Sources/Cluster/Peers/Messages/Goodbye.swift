@@ -1,43 +1,47 @@
 import Ground
 
-/// Why a connection ends: the last frame on it; see "GOODBYE" in <doc:PeerProtocol>.
+/// The reason why a connection ends, the last frame on it; see "GOODBYE" in <doc:PeerProtocol>.
 package struct Goodbye: Hashable, Sendable {
+    /// The reason.
     package var code: Code
-    /// For operators; at most ``PeerProtocol/textBytesMax`` bytes of it are sent.
+    /// An explanation for operators; at most ``PeerProtocol/textBytesMax`` bytes are sent.
     package var text: String
 
-    /// What it is about; one that this version does not know is kept as it is.
+    /// The code of a reason; unknown codes are preserved.
     package struct Code: RawRepresentable, Hashable, Sendable {
+        /// The code on the wire.
         package let rawValue: UInt16
 
+        /// Creates a code, known or not.
         package init(rawValue: UInt16) {
             self.rawValue = rawValue
         }
 
         /// The sender stops.
         package static let leaving = Code(rawValue: 1)
-        /// There is no version that both speak.
+        /// The two sides have no common version.
         package static let version = Code(rawValue: 2)
         /// Another live process has the receiver's node id.
         package static let duplicateIdentity = Code(rawValue: 3)
         /// Another connection between the two is used instead.
         package static let superseded = Code(rawValue: 4)
-        /// The receiver broke the rules of this protocol.
+        /// The receiver violated the protocol.
         package static let protocolFault = Code(rawValue: 5)
-        /// The receiver asks for more than the sender can do.
+        /// The receiver sends more queries than the sender can handle.
         package static let overloaded = Code(rawValue: 6)
         /// Both ends are one process.
         package static let selfConnection = Code(rawValue: 7)
-        /// The receiver has not answered for long; another connection may fare better.
+        /// The receiver has not responded for long; another connection may work better.
         package static let silent = Code(rawValue: 8)
         /// The receiver is believed dead, and dialled anew.
         package static let believedDead = Code(rawValue: 9)
-        /// A newer process of the receiver's node has taken its place.
+        /// A newer process of the receiver's node has replaced it.
         package static let newerProcess = Code(rawValue: 10)
-        /// The cluster has as many members as it may have.
+        /// The cluster has the maximum number of members.
         package static let clusterFull = Code(rawValue: 11)
     }
 
+    /// Creates a goodbye from its parts.
     package init(_ code: Code, _ text: String = "") {
         self.code = code
         self.text = text
@@ -49,7 +53,7 @@ package struct Goodbye: Hashable, Sendable {
 
     private static let fixedBytes = 4
 
-    /// The frame.
+    /// The encoded frame.
     package var frame: [UInt8] {
         var writer = StructureWriter.payload
         writer.put(code.rawValue)
@@ -61,9 +65,7 @@ package struct Goodbye: Hashable, Sendable {
         return frame
     }
 
-    /// The GOODBYE in `payload`.
-    ///
-    /// - Throws: ``PeerFault/truncated(_:)``.
+    /// Decodes the payload of a GOODBYE.
     package init(payload: Span<UInt8>) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .goodbye)
         code = Code(rawValue: payload.little16(at: 2))
@@ -75,7 +77,7 @@ package struct Goodbye: Hashable, Sendable {
 }
 
 extension Goodbye {
-    /// What is said to a peer whose connection is closed for `reason`.
+    /// Creates the goodbye to a peer whose connection is closed for `reason`.
     package init(_ reason: CloseReason) {
         let text =
             switch reason {
@@ -93,8 +95,8 @@ extension Goodbye {
 }
 
 extension CloseReason {
-    /// Why the peer closed the connection, as far as membership has to know; nil for faults, which
-    /// are as good as a break.
+    /// Creates the membership's close reason from the peer's code; `nil` for protocol faults, which
+    /// count as a broken connection.
     package init?(_ code: Goodbye.Code) {
         self.init(rawValue: code.rawValue)
     }

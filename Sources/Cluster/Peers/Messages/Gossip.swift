@@ -1,12 +1,13 @@
 import Ground
 
-/// How far somebody has come in a stream of invalidations: it has everything up to `count`.
+/// A node's position in a stream of invalidations: it has everything up to `count`.
 package struct StreamPosition: Hashable, Sendable {
-    /// Who issues the stream.
+    /// The process that issues the stream.
     package var process: ProcessID
     /// The number of the last invalidation without a gap before it; 0 for none.
     package var count: UInt64
 
+    /// Creates a position from its parts.
     package init(process: ProcessID, count: UInt64) {
         self.process = process
         self.count = count
@@ -14,29 +15,35 @@ package struct StreamPosition: Hashable, Sendable {
 }
 
 extension StreamPosition: FixedSizeValue {
+    /// The encoded size in bytes.
     package static let bytesCount = 24
 
+    /// Decodes the position at `offset`.
     package init(_ bytes: Span<UInt8>, at offset: Int) {
         self.init(process: bytes.process(at: offset), count: bytes.little64(at: offset + 16))
     }
 
+    /// Encodes the position.
     package func put(into writer: inout StructureWriter) {
         writer.put(process)
         writer.put(count)
     }
 }
 
-/// What one frame of gossip says; see "GOSSIP" in <doc:PeerProtocol>.
+/// A membership message with stream positions; see "GOSSIP" in <doc:PeerProtocol>.
 package struct Gossip: Hashable, Sendable {
+    /// The membership message.
     package var message: GossipMessage
-    /// What the sender has of the streams of invalidations.
+    /// The sender's positions in the streams of invalidations.
     package var positions: [StreamPosition]
 
+    /// Creates gossip from its parts.
     package init(_ message: GossipMessage, knowledge: [StreamPosition] = []) {
         self.message = message
         self.positions = knowledge
     }
 
+    /// The kinds of messages on the wire.
     fileprivate enum Kind: UInt8 {
         case ping = 1
         case ack = 2
@@ -54,11 +61,11 @@ package struct Gossip: Hashable, Sendable {
     private static let fixedBytes = 24
     private static let requestFlag: UInt8 = 1
 
-    /// The frames: one, or several if it does not fit in one.
+    /// The encoded frames: one, or several if one is too small.
     ///
-    /// Of several the last is the message itself; those before it carry what did not fit, of a
-    /// table as tables that ask nothing and of everything else as news. Records and positions keep
-    /// their order.
+    /// The last of several is the message itself. Those before carry the rest, as tables without a
+    /// request if the message is a table, otherwise as `updates`. Records and positions keep their
+    /// order.
     package var frames: [[UInt8]] {
         let last = GossipFields(message)
         var ahead = GossipFields(.updates([]))
@@ -86,7 +93,7 @@ package struct Gossip: Hashable, Sendable {
         case record([UInt8])
         case position(StreamPosition)
 
-        /// With the field's head.
+        /// The encoded size in bytes, including the field's header.
         var bytesCount: Int {
             switch self {
             case .record(let bytes): StructureReader.fieldHeaderBytes + bytes.count
@@ -114,11 +121,11 @@ package struct Gossip: Hashable, Sendable {
         return frame
     }
 
-    /// The gossip in `payload`; nil if it is of a kind that this version does not know.
+    /// Decodes gossip; `nil` if its kind is unknown, and the frame is then skipped.
     ///
-    /// Then it is skipped. Records that are not understood are left out.
+    /// Records that are not understood are omitted.
     ///
-    /// - Throws: ``PeerFault/truncated(_:)`` if a part leads out of its whole.
+    /// - Throws: ``PeerFault/truncated(_:)`` if a part exceeds its enclosing structure.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> Gossip? {
         var structure = try StructureReader(payload, fixedBytes: fixedBytes, in: .gossip)
         guard let kind = Kind(rawValue: payload[2]) else { return nil }
@@ -140,7 +147,7 @@ package struct Gossip: Hashable, Sendable {
     }
 }
 
-/// A message of gossip as its parts.
+/// The fields of a membership message.
 private struct GossipFields {
     var kind: Gossip.Kind
     var isRequest = false

@@ -1,13 +1,15 @@
 import Ground
 
-/// What both sides say first; see "HELLO" in <doc:PeerProtocol>.
+/// The first frame of both sides; see "HELLO" in <doc:PeerProtocol>.
 package struct Hello: Hashable, Sendable {
-    /// Who speaks, and which versions.
+    /// The sender, with the protocol versions that it supports.
     package var member: Member
+    /// The sender's incarnation.
     package var incarnation: Incarnation
-    /// What the speaker takes.
+    /// The limits of what the sender accepts.
     package var limits: LinkLimits
 
+    /// Creates a hello from its parts.
     package init(member: Member, incarnation: Incarnation, limits: LinkLimits = .usual) {
         self.member = member
         self.incarnation = incarnation
@@ -21,7 +23,7 @@ package struct Hello: Hashable, Sendable {
     private static let magic = "NUTHPEER"
     private static let fixedBytes = 32
 
-    /// The frame.
+    /// The encoded frame.
     package var frame: [UInt8] {
         var writer = StructureWriter.payload
         for byte in Self.magic.utf8 { writer.put(byte) }
@@ -40,12 +42,12 @@ package struct Hello: Hashable, Sendable {
         return frame
     }
 
-    /// The HELLO in `payload`, said to a node that speaks the versions of `own`.
+    /// Decodes a HELLO received by a node that supports the versions of `own`.
     ///
-    /// Magic and versions are where they are in every version; the rest is read only if one is
-    /// common.
+    /// Magic and versions are at the same offsets in every version; the rest is read only if there
+    /// is a common one.
     ///
-    /// - Throws: why the two cannot speak to each other.
+    /// - Throws: The fault that prevents the connection.
     package init(payload: Span<UInt8>, own: ClosedRange<UInt16>) throws(PeerFault) {
         guard payload.count >= 14 else { throw .truncated(.hello) }
         guard payload.matches(Self.magic, at: 2..<10) else { throw .notPeerProtocol }

@@ -1,10 +1,11 @@
 import Ground
 
-/// What is said about invalidations, as frames; see "Invalidations" in <doc:PeerProtocol>.
+/// The encoding of messages about invalidations; see "Invalidations" in <doc:PeerProtocol>.
 extension InvalidationMessage {
+    /// The tags of fields; their meaning depends on the frame's kind.
     enum Tag {
         static let record: UInt16 = 1
-        /// Of a confirmation and of what was told; of an answer what is synced.
+        /// A position: confirmed or applied ones, in a round's response synced ones.
         static let position: UInt16 = 1
         static let member: UInt16 = 2
         static let range: UInt16 = 1
@@ -16,7 +17,7 @@ extension InvalidationMessage {
         static let nominee: UInt16 = 5
     }
 
-    /// Of an answer and, but for the first two, of a confirmation.
+    /// The flags of a round's response and, except for the first two, of a confirmation.
     struct Flags: OptionSet {
         let rawValue: UInt8
 
@@ -26,7 +27,8 @@ extension InvalidationMessage {
         static let isCurrent = Flags(rawValue: 1 << 3)
         static let isUnchanged = Flags(rawValue: 1 << 4)
         static let isYoung = Flags(rawValue: 1 << 5)
-        /// Of a confirmation: members and set are those of the one before with this digest.
+        /// In a confirmation, members and voter set equal those of the earlier one with this
+        /// digest.
         static let isAbbreviated = Flags(rawValue: 1 << 6)
     }
 
@@ -34,13 +36,11 @@ extension InvalidationMessage {
     static let roundFixedBytes = 20
     static let roundReplyFixedBytes = 12
 
-    /// The frames: one, or several if it does not fit in one.
+    /// Returns the encoded frames: one, or several if one is too small.
     ///
-    /// Each but those of an answer is a message that can be taken by itself: a confirmation's name
-    /// all members, a repair's last one all floors and what was looked for. Of an answer the last
-    /// one makes the others count.
-    ///
-    /// - Throws: ``SendError/tooLong(_:)``.
+    /// Each frame is a message of its own, except in a round's response, whose last frame completes
+    /// the others. Every frame of a confirmation lists all members; the last frame of a repair has
+    /// all floors and covered ranges.
     package func frames() throws(SendError) -> [[UInt8]] {
         switch self {
         case .push(let records):
@@ -77,8 +77,10 @@ extension InvalidationMessage {
         }
     }
 
-    /// `isShort`: members and set are not said, but a digest of them, which the receiver has heard
-    /// with them.
+    /// Returns the frames of a confirmation.
+    ///
+    /// With `isShort` the members and the voter set are replaced by their digest, which the
+    /// receiver must have received together with them.
     static func confirm(
         _ positions: [StreamPosition], _ members: [NodeID], _ view: VoterSetView, isShort: Bool
     ) throws(SendError) -> [[UInt8]] {
@@ -101,11 +103,11 @@ extension InvalidationMessage {
         return try cutter.finish()
     }
 
-    /// What tells members and set of one confirmation from those of another (XXH64).
+    /// Returns the digest of the members and the voter set of a confirmation (XXH64).
     static func membershipDigest(_ members: [NodeID], _ standing: VoterConfiguration?) -> UInt64 {
         var bytes: [UInt8] = []
         for member in members { bytes.append(member) }
-        // One that is too long to be written is refused where it is.
+        // A voter set that is too long is rejected when it is encoded.
         if let standing { bytes += (try? standing.bytes()) ?? [] }
         return XXH64.hash(bytes.span, seed: UInt64(members.count))
     }
@@ -117,7 +119,7 @@ extension InvalidationMessage {
         }
         var cutter = FrameSplitter(.repair)
         for record in response.records { try cutter.put(record) }
-        // Both go with the last of the records, for they say what is missing among them.
+        // Both go with the last records, since they state what is missing among them.
         let head = StructureReader.fieldHeaderBytes
         let needed =
             floors.count * (head + StreamPosition.bytesCount)
@@ -171,7 +173,7 @@ extension InvalidationMessage.Flags {
         if view.isRecentlyStarted { insert(.isYoung) }
     }
 
-    /// What they and the rest of a message say of the count.
+    /// Returns the view that these flags and the other fields of a message describe.
     func view(_ standing: VoterConfiguration?, _ nominee: NodeID?) -> VoterSetView {
         VoterSetView(
             standing: standing, hasVoted: contains(.hasVoted), isCurrent: contains(.isCurrent),
@@ -191,15 +193,17 @@ extension StructureWriter {
 }
 
 extension StreamRange: FixedSizeValue {
+    /// The encoded size in bytes.
     package static let bytesCount = 32
 
+    /// Encodes the range.
     package func put(into writer: inout StructureWriter) {
         writer.put(process)
         writer.put(numbers.lowerBound)
         writer.put(numbers.upperBound)
     }
 
-    /// The range of the 32 bytes from `offset`; nil if it is of no numbers.
+    /// Decodes the range in the 32 bytes at `offset`; `nil` if it is empty or begins at 0.
     package init?(_ bytes: Span<UInt8>, at offset: Int) {
         let (first, last) = (bytes.little64(at: offset + 16), bytes.little64(at: offset + 24))
         guard first > 0, first <= last else { return nil }
@@ -213,14 +217,18 @@ extension FrameSplitter {
     }
 }
 
-/// A message about invalidations with its frames, made once for all who get it.
+/// A message about invalidations with its frames, encoded once for all its receivers.
 package struct EncodedInvalidationMessage: Sendable {
+    /// The message.
     package let message: InvalidationMessage
-    /// Of a confirmation the short form.
+    /// The encoded frames; of a confirmation the short form.
     package let frames: [[UInt8]]
-    /// The digest of members and set, which a peer has to have heard in whole for the short form.
+    /// The digest of members and voter set, which a peer must have received in full for the short
+    /// form; `nil` for other messages.
     let membershipDigest: UInt64?
 
+    /// Encodes `message`.
+    ///
     /// - Throws: ``SendError/tooLong(_:)``.
     package init(_ message: InvalidationMessage) throws(SendError) {
         self.message = message

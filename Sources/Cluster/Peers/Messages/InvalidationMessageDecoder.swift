@@ -1,13 +1,13 @@
 import Ground
 
-/// Reads what a peer says about invalidations from the frames of one connection, in their order.
+/// A decoder of the messages about invalidations on one connection, frame by frame in order.
 package struct InvalidationMessageDecoder: Sendable {
-    /// What came of an answer whose last frame did not.
+    /// The earlier frames of a round's response whose last frame has not arrived.
     private var partialReply: PartialReply?
-    /// Members and set of the last confirmation that said them, with their digest.
+    /// The members and the voter set of the last full confirmation, with their digest.
     private var lastMembership: (digest: UInt64, members: [NodeID], standing: VoterConfiguration?)?
 
-    /// The peer says digests, and so understands them.
+    /// True if the peer has sent a digest, and therefore understands digests.
     package var peerSupportsDigests: Bool { lastMembership != nil }
 
     private struct PartialReply: Sendable {
@@ -15,12 +15,13 @@ package struct InvalidationMessageDecoder: Sendable {
         var retired: [StreamPosition] = []
     }
 
+    /// Creates a decoder for a new connection.
     package init() {}
 
-    /// What a frame says whose kind ``PeerFrameKind/isOfInvalidations``; nil if the rest of it is
-    /// yet to come.
+    /// Decodes a frame for which ``PeerFrameKind/isInvalidationFrame`` is true.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Returns: The message; `nil` if further frames of it follow.
+    /// - Throws: The fault, if the frame is invalid or out of order.
     package mutating func read(
         _ kind: PeerFrameKind, payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage? {

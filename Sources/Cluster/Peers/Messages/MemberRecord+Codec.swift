@@ -1,6 +1,6 @@
 import Ground
 
-/// What is believed of a member, as it goes from node to node; see "Member" in <doc:PeerProtocol>.
+/// The encoding of member records between nodes; see "Member" in <doc:PeerProtocol>.
 extension MemberRecord {
     private enum Tag {
         static let host: UInt16 = 1
@@ -8,7 +8,7 @@ extension MemberRecord {
 
     private static let fixedBytes = 56
 
-    /// The structure's bytes.
+    /// The encoded structure.
     var peerBytes: [UInt8] {
         var writer = StructureWriter()
         writer.put(state.rawValue)
@@ -26,10 +26,9 @@ extension MemberRecord {
         return writer.bytes
     }
 
-    /// The record that the whole of `bytes` is; nil if it says what this version does not
-    /// understand: then it is skipped.
+    /// Decodes a record; `nil` if this version does not understand it, and it is then skipped.
     ///
-    /// - Throws: ``PeerFault/truncated(_:)`` if it leads out of the bytes.
+    /// - Throws: ``PeerFault/truncated(_:)`` if a part exceeds its enclosing structure.
     static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> MemberRecord? {
@@ -56,7 +55,7 @@ extension MemberRecord {
 }
 
 extension PeerAddress {
-    /// Nil for a host that is neither a name nor an address, and for port 0.
+    /// Creates an address; `nil` for a host that is neither a name nor an address, and for port 0.
     fileprivate init?(_ host: String, port: UInt16) {
         let isLong = host.utf8.contains(UInt8(ascii: ":"))
         guard let written = HostPort(isLong ? "[\(host)]:\(port)" : "\(host):\(port)") else {

@@ -1,75 +1,98 @@
 package import Ground
 
-/// What a node says of an entry that it holds, before its body; see "HELD" in <doc:PeerProtocol>.
+/// The description of an entry that a node holds, sent before its body; see "HELD" in
+/// <doc:PeerProtocol>.
 package struct PeerEntry: Hashable, Sendable {
-    /// The status of the origin's answer.
+    /// The status of the origin's response.
     package var status: UInt16
+    /// The source of the body.
     package var source: Source
+    /// The entry's metadata.
     package var facts: PeerEntryFacts
-    /// Of the holder's node, when the request for the entry began.
+    /// The invalidation version of the holder's node when the request for the entry began.
     package var invalidationVersion: InvalidationVersion
     /// The rendered head.
     ///
-    /// Empty in NOT_MODIFIED if the asker's own holds; then no entity tag is sent with the facts.
+    /// Empty in NOT_MODIFIED if the requester's own head remains valid; then the metadata has no
+    /// entity tag.
     package var head: [UInt8]
-    /// Where the parts of ``head`` lie; nil if the receiver is to find them.
+    /// The offsets of the parts of ``head``; `nil` if the receiver is to find them.
     package var headOffsets: HeadOffsets?
+    /// The entry's tags, at most ``PeerProtocol/tagsMax``.
     package var tags: [[UInt8]]
-    /// The entry's key, said if the question did not; else empty.
+    /// The entry's key, present if the query had none; else empty.
     package var key: [UInt8]
-    /// The digest of the settings of the site that it is an answer of, said with ``key``; 0 for an
-    /// image.
+    /// The digest of the settings of the entry's site, sent with ``key``; 0 for an image.
     package var policyDigest: UInt64 = 0
+    /// The restrictions on the use of the response.
     package var terms = Terms()
 
-    /// On which terms an answer is given, and in whose stead.
+    /// The restrictions on the use of a response, with the origin's error if it replaces one.
     package struct Terms: Hashable, Sendable {
+        /// The restrictions.
         package var restrictions: Restrictions = []
-        /// The status of the origin's answer, an error, in whose stead the entry is given; nil if
-        /// it gave none.
+        /// The status of the origin's error response that the entry replaces; `nil` if there was
+        /// none.
         ///
-        /// Counts with ``Restrictions/standsIn`` alone.
+        /// Meaningful only with ``Restrictions/isStaleIfError``.
         package var originErrorStatus: UInt16?
 
+        /// Creates terms without restrictions.
         package init() {}
     }
 
-    /// How far an answer may go; of limits that this version does not know it is as if they were
-    /// not there.
+    /// Restrictions on the use of a response; unknown ones are ignored.
     package struct Restrictions: OptionSet, Hashable, Sendable {
+        /// The bits on the wire.
         package let rawValue: UInt8
 
+        /// Creates restrictions from their bits.
         package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// It is given to the client who caused the fetch, and to nobody else without asking.
+        /// The response is for the client that caused the fetch; others need a revalidation.
         package static let isPrivate = Restrictions(rawValue: 1 << 0)
-        /// It is not stored by who asked for it.
+        /// The requester must not store the response.
         package static let isNoStore = Restrictions(rawValue: 1 << 1)
-        /// The next request for it will hardly be answered otherwise.
+        /// Hit-for-miss: the next response for the entry is expected to be just as unshareable.
         package static let isHitForMiss = Restrictions(rawValue: 1 << 2)
-        /// It is stale, and given in the stead of an origin that fails (RFC 5861 §4).
+        /// The response is stale, and served because the origin fails (RFC 5861 §4).
         package static let isStaleIfError = Restrictions(rawValue: 1 << 3)
-        /// It has fields for the client who caused the fetch (RFC 9111 §5.2.2.4, §5.2.2.7); without
-        /// them it is stored, and may go to others.
+        /// The response has fields for the client that caused the fetch alone (RFC 9111 §5.2.2.4,
+        /// §5.2.2.7); without them it may be stored and served to others.
         package static let hasPrivateFields = Restrictions(rawValue: 1 << 4)
     }
 
-    /// Where the body comes from; one that this version does not know is kept as it is.
+    /// The source of a body; unknown ones are preserved.
     package struct Source: RawRepresentable, Hashable, Sendable {
+        /// The number on the wire.
         package let rawValue: UInt8
 
+        /// Creates a source, known or not.
         package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
+        /// The holder's memory.
         package static let memory = Source(rawValue: 1)
+        /// The holder's disk.
         package static let disk = Source(rawValue: 2)
-        /// It comes from the origin just now.
+        /// The origin; the fetch is in progress.
         package static let fetch = Source(rawValue: 3)
     }
 
+    /// Creates an entry without restrictions, from its parts.
+    ///
+    /// - Parameters:
+    ///   - status: The status of the origin's response.
+    ///   - source: The source of the body.
+    ///   - facts: The entry's metadata.
+    ///   - version: The invalidation version when the request for the entry began.
+    ///   - head: The rendered head.
+    ///   - places: The offsets of the parts of `head`, if known.
+    ///   - tags: The entry's tags.
+    ///   - key: The entry's key, if the query had none.
     package init(
         status: UInt16, source: Source, facts: PeerEntryFacts, version: InvalidationVersion,
         head: [UInt8],
@@ -95,11 +118,11 @@ package struct PeerEntry: Hashable, Sendable {
 
     private static let fixedBytes = 88
 
-    /// The frame: a HELD or a NOT_MODIFIED, as `kind` says.
+    /// Returns the frame; `kind` is HELD or NOT_MODIFIED.
     func frame(_ kind: PeerFrameKind, stream: UInt32) throws(SendError) -> [UInt8] {
         var facts = facts
         if head.isEmpty { facts.entityTag = .empty }
-        // No frame has room for such a head.
+        // Offsets beyond the head come from a head that exceeds every frame.
         guard facts.entityTag.end <= head.count, headOffsets?.isWithin(in: head.count) ?? true
         else {
             throw .tooLong(.payload)
@@ -122,7 +145,7 @@ package struct PeerEntry: Hashable, Sendable {
         return try writer.frame(kind, stream: stream)
     }
 
-    /// The entry in the payload of a HELD or a NOT_MODIFIED, as `kind` says.
+    /// Decodes the payload of a HELD or a NOT_MODIFIED, according to `kind`.
     init(payload: Span<UInt8>, in kind: PeerFrameKind) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: kind)
         self.init(
@@ -150,17 +173,19 @@ package struct PeerEntry: Hashable, Sendable {
     }
 }
 
-/// Where the parts of a rendered head begin, in bytes from its beginning; each runs to the end.
+/// The offsets of the parts of a rendered head, in bytes from its beginning; each part extends to
+/// the end.
 package struct HeadOffsets: Hashable, Sendable {
-    /// The fields of a 206 with one range, and of a 416.
+    /// The start of the fields of a 206 with one range, and of a 416.
     package var partialStart: UInt32
-    /// The fields of a 206 with several ranges.
+    /// The start of the fields of a 206 with several ranges.
     package var multipartStart: UInt32
-    /// The fields of a 304.
+    /// The start of the fields of a 304.
     package var notModifiedStart: UInt32
     /// The value of Content-Type; empty if there is none.
     package var contentType: Extent
 
+    /// Creates offsets from their parts.
     package init(
         partialStart: UInt32, multipartStart: UInt32, notModifiedStart: UInt32,
         contentType: Extent
@@ -171,6 +196,7 @@ package struct HeadOffsets: Hashable, Sendable {
         self.contentType = contentType
     }
 
+    /// Returns true if all parts lie within a head of `bytesCount` bytes.
     func isWithin(in bytesCount: Int) -> Bool {
         let starts = [partialStart, multipartStart, notModifiedStart]
         return starts.allSatisfy { Int($0) <= bytesCount } && contentType.end <= bytesCount
@@ -178,8 +204,10 @@ package struct HeadOffsets: Hashable, Sendable {
 }
 
 extension HeadOffsets: FixedSizeValue {
+    /// The encoded size in bytes.
     package static let bytesCount = 20
 
+    /// Decodes the offsets at `offset`.
     package init(_ bytes: Span<UInt8>, at offset: Int) {
         self.init(
             partialStart: bytes.little32(at: offset),
@@ -188,45 +216,54 @@ extension HeadOffsets: FixedSizeValue {
             contentType: bytes.extent(at: offset + 12))
     }
 
+    /// Encodes the offsets.
     package func put(into writer: inout StructureWriter) {
         for start in [partialStart, multipartStart, notModifiedStart] { writer.put(start) }
         writer.put(contentType)
     }
 }
 
-/// The facts of an entry on their way from node to node: instants are lengths of time up to the
-/// moment of sending, for the two ends have no clock in common.
+/// The metadata of an entry in transfer between nodes.
+///
+/// Instants are replaced by durations relative to the moment of sending, since the two ends share
+/// no clock.
 package struct PeerEntryFacts: Hashable, Sendable {
-    /// Length of the body in bytes; nil while it is being fetched and the origin has not said.
+    /// The length of the body in bytes; `nil` during a fetch for which the origin gave no length.
     package var size: UInt64?
-    /// How old the answer is; negative if it was born later than it was sent.
+    /// The age of the response; negative if it was generated after it was sent.
     package var ageMilliseconds: Int64
-    /// How long ago the request began that the origin last answered with it or with its validation;
-    /// the greatest is longer ago than can be said.
+    /// The time since the start of the request that last fetched or validated the response; the
+    /// maximum stands for anything longer.
     package var validatedMilliseconds: UInt32
-    /// For how long it is fresh yet; negative if it was fresh until then.
+    /// The remaining freshness lifetime; negative if it expired before.
     package var freshMilliseconds: Int64
+    /// The entry's flags.
     package var flags: EntryFlags
+    /// The stale-while-revalidate period in seconds.
     package var staleWhileRevalidateSeconds: UInt32
+    /// The stale-if-error period in seconds.
     package var staleIfErrorSeconds: UInt32
-    /// The reduced request for an image that the answer was selected by; nil if there is none.
+    /// The reduced request for an image that selected the response; `nil` if there is none.
     ///
-    /// For nodes of earlier versions, which tell variants by it and not by Vary.
+    /// For nodes of earlier versions, which distinguish variants by it instead of by Vary.
     package var selection: Negotiation?
-    /// The origin's, not this node's.
+    /// The origin's Last-Modified, not one of this node.
     package var lastModified: WallTime?
+    /// The value of Date.
     package var date: WallTime
+    /// The position of the entity tag in the head.
     package var entityTag: Extent
 
-    /// Size in bytes.
+    /// The encoded size in bytes.
     static let bytesCount = 64
 
     private static let unknownSize = UInt64.max
 
-    /// The facts that are sent at `now`; `size` is taken from here, for those have one always.
+    /// Creates the metadata to send at `now`; `size` is passed separately, as `facts` always has
+    /// one.
     ///
-    /// Ages are rounded up and what is left is rounded down to milliseconds: nothing is younger or
-    /// fresher on the other side.
+    /// Ages are rounded up and remaining times down to milliseconds, so the entry never appears
+    /// younger or fresher to the receiver.
     package init(_ facts: EntryMetadata, size: UInt64?, now: Instant) {
         self.size = size
         ageMilliseconds = -(facts.generatedAt - now).millisecondsDown
@@ -241,11 +278,11 @@ package struct PeerEntryFacts: Hashable, Sendable {
         entityTag = facts.entityTag
     }
 
-    /// The facts on the clock of who receives them at `now`, who counts the time on the way as none
-    /// or gives an earlier instant; without a size, 0.
+    /// Returns the metadata on the clock of a receiver at `now`; a missing size becomes 0.
     ///
-    /// `asked` is when the question was made: what was validated before the answer was sent is held
-    /// for as old as if it had been sent then.
+    /// The receiver ignores the transfer time or passes an earlier instant. `requestedAt` is when
+    /// the query was made: the time of validation is computed as if the response had been sent
+    /// then.
     package func entryFacts(at now: Instant, requestedAt: Instant) -> EntryMetadata {
         EntryMetadata(
             size: size ?? 0, bornAt: now - .milliseconds(ageMilliseconds),
@@ -257,7 +294,7 @@ package struct PeerEntryFacts: Hashable, Sendable {
             entityTag: entityTag)
     }
 
-    /// The 64 bytes from `offset`.
+    /// Decodes the metadata in the 64 bytes at `offset`.
     init(_ bytes: Span<UInt8>, at offset: Int) {
         let size = bytes.little64(at: offset)
         let modified = bytes.littleSigned64(at: offset + 24)
@@ -274,6 +311,7 @@ package struct PeerEntryFacts: Hashable, Sendable {
         validatedMilliseconds = bytes.little32(at: offset + 60)
     }
 
+    /// Encodes the metadata in 64 bytes.
     func put(into writer: inout StructureWriter) {
         writer.put(size ?? Self.unknownSize)
         writer.put(ageMilliseconds)
@@ -283,7 +321,7 @@ package struct PeerEntryFacts: Hashable, Sendable {
         writer.put(staleWhileRevalidateSeconds)
         writer.put(staleIfErrorSeconds)
         writer.put(flags.rawValue)
-        // All that a request can be reduced to counts.
+        // All dimensions of a reduced request count.
         writer.put(selection == nil ? 0 : Negotiation.all.rawValue)
         writer.put(selection?.rawValue ?? 0)
         writer.put(entityTag)
@@ -292,7 +330,7 @@ package struct PeerEntryFacts: Hashable, Sendable {
 }
 
 extension Interval {
-    /// Whole milliseconds, rounded towards the past.
+    /// The whole milliseconds, rounded towards the past.
     fileprivate var millisecondsDown: Int64 {
         let (quotient, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
         return rest < 0 ? quotient - 1 : quotient

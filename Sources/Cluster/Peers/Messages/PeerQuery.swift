@@ -1,36 +1,37 @@
 package import Ground
 
-/// What one node asks another about one entry; see "ASK" in <doc:PeerProtocol>.
+/// A query for an entry, from one node to another; see "ASK" in <doc:PeerProtocol>.
 package struct PeerQuery: Hashable, Sendable {
+    /// The work that the responder may do.
     package var kind: Kind
-    /// Names the entry.
+    /// The name of the entry.
     package var name: EntryName
-    /// The entry's key; empty where the asker knows the name alone (it was offered): then the
-    /// answer says the key.
+    /// The entry's key; empty if the requester knows the name alone (from an offer), and the
+    /// response then includes the key.
     package var key: [UInt8]
     /// The reduced Accept and Accept-Encoding of the client's request.
     package var negotiation: Negotiation
-    /// The entity tag that the asker holds; empty if none.
+    /// The entity tag of the requester's entry; empty if it has none.
     package var entityTag: [UInt8]
-    /// What the owner is told of the request; not looked into here.
+    /// The client's request as passed to the owner; opaque here.
     package var request: [UInt8]
-    /// What the asker has of streams of invalidations, as far as this connection was not told.
+    /// The requester's stream positions that were not yet sent on this connection.
     package var positions: [StreamPosition]
-    /// Records of invalidations that this connection was not told.
+    /// Invalidation records that were not yet sent on this connection.
     package var invalidations: [[UInt8]]
-    /// The request for whose sake it is asked; empty if there is none.
+    /// The identity of the client's request that caused the query; empty if there is none.
     package var trace = RequestTrace()
 
-    /// What a request is called, in the forms of the fields of HTTP that say so; not looked into
-    /// here.
+    /// The identity of a request, in the forms of the HTTP fields that carry it; opaque here.
     package struct RequestTrace: Hashable, Sendable {
-        /// X-Request-Id.
+        /// The value of X-Request-Id.
         package var requestID: [UInt8]
-        /// traceparent, with the asker as the parent.
+        /// The value of traceparent, with the requester as the parent.
         package var traceParent: [UInt8]
-        /// tracestate.
+        /// The value of tracestate.
         package var traceState: [UInt8]
 
+        /// Creates a trace from its parts.
         package init(
             requestID: [UInt8] = [], traceParent: [UInt8] = [], traceState: [UInt8] = []
         ) {
@@ -46,14 +47,25 @@ package struct PeerQuery: Hashable, Sendable {
         }
     }
 
-    /// What may be done to answer (DESIGN.md §7 "Owners and the path of a miss").
+    /// The work that a query allows (Design, "Owners and the path of a miss").
     package enum Kind: UInt8, Hashable, Sendable {
-        /// May start a fetch; is never passed on.
+        /// May start a fetch; is never forwarded.
         case get = 1
-        /// Starts nothing, and waits for nothing but a fetch that runs.
+        /// Starts nothing, and waits only for a fetch in progress.
         case probe = 2
     }
 
+    /// Creates a query without a trace, from its parts.
+    ///
+    /// - Parameters:
+    ///   - kind: The work that the responder may do.
+    ///   - name: The name of the entry.
+    ///   - key: The entry's key; empty if only the name is known.
+    ///   - negotiation: The reduced Accept and Accept-Encoding.
+    ///   - entityTag: The entity tag of the requester's entry.
+    ///   - request: The client's request as passed to the owner.
+    ///   - knowledge: Stream positions not yet sent on this connection.
+    ///   - invalidations: Invalidation records not yet sent on this connection.
     package init(
         _ kind: Kind, name: EntryName, key: [UInt8], negotiation: Negotiation = [],
         entityTag: [UInt8] = [], request: [UInt8] = [], knowledge: [StreamPosition] = [],
@@ -69,14 +81,14 @@ package struct PeerQuery: Hashable, Sendable {
         self.invalidations = invalidations
     }
 
-    /// The limit that it passes; nil if none.
+    /// The limit that the query exceeds; `nil` if none.
     private var exceededLimit: PeerLimit? {
         if key.count > PeerProtocol.keyBytesMax { return .key }
         if request.count > PeerProtocol.requestBytesMax { return .request }
         if entityTag.count > PeerProtocol.entityTagBytesMax { return .entityTag }
         if trace.isTooLong { return .requestTrace }
         if positions.count > PeerProtocol.queryPositionsMax { return .positions }
-        // The head of a field costs an empty record, too.
+        // The field header counts, so that empty records are limited too.
         let bytes = invalidations.reduce(0) { $0 + $1.count + StructureReader.fieldHeaderBytes }
         return bytes > PeerProtocol.invalidationBytesMax ? .invalidations : nil
     }
@@ -96,7 +108,7 @@ extension PeerQuery {
 
     private static let fixedBytes = 52
 
-    /// The frame that opens `stream`.
+    /// Returns the frame that opens `stream`.
     ///
     /// - Throws: ``SendError/tooLong(_:)``.
     package func frame(stream: UInt32) throws(SendError) -> [UInt8] {
@@ -119,8 +131,8 @@ extension PeerQuery {
         return try writer.frame(.query, stream: stream)
     }
 
-    /// The question in `payload`; nil if it is of a kind that this version does not know: then the
-    /// asker is told to fetch for itself.
+    /// Decodes a query; `nil` if its kind is unknown, and the requester must then fetch
+    /// from the origin itself.
     ///
     /// - Throws: ``PeerFault/truncated(_:)``, or ``PeerFault/tooLong(_:)``.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> PeerQuery? {

@@ -1,26 +1,29 @@
 package import Ground
 
-/// What is said to a question before any body; see "Answers" in <doc:PeerProtocol>.
+/// The response to a query, before any body; see "Answers" in <doc:PeerProtocol>.
 package enum PeerReply: Hashable, Sendable {
-    /// Here it is; the body follows.
+    /// The entry; its body follows.
     case held(PeerEntry)
-    /// It is being fetched; said again every ``fetchingInterval``.
+    /// The entry is being fetched; repeated every ``fetchingRepeatInterval``.
     case fetching
-    /// It is being fetched, and the origin has given an interim answer (RFC 9110 §15.2): its head,
-    /// with the empty line, as the origin's site passes it on.
+    /// The entry is being fetched, and the origin has sent an interim response (RFC 9110 §15.2).
+    ///
+    /// The value is its head, including the empty line, as the origin's site forwards it.
     case interim([UInt8])
-    /// The asker is to ask the origin.
+    /// The requester must fetch from the origin itself.
     case declined(DeclineReason)
     /// A probe found nothing.
     case absent
-    /// The answerer lacks invalidations that the asker knows of: it is to ask the origin.
+    /// The responder lacks invalidations that the requester knows of; the requester must fetch from
+    /// the origin itself.
     case behind
-    /// What the asker holds by the validator that it named is current: what is now true of it.
+    /// The requester's entry with the validator that it named is still valid; the value has its
+    /// updated metadata.
     case notModified(PeerEntry)
-    /// There is no answer of the origin.
+    /// The origin gave no usable response.
     case originFailed(PeerOriginFailure)
 
-    /// How often ``fetching`` is said.
+    /// The interval at which ``fetching`` is repeated.
     package static let fetchingRepeatInterval = Interval.milliseconds(250)
 
     /// True if nothing follows on the stream.
@@ -31,9 +34,9 @@ package enum PeerReply: Hashable, Sendable {
         }
     }
 
-    /// The frame.
+    /// Returns the frame.
     ///
-    /// - Throws: ``SendError/tooLong(_:)`` if head, tags and key do not fit in one.
+    /// - Throws: ``SendError/tooLong(_:)`` if head, tags and key do not fit into one.
     package func frame(stream: UInt32) throws(SendError) -> [UInt8] {
         switch self {
         case .held(let entry): return try entry.frame(.held, stream: stream)
@@ -66,9 +69,9 @@ package enum PeerReply: Hashable, Sendable {
         return try writer.frame(kind, stream: stream)
     }
 
-    /// The answer in the payload of a frame of `kind`; nil if that is no answer.
+    /// Decodes a response from a frame of `kind`; `nil` if that is not a response.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Throws: The fault, if the payload is invalid.
     package static func read(
         _ kind: PeerFrameKind, payload: Span<UInt8>
     ) throws(PeerFault) -> PeerReply? {
@@ -94,66 +97,72 @@ package enum PeerReply: Hashable, Sendable {
     }
 }
 
-/// Why the asker is to ask the origin itself; one that this version does not know is kept as it is.
+/// The reason why the requester must fetch from the origin itself; unknown ones are preserved.
 package struct DeclineReason: RawRepresentable, Hashable, Sendable {
+    /// The number on the wire.
     package let rawValue: UInt8
 
+    /// Creates a reason, known or not.
     package init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// The origin's answer may not be given to others.
+    /// The origin's response may not be shared.
     package static let unshareable = DeclineReason(rawValue: 1)
-    /// The answerer has too much to do.
+    /// The responder is overloaded.
     package static let overloaded = DeclineReason(rawValue: 2)
-    /// It hands on what it holds, to leave.
+    /// The responder is handing off its objects before it leaves.
     package static let draining = DeclineReason(rawValue: 3)
-    /// Head, tags and key do not fit in a frame, or the body is above a limit.
+    /// Head, tags and key do not fit into a frame, or the body exceeds a limit.
     package static let tooLarge = DeclineReason(rawValue: 5)
-    /// The question is of a kind that the answerer's version does not know.
+    /// The responder's version does not know the query's kind.
     package static let notUnderstood = DeclineReason(rawValue: 6)
-    /// It has other settings for the site, or none.
+    /// The responder has other settings for the site, or none.
     package static let otherPolicy = DeclineReason(rawValue: 8)
-    /// Its settings do not let it ask this origin, or it is fenced.
+    /// The responder's settings do not permit this origin, or it is fenced.
     package static let notAllowed = DeclineReason(rawValue: 7)
 }
 
-/// How the origin failed the answerer; see "ORIGIN_FAILED" in <doc:PeerProtocol>.
+/// The origin's failure as the responder saw it; see "ORIGIN_FAILED" in <doc:PeerProtocol>.
 package struct PeerOriginFailure: Hashable, Sendable {
-    /// The status that the origin answered with; 0 if it did not answer.
+    /// The status of the origin's response; 0 if there was none.
     package var status: UInt16
+    /// The cause of the failure.
     package var cause: Cause
-    /// True if an asker that holds a stale answer may give it, as far as that answer grants it.
+    /// True if a requester may serve its stale entry, as far as that entry permits.
     package var mayServeStale: Bool
-    /// For operators; at most ``PeerProtocol/textBytesMax`` bytes of it are sent.
+    /// An explanation for operators; at most ``PeerProtocol/textBytesMax`` bytes are sent.
     package var text: String
 
-    /// What went wrong; one that this version does not know is kept as it is.
+    /// The cause of a failure; unknown ones are preserved.
     package struct Cause: RawRepresentable, Hashable, Sendable {
+        /// The number on the wire.
         package let rawValue: UInt8
 
+        /// Creates a cause, known or not.
         package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// It answered with a status that is not stored.
+        /// The origin responded with a status that is not stored.
         package static let status = Cause(rawValue: 1)
-        /// Its name has no address.
+        /// The origin's name did not resolve.
         package static let name = Cause(rawValue: 2)
-        /// It took no connection.
+        /// The origin accepted no connection.
         package static let connect = Cause(rawValue: 3)
         /// TLS failed.
         package static let tls = Cause(rawValue: 4)
-        /// It took too long.
+        /// The origin took too long.
         package static let timeout = Cause(rawValue: 5)
-        /// Its answer broke off or broke the rules.
+        /// The origin's response was truncated or invalid.
         package static let answer = Cause(rawValue: 6)
-        /// It failed too often and is left alone.
+        /// The origin failed too often; its circuit breaker is open.
         package static let circuitOpen = Cause(rawValue: 7)
-        /// It may not be asked.
+        /// The origin is not permitted.
         package static let refused = Cause(rawValue: 8)
     }
 
+    /// Creates a failure from its parts.
     package init(status: UInt16, cause: Cause, mayServeStale: Bool, text: String = "") {
         self.status = status
         self.cause = cause
@@ -168,6 +177,7 @@ package struct PeerOriginFailure: Hashable, Sendable {
     private static let fixedBytes = 6
     private static let staleFlag: UInt8 = 1
 
+    /// Returns the frame.
     func frame(stream: UInt32) throws(SendError) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.put(status)
@@ -178,6 +188,7 @@ package struct PeerOriginFailure: Hashable, Sendable {
         return try writer.frame(.originFailed, stream: stream)
     }
 
+    /// Decodes the payload of an ORIGIN_FAILED.
     init(payload: Span<UInt8>) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .originFailed)
         self.init(
