@@ -11,7 +11,6 @@ package struct Freshness: Hashable, Sendable {
     /// The source of the lifetime.
     package var source: Source
 
-    /// The first instant at which the answer is no longer fresh.
     /// The first instant at which the response is no longer fresh.
     package var freshUntil: Instant { generatedAt + lifetime }
 
