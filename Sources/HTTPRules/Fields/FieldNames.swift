@@ -11,7 +11,6 @@ package struct FieldNames: Hashable, Sendable {
     /// Creates an empty set.
     package init() {}
 
-    /// The set of these names, in whichever case they are written.
     /// Creates the set of these names, written in any case.
     package init(_ names: [String]) {
         for name in names {

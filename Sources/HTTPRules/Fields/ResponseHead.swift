@@ -4,15 +4,12 @@ package import Ground
 /// head's bytes.
 ///
 /// Created once per fetch, not on the path of a hit.
-/// The three-digit status code.
 package struct ResponseHead: Hashable, Sendable {
     /// The three-digit status code.
-    /// The head as received, up to and including the empty line.
     package var status: UInt16
-    /// The head as it was received, up to and including the empty line.
-    /// The field lines in the order received; their extents lie in ``bytes``.
+    /// The head as received, up to and including the empty line.
     package var bytes: [UInt8]
-    /// The field lines in the order received; extents lie in ``bytes``.
+    /// The field lines in the order received; their extents lie in ``bytes``.
     package var lines: [FieldLine]
 
     /// Creates a head from its parts; the extents of `lines` lie in `bytes`.
