@@ -66,9 +66,10 @@ package enum RequestForwarder {
         case send([UInt8])
         /// Respond as the recipient, because Max-Forwards is 0 (RFC 9110 §7.6.2).
         case respondLocally
-        /// Send 400: the path may lead above the base path of the site's origin.
+        /// Send 508: the request passed here before, or through too many nodes (RFC 9110 §7.6.3,
+        /// RFC 8586).
         case loopDetected
-        /// Its path may lead above the path of the site's origin; `400` says so.
+        /// Send 400: the path may lead above the base path of the site's origin.
         case outsideBasePath
     }
 
@@ -352,10 +353,10 @@ package enum RequestForwarder {
 /// The remaining number of times that an OPTIONS may be forwarded (RFC 9110 §7.6.2); TRACE is never
 /// forwarded.
 private enum MaxForwards: Hashable {
-    /// It does not say, in one number; or the method is none that this counts for.
+    /// The request has no Max-Forwards with one number, or the method is not OPTIONS.
     case unlimited
     case exhausted
-    /// What the next one is told.
+    /// The value to forward, one less than received.
     case remaining(UInt64)
 
     init(_ method: [UInt8], _ lines: [FieldLine], in bytes: Span<UInt8>) {
