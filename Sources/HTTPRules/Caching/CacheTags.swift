@@ -127,7 +127,7 @@ package struct EntryTags: Hashable, Sendable {
     /// Creates the tags of an entry.
     ///
     /// A purge of any of `urls` purges the entry. Responses of other sites than `*` are found by
-    /// the origin's URL without a tag (``PurgeTarget/targets(_:)``), so that an entry without tags
+    /// the origin's URL without a tag (``PurgeTarget/expanded(_:)``), so that an entry without tags
     /// need not be looked up again for each purge of another URL.
     ///
     /// - Parameters:
