@@ -109,7 +109,7 @@ extension CacheControl {
     /// A longer list counts as malformed: no honest origin sends one, and parsing it costs time.
     static let fieldsMax = 64
 
-    /// Returns the field names of a list; nil if it is empty or holds anything else.
+    /// Returns the field names of a list; `nil` if it is empty or holds anything else.
     static func fields(_ list: [UInt8]) -> FieldNames? {
         let bytes = list.span
         var names = FieldNames()
@@ -133,7 +133,7 @@ extension CacheControl {
     }
 
     /// Returns the token or quoted string after `=`, without quotes and escapes (RFC 9110 §5.6.4);
-    /// nil if there is neither.
+    /// `nil` if there is neither.
     private static func argument(_ bytes: Span<UInt8>, at rest: Range<Int>) -> [UInt8]? {
         guard let equals = rest.first, bytes[equals] == UInt8(ascii: "=") else { return nil }
         var text: [UInt8] = []

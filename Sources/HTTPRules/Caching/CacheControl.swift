@@ -39,7 +39,7 @@ package struct CacheControl: Hashable, Sendable {
     package struct UnknownDirective: Hashable, Sendable {
         /// The name in lower case.
         package var name: [UInt8]
-        /// The argument without quotes and escapes; nil if there is no `=`.
+        /// The argument without quotes and escapes; `nil` if there is no `=`.
         package var argument: [UInt8]?
 
         /// Creates an unknown directive from its name, in lower case, and its argument.

@@ -37,10 +37,10 @@ package struct CacheStatus: Hashable, Sendable {
 
     /// How the response was produced.
     package var outcome: Outcome
-    /// The status code of the forwarded request's response; nil if it equals the client's (RFC 9211
-    /// §2.3).
+    /// The status code of the forwarded request's response; `nil` if it equals the client's (RFC
+    /// 9211 §2.3).
     package var forwardStatus: UInt16?
-    /// The remaining freshness in seconds, negative if stale (RFC 9211 §2.4); nil if unknown.
+    /// The remaining freshness in seconds, negative if stale (RFC 9211 §2.4); `nil` if unknown.
     package var ttl: Int64?
     /// True if the response to the forwarded request was stored (RFC 9211 §2.5).
     package var isStored = false
@@ -51,7 +51,7 @@ package struct CacheStatus: Hashable, Sendable {
     ///
     /// This is an extension parameter (RFC 9211 §2).
     package var isFenced = false
-    /// The cache key of the response, for debugging (RFC 9211 §2.7); nil if unknown.
+    /// The cache key of the response, for debugging (RFC 9211 §2.7); `nil` if unknown.
     ///
     /// A key longer than ``keyBytesMax`` is left out, because it repeats the client's target.
     package var key: [UInt8]?

@@ -61,7 +61,7 @@ package struct TagField: Hashable, Sendable {
     private let splitsAtWhitespace: Bool
     private let splitsAtCommas: Bool
 
-    /// Creates the field with this name; nil if `name` is not a field name.
+    /// Creates the field with this name; `nil` if `name` is not a field name.
     ///
     /// Tags in Cache-Tag are separated by commas, in Surrogate-Key by white space, in xkey and any
     /// other field by both.
@@ -91,7 +91,7 @@ package struct TagField: Hashable, Sendable {
         return nil
     }
 
-    /// Returns the next tag in `range`, never empty; nil at the end.
+    /// Returns the next tag in `range`, never empty; `nil` at the end.
     ///
     /// `cursor` must start at the lower bound of `range`.
     fileprivate func next(

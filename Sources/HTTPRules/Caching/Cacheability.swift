@@ -40,7 +40,7 @@ package enum NotStoredReason: Hashable, Sendable {
 /// How an origin's response may be stored and shared, derived from its head before its body
 /// arrives.
 package struct Cacheability: Hashable, Sendable {
-    /// The reason why the response is not stored; nil if it may be stored.
+    /// The reason why the response is not stored; `nil` if it may be stored.
     package var notStoredReason: NotStoredReason?
     /// True if the response may be shared with requests that wait for the same fetch.
     ///
@@ -66,7 +66,7 @@ package struct Cacheability: Hashable, Sendable {
     package var staleWhileRevalidateSeconds: UInt32
     /// The `stale-if-error` time in seconds; 0 if there is none (RFC 5861 §4).
     package var staleIfErrorSeconds: UInt32
-    /// The Last-Modified date; nil if there is none or it cannot be parsed.
+    /// The Last-Modified date; `nil` if there is none or it cannot be parsed.
     package var lastModified: WallTime?
     /// The Date of the response, or the time of receipt if there is none that can be parsed (RFC
     /// 9110 §6.6.1).
@@ -253,7 +253,7 @@ package enum CacheabilityRules {
         return isStored ? nil : .status(head.status)
     }
 
-    /// Returns why the response is for the requesting client only; nil if it is for all.
+    /// Returns why the response is for the requesting client only; `nil` if it is for all.
     private static func privateReason(
         _ head: ResponseHead, _ control: CacheControl, _ request: RequestCacheability,
         isVaryEverything: Bool

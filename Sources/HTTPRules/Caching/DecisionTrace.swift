@@ -1,7 +1,7 @@
 /// How the node produced a response: the key, the freshness and the storing decision, for
 /// diagnosis.
 ///
-/// Each stage fills in what it knows; nil and empty values are not printed.
+/// Each stage fills in what it knows; `nil` and empty values are not printed.
 package struct DecisionTrace: Hashable, Sendable {
     /// The cache key that was looked up.
     package var key: [UInt8] = []
@@ -11,7 +11,7 @@ package struct DecisionTrace: Hashable, Sendable {
     package var variantKey: [UInt8] = []
     /// How the lookup result was used, such as `hit`, `validate`, `pass`.
     package var outcome: String?
-    /// The reason for ``outcome``; nil if the outcome implies it.
+    /// The reason for ``outcome``; `nil` if the outcome implies it.
     package var reason: String?
 
     /// The response's current age in seconds (RFC 9111 §4.2.3).
@@ -32,7 +32,7 @@ package struct DecisionTrace: Hashable, Sendable {
     /// The names of further flags of the stored response, such as `must-revalidate`.
     package var flags: [String] = []
 
-    /// True if this response was stored; nil if this request did not decide it.
+    /// True if this response was stored; `nil` if this request did not decide it.
     package var isStored: Bool?
     /// The reason why the response was or was not stored.
     package var storageReason: String?
@@ -76,7 +76,7 @@ package struct DecisionTrace: Hashable, Sendable {
     }
 }
 
-/// A writer of dictionary members (RFC 9651 §4.1.2), each within its limit; nil and empty values
+/// A writer of dictionary members (RFC 9651 §4.1.2), each within its limit; `nil` and empty values
 /// are skipped.
 private struct BoundedDictionaryWriter {
     /// The maximum length of a token, or of a string in its place, in bytes.

@@ -66,8 +66,8 @@ package struct EffectiveCacheControl: Hashable, Sendable {
         self.control = control
     }
 
-    /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); nil if there are none or
-    /// it is malformed.
+    /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); `nil` if there are none
+    /// or it is malformed.
     private static func dictionary(in head: ResponseHead, named name: String)
         -> StructuredDictionary?
     {

@@ -4,7 +4,7 @@ package import Ground
 package struct Validators: Hashable, Sendable {
     /// The entity tag with quotes and `W/`; empty if there is none.
     package var entityTag: [UInt8]
-    /// The Last-Modified date; nil if there is none.
+    /// The Last-Modified date; `nil` if there is none.
     package var lastModified: WallTime?
     /// The date of the response, which decides which of several is the most recent.
     package var date: WallTime

@@ -79,7 +79,7 @@ package struct Freshness: Hashable, Sendable {
         if let ttlMax = policy.ttlMax { lifetime = min(lifetime, max(.zero, ttlMax)) }
     }
 
-    /// Returns the lifetime that the origin names; nil if it names none.
+    /// Returns the lifetime that the origin names; `nil` if it names none.
     private static func explicit(
         _ head: ResponseHead, _ control: EffectiveCacheControl, _ date: WallTime?,
         _ receipt: ResponseTiming
@@ -118,8 +118,8 @@ package struct Freshness: Hashable, Sendable {
     /// Returns the time of receipt minus the corrected initial age (RFC 9111 §4.2.3).
     ///
     /// - Parameters:
-    ///   - age: the value of Age; nil if there is none.
-    ///   - date: the value of Date; nil if there is none.
+    ///   - age: the value of Age; `nil` if there is none.
+    ///   - date: the value of Date; `nil` if there is none.
     ///   - timing: when the response was requested and received.
     package static func generatedAt(age: Interval?, date: WallTime?, timing: ResponseTiming)
         -> Instant
@@ -130,7 +130,7 @@ package struct Freshness: Hashable, Sendable {
         return timing.receivedAt - max(apparent, (age ?? .zero) + delay)
     }
 
-    /// Returns the date in the first line with this name; nil if there is none or it cannot be
+    /// Returns the date in the first line with this name; `nil` if there is none or it cannot be
     /// parsed.
     ///
     /// - Parameters:
@@ -144,7 +144,7 @@ package struct Freshness: Hashable, Sendable {
         return HTTPDate.parse(head.bytes.span, at: value.range, now: receipt.receivedWallTime)
     }
 
-    /// Returns the first member of the first Age line; nil if there is none or it is not a number
+    /// Returns the first member of the first Age line; `nil` if there is none or it is not a number
     /// (RFC 9111 §5.1).
     private static func age(_ head: ResponseHead) -> Interval? {
         guard let value = head.first(.age) else { return nil }
@@ -163,7 +163,7 @@ package struct Freshness: Hashable, Sendable {
 
 /// The operator's rules for lifetimes: of responses that name none, and the ceiling for all.
 package struct FreshnessPolicy: Hashable, Sendable {
-    /// The lifetime of a response that names none; nil leaves it to the heuristic.
+    /// The lifetime of a response that names none; `nil` leaves it to the heuristic.
     package var defaultTTL: Interval?
     /// True if the default applies to every status; otherwise it applies only where a heuristic is
     /// allowed (RFC 9111 §4.2.2).
@@ -178,7 +178,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
     /// True if a lifetime is guessed even if the response has Set-Cookie or the request had Cookie
     /// or Authorization.
     package var ignoresCredentials = false
-    /// The ceiling for every lifetime, explicit or not; nil for none.
+    /// The ceiling for every lifetime, explicit or not; `nil` for none.
     package var ttlMax: Interval?
 
     /// The maximum heuristic lifetime: a day, beyond which RFC 7234 §5.5.4 required a warning.
@@ -212,7 +212,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
         return policy
     }
 
-    /// Returns the lifetime for this status; nil if the policy has none for it.
+    /// Returns the lifetime for this status; `nil` if the policy has none for it.
     func negativeTTL(_ status: UInt16) -> Interval? {
         negativeTTLs.first { $0.status == status }?.ttl
     }

@@ -97,7 +97,7 @@ package struct StoragePolicy: Hashable, Sendable {
     package let kind: Kind
     /// The operator's rules for lifetimes.
     package var freshness: FreshnessPolicy
-    /// The media types that are stored; nil for all.
+    /// The media types that are stored; `nil` for all.
     package let types: ImageMediaTypes?
     /// True if a response with Set-Cookie is stored like any other (RFC 9111 §7.3).
     ///

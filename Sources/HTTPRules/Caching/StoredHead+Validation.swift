@@ -53,7 +53,7 @@ extension StoredHead {
     ///
     /// - Parameters:
     ///   - flags: the flags of the entry.
-    ///   - size: the length of the body in bytes; nil while it is unknown, and the head must then
+    ///   - size: the length of the body in bytes; `nil` while it is unknown, and the head must then
     ///     have no Content-Length.
     /// - Throws: ``StoredHeadFault`` for the first fault found.
     package func validate(_ flags: EntryFlags, size: UInt64?) throws(StoredHeadFault) {
@@ -76,8 +76,8 @@ extension StoredHead {
         guard Self.status(bytes) != 204 || size ?? 0 == 0 else { throw .length }
     }
 
-    /// Returns the end of the status line, after its CRLF; nil if it is not one of a complete final
-    /// response.
+    /// Returns the end of the status line, after its CRLF; `nil` if it is not one of a complete
+    /// final response.
     private static func statusLineEnd(_ bytes: Span<UInt8>) -> Int? {
         guard bytes.count > 12, bytes.matches("HTTP/1.1 ", at: 0..<9), bytes[12] == 0x20,
             let status = bytes.decimal(at: 9..<12), status >= 200, status != 206, status != 304

@@ -77,11 +77,11 @@ extension StoredHead {
     ///
     /// - Parameters:
     ///   - head: the response as received, or as updated by a 304.
-    ///   - size: the length of the body in bytes; nil to omit Content-Length.
+    ///   - size: the length of the body in bytes; `nil` to omit Content-Length.
     ///   - rules: the operator's rules for response fields.
     ///   - unstored: the fields that a qualified `no-cache` or `private` names.
-    ///   - received: the Date of a response that has none (RFC 9110 §6.6.1); with nil the head then
-    ///     has none.
+    ///   - received: the Date of a response that has none (RFC 9110 §6.6.1); with `nil` the head
+    ///     then has none.
     package init(
         _ head: ResponseHead, size: UInt64?, rules: ResponseFieldRules = .none,
         unstored: FieldNames = FieldNames(), received: WallTime? = nil

@@ -43,8 +43,8 @@ package enum UnsafeMethodInvalidation {
         /// §3.2.1).
         var target: [UInt8]
 
-        /// Returns the path and query that `reference` names, without its fragment; nil if it names
-        /// another origin or is not an http URI.
+        /// Returns the path and query that `reference` names, without its fragment; `nil` if it
+        /// names another origin or is not an http URI.
         func resolve(_ reference: [UInt8]) -> [UInt8]? {
             guard !reference.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
             var rest = reference.prefix { $0 != UInt8(ascii: "#") }
@@ -77,8 +77,8 @@ package enum UnsafeMethodInvalidation {
                 isRooted ? named : [UInt8(ascii: "/")] + named)
         }
 
-        /// Returns the canonical URL of the root of `authority`; nil if it is malformed or has user
-        /// info.
+        /// Returns the canonical URL of the root of `authority`; `nil` if it is malformed or has
+        /// user info.
         private func origin(_ authority: ArraySlice<UInt8>) -> [UInt8]? {
             let url = Array(isSecure ? "https://".utf8 : "http://".utf8) + authority + "/".utf8
             var canonical: [UInt8] = []

@@ -73,7 +73,7 @@ extension VariantIndex {
         }
     }
 
-    /// Parses the index that fills `range`; nil if the bytes are not one.
+    /// Parses the index that fills `range`; `nil` if the bytes are not one.
     package init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
         let bytes = bytes.extracting(range)
         guard bytes.count > 10, bytes[0] == Self.magic[0], bytes[1] == Self.magic[1],
@@ -108,7 +108,7 @@ extension VariantIndex {
 
 /// The choice among several stored responses that all match a request (RFC 9111 §4.1).
 package struct VariantSelection: Hashable, Sendable {
-    /// The number passed to ``add(index:date:hasVary:)`` with the chosen response; nil before the
+    /// The number passed to ``add(index:date:hasVary:)`` with the chosen response; `nil` before the
     /// first.
     package private(set) var index: Int?
     private var date = WallTime(seconds: .min)

@@ -23,7 +23,7 @@ package enum VariantKey {
         /// The bytes after the generation.
         let selection: ArraySlice<UInt8>
 
-        /// Parses a key; nil if it is not that of a variant.
+        /// Parses a key; `nil` if it is not that of a variant.
         package init?(_ key: [UInt8]) {
             let lines = key.split(separator: lineFeed, omittingEmptySubsequences: false)
             guard lines.count > 2, lines.last?.isEmpty == true, lines[1].count == 16 else {

@@ -7,7 +7,7 @@ package struct EntityTag: Hashable, Sendable {
     /// The extent of the opaque part with its quotes, which is what comparisons use.
     package var opaque: Extent
 
-    /// Parses the tag that fills `range`; nil if it is not one.
+    /// Parses the tag that fills `range`; `nil` if it is not one.
     package init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
         guard let (tag, end) = Self.read(bytes, at: range), end == range.upperBound else {
             return nil
@@ -20,7 +20,7 @@ package struct EntityTag: Hashable, Sendable {
         self.opaque = opaque
     }
 
-    /// Parses the tag at the start of `range` and returns it with its end; nil if there is none.
+    /// Parses the tag at the start of `range` and returns it with its end; `nil` if there is none.
     static func read(_ bytes: Span<UInt8>, at range: Range<Int>) -> (EntityTag, end: Int)? {
         var start = range.lowerBound
         let isWeak =

@@ -8,14 +8,14 @@ package struct FieldSetting: Hashable, Sendable {
     package let value: [UInt8]
     let id: FieldName
 
-    /// Creates a line `name: value`; nil if the name is not a token, or the value holds a control
+    /// Creates a line `name: value`; `nil` if the name is not a token, or the value holds a control
     /// byte (RFC 9110 §5.1, §5.5).
     package init?(name: String, value: String) {
         self.init(name: Array(name.utf8), value: Array(value.utf8))
     }
 
-    /// Creates a line from bytes; nil if the name is not a token, or the value holds a control byte
-    /// (RFC 9110 §5.1, §5.5).
+    /// Creates a line from bytes; `nil` if the name is not a token, or the value holds a control
+    /// byte (RFC 9110 §5.1, §5.5).
     package init?(name: [UInt8], value: [UInt8]) {
         let nameBytes = name.span
         guard !name.isEmpty, !name.contains(where: { !ByteSet.token.contains($0) }),
@@ -34,9 +34,8 @@ package struct FieldSetting: Hashable, Sendable {
     }
 }
 
-/// Returns true if one of the settings replaces the field whose name is in `range` of `bytes`.
 extension [FieldSetting] {
-    /// True if one of them stands in place of the field in `range` of `bytes`.
+    /// Returns true if one of the settings replaces the field whose name is in `range` of `bytes`.
     func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         contains { setting in
             bytes.matchesFieldName(at: range, of: setting.name.span, at: setting.name.indices)

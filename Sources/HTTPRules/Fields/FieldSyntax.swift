@@ -50,7 +50,7 @@ package enum FieldSyntax {
     }
 
     /// Returns the next element of the comma-separated list in `range`, without white space around
-    /// it; nil at the end.
+    /// it; `nil` at the end.
     ///
     /// Empty elements are skipped (RFC 9110 §5.6.1.2). `cursor` must start at the lower bound of
     /// `range`.
@@ -72,7 +72,7 @@ package enum DeltaSeconds {
     /// The number of seconds that replaces every greater one, about 68 years.
     package static let max: Int64 = 2_147_483_648
 
-    /// Parses the number in `range`; nil if it is empty or holds anything but digits.
+    /// Parses the number in `range`; `nil` if it is empty or holds anything but digits.
     package static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> Interval? {
         if range.isEmpty { return nil }
         var seconds: Int64 = 0

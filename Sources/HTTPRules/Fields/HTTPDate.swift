@@ -9,7 +9,7 @@ package enum HTTPDate {
     /// The length in bytes of the preferred form, `Sun, 06 Nov 1994 08:49:37 GMT`.
     package static let bytesCount = 29
 
-    /// Parses the date in `range`; nil if it has none of the three forms or does not exist.
+    /// Parses the date in `range`; `nil` if it has none of the three forms or does not exist.
     ///
     /// A year of two digits that would lie more than 50 years after `now` is taken to be in the
     /// century before.
@@ -157,7 +157,7 @@ enum CalendarNames {
     static let zone: InlineArray<3, UInt8> = [0x47, 0x4D, 0x54]
 }
 
-/// A parser for one HTTP date, from left to right; each step returns nil or false if the bytes do
+/// A parser for one HTTP date, from left to right; each step returns `nil` or false if the bytes do
 /// not follow the form.
 struct HTTPDateParser {
     private var index: Int

@@ -16,7 +16,7 @@ package struct ProblemDocument: Hashable, Sendable {
     package var title: String
     /// The specific fault, its location, and what is allowed; empty if there is nothing to add.
     package var detail: String
-    /// A further member, a list of texts for programs (RFC 9457 §3.2); nil for none.
+    /// A further member, a list of texts for programs (RFC 9457 §3.2); `nil` for none.
     package var list: List?
 
     /// An extension member that holds a list of texts.

@@ -85,7 +85,7 @@ package enum RangeSet: Hashable, Sendable {
         case from(UInt64, last: UInt64)
         case suffix(UInt64)
 
-        /// Parses a range; nil if it holds no number, or its last offset is before the first.
+        /// Parses a range; `nil` if it holds no number, or its last offset is before the first.
         init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
             var dash = range.lowerBound
             while dash < range.upperBound, bytes[dash] != UInt8(ascii: "-") { dash += 1 }
@@ -107,14 +107,14 @@ package enum RangeSet: Hashable, Sendable {
         }
 
         /// Parses a number; a greater one becomes the maximum (RFC 9110 §14.1.1), anything but
-        /// digits nil.
+        /// digits `nil`.
         private static func number(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt64? {
             if range.isEmpty { return nil }
             for index in range where !ASCII.isDigit(bytes[index]) { return nil }
             return bytes.decimal(at: range) ?? .max
         }
 
-        /// Returns the bytes of a body that is not empty; nil if the range covers none.
+        /// Returns the bytes of a body that is not empty; `nil` if the range covers none.
         func resolved(size: UInt64) -> ByteRange? {
             switch self {
             case .from(let first, let last):

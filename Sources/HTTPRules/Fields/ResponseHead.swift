@@ -24,7 +24,7 @@ package struct ResponseHead: Hashable, Sendable {
         lines.filter { $0.id == name }
     }
 
-    /// Returns the value of the first line with this name; nil if there is none.
+    /// Returns the value of the first line with this name; `nil` if there is none.
     package func first(_ name: FieldName) -> Extent? {
         lines.first { $0.id == name }?.value
     }
@@ -39,7 +39,7 @@ package struct ResponseHead: Hashable, Sendable {
 }
 
 extension ResponseHead {
-    /// The complete length in bytes from Content-Range (RFC 9110 §14.4); nil if it names none.
+    /// The complete length in bytes from Content-Range (RFC 9110 §14.4); `nil` if it names none.
     package var completeLength: UInt64? {
         let values = lines(.contentRange)
         guard values.count == 1 else { return nil }

@@ -17,7 +17,7 @@ enum SerializedHead {
         return lines
     }
 
-    /// Parses the line `name: value` at `start`; nil if there is none.
+    /// Parses the line `name: value` at `start`; `nil` if there is none.
     static func line(_ bytes: Span<UInt8>, at start: Int) -> FieldLine? {
         var colon = start
         while colon < bytes.count, ByteSet.token.contains(bytes[colon]) { colon += 1 }
@@ -30,8 +30,8 @@ enum SerializedHead {
             value: Extent(start: colon + 2, count: end - colon - 2))
     }
 
-    /// Returns the offset of the CRLF that ends the line; nil if a byte before it is not allowed in
-    /// a line.
+    /// Returns the offset of the CRLF that ends the line; `nil` if a byte before it is not allowed
+    /// in a line.
     static func lineEnd(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         var end = start
         while end < bytes.count, bytes[end] == 0x09 || (bytes[end] >= 0x20 && bytes[end] != 0x7F) {
@@ -125,7 +125,8 @@ package enum RenderedFieldSection {
         end(bytes.span, from: 0) == bytes.count
     }
 
-    /// Returns the end of the field lines that begin at `start`; nil if one must not be forwarded.
+    /// Returns the end of the field lines that begin at `start`; `nil` if one must not be
+    /// forwarded.
     fileprivate static func end(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         var index = start
         while let line = SerializedHead.line(bytes, at: index) {

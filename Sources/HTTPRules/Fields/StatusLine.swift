@@ -2,7 +2,8 @@ import Ground
 
 /// The first line of a response (RFC 9112 §4).
 package enum StatusLine {
-    /// Returns the status code of a line `HTTP/1.x NNN …`; nil if the bytes do not begin with one.
+    /// Returns the status code of a line `HTTP/1.x NNN …`; `nil` if the bytes do not begin with
+    /// one.
     static func status(_ bytes: Span<UInt8>) -> UInt16? {
         guard bytes.count >= 12, bytes.matches("HTTP/1.", at: 0..<7), bytes[8] == 0x20,
             let code = bytes.decimal(at: 9..<12)
@@ -31,8 +32,8 @@ package enum StatusLine {
         head.bytes.count > 8 && head.bytes.starts(with: "HTTP/1.0 ".utf8) ? "1.0" : "1.1"
     }
 
-    /// Returns the range of the reason phrase; nil if there is no status line with this status, or
-    /// the phrase holds a byte that is not allowed.
+    /// Returns the range of the reason phrase; `nil` if there is no status line with this status,
+    /// or the phrase holds a byte that is not allowed.
     private static func reason(_ head: ResponseHead) -> Range<Int>? {
         let bytes = head.bytes.span
         guard status(bytes) == head.status else { return nil }

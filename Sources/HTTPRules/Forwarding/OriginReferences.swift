@@ -41,7 +41,7 @@ package struct OriginReferences: Hashable, Sendable {
         authorities = names.compactMap { Authority(Array($0.utf8), isSecure: origin.isSecure) }
     }
 
-    /// Returns the rewritten reference; nil if `reference` needs no change because it names
+    /// Returns the rewritten reference; `nil` if `reference` needs no change because it names
     /// something else or reveals nothing of the origin.
     ///
     /// The origin is identified by host and port; user information is ignored. A reference with
@@ -84,7 +84,7 @@ package struct OriginReferences: Hashable, Sendable {
         return authorities.contains(named)
     }
 
-    /// Returns the reference relative to the base path; nil if it is outside.
+    /// Returns the reference relative to the base path; `nil` if it is outside.
     private func relativeToBase(_ rest: ArraySlice<UInt8>) -> [UInt8]? {
         let path = rest.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         guard path.starts(with: basePath) else { return nil }
@@ -122,7 +122,7 @@ extension ResponseHead {
         return head
     }
 
-    /// Returns the range of the URI reference in a line; nil if it has none.
+    /// Returns the range of the URI reference in a line; `nil` if it has none.
     private func referenceRange(of line: FieldLine) -> Range<Int>? {
         let span = bytes.span
         if line.id == .location { return line.value.range }
@@ -137,7 +137,7 @@ extension ResponseHead {
 
 /// The field Refresh, which only HTML defines ("shared declarative refresh steps").
 enum RefreshField {
-    /// Returns the range of the URL in `5; url=URL`; nil if there is none.
+    /// Returns the range of the URL in `5; url=URL`; `nil` if there is none.
     ///
     /// The semicolon may be a comma, and `url=` may be missing.
     static func url(_ bytes: Span<UInt8>, at value: Range<Int>) -> Range<Int>? {

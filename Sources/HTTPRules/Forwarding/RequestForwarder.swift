@@ -9,9 +9,9 @@ package struct ForwardedRequest: Hashable, Sendable {
     package var target: [UInt8]
     /// The requested authority; empty if an HTTP/1.0 client named none.
     package var host: [UInt8]
-    /// The client's address, or the one that a trusted proxy in front reported; nil if unknown.
+    /// The client's address, or the one that a trusted proxy in front reported; `nil` if unknown.
     package var client: IPAddress?
-    /// The address that connected: the client's, or that of the proxy in front; nil if unknown.
+    /// The address that connected: the client's, or that of the proxy in front; `nil` if unknown.
     package var remoteAddress: IPAddress?
     /// True if the request came by TLS, or a trusted proxy in front reported so.
     package var isSecure: Bool
@@ -83,9 +83,9 @@ package enum RequestForwarder {
     ///   - purpose: the use of the response.
     ///   - acceptsTrailers: true if the client accepts trailer fields and they are forwarded to it
     ///     (RFC 9110 §6.5.1).
-    ///   - loopIdentifier: the identifier of the request for CDN-Loop; nil adds no line.
+    ///   - loopIdentifier: the identifier of the request for CDN-Loop; `nil` adds no line.
     ///   - correlationLines: the lines of a ``RequestCorrelation``, which replace the client's of
-    ///     the same names unless `rules` configure those; nil keeps the client's.
+    ///     the same names unless `rules` configure those; `nil` keeps the client's.
     /// - Returns: how to proceed.
     package static func forward(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
@@ -155,7 +155,7 @@ package enum RequestForwarder {
     ///   - head: the bytes that ``forwardedFields(_:_:in:rules:)`` returned on that node.
     ///   - rules: the rules of the site.
     ///   - validation: the validators of stored responses.
-    ///   - loopIdentifier: the identifier of the request for CDN-Loop; nil adds no line.
+    ///   - loopIdentifier: the identifier of the request for CDN-Loop; `nil` adds no line.
     ///   - correlationLines: the lines of a ``RequestCorrelation``, which replace those of the same
     ///     names unless `rules` configure them.
     package static func forward(
@@ -182,7 +182,7 @@ package enum RequestForwarder {
     /// - Parameters:
     ///   - target: the path and query.
     ///   - host: the value of Host.
-    ///   - userAgent: the value of User-Agent, used unless one of `fields` sets it; nil for none.
+    ///   - userAgent: the value of User-Agent, used unless one of `fields` sets it; `nil` for none.
     ///   - fields: further field lines.
     package static func get(
         target: [UInt8], host: [UInt8], userAgent: String?, _ fields: [FieldSetting]
@@ -199,8 +199,8 @@ package enum RequestForwarder {
 
     /// Returns the request line and Host of a GET forwarded for a site's response under `key`.
     ///
-    /// - Returns: nil if `key` is not the key of a site's response, or is that of a variant, or if
-    ///   its path may lead above the base path of the origin.
+    /// - Returns: `nil` if `key` is not the key of a site's response, or is that of a variant, or
+    ///   if its path may lead above the base path of the origin.
     package static func requestLineAndHost(
         ofKey key: [UInt8], isSecure: Bool, rules: RequestFieldRules
     ) -> [UInt8]? {
@@ -226,7 +226,7 @@ package enum RequestForwarder {
         /// True if the complete response is to be stored.
         let isStoring: Bool
         let maxForwards: MaxForwards
-        /// The correlation lines of this node; nil keeps the client's.
+        /// The correlation lines of this node; `nil` keeps the client's.
         let correlationLines: [FieldSetting]?
         var bytes: [UInt8] = []
 

@@ -12,7 +12,7 @@ package struct ResponseFieldRules: Hashable, Sendable {
     /// True if the node adds itself to Via of responses that are not stored (RFC 9110 §7.6.3).
     package let addsVia: Bool
     /// The Cache-Control that clients receive with stored, shareable responses, without Expires;
-    /// nil for the origin's own.
+    /// `nil` for the origin's own.
     let clientCacheControl: FieldSetting?
 
     /// The rules of a site without settings.
@@ -26,7 +26,7 @@ package struct ResponseFieldRules: Hashable, Sendable {
     ///   - tagsStripped: the fields that hold tags and are not forwarded.
     ///   - clientCacheControl: the value of the Cache-Control that clients receive with stored
     ///     responses, such as `max-age=60`, a valid value of ``FieldSetting``; clients then receive
-    ///     no Expires. With nil they receive the origin's.
+    ///     no Expires. With `nil` they receive the origin's.
     ///   - addsVia: true if the node adds itself to Via.
     package init(
         removed: FieldNames = FieldNames(), lines: [FieldSetting] = [],
@@ -136,7 +136,7 @@ package enum ResponseForwarder {
     ///   - rules: the rules of the site.
     ///   - forwardsTrailers: true if the body is forwarded in chunks with its trailer fields, so
     ///     that Trailer may announce them (RFC 9110 §6.6.2).
-    ///   - receivedAt: the Date of a response that has none (RFC 9110 §6.6.1); nil adds none.
+    ///   - receivedAt: the Date of a response that has none (RFC 9110 §6.6.1); `nil` adds none.
     ///   - bytes: the buffer to append to.
     package static func append(
         _ head: ResponseHead, rules: ResponseFieldRules, forwardsTrailers: Bool = false,

@@ -6,13 +6,13 @@ package import Ground
 /// Read them only if the connection comes from a proxy that sets these fields itself: values from
 /// any other client are not trustworthy.
 package struct XForwardedFields: Hashable, Sendable {
-    /// The client's address as the first trusted proxy saw it; nil if no field reports it.
+    /// The client's address as the first trusted proxy saw it; `nil` if no field reports it.
     package let client: IPAddress?
     /// True if X-Forwarded-For is present, even if it holds no valid address.
     package let hasClientField: Bool
-    /// True if the request was made over TLS; nil if no field reports it.
+    /// True if the request was made over TLS; `nil` if no field reports it.
     package let isSecure: Bool?
-    /// The range of the requested authority in the parsed bytes; nil if no field reports it.
+    /// The range of the requested authority in the parsed bytes; `nil` if no field reports it.
     package let host: Range<Int>?
 
     /// Parses `lines`, whose extents lie in `bytes`.

@@ -6,7 +6,7 @@ import Ground
 struct IconHeader: ImageHeaderParser {
     let format = ImageFormat.icon
     private(set) var neededRange = 0..<6
-    /// The number of directory entries still to come; nil before the count was read.
+    /// The number of directory entries still to come; `nil` before the count was read.
     private var entries: Int?
     /// The offsets of the images not yet parsed.
     private var offsets: [Int] = []

@@ -34,7 +34,7 @@ package enum ImageFormat: CaseIterable, Sendable {
         }
     }
 
-    /// Returns the format whose media type is in `essence`, without parameters; nil if there is
+    /// Returns the format whose media type is in `essence`, without parameters; `nil` if there is
     /// none.
     init?(_ bytes: Span<UInt8>, type essence: Range<Int>) {
         for format in Self.allCases
@@ -56,7 +56,7 @@ package struct PixelSize: Hashable, Sendable {
     /// The height in pixels.
     package let height: UInt32
 
-    /// Creates a size; nil if a side is 0.
+    /// Creates a size; `nil` if a side is 0.
     package init?(width: UInt32, height: UInt32) {
         guard width > 0, height > 0 else { return nil }
         self.width = width
@@ -66,7 +66,7 @@ package struct PixelSize: Hashable, Sendable {
     /// The number of pixels: width times height.
     package var pixels: UInt64 { UInt64(width) * UInt64(height) }
 
-    /// Returns the size with more pixels; nil counts as the smallest.
+    /// Returns the size with more pixels; `nil` counts as the smallest.
     static func larger(_ left: PixelSize?, _ right: PixelSize?) -> PixelSize? {
         (left?.pixels ?? 0) >= (right?.pixels ?? 0) ? left : right
     }
@@ -84,7 +84,7 @@ enum ImageSignature {
 
     static let png: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// Returns the parser of the format that a body begins with; nil if the format is unknown.
+    /// Returns the parser of the format that a body begins with; `nil` if the format is unknown.
     ///
     /// - Parameters:
     ///   - first: the first ``bytesCount`` bytes of the body, or all of it.

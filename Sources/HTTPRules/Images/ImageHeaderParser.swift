@@ -13,7 +13,7 @@ protocol ImageHeaderParser: Sendable {
     /// The offsets in the body of the bytes required next; never empty, never below an earlier
     /// range.
     var neededRange: Range<Int> { get }
-    /// Parses the bytes in ``neededRange``; returns nil if more are required.
+    /// Parses the bytes in ``neededRange``; returns `nil` if more are required.
     mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome?
     /// The outcome if the body ends before ``neededRange``.
     var endOfBodyOutcome: ImageHeaderOutcome { get }
@@ -27,7 +27,7 @@ extension ImageHeaderParser {
 
 /// The outcome of parsing a header.
 enum ImageHeaderOutcome: Hashable, Sendable {
-    /// The header was parsed; nil for a format without a size in pixels.
+    /// The header was parsed; `nil` for a format without a size in pixels.
     case size(PixelSize?)
     /// The header violates its format's rules or is truncated.
     case unreadable

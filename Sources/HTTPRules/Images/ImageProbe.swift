@@ -162,8 +162,8 @@ package enum ImageProbeResult: Hashable, Sendable {
 package struct ImageMetadata: Hashable, Sendable {
     /// The format of the image.
     package var format: ImageFormat
-    /// The size in pixels; nil for a format without one (SVG) or with one that may be at the end of
-    /// the file (TIFF).
+    /// The size in pixels; `nil` for a format without one (SVG) or with one that may be at the end
+    /// of the file (TIFF).
     package var size: PixelSize?
 
     /// Creates metadata from its parts.

@@ -77,7 +77,7 @@ struct JXLHeader: ImageHeaderParser {
         return nil
     }
 
-    /// Parses the start of a codestream; nil if it does not yet hold the whole size.
+    /// Parses the start of a codestream; `nil` if it does not yet hold the whole size.
     private static func read(_ code: [UInt8]) -> ImageHeaderOutcome? {
         guard code.count > 2 else { return nil }
         guard code.starts(with: [0xFF, 0x0A]) else { return .unreadable }
@@ -115,7 +115,7 @@ private struct BitReader {
         self.bytes = bytes
     }
 
-    /// Returns the next `count` bits, at most 32; nil if fewer are left.
+    /// Returns the next `count` bits, at most 32; `nil` if fewer are left.
     mutating func read(_ count: Int) -> UInt32? {
         guard position + count <= bytes.count * 8 else { return nil }
         var number: UInt32 = 0

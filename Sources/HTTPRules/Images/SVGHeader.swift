@@ -4,7 +4,7 @@
 struct SVGHeader: ImageHeaderParser {
     let format = ImageFormat.svg
     private(set) var neededRange = 0..<3
-    /// True for big-endian, false for little-endian UTF-16; nil for encodings that contain ASCII.
+    /// True for big-endian, false for little-endian UTF-16; `nil` for encodings that contain ASCII.
     private var isBigUTF16: Bool?
     private var state = State.text
     /// True inside the brackets of the document type declaration.

@@ -48,7 +48,7 @@ enum ImgproxyTarget {
         segments.indices.dropFirst(start).first { !segments[$0].contains(UInt8(ascii: ":")) }
     }
 
-    /// Returns the URL after the slash at `slash`, up to an `@` and an extension; nil if it is
+    /// Returns the URL after the slash at `slash`, up to an `@` and an extension; `nil` if it is
     /// malformed.
     private static func plain(_ path: ArraySlice<UInt8>, from slash: Int) -> [UInt8]? {
         let parts = path[(slash + 1)...].split(
@@ -60,7 +60,7 @@ enum ImgproxyTarget {
     }
 
     /// Returns the bytes of base64url letters (RFC 4648 §5) with slashes anywhere, up to a dot and
-    /// an extension; nil if they are not UTF-8.
+    /// an extension; `nil` if they are not UTF-8.
     ///
     /// Text after the extension may be a file name and is ignored.
     private static func base64(_ text: ArraySlice<UInt8>) -> [UInt8]? {

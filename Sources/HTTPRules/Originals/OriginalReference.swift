@@ -5,14 +5,15 @@ import Ground
 struct OriginalReference: Hashable {
     /// The decoded reference.
     var text: [UInt8]
-    /// The base of a name without a scheme, unless the operator gave another; nil if such a name is
-    /// invalid.
+    /// The base of a name without a scheme, unless the operator gave another; `nil` if such a name
+    /// is invalid.
     var base: OriginalBase?
 
-    /// Returns the key of the original's URL (``CacheKey``); nil if it cannot be fetched over http.
+    /// Returns the key of the original's URL (``CacheKey``); `nil` if it cannot be fetched over
+    /// http.
     ///
     /// - Parameters:
-    ///   - other: the operator's base, which takes precedence; nil for none.
+    ///   - other: the operator's base, which takes precedence; `nil` for none.
     ///   - bytesMax: the maximum length of the key in bytes.
     func key(against other: OriginalBase?, bytesMax: Int) -> [UInt8]? {
         guard let url = absolute(against: other ?? base) else { return nil }
@@ -31,7 +32,7 @@ struct OriginalReference: Hashable {
         return text[..<rest] + [UInt8(ascii: "/")] + text[rest...]
     }
 
-    /// The end of the scheme and its colon; nil for a name.
+    /// The end of the scheme and its colon; `nil` for a name.
     ///
     /// `http:` and `https:` count before any slash, other schemes only before two. A name may
     /// contain a colon, too, as in `example.org:8080/a`.
@@ -67,7 +68,7 @@ struct OriginalBase: Hashable, Sendable {
         text = Array(origin.description.utf8)
     }
 
-    /// Creates the base that an operator wrote; nil if it is not an http URL, or has a query or
+    /// Creates the base that an operator wrote; `nil` if it is not an http URL, or has a query or
     /// fragment.
     init?(_ written: ArraySlice<UInt8>) {
         let lower = written.prefix(9).map(ASCII.lowercased)
@@ -86,7 +87,7 @@ struct OriginalBase: Hashable, Sendable {
 
     /// Returns the base and `name` joined with one slash.
     ///
-    /// Returns nil if `name` is empty, or begins with two slashes although the base has a host,
+    /// Returns `nil` if `name` is empty, or begins with two slashes although the base has a host,
     /// because it might name another host.
     func joined(with name: [UInt8]) -> [UInt8]? {
         guard !name.isEmpty else { return nil }

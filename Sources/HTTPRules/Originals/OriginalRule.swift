@@ -31,7 +31,7 @@ package struct OriginalRule: Hashable, Sendable {
         "imgproxy, thumbor, weserv or nextjs, or a template such as /thumbs/{size}/{original*}"
 
     private let form: Form
-    /// The operator's base; nil for the default of the service or template.
+    /// The operator's base; `nil` for the default of the service or template.
     private let base: OriginalBase?
 
     /// Parses what an operator wrote; words are separated by spaces.
@@ -90,7 +90,7 @@ package struct OriginalRule: Hashable, Sendable {
     ///   - range: the path and query as received; any bytes are accepted.
     ///   - origin: the site's origin, the base of originals that are named by a path.
     ///   - bytesMax: the maximum length of the URL in bytes.
-    /// - Returns: nil if the target is not a transformed URL by this rule, or its original cannot
+    /// - Returns: `nil` if the target is not a transformed URL by this rule, or its original cannot
     ///   be parsed.
     package func original(
         of bytes: Span<UInt8>, at range: Range<Int>, origin: BaseURL,

@@ -96,8 +96,8 @@ extension OriginalTemplate: CustomStringConvertible {
 }
 
 extension OriginalTemplate {
-    /// Returns the original that the target names; nil if it does not match the template, or lacks
-    /// required escapes.
+    /// Returns the original that the target names; `nil` if it does not match the template, or
+    /// lacks required escapes.
     func reference(_ target: SplitTarget, of origin: BaseURL) -> OriginalReference? {
         var found: Match?
         guard matches(target.path, &found), matches(target, &found), let found,

@@ -8,14 +8,14 @@ package struct SiteOriginals: Sendable {
     private let rules: [OriginalRule]
     private let origin: BaseURL
     private let filter: QueryFilter
-    /// The name of the origin's base URL without a slash at its end; nil if it has no canonical
+    /// The name of the origin's base URL without a slash at its end; `nil` if it has no canonical
     /// form.
     private let base: [UInt8]?
     /// A hash of everything that determines the originals of a response: equal values name the same
     /// originals.
     package let fingerprint: UInt64
 
-    /// Creates the rules of a site; nil for a site without rules.
+    /// Creates the rules of a site; `nil` for a site without rules.
     package init?(_ site: Site) {
         guard !site.settings.originals.isEmpty else { return nil }
         rules = site.settings.originals
@@ -53,7 +53,7 @@ package struct SiteOriginals: Sendable {
         return urls
     }
 
-    /// Returns the URL at the site's `host` whose response comes from `original`; nil if there is
+    /// Returns the URL at the site's `host` whose response comes from `original`; `nil` if there is
     /// none.
     private func siteURL(_ original: [UInt8], at host: ArraySlice<UInt8>) -> [UInt8]? {
         let name = URLName.name(ofKey: original)
@@ -68,7 +68,7 @@ package struct SiteOriginals: Sendable {
 }
 
 extension URLName {
-    /// Returns the name of a URL in canonical spelling; nil if it has none.
+    /// Returns the name of a URL in canonical spelling; `nil` if it has none.
     fileprivate static func canonical(ofURL url: [UInt8]) -> [UInt8]? {
         var key: [UInt8] = []
         let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)

@@ -3,7 +3,7 @@ import Ground
 /// A request target split at its first question mark.
 struct SplitTarget {
     var path: ArraySlice<UInt8>
-    /// The bytes after the question mark; nil if there is none.
+    /// The bytes after the question mark; `nil` if there is none.
     var query: ArraySlice<UInt8>?
 
     init(_ target: ArraySlice<UInt8>) {
@@ -31,7 +31,7 @@ struct SplitTarget {
         return query.split(separator: UInt8(ascii: "&")).map(Parameter.init)
     }
 
-    /// Returns the target without the path prefix `mount`; nil if the path is not below it.
+    /// Returns the target without the path prefix `mount`; `nil` if the path is not below it.
     ///
     /// `mount` must not end in a slash.
     func removingPrefix(_ mount: [UInt8]) -> SplitTarget? {
@@ -52,7 +52,7 @@ package enum PercentEncoding {
     ///   - plusIsSpace: true for form values, in which browsers write a space as `+` (URL Standard,
     ///     application/x-www-form-urlencoded).
     ///   - isLenient: true to keep a `%` without two hexadecimal digits as it is.
-    /// - Returns: nil if a `%` lacks two hexadecimal digits and `isLenient` is false.
+    /// - Returns: `nil` if a `%` lacks two hexadecimal digits and `isLenient` is false.
     package static func decoded(
         _ text: ArraySlice<UInt8>, plusIsSpace: Bool = false, isLenient: Bool = false
     ) -> [UInt8]? {
@@ -74,7 +74,7 @@ package enum PercentEncoding {
         return meant
     }
 
-    /// Returns the byte that the escape at the start of `text` encodes; nil if there is none.
+    /// Returns the byte that the escape at the start of `text` encodes; `nil` if there is none.
     private static func escape(_ text: ArraySlice<UInt8>) -> UInt8? {
         let digits = text.dropFirst().prefix(2)
         guard digits.count == 2, let high = digits.first.flatMap(ASCII.hexValue),

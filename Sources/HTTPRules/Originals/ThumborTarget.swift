@@ -40,7 +40,7 @@ enum ThumborTarget {
         return OriginalReference(text: image, base: .http)
     }
 
-    /// Returns the bytes before the first slash; nil without a slash.
+    /// Returns the bytes before the first slash; `nil` without a slash.
     private static func segment(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         text.firstIndex(of: UInt8(ascii: "/")).map { text[..<$0] }
     }

@@ -15,8 +15,8 @@ package struct PurgeCommand: Hashable, Sendable {
     package let isSoft: Bool
     /// The targets; empty only for a URL that has no canonical form.
     package private(set) var targets: [PurgeTarget]
-    /// The name of the response to a GET of the same URL, with the target as received; nil if tags
-    /// or a prefix are purged, or no site serves the URL.
+    /// The name of the response to a GET of the same URL, with the target as received; `nil` if
+    /// tags or a prefix are purged, or no site serves the URL.
     private var verbatimName: [UInt8]?
 
     /// The maximum number of tags of one command.
@@ -28,7 +28,7 @@ package struct PurgeCommand: Hashable, Sendable {
     ///   - isSecure: true if the request came by TLS.
     ///   - authority: the requested host and port.
     ///   - target: the path and query.
-    ///   - siteKey: the key of the response to a GET of the same URL; nil if no site serves it.
+    ///   - siteKey: the key of the response to a GET of the same URL; `nil` if no site serves it.
     ///   - lines: the field lines of the request; their extents lie in `bytes`.
     ///   - bytes: the bytes of the request's head.
     ///   - tagFields: the fields that carry tags.

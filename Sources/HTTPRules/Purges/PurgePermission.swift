@@ -24,7 +24,7 @@ package struct PurgePermission: Hashable, Sendable {
 
     /// The credentials that a refused client lacked, and those that are accepted.
     package struct Refusal: Hashable, Sendable {
-        /// The client's address; nil if it is not known.
+        /// The client's address; `nil` if it is not known.
         package var client: IPAddress?
         /// True if the client sent a token.
         package var hadToken: Bool
@@ -41,8 +41,8 @@ package struct PurgePermission: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - address: the address of the connection or, behind a trusted proxy, the one that the
-    ///     proxy reports; never one from an untrusted field. Nil if unknown.
-    ///   - token: the digest of the token that the client sent; nil if it sent none.
+    ///     proxy reports; never one from an untrusted field. `nil` if unknown.
+    ///   - token: the digest of the token that the client sent; `nil` if it sent none.
     package func decision(on address: IPAddress?, token: TokenDigest?) -> Decision {
         guard !networks.isEmpty || !tokens.isEmpty else { return .notConfigured }
         if let address, networks.contains(where: { $0.contains(address) }) { return .allowed }

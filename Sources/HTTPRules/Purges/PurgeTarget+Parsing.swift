@@ -166,7 +166,7 @@ struct PurgeURL {
         }
     }
 
-    /// Returns the name of the requested image; nil if the URL is not one of the image API.
+    /// Returns the name of the requested image; `nil` if the URL is not one of the image API.
     private func imageName(_ url: OriginURL, _ bytes: Span<UInt8>) -> [UInt8]? {
         let range = Self.unsigned(bytes, at: url.target.range)
         guard case .image(let url) = ImageTarget.parse(bytes, at: range) else { return nil }
@@ -175,8 +175,8 @@ struct PurgeURL {
         return result == .normalised ? Array(URLName.name(ofKey: key)) : nil
     }
 
-    /// Returns the target at a site with this origin that the origin serves under the name; nil if
-    /// there is none.
+    /// Returns the target at a site with this origin that the origin serves under the name; `nil`
+    /// if there is none.
     private func target(behind origin: BaseURL) -> ArraySlice<UInt8>? {
         guard let base = Self.contains(of: origin) else { return nil }
         if name.starts(with: base), name[base.count...].first == UInt8(ascii: "/") {
@@ -233,8 +233,8 @@ struct PurgeURL {
 }
 
 extension URLName {
-    /// Returns the name of `key` in the canonical spelling of ``CacheKey``; nil if it has none, as
-    /// with a host that is not a DNS name.
+    /// Returns the name of `key` in the canonical spelling of ``CacheKey``; `nil` if it has none,
+    /// as with a host that is not a DNS name.
     ///
     /// A site's responses are stored under the target as received, byte by byte; a purge may spell
     /// the same URL differently (RFC 3986 §6.2.2).

@@ -93,7 +93,7 @@ package enum TokenFileFault: Error, Hashable, Sendable {
 
 /// The token in a request's Authorization field (RFC 6750 §2.1).
 package enum BearerToken {
-    /// Returns the token's bytes; nil if the field is missing, duplicated, of another scheme, or
+    /// Returns the token's bytes; `nil` if the field is missing, duplicated, of another scheme, or
     /// malformed.
     package static func token(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8]? {
         var found: Range<Int>?

@@ -21,7 +21,7 @@ package struct Signature: Hashable, Sendable {
         }
     }
 
-    /// Parses the letters in `range`; nil if they are not a signature.
+    /// Parses the letters in `range`; `nil` if they are not a signature.
     ///
     /// Every signature has one spelling: the two unused bits of the last letter must be 0.
     package init?(base64URL bytes: Span<UInt8>, at range: Range<Int>) {
@@ -108,7 +108,7 @@ package enum SignatureBase {
     ///
     /// - Parameters:
     ///   - text: the target on entry, the signed text on return.
-    ///   - expiry: the expiry time; nil for none.
+    ///   - expiry: the expiry time; `nil` for none.
     package static func makeBase(_ text: inout [UInt8], expiry: WallTime?) -> Range<Int> {
         let count = text.count
         text.insert(contentsOf: label, at: 0)
@@ -122,7 +122,7 @@ package enum SignatureBase {
     ///
     /// - Parameters:
     ///   - signature: the signature.
-    ///   - expiry: the expiry time; nil for none.
+    ///   - expiry: the expiry time; `nil` for none.
     ///   - target: the target to append to.
     package static func append(
         _ signature: Signature, expiry: WallTime?, to target: inout [UInt8]

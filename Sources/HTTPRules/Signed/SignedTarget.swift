@@ -32,7 +32,7 @@ package enum SignatureFault: Hashable, Sendable {
 package struct SignedTarget: Hashable, Sendable {
     /// The path and query without the two parameters and the delimiter before them.
     package var unsignedTarget: Extent
-    /// The first second in which the URL is no longer valid; nil if it never expires.
+    /// The first second in which the URL is no longer valid; `nil` if it never expires.
     package var expiry: WallTime?
     /// The signature that the request carries.
     package var signature: Signature
@@ -109,7 +109,7 @@ package struct SignedTarget: Hashable, Sendable {
                 unsignedTarget: Extent(start: base, count: end), expiry: expiry, signature: signed))
     }
 
-    /// Parses decimal digits of 1 to ``expiryMax``; nil for anything else.
+    /// Parses decimal digits of 1 to ``expiryMax``; `nil` for anything else.
     ///
     /// Leading zeros are rejected, so that each time has one spelling.
     package static func time(_ bytes: Span<UInt8>, at range: Range<Int>) -> WallTime? {
@@ -127,7 +127,7 @@ package struct SignedTarget: Hashable, Sendable {
         return index
     }
 
-    /// Returns which of the two names the parameter in `range` has, with or without a value; nil
+    /// Returns which of the two names the parameter in `range` has, with or without a value; `nil`
     /// for others.
     @inline(__always)
     private static func contains(_ target: Span<UInt8>, at range: Range<Int>) -> Name? {
@@ -158,7 +158,7 @@ package struct SignedTarget: Hashable, Sendable {
 
 /// The result of checking a signature.
 package enum SignatureResult: Hashable, Sendable {
-    /// The URL was signed with one of the keys and is valid until this time; nil if it never
+    /// The URL was signed with one of the keys and is valid until this time; `nil` if it never
     /// expires.
     case valid(until: WallTime?)
     case refused(SignatureRefusal)

@@ -58,7 +58,7 @@ package struct SiteSettings: Hashable, Sendable {
         package var name: [UInt8]
         /// The value of the field.
         package var value: [UInt8]
-        /// The path of the file that holds the value; nil if the settings hold it.
+        /// The path of the file that holds the value; `nil` if the settings hold it.
         package var file: String?
 
         /// Creates a field from its parts, without a file.
@@ -69,16 +69,16 @@ package struct SiteSettings: Hashable, Sendable {
     }
 
     // Storing
-    /// The lifetime of responses that name none; nil for the heuristic alone (RFC 9111 §4.2.2).
+    /// The lifetime of responses that name none; `nil` for the heuristic alone (RFC 9111 §4.2.2).
     package var defaultTTL: Interval?
-    /// The ceiling for the lifetime of all responses; nil for none.
+    /// The ceiling for the lifetime of all responses; `nil` for none.
     package var ttlMax: Interval?
     /// The lifetimes by status, in ascending order of status, each once; they take precedence over
     /// ``defaultTTL``.
     package var negativeTTLs: [StatusTTL] = []
-    /// The media types that are stored; other responses are only forwarded. Nil for all types.
+    /// The media types that are stored; other responses are only forwarded. `nil` for all types.
     package var types: SiteMediaTypes?
-    /// The maximum length of a stored body in bytes; nil for the node's own limit, which always
+    /// The maximum length of a stored body in bytes; `nil` for the node's own limit, which always
     /// applies.
     package var objectBytesMax: UInt64?
     /// True if responses with Set-Cookie are stored like any other (RFC 9111 §7.3).
@@ -88,9 +88,9 @@ package struct SiteSettings: Hashable, Sendable {
     /// True if a lifetime is guessed even if the request had Cookie or Authorization, or the
     /// response has Set-Cookie.
     package var ignoresCredentials = false
-    /// The percentage of the node's memory that the site's responses may use; nil for all of it.
+    /// The percentage of the node's memory that the site's responses may use; `nil` for all of it.
     package var memoryShare: Int?
-    /// The percentage of the node's disk that the site's responses may use; nil for all of it.
+    /// The percentage of the node's disk that the site's responses may use; `nil` for all of it.
     package var diskShare: Int?
 
     // Serving
@@ -139,15 +139,15 @@ package struct SiteSettings: Hashable, Sendable {
     package var addsVia = true
 
     // Whom to believe as the origin, over TLS
-    /// A file of issuers in PEM, trusted instead of all others; nil for the node's own.
+    /// A file of issuers in PEM, trusted instead of all others; `nil` for the node's own.
     package var originCAFile: String?
     /// The pins of the only keys that the origin's certificate may have, `sha256/…` (RFC 7469
     /// §2.4); empty for any.
     package var originPins: [String] = []
 
     // What clients get
-    /// The max-age that clients receive instead of the origin's Cache-Control; nil for the origin's
-    /// own.
+    /// The max-age that clients receive instead of the origin's Cache-Control; `nil` for the
+    /// origin's own.
     package var clientTTL: Interval?
     /// True if references to the origin in responses are rewritten to the site.
     package var rewritesLocation = true

@@ -18,7 +18,7 @@ package struct SiteTable: Equatable, Sendable {
         let names: [UInt8]
         /// The rows, ordered by name and then by port, with the row for any port first.
         let rows: [Row]
-        /// The index of the site for all other hosts; nil if there is none.
+        /// The index of the site for all other hosts; `nil` if there is none.
         let catchAll: Int?
 
         init(_ sites: [Site]) {
@@ -72,11 +72,11 @@ package struct SiteTable: Equatable, Sendable {
     /// The site at `index`.
     package subscript(index: Int) -> Site { content.sites[index] }
 
-    /// The index of the site `*`; nil if there is none.
+    /// The index of the site `*`; `nil` if there is none.
     package var catchAll: Int? { content.catchAll }
 
     /// Returns the index of the site that serves an authority, `host[:port]` as in Host (RFC 9110
-    /// §7.2); nil if there is none.
+    /// §7.2); `nil` if there is none.
     ///
     /// The comparison ignores case and a final dot. A site that names the port is preferred to one
     /// that does not, and that to `*`; an authority without a port has port 80, or 443 if
@@ -151,8 +151,8 @@ struct SiteAuthority: Hashable {
 
     /// Parses an authority.
     ///
-    /// Returns nil if it holds more than a name of letters, digits, `-`, `_` and `.`, or an address
-    /// in brackets, and a port: keys must show where the host ends.
+    /// Returns `nil` if it holds more than a name of letters, digits, `-`, `_` and `.`, or an
+    /// address in brackets, and a port: keys must show where the host ends.
     init?(_ bytes: Span<UInt8>, at range: Range<Int>, isSecure: Bool) {
         var end = range.lowerBound
         if !range.isEmpty, bytes[end] == UInt8(ascii: "[") {

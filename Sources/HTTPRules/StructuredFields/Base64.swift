@@ -17,7 +17,7 @@ enum Base64 {
         }
     }
 
-    /// Returns the decoded bytes of the letters in `range`; nil if they are malformed.
+    /// Returns the decoded bytes of the letters in `range`; `nil` if they are malformed.
     ///
     /// Padding may be missing, and unused bits need not be 0 (RFC 9651 §4.2.7).
     static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> [UInt8]? {

@@ -24,7 +24,7 @@ package struct StructuredDictionary: Hashable, Sendable {
     /// True if there are no entries.
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// The value of `key`; nil if the key is absent.
+    /// The value of `key`; `nil` if the key is absent.
     package subscript(key: String) -> StructuredMember? {
         entries.first { $0.key.elementsEqual(key.utf8) }?.member
     }
@@ -38,7 +38,7 @@ package struct StructuredDictionary: Hashable, Sendable {
         }
     }
 
-    /// Parses a dictionary that fills a field's value; nil if any of it is malformed (RFC 9651
+    /// Parses a dictionary that fills a field's value; `nil` if any of it is malformed (RFC 9651
     /// §4.2).
     ///
     /// The lines of a field must be joined with commas. An empty value is an empty dictionary; if a
@@ -84,7 +84,7 @@ package struct StructuredList: Hashable, Sendable {
     /// True if there are no members.
     package var isEmpty: Bool { members.isEmpty }
 
-    /// Parses a list that fills a field's value; nil if any of it is malformed (RFC 9651 §4.2).
+    /// Parses a list that fills a field's value; `nil` if any of it is malformed (RFC 9651 §4.2).
     ///
     /// The lines of a field must be joined with commas. An empty value is an empty list.
     package init?(_ value: Span<UInt8>) {

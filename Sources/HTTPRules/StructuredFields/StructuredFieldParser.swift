@@ -1,6 +1,6 @@
 import Ground
 
-/// A parser of structured fields, from left to right; each step returns nil if the bytes violate
+/// A parser of structured fields, from left to right; each step returns `nil` if the bytes violate
 /// the grammar, and the whole field is then ignored (RFC 9651 §4.2).
 ///
 /// There are limits only where the cost grows faster than the field; each is the minimum that a
@@ -35,7 +35,7 @@ struct StructuredFieldParser {
 
     /// Parses the comma after a member.
     ///
-    /// Returns true if another member follows, false at the end, and nil for anything else,
+    /// Returns true if another member follows, false at the end, and `nil` for anything else,
     /// including a trailing comma (RFC 9651 §4.2.1, §4.2.2).
     mutating func separator(_ bytes: Span<UInt8>) -> Bool? {
         let end = index
@@ -151,7 +151,7 @@ extension StructuredFieldParser {
         return .decimal(thousandths: isNegative ? -thousandths : thousandths)
     }
 
-    /// Parses digits and returns their value and number; nil if there are none.
+    /// Parses digits and returns their value and number; `nil` if there are none.
     ///
     /// Parsing stops after the sixteenth digit, which is always one too many.
     private mutating func digits(_ bytes: Span<UInt8>) -> (value: Int64, count: Int)? {

@@ -11,7 +11,7 @@ package struct StructuredItem: Hashable, Sendable {
         self.parameters = parameters
     }
 
-    /// Parses an item that fills a field's value; nil if any of it is malformed (RFC 9651 §4.2).
+    /// Parses an item that fills a field's value; `nil` if any of it is malformed (RFC 9651 §4.2).
     ///
     /// The lines of a field must be joined with commas.
     package init?(_ value: Span<UInt8>) {
@@ -58,7 +58,7 @@ package enum StructuredMember: Hashable, Sendable {
     case item(StructuredItem)
     case innerList(StructuredInnerList)
 
-    /// The value of an item; nil for an inner list.
+    /// The value of an item; `nil` for an inner list.
     package var bareItem: StructuredBareItem? {
         switch self {
         case .item(let item): item.bareItem
@@ -111,7 +111,7 @@ package struct StructuredParameters: Hashable, Sendable {
     /// The number of parameters.
     package var count: Int { pairs.count }
 
-    /// The value of `key`; nil if the key is absent.
+    /// The value of `key`; `nil` if the key is absent.
     package subscript(key: String) -> StructuredBareItem? {
         pairs.first { $0.key.elementsEqual(key.utf8) }?.value
     }

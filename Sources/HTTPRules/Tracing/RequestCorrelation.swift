@@ -3,7 +3,7 @@
 package struct RequestCorrelation: Hashable, Sendable {
     /// The identifier of the request.
     package let id: RequestID
-    /// The trace of the request; nil if it came without a valid one.
+    /// The trace of the request; `nil` if it came without a valid one.
     package let trace: TraceContext?
 
     /// Creates a correlation from its parts.

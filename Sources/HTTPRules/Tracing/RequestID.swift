@@ -22,7 +22,7 @@ package struct RequestID: Hashable, Sendable {
         self.text = text
     }
 
-    /// Creates an identifier that another party chose; nil if it is not safe to repeat.
+    /// Creates an identifier that another party chose; `nil` if it is not safe to repeat.
     package init?(_ text: [UInt8]) {
         guard Self.isSafe(text.span, at: text.indices) else { return nil }
         self.text = text

@@ -24,7 +24,7 @@ package struct TraceContext: Hashable, Sendable {
         self.state = state
     }
 
-    /// Parses the values of traceparent and tracestate; nil if `parent` is not valid.
+    /// Parses the values of traceparent and tracestate; `nil` if `parent` is not valid.
     ///
     /// Of a later version, the parts are read that it shares with this one. An invalid `state`
     /// counts as empty.
@@ -35,7 +35,7 @@ package struct TraceContext: Hashable, Sendable {
             state: TraceState.parse(state))
     }
 
-    /// Parses the field lines of a request, whose extents lie in `bytes`; nil unless there is
+    /// Parses the field lines of a request, whose extents lie in `bytes`; `nil` unless there is
     /// exactly one, valid traceparent.
     package init?(_ lines: [FieldLine], in bytes: Span<UInt8>) {
         var parent: Extent?
@@ -101,7 +101,7 @@ package struct TraceContext: Hashable, Sendable {
 
     private static let dash = UInt8(ascii: "-")
 
-    /// Parses hexadecimal digits in lower case; nil for any other byte.
+    /// Parses hexadecimal digits in lower case; `nil` for any other byte.
     private static func number(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt128? {
         var number: UInt128 = 0
         for index in range {

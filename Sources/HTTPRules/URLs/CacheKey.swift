@@ -74,7 +74,7 @@ package enum CacheKey {
     }
 
     /// Appends the decoded bytes; returns the offset in `range` of the first `%` without two
-    /// hexadecimal digits, or nil.
+    /// hexadecimal digits, or `nil`.
     private static func decode(
         _ value: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8]
     ) -> Int? {

@@ -38,7 +38,7 @@ enum CanonicalForm {
         return target(url, from: path, escapes: escapes)
     }
 
-    /// Returns the end of the canonical host at the start of `range`; nil if the host is not
+    /// Returns the end of the canonical host at the start of `range`; `nil` if the host is not
     /// canonical.
     @inline(__always)
     private static func host(_ bytes: Span<UInt8>, at range: Range<Int>) -> Int? {
@@ -78,7 +78,7 @@ enum CanonicalForm {
     }
 
     /// Returns the start of the path, after the host or after a canonical port that is not the
-    /// scheme's default; nil if there is none.
+    /// scheme's default; `nil` if there is none.
     @inline(__always)
     private static func port(_ bytes: Span<UInt8>, at range: Range<Int>, secure: Bool) -> Int? {
         guard let first = range.first else { return nil }

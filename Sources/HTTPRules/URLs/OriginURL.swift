@@ -17,7 +17,7 @@ package struct OriginURL: Hashable, Sendable {
     /// The path and query for the request line (RFC 9112 §3.2.1).
     package var target: Extent
 
-    /// Parses the key in `range`; nil if it is not a canonical key, which is an error of the
+    /// Parses the key in `range`; `nil` if it is not a canonical key, which is an error of the
     /// caller.
     package init?(canonical key: Span<UInt8>, at range: Range<Int>) {
         let start = range.lowerBound
@@ -56,7 +56,7 @@ package struct AbsoluteURL {
     /// The path and query, without a fragment.
     package let target: Range<Int>
 
-    /// Parses a URL; nil if there is no scheme.
+    /// Parses a URL; `nil` if there is no scheme.
     package init?(_ url: [UInt8]) {
         guard let colon = url.firstRange(of: Array("://".utf8)) else { return nil }
         isSecure = String(decoding: url[..<colon.lowerBound], as: UTF8.self).lowercased() == "https"
