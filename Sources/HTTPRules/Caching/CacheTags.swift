@@ -119,7 +119,7 @@ package struct EntryTags: Hashable, Sendable {
     /// The maximum number of tags of an entry; peers accept as many.
     package static let countMax = CacheTags.countMax
 
-    /// The distinct tags; first those of ``URLName``, which no limit cuts.
+    /// The distinct tags; those that name URLs (``URLName``) come first and are never dropped.
     package private(set) var tags: [[UInt8]] = []
     /// The number of the origin's tags that were dropped; purging those does not reach the entry.
     package private(set) var droppedCount: Int

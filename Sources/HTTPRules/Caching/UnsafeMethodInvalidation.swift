@@ -150,7 +150,7 @@ package struct MethodProperties: OptionSet, Hashable, Sendable {
     /// Repeating the request has the same effect as sending it once (RFC 9110 §9.2.2).
     package static let isIdempotent = MethodProperties(rawValue: 1 << 1)
 
-    /// Returns the properties of the method whose name is in `range`, compared case-sensitively.
+    /// Looks up the properties of the method whose name is in `range`, compared case-sensitively.
     package init(_ bytes: Span<UInt8>, at range: Range<Int>) {
         if Self.safe.contains(where: { bytes.matches($0, at: range) }) {
             self = [.isSafe, .isIdempotent]

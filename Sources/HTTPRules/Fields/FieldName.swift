@@ -100,7 +100,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the field whose name, in any case, is in `range`.
+    /// Identifies the field whose name, in any case, is in `range`.
     package init(_ bytes: Span<UInt8>, at range: Range<Int>) {
         guard range.count <= 24 else {
             self = .other
@@ -126,7 +126,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         return word
     }
 
-    /// Returns the field whose name in lower case is these words, padded with zeros; no name has
+    /// Identifies the field whose name in lower case is these words, padded with zeros; no name has
     /// more than 24 bytes.
     ///
     /// The first byte is the lowest byte of `first`. A word holds no zero before the last letter,

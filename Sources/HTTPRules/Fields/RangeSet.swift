@@ -47,8 +47,7 @@ package enum RangeSet: Hashable, Sendable {
         return others.isEmpty ? .single(first) : coalesced([first] + others)
     }
 
-    /// Returns true if a request asks for less than the whole of a body, as far as its size does
-    /// not matter.
+    /// Returns true if a request asks for less than the whole of a body of any size.
     ///
     /// That is so if there is one Range of at most `countMax` ranges that does not cover everything
     /// from the first byte.

@@ -32,6 +32,7 @@ package struct PurgeCommand: Hashable, Sendable {
     ///   - lines: the field lines of the request; their extents lie in `bytes`.
     ///   - bytes: the bytes of the request's head.
     ///   - tagFields: the fields that carry tags.
+    /// - Throws: ``PurgeCommandFault`` for the first fault found.
     package init(
         isSecure: Bool, authority: [UInt8], target: [UInt8], siteKey: [UInt8]? = nil,
         _ lines: [FieldLine], in bytes: Span<UInt8>, tagFields: [TagField] = TagField.defaults

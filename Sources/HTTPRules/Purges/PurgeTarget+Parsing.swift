@@ -7,6 +7,7 @@ extension PurgeTarget {
     /// - Parameters:
     ///   - text: `https://…`, `http://…` or `//…`; the scheme only determines the default port.
     ///   - bytesMax: the maximum length of the canonical URL in bytes.
+    /// - Throws: ``PurgeTargetFault`` if no URL can have this name.
     package static func url(
         parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
@@ -19,6 +20,7 @@ extension PurgeTarget {
     ///   - text: `https://HOST[:PORT][/PATH]`; scheme and slashes are optional, and `/` or no path
     ///     means the whole host.
     ///   - bytesMax: the maximum length of the canonical URL in bytes.
+    /// - Throws: ``PurgeTargetFault`` if no URL can have this name.
     package static func prefix(
         parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
@@ -33,6 +35,8 @@ extension PurgeTarget {
     }
 
     /// Returns the target for all responses with the tag `text`.
+    ///
+    /// - Throws: ``PurgeTargetFault`` if no response can have this tag.
     package static func tag(parsing text: [UInt8]) throws(PurgeTargetFault) -> PurgeTarget {
         guard let first = text.first, let last = text.last else { throw .tagEmpty }
         guard text.count <= CacheTags.tagBytesMax else { throw .tagTooLong }
@@ -62,7 +66,7 @@ extension PurgeTarget {
         return Array(URLName.name(ofKey: key))
     }
 
-    // MARK: Where sites keep it
+    // MARK: Names under which sites store responses
 
     /// Returns the target as written, followed by the other names under which this node stores or
     /// fetches what it serves for that URL.

@@ -51,6 +51,8 @@ package enum TokenFile {
     /// Returns the tokens in order.
     ///
     /// Empty lines and lines that begin with `#` are skipped; a line may end in CR LF.
+    ///
+    /// - Throws: ``TokenFileFault`` for the first fault found.
     package static func tokens(of bytes: [UInt8]) throws(TokenFileFault) -> [[UInt8]] {
         var tokens: [[UInt8]] = []
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
