@@ -34,7 +34,7 @@ package enum ImageFormat: CaseIterable, Sendable {
         }
     }
 
-    /// Identifies the format whose media type is in `essence`, without parameters; `nil` if there is
+    /// Identifies the format by the media type in `essence`, without parameters; `nil` if there is
     /// none.
     init?(_ bytes: Span<UInt8>, type essence: Range<Int>) {
         for format in Self.allCases

@@ -99,7 +99,8 @@ extension Signature: CustomStringConvertible {
 ///
 /// The target of an image is its normalised URL (``CacheKey``), so that all spellings of the URL
 /// have one signature. The target of a site is `//`, the site's name, and path and query as sent
-/// (``SiteKey``). Neither holds a line feed, and an image's target never equals a site's.
+/// (``SiteKey``), for http and https alike. Neither holds a line feed, and an image's target never
+/// equals a site's.
 package enum SignatureBase {
     /// The first line with its line feed.
     private static let label = Array("nuthatch-signed-url-v1\n".utf8)
