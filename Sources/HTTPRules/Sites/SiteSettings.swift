@@ -107,7 +107,7 @@ package struct SiteSettings: Hashable, Sendable {
     /// True if only signed URLs are served, and only for reading.
     package var requiresSignature = false
 
-    // What is asked of the origin
+    // Requests to the origin
     /// The source of the Host that the origin receives.
     package var originHostRule = OriginHostRule.origin
     /// The names of query parameters that are removed from key and target; a name that ends in `*`
@@ -138,14 +138,14 @@ package struct SiteSettings: Hashable, Sendable {
     /// True if the node adds itself to Via in requests and responses (RFC 9110 §7.6.3).
     package var addsVia = true
 
-    // Whom to believe as the origin, over TLS
+    // Authentication of the origin over TLS
     /// A file of issuers in PEM, trusted instead of all others; `nil` for the node's own.
     package var originCAFile: String?
     /// The pins of the only keys that the origin's certificate may have, `sha256/…` (RFC 7469
     /// §2.4); empty for any.
     package var originPins: [String] = []
 
-    // What clients get
+    // Responses to clients
     /// The max-age that clients receive instead of the origin's Cache-Control; `nil` for the
     /// origin's own.
     package var clientTTL: Interval?
