@@ -6,7 +6,11 @@ extension CacheControl {
         add(value, at: 0..<value.count)
     }
 
-    /// Adds the value of one field line, which lies in `range`.
+    /// Adds the value of one field line.
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes that hold the value.
+    ///   - range: the value's bytes, without the field name.
     package mutating func add(_ bytes: Span<UInt8>, at range: Range<Int>) {
         var cursor = range.lowerBound
         while let element = FieldSyntax.nextElement(bytes, at: range, cursor: &cursor) {
@@ -49,7 +53,7 @@ extension CacheControl {
         }
     }
 
-    /// True if the name is of a directive with a number.
+    /// Stores the argument if `name` is a directive with a number; returns false for other names.
     private mutating func addNumber(
         _ bytes: Span<UInt8>, named name: Range<Int>, rest: Range<Int>
     ) -> Bool {
@@ -77,7 +81,7 @@ extension CacheControl {
         if slot == nil { slot = number }
     }
 
-    /// The number after `=`, quoted or not; 0 if there is none.
+    /// Returns the number after `=`, quoted or not; 0 if there is none (RFC 9111 §4.2.1).
     private static func number(_ bytes: Span<UInt8>, at rest: Range<Int>) -> Interval {
         guard let equals = rest.first, bytes[equals] == UInt8(ascii: "=") else { return .zero }
         var value = equals + 1..<rest.upperBound
@@ -89,7 +93,7 @@ extension CacheControl {
         return DeltaSeconds.parse(bytes, at: value) ?? .zero
     }
 
-    /// Adds the field names after `=` to `names`; false if they cannot be read.
+    /// Adds the field names after `=` to `names`; returns false if the list cannot be parsed.
     private static func addFields(
         _ bytes: Span<UInt8>, at rest: Range<Int>, to names: inout FieldNames
     ) -> Bool {
@@ -100,11 +104,12 @@ extension CacheControl {
         return true
     }
 
-    /// No list of an honest origin is longer, and no long one costs more than it is worth: a longer
-    /// one counts as broken.
+    /// The maximum number of field names in one list.
+    ///
+    /// A longer list counts as malformed: no honest origin sends one, and parsing it costs time.
     static let fieldsMax = 64
 
-    /// The names in a list of them; nil if there is none, or anything else.
+    /// Returns the field names of a list; `nil` if it is empty or holds anything else.
     static func fields(_ list: [UInt8]) -> FieldNames? {
         let bytes = list.span
         var names = FieldNames()
@@ -127,8 +132,8 @@ extension CacheControl {
         unknown.append(UnknownDirective(name: letters, argument: argument))
     }
 
-    /// The token or the quoted string after `=`, without quotes and escapes (RFC 9110 §5.6.4); nil
-    /// if there is neither.
+    /// Returns the token or quoted string after `=`, without quotes and escapes (RFC 9110 §5.6.4);
+    /// `nil` if there is neither.
     private static func argument(_ bytes: Span<UInt8>, at rest: Range<Int>) -> [UInt8]? {
         guard let equals = rest.first, bytes[equals] == UInt8(ascii: "=") else { return nil }
         var text: [UInt8] = []

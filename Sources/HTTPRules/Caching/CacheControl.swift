@@ -2,68 +2,82 @@ package import Ground
 
 /// The directives of all Cache-Control lines of one message (RFC 9111 §5.2, RFC 5861, RFC 8246).
 ///
-/// Names are matched without regard to case; arguments may be tokens or quoted strings. Of two
-/// arguments for one directive the first counts (RFC 9111 §4.2.1). An argument that is no number
-/// counts as 0, so that the answer is stale rather than fresh for ever (RFC 9111 §4.2.1).
-/// `no-cache` and `private` with a list of fields concern these fields only; a list that is empty
-/// or broken counts as none, which is the stricter reading (RFC 9111 §5.2.2.4, §5.2.2.7). What is
-/// not known has no effect and is kept apart (RFC 9111 §5.2.3).
+/// Names are matched case-insensitively; arguments may be tokens or quoted strings. If a directive
+/// comes twice, the first argument counts (RFC 9111 §4.2.1). An argument that is not a number
+/// counts as 0, so that the response is stale rather than fresh for ever (RFC 9111 §4.2.1).
+/// `no-cache` and `private` with a list of fields concern these fields only; an empty or malformed
+/// list counts as none, which is the stricter reading (RFC 9111 §5.2.2.4, §5.2.2.7). Unknown
+/// directives have no effect and are kept in ``unknown`` (RFC 9111 §5.2.3).
 package struct CacheControl: Hashable, Sendable {
-    /// Directives without a number.
+    /// The directives without a number.
     package var flags: Flags = []
-    /// `max-age`, of answers and requests.
+    /// The `max-age` directive of a response or request (RFC 9111 §5.2.1.1, §5.2.2.1).
     package var maxAge: Interval?
-    /// `s-maxage` (RFC 9111 §5.2.2.10).
+    /// The `s-maxage` directive of a response (RFC 9111 §5.2.2.10).
     package var sMaxAge: Interval?
-    /// `stale-while-revalidate` (RFC 5861 §3).
+    /// The `stale-while-revalidate` directive of a response (RFC 5861 §3).
     package var staleWhileRevalidate: Interval?
-    /// `stale-if-error` (RFC 5861 §4).
+    /// The `stale-if-error` directive of a response or request (RFC 5861 §4).
     package var staleIfError: Interval?
-    /// `max-stale` of a request; the greatest number if it came without one (RFC 9111 §5.2.1.2).
+    /// The `max-stale` directive of a request; the greatest number if it has no argument (RFC 9111
+    /// §5.2.1.2).
     package var maxStale: Interval?
-    /// `min-fresh` of a request (RFC 9111 §5.2.1.3).
+    /// The `min-fresh` directive of a request (RFC 9111 §5.2.1.3).
     package var minFresh: Interval?
-    /// The fields of `private="…"`, which no shared cache stores (RFC 9111 §5.2.2.7).
+    /// The fields of `private="…"`, which a shared cache must not store (RFC 9111 §5.2.2.7).
     package var privateFields = FieldNames()
-    /// The fields of `no-cache="…"`, which are not used again without asking the origin (RFC 9111
+    /// The fields of `no-cache="…"`, which must not be reused without revalidation (RFC 9111
     /// §5.2.2.4).
     package var noCacheFields = FieldNames()
-    /// The directives that are not known, in the order received; what follows no grammar is left
-    /// out.
+    /// The unknown directives, in the order received; malformed ones are dropped.
     package var unknown: [UnknownDirective] = []
 
+    /// Creates an empty set of directives.
     package init() {}
 
     /// A directive that Nuthatch has no rule for.
     package struct UnknownDirective: Hashable, Sendable {
-        /// In lower case.
+        /// The name in lower case.
         package var name: [UInt8]
-        /// Without quotes and escapes; nil if there is no `=`.
+        /// The argument without quotes and escapes; `nil` if there is no `=`.
         package var argument: [UInt8]?
 
+        /// Creates an unknown directive from its name, in lower case, and its argument.
         package init(name: [UInt8], argument: [UInt8]?) {
             self.name = name
             self.argument = argument
         }
     }
 
-    /// The directives that are there or not.
+    /// The directives that are either present or absent.
     package struct Flags: OptionSet, Hashable, Sendable {
+        /// The bits, one for each directive.
         package let rawValue: UInt16
 
+        /// Creates a set from its bits.
         package init(rawValue: UInt16) {
             self.rawValue = rawValue
         }
 
+        /// The `no-store` directive (RFC 9111 §5.2.1.5, §5.2.2.5).
         package static let noStore = Flags(rawValue: 1 << 0)
+        /// The `no-cache` directive without a list of fields (RFC 9111 §5.2.1.4, §5.2.2.4).
         package static let noCache = Flags(rawValue: 1 << 1)
+        /// The `private` directive without a list of fields (RFC 9111 §5.2.2.7).
         package static let isPrivate = Flags(rawValue: 1 << 2)
+        /// The `public` directive (RFC 9111 §5.2.2.9).
         package static let isPublic = Flags(rawValue: 1 << 3)
+        /// The `must-revalidate` directive (RFC 9111 §5.2.2.2).
         package static let mustRevalidate = Flags(rawValue: 1 << 4)
+        /// The `proxy-revalidate` directive (RFC 9111 §5.2.2.8).
         package static let proxyRevalidate = Flags(rawValue: 1 << 5)
+        /// The `must-understand` directive (RFC 9111 §5.2.2.3).
         package static let mustUnderstand = Flags(rawValue: 1 << 6)
+        /// The `immutable` directive (RFC 8246 §2).
         package static let immutable = Flags(rawValue: 1 << 7)
+        /// The `no-transform` directive (RFC 9111 §5.2.1.6, §5.2.2.6).
         package static let noTransform = Flags(rawValue: 1 << 8)
+        /// The `only-if-cached` directive of a request (RFC 9111 §5.2.1.7).
         package static let onlyIfCached = Flags(rawValue: 1 << 9)
     }
 
@@ -79,7 +93,7 @@ package struct CacheControl: Hashable, Sendable {
         }
     }
 
-    /// The same with `no-cache` and `private` of single fields taken to be of the whole answer.
+    /// These directives with a qualified `no-cache` or `private` applied to the whole response.
     package var ofWholeResponse: CacheControl {
         var control = self
         if !privateFields.isEmpty { control.flags.insert(.isPrivate) }
@@ -91,11 +105,11 @@ package struct CacheControl: Hashable, Sendable {
 }
 
 extension CacheControl {
-    /// The directives of a field that is aimed at this cache (RFC 9213 §2.1).
+    /// Creates the directives of a targeted field (RFC 9213 §2.1).
     ///
-    /// A value of the wrong type is not used. So what would let an answer be stored or kept is
-    /// without effect; a lifetime is 0 (RFC 9111 §4.2.1); and what restricts its use holds in
-    /// full, unless it is plainly false. Parameters mean nothing.
+    /// A value of the wrong type is not used. A directive that would permit storing or reuse then
+    /// has no effect, a lifetime is 0 (RFC 9111 §4.2.1), and a restriction applies in full unless
+    /// its value is false. Parameters are ignored.
     init(_ dictionary: StructuredDictionary) {
         for entry in dictionary.entries { add(entry.key, entry.member.bareItem) }
     }
@@ -155,7 +169,7 @@ extension CacheControl {
 }
 
 extension CacheControl {
-    /// Appends the directives as one field value, from which the same are read again.
+    /// Appends the directives as one field value that parses to the same directives.
     package func append(to bytes: inout [UInt8]) {
         let start = bytes.count
         for (flag, name) in Self.flagNames where flags.contains(flag) {
@@ -213,7 +227,7 @@ extension CacheControl {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// A token where the argument is one, else a quoted string.
+    /// Appends the argument as a token if it is one, else as a quoted string.
     private static func append(argument: [UInt8], to bytes: inout [UInt8]) {
         if !argument.isEmpty, argument.allSatisfy(ByteSet.token.contains) {
             bytes += argument

@@ -1,67 +1,78 @@
 import Ground
 
-/// What this cache did for a request, as a member of Cache-Status (RFC 9211 §2).
+/// One member of Cache-Status: how this cache handled a request (RFC 9211 §2).
 ///
-/// A cache adds its member behind those of the caches nearer to the origin: one more line.
+/// A cache adds its member after those of the caches nearer to the origin, as one more line.
 package struct CacheStatus: Hashable, Sendable {
+    /// How the response was produced.
     package enum Outcome: Hashable, Sendable {
-        /// Answered from the store, nothing forwarded (RFC 9211 §2.1).
+        /// The response came from the store; nothing was forwarded (RFC 9211 §2.1).
         case hit
-        /// Sent towards the origin (RFC 9211 §2.2).
+        /// The request was forwarded towards the origin (RFC 9211 §2.2).
         case forwarded(Reason)
-        /// Neither: this cache made the answer itself, such as a refusal.
+        /// This cache made the response itself, such as an error; it is neither a hit nor
+        /// forwarded.
         case generated
     }
 
-    /// Why a request went on (RFC 9211 §2.2).
+    /// Why a request was forwarded (RFC 9211 §2.2).
     package enum Reason: String, CaseIterable, Hashable, Sendable {
-        /// Configured not to handle the request.
+        /// The cache is configured not to handle the request.
         case bypass
-        /// The method has to be forwarded.
+        /// The method requires forwarding.
         case method
         /// Nothing was stored for the URI.
         case uriMiss = "uri-miss"
-        /// Something was stored for the URI, but nothing that the request's fields select.
+        /// A response is stored for the URI, but none that the request's fields select.
         case varyMiss = "vary-miss"
-        /// Nothing stored answers it, and no more is known.
+        /// No stored response satisfies the request; the cache does not know more.
         case miss
-        /// What is stored is fresh, but the request does not want it.
+        /// The stored response is fresh, but a directive of the request forbids its use.
         case request
-        /// What is stored was stale.
+        /// The stored response was stale.
         case stale
-        /// A part of the representation is stored, but not all that was asked for.
+        /// Only a part of the requested range is stored.
         case partial
     }
 
+    /// How the response was produced.
     package var outcome: Outcome
-    /// The status code of the answer to the forwarded request, if it is not the client's (RFC 9211
-    /// §2.3).
+    /// The status code of the forwarded request's response; `nil` if it equals the client's (RFC
+    /// 9211 §2.3).
     package var forwardStatus: UInt16?
-    /// Seconds of freshness left, negative if stale (RFC 9211 §2.4).
+    /// The remaining freshness in seconds, negative if stale (RFC 9211 §2.4); `nil` if unknown.
     package var ttl: Int64?
-    /// The answer to the forwarded request was stored (RFC 9211 §2.5).
+    /// True if the response to the forwarded request was stored (RFC 9211 §2.5).
     package var isStored = false
-    /// The request was answered together with others by one forwarded (RFC 9211 §2.6).
+    /// True if the request shared one forwarded request with others (RFC 9211 §2.6).
     package var isCollapsed = false
-    /// The node may lack an invalidation, and used nothing that was not validated of late: a
-    /// parameter of its own (RFC 9211 §2).
+    /// True if the fence was closed: the node may lack an invalidation and served only what was
+    /// validated recently.
+    ///
+    /// This is an extension parameter (RFC 9211 §2).
     package var isFenced = false
-    /// What the answer is stored under; of use for debugging (RFC 9211 §2.7), and left out if it is
-    /// long: it repeats the client's target.
+    /// The cache key of the response, for debugging (RFC 9211 §2.7); `nil` if unknown.
+    ///
+    /// A key longer than ``keyBytesMax`` is left out, because it repeats the client's target.
     package var key: [UInt8]?
-    /// More that is of no other cache's concern (RFC 9211 §2.8).
+    /// Further information for people, specific to this cache (RFC 9211 §2.8).
     package var detail: String?
 
+    /// Creates a member with this outcome and no further parameters.
     package init(_ outcome: Outcome) {
         self.outcome = outcome
     }
 
-    /// Bytes of a key that is printed.
+    /// The maximum length of a printed key in bytes.
     package static let keyBytesMax = 200
 
-    /// Appends the member, `name` first: the value of one line of Cache-Status.
+    /// Appends the member: the value of one Cache-Status line.
     ///
-    /// Parameters that tell of a forwarded request are printed of one only.
+    /// Parameters about a forwarded request are printed only if the request was forwarded.
+    ///
+    /// - Parameters:
+    ///   - name: the name of this cache, a token (RFC 9211 §2).
+    ///   - bytes: the buffer to append to.
     package func append(name: StaticString = "nuthatch", to bytes: inout [UInt8]) {
         bytes += name.description.utf8
         switch outcome {
@@ -86,7 +97,7 @@ package struct CacheStatus: Hashable, Sendable {
         }
         if let key, key.count <= Self.keyBytesMax {
             bytes += "; key=".utf8
-            // Each byte may become three.
+            // Escaping may turn each byte into three.
             StructuredText.append(string: key, bytesMax: 3 * Self.keyBytesMax, to: &bytes)
         }
         if let detail {

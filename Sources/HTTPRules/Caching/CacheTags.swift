@@ -1,28 +1,33 @@
 import Ground
 
-/// The tags of an answer, by which it can be purged together with others.
+/// The tags that an origin gives a response, for purging it together with others.
 package struct CacheTags: Hashable, Sendable {
-    /// Tags of an answer at most.
+    /// The maximum number of tags of a response.
     package static let countMax = 1000
-    /// Bytes of one tag at most.
+    /// The maximum length of one tag in bytes.
     package static let tagBytesMax = 1024
-    /// Bytes of all tags at most.
+    /// The maximum length of all tags together in bytes.
     package static let bytesMax = 16_384
 
-    /// Each once, in the order they were met, byte by byte as the origin wrote them.
+    /// The distinct tags, in the order received, byte by byte as the origin wrote them.
     package private(set) var tags: [[UInt8]] = []
-    /// How many were left out because a limit was passed; purging those does not reach the answer.
+    /// The number of tags dropped because of a limit; purging those does not reach the response.
     package private(set) var droppedCount = 0
 
-    /// No tags.
+    /// Creates an empty set of tags.
     package init() {}
 
-    /// The tags in all lines of `head` that are fields of `fields`.
+    /// Collects the tags of all lines of `head` whose name is in `fields`.
     package init(_ head: ResponseHead, fields: [TagField] = TagField.defaults) {
         self.init(head.lines, in: head.bytes.span, fields: fields)
     }
 
-    /// The same of any lines; their extents lie in `bytes`.
+    /// Collects the tags of all `lines` whose name is in `fields`.
+    ///
+    /// - Parameters:
+    ///   - lines: the field lines; their extents lie in `bytes`.
+    ///   - bytes: the bytes of the head.
+    ///   - fields: the fields that carry tags.
     package init(_ lines: [FieldLine], in bytes: Span<UInt8>, fields: [TagField]) {
         var seen: Set<[UInt8]> = []
         var bytesCount = 0
@@ -50,16 +55,16 @@ package struct CacheTags: Hashable, Sendable {
     }
 }
 
-/// A field in which an origin names tags, and what stands between them.
+/// A field in which an origin names tags, and the separators between them.
 package struct TagField: Hashable, Sendable {
     private let name: [UInt8]
     private let splitsAtWhitespace: Bool
     private let splitsAtCommas: Bool
 
-    /// The field with this name; nil if it cannot be one.
+    /// Creates the field with this name; `nil` if `name` is not a field name.
     ///
-    /// Tags in Cache-Tag lie between commas, those in Surrogate-Key between white space, and those
-    /// in xkey and any other field between both.
+    /// Tags in Cache-Tag are separated by commas, in Surrogate-Key by white space, in xkey and any
+    /// other field by both.
     package init?(_ name: String) {
         guard !name.isEmpty, name.utf8.allSatisfy(ByteSet.token.contains) else { return nil }
         self.init(lowercase: name.utf8.map(ASCII.lowercased))
@@ -71,12 +76,12 @@ package struct TagField: Hashable, Sendable {
         splitsAtCommas = name != Array("surrogate-key".utf8)
     }
 
-    /// Surrogate-Key, Cache-Tag and xkey.
+    /// The default fields: Surrogate-Key, Cache-Tag and xkey.
     package static let defaults = ["surrogate-key", "cache-tag", "xkey"].map {
         TagField(lowercase: Array($0.utf8))
     }
 
-    /// The first of `fields` whose name lies in `range`.
+    /// Returns the first of `fields` whose name is in `range`.
     fileprivate static func first(
         of fields: [TagField], namedIn bytes: Span<UInt8>, at range: Range<Int>
     ) -> TagField? {
@@ -86,7 +91,9 @@ package struct TagField: Hashable, Sendable {
         return nil
     }
 
-    /// The next tag in `range`, never empty; `cursor` begins at the range's start.
+    /// Returns the next tag in `range`, never empty; `nil` at the end.
+    ///
+    /// `cursor` must start at the lower bound of `range`.
     fileprivate func next(
         _ bytes: Span<UInt8>, at range: Range<Int>, cursor: inout Int
     ) -> Range<Int>? {
@@ -106,24 +113,29 @@ package struct TagField: Hashable, Sendable {
     }
 }
 
-/// All tags that an entry is kept with: the names by which a purge of a URL, a prefix or a host
-/// finds it beside its key, and what its origin says.
+/// The tags stored with an entry: the further names by which a purge of a URL, prefix or host finds
+/// it, and the tags of its origin.
 package struct EntryTags: Hashable, Sendable {
-    /// Tags of an entry at most; as many as peers take.
+    /// The maximum number of tags of an entry; peers accept as many.
     package static let countMax = CacheTags.countMax
 
-    /// Each once; first those of ``URLName``, which no limit cuts.
+    /// The distinct tags; those that name URLs (``URLName``) come first and are never dropped.
     package private(set) var tags: [[UInt8]] = []
-    /// How many of the origin's are left out; purging those does not reach the entry.
+    /// The number of the origin's tags that were dropped; purging those does not reach the entry.
     package private(set) var droppedCount: Int
 
-    /// The tags of an entry under `key` whose answer came with `answer`.
+    /// Creates the tags of an entry.
     ///
-    /// `urls` are canonical keys of what the entry was made from: the last URL to which redirects
-    /// led, the original of a transformed URL (``OriginalRule``), and of an answer of the site `*`
-    /// the URL that the origin was asked for. Purging any of them is purging the entry. Other
-    /// sites' answers are found by the origin's URL without a tag (``PurgeTarget/targets(_:)``): an
-    /// entry without tags need not be looked up again for each purge of another URL.
+    /// A purge of any of `urls` purges the entry. Responses of other sites than `*` are found by
+    /// the origin's URL without a tag (``PurgeTarget/expanded(_:)``), so that an entry without tags
+    /// need not be looked up again for each purge of another URL.
+    ///
+    /// - Parameters:
+    ///   - key: the entry's cache key.
+    ///   - cacheTags: the tags that the origin sent with the response.
+    ///   - urls: canonical keys of what the entry was made from: the last URL of a redirect chain,
+    ///     the original of a transformed URL (``OriginalRule``), and for a response of the site `*`
+    ///     the URL requested from the origin.
     package init(key: [UInt8], cacheTags: CacheTags = CacheTags(), urls: [[UInt8]] = []) {
         droppedCount = cacheTags.droppedCount
         let own = URLName.name(ofKey: key)

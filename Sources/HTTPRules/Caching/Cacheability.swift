@@ -1,71 +1,91 @@
 package import Ground
 
-/// Why an answer is not stored (RFC 9111 §3).
+/// Why a response is not stored (RFC 9111 §3).
 package enum NotStoredReason: Hashable, Sendable {
-    /// It answers another method than GET (RFC 9111 §3).
+    /// The request's method was not GET (RFC 9111 §3).
     case method
-    /// Of images any status but 200; of a site one that is not final, that answers to one request
-    /// only, that is not understood though it must be, or for which nothing names a lifetime and
-    /// none may be guessed (RFC 9111 §3, §5.2.2.3).
+    /// The status does not permit storing.
+    ///
+    /// For images this is any status but 200. For a site it is a status that is not final, that is
+    /// specific to one request, that is not understood although `must-understand` requires it, or
+    /// for which no lifetime is given and no heuristic is allowed (RFC 9111 §3, §5.2.2.3).
     case status(UInt16)
-    /// 206 holds a part and is never stored as the whole (RFC 9111 §3.3).
+    /// The status is 206: the body is a part and is never stored as the whole (RFC 9111 §3.3).
     case partialContent
-    /// `no-store`, unless `must-understand` lifts it (RFC 9111 §5.2.2.3, §5.2.2.5).
+    /// The response has `no-store`, and `must-understand` does not lift it (RFC 9111 §5.2.2.3,
+    /// §5.2.2.5).
     case noStore
-    /// The request said `no-store` (RFC 9111 §5.2.1.5).
+    /// The request had `no-store` (RFC 9111 §5.2.1.5).
     case requestNoStore
-    /// `private` (RFC 9111 §5.2.2.7).
+    /// The response has `private` (RFC 9111 §5.2.2.7).
     case isPrivate
-    /// The request had an Authorization, and nothing says that the answer is for others too (RFC
-    /// 9111 §3.5).
+    /// The request had Authorization, and no directive allows a shared cache to store the response
+    /// (RFC 9111 §3.5).
     case authorization
-    /// Set-Cookie, and neither a targeted field (RFC 9213) nor the operator says that it may be
-    /// stored.
+    /// The response has Set-Cookie, and neither a targeted field (RFC 9213) nor the operator allows
+    /// storing it.
     case setCookie
-    /// Nothing names a lifetime, and none is guessed because the request had Cookie or
-    /// Authorization: the answer may be for whoever sent those.
+    /// The response has no lifetime, and none is guessed because the request had Cookie or
+    /// Authorization: the response may be meant for that client only.
     case credentials
-    /// `Vary: *` (RFC 9111 §4.1).
+    /// The response has `Vary: *` (RFC 9111 §4.1).
     case varyWildcard
-    /// The type is none of those that are stored.
+    /// The media type is not one that is stored.
     case contentType
-    /// Nothing says for how long it is fresh, or it may never be used before the origin has been
-    /// asked; and there is no validator to ask with.
+    /// The response could never be reused: it has no lifetime or always needs validation, and it
+    /// has no validator.
     case neverReusable
 }
 
-/// What there is to know of an origin's answer before its body comes.
+/// How an origin's response may be stored and shared, derived from its head before its body
+/// arrives.
 package struct Cacheability: Hashable, Sendable {
-    /// Nil if the answer may be stored.
+    /// The reason why the response is not stored; `nil` if it may be stored.
     package var notStoredReason: NotStoredReason?
-    /// It may be given to others who wait for the same fetch: nothing in it is for one client only.
+    /// True if the response may be shared with requests that wait for the same fetch.
     ///
-    /// Of an image this does not ask for freshness: who was already waiting when the answer was
-    /// made is given nothing stale. Of a site it does, and for leave to use it unasked: such an
-    /// answer may be for one client though nothing says so (RFC 9111 §4).
+    /// For an image no freshness is required: requests that already waited when the response was
+    /// made receive nothing stale. For a site the response must also be storable, fresh and usable
+    /// without validation; otherwise it may be meant for one client although no directive says so
+    /// (RFC 9111 §4).
     package var isCollapsible: Bool
-    /// The type is one of those that are stored.
+    /// True if the media type is one that is stored.
     package var isTypeAccepted: Bool
+    /// The age and lifetime of the response.
     package var freshness: Freshness
+    /// The flags of the entry if the response is stored.
     package var flags: EntryFlags
-    /// Where the directives stood that counted.
+    /// The field that held the effective directives.
     package var controlSource: EffectiveCacheControl.Source
-    /// The fields that are not stored with the answer: those of `private="…"`, which are for one
-    /// client, and those of `no-cache="…"`, which would have to be asked for again each time (RFC
-    /// 9111 §5.2.2.4, §5.2.2.7).
+    /// The fields that are not stored with the response.
+    ///
+    /// These are the fields of `private="…"`, which are for one client, and those of
+    /// `no-cache="…"`, which would need validation each time (RFC 9111 §5.2.2.4, §5.2.2.7).
     package var unstoredFields: FieldNames
+    /// The `stale-while-revalidate` time in seconds; 0 if there is none (RFC 5861 §3).
     package var staleWhileRevalidateSeconds: UInt32
+    /// The `stale-if-error` time in seconds; 0 if there is none (RFC 5861 §4).
     package var staleIfErrorSeconds: UInt32
+    /// The Last-Modified date; `nil` if there is none or it cannot be parsed.
     package var lastModified: WallTime?
-    /// Date, or the time of receipt if there is none that can be read (RFC 9110 §6.6.1).
+    /// The Date of the response, or the time of receipt if there is none that can be parsed (RFC
+    /// 9110 §6.6.1).
     package var date: WallTime
 
-    /// The facts of the stored answer, whose body has `size` bytes and whose head is `head`.
+    /// Returns the metadata of the stored response.
+    ///
+    /// - Parameters:
+    ///   - size: the length of the body in bytes.
+    ///   - head: the rendered head, which holds the entity tag.
     package func metadata(size: UInt64, head: StoredHead) -> EntryMetadata {
         metadata(size: size, entityTag: head.entityTag)
     }
 
-    /// The same for a head in which the entity tag lies in `entityTag`.
+    /// Returns the metadata of the stored response.
+    ///
+    /// - Parameters:
+    ///   - size: the length of the body in bytes.
+    ///   - entityTag: the extent of the entity tag in the rendered head.
     package func metadata(size: UInt64, entityTag: Extent) -> EntryMetadata {
         EntryMetadata(
             size: size, bornAt: freshness.generatedAt, validatedAt: freshness.requestedAt,
@@ -78,10 +98,14 @@ package struct Cacheability: Hashable, Sendable {
 }
 
 extension Cacheability {
-    /// What was found by way of a redirect is used no longer, by nobody else, and for no other
-    /// request than the redirect itself could be (RFC 9110 §15.4, RFC 9111 §3).
+    /// Restricts a response that was found through a redirect to what the redirect itself permits.
     ///
-    /// `defaultTTL` is for a redirect that says nothing of its freshness.
+    /// The response is used no longer than the redirect, is shared with no other client, and serves
+    /// no other request (RFC 9110 §15.4, RFC 9111 §3).
+    ///
+    /// - Parameters:
+    ///   - redirect: the redirect that led to the response.
+    ///   - defaultTTL: the lifetime of a redirect that names none.
     package mutating func limit(by redirect: Redirect, defaultTTL: Interval) {
         let head = redirect.head
         let answered = EffectiveCacheControl(cacheControlOf: head)
@@ -109,17 +133,23 @@ extension Cacheability {
     }
 }
 
-/// Whether an answer may be stored by a shared cache, for how long, and for whom (RFC 9111 §3).
+/// Rules for whether a shared cache may store a response, for how long, and for whom (RFC 9111 §3).
 ///
-/// RFC 9111 lets an answer with Set-Cookie be stored (§7.3), and the lifetime of one to a request
-/// with Cookie be guessed. Of a site neither is done unless somebody says so: most origins that set
-/// or read cookies say nothing of caches. Of images the request told the origin nothing of its
-/// client, and Set-Cookie is neither stored nor passed on.
+/// RFC 9111 allows storing a response with Set-Cookie (§7.3) and guessing the lifetime of a
+/// response to a request with Cookie. For a site neither is done unless configured: most origins
+/// that set or read cookies send no cache directives. For images the request tells the origin
+/// nothing about its client, and Set-Cookie is neither stored nor passed on.
 package enum CacheabilityRules {
-    /// Examines the answer to `request`; only one to a GET is stored.
+    /// Evaluates the head of a response to `request`; only responses to GET are storable.
     ///
-    /// To learn what a 304 or the answer to a HEAD makes of a stored answer, the stored head with
-    /// the new fields is examined as the answer to a GET (RFC 9111 §3.2, §4.3.5).
+    /// To evaluate the effect of a 304 or of a response to HEAD, pass the stored head with the new
+    /// fields as a response to GET (RFC 9111 §3.2, §4.3.5).
+    ///
+    /// - Parameters:
+    ///   - head: the head of the response.
+    ///   - request: the properties of the request that matter.
+    ///   - timing: when the request was sent and the head received.
+    ///   - policy: the operator's rules.
     package static func evaluate(
         _ head: ResponseHead, to request: RequestCacheability, timing: Freshness.ResponseTiming,
         policy: StoragePolicy
@@ -155,7 +185,8 @@ package enum CacheabilityRules {
         }
         if notStored == nil, !mayGuess, freshness.source == .none { notStored = .credentials }
         if notStored == nil, !isTypeAccepted { notStored = .contentType }
-        // It is used by nobody unasked, whatever the site's settings say of stale answers.
+        // No request may use it without validation, whatever the site's settings for stale
+        // responses.
         let isBound = !mayGuess && !hasExplicitLifetime(control, freshness)
         if notStored == nil, policy.kind == .site, lastModified == nil, !hasEntityTag(head),
             isBound || alwaysNeedsValidation(control, freshness)
@@ -179,8 +210,10 @@ package enum CacheabilityRules {
             lastModified: lastModified, date: date ?? timing.receivedWallTime)
     }
 
-    /// A lifetime may be guessed where the answer names none: not of a failure of a site's, which
-    /// has a time of its own or none, nor of what may be for one client only.
+    /// Returns true if a lifetime may be guessed for a response that names none.
+    ///
+    /// Never for a site's error, which has its configured time or none, nor for a response that may
+    /// be meant for one client only.
     private static func allowsHeuristic(
         _ head: ResponseHead, _ request: RequestCacheability, _ policy: StoragePolicy
     ) -> Bool {
@@ -188,14 +221,15 @@ package enum CacheabilityRules {
         return !request.hasCookie && !request.hasAuthorization && head.first(.setCookie) == nil
     }
 
-    /// The answer says itself that it may be used for a while, fresh or stale.
+    /// Returns true if the response itself names a time in which it may be used, fresh or stale.
     private static func hasExplicitLifetime(_ control: CacheControl, _ freshness: Freshness) -> Bool
     {
         freshness.lifetime > .zero || control.staleWhileRevalidate != nil
             || control.staleIfError != nil
     }
 
-    /// Why nothing is stored with this method and status, whatever the answer says of its clients.
+    /// Returns why nothing with this method and status is stored, regardless of `private` and the
+    /// like.
     private static func notStoredReason(
         _ head: ResponseHead, _ control: CacheControl, _ freshness: Freshness,
         _ request: RequestCacheability, _ kind: StoragePolicy.Kind
@@ -219,7 +253,7 @@ package enum CacheabilityRules {
         return isStored ? nil : .status(head.status)
     }
 
-    /// Why the answer is for nobody but the client that asked.
+    /// Returns why the response is for the requesting client only; `nil` if it is for all.
     private static func privateReason(
         _ head: ResponseHead, _ control: CacheControl, _ request: RequestCacheability,
         isVaryEverything: Bool
@@ -233,20 +267,21 @@ package enum CacheabilityRules {
         return isVaryEverything ? .varyWildcard : nil
     }
 
-    /// Nobody may use the answer stale (RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10).
+    /// Returns true if the response must not be used stale (RFC 9111 §5.2.2.2, §5.2.2.8,
+    /// §5.2.2.10).
     private static func forbidsStaleUse(_ control: CacheControl) -> Bool {
         control.flags.contains(.mustRevalidate) || control.flags.contains(.proxyRevalidate)
             || control.sMaxAge != nil
     }
 
-    /// The answer to a request with Authorization may be given to others (RFC 9111 §3.5).
+    /// Returns true if the response may be shared although the request had Authorization (RFC 9111
+    /// §3.5).
     private static func allowsAuthorization(_ control: CacheControl) -> Bool {
         control.flags.contains(.mustRevalidate) || control.flags.contains(.isPublic)
             || control.sMaxAge != nil
     }
 
-    /// No lifetime is named or guessed, or no request may be answered with it before the origin has
-    /// been asked.
+    /// Returns true if no lifetime is named or guessed, or if every use requires validation.
     private static func alwaysNeedsValidation(_ control: CacheControl, _ freshness: Freshness)
         -> Bool
     {
@@ -278,22 +313,25 @@ package enum CacheabilityRules {
     }
 }
 
-/// What the storing of an answer depends on in its request (RFC 9111 §3).
+/// The properties of a request that decide whether its response may be stored (RFC 9111 §3).
 package struct RequestCacheability: Hashable, Sendable {
+    /// The request methods that the rules distinguish.
     package enum Method: Hashable, Sendable {
         case get
         case head
         case other
     }
 
+    /// The method of the request.
     package var method: Method
-    /// It had an Authorization (RFC 9111 §3.5).
+    /// True if the request had Authorization (RFC 9111 §3.5).
     package var hasAuthorization: Bool
-    /// It had a Cookie.
+    /// True if the request had Cookie.
     package var hasCookie: Bool
-    /// It said `no-store` (RFC 9111 §5.2.1.5).
+    /// True if the request had `no-store` (RFC 9111 §5.2.1.5).
     package var isNoStore: Bool
 
+    /// Creates the properties of a request; by default those of a plain GET.
     package init(
         method: Method = .get, hasAuthorization: Bool = false, hasCookie: Bool = false,
         isNoStore: Bool = false

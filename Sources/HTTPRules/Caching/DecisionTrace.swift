@@ -1,52 +1,55 @@
-/// How the node came to give an answer, told to whoever may ask for it: what it knew of the key, of
-/// freshness and of storing.
+/// How the node produced a response: the key, the freshness and the storing decision, for
+/// diagnosis.
 ///
-/// Whoever decides fills in what is known; nil and empty are not told.
+/// Each stage fills in what it knows; `nil` and empty values are not printed.
 package struct DecisionTrace: Hashable, Sendable {
-    /// What was looked for in the store.
+    /// The cache key that was looked up.
     package var key: [UInt8] = []
-    /// The names that select a variant of it; empty without a variant.
+    /// The field names that select the variant; empty without a variant.
     package var variantNames = FieldNames()
-    /// The key of the variant; line feeds and all.
+    /// The key of the variant, including its line feeds (``VariantKey``).
     package var variantKey: [UInt8] = []
-    /// What was done with what was found, such as `hit`, `validate`, `pass`.
+    /// How the lookup result was used, such as `hit`, `validate`, `pass`.
     package var outcome: String?
-    /// Why, if the verdict does not say it.
+    /// The reason for ``outcome``; `nil` if the outcome implies it.
     package var reason: String?
 
-    /// Seconds since the answer's age was 0 (RFC 9111 §4.2.3).
+    /// The response's current age in seconds (RFC 9111 §4.2.3).
     package var ageSeconds: Int64?
-    /// Seconds from the birth of the answer to its last fresh moment (RFC 9111 §4.2.1).
+    /// The response's freshness lifetime in seconds (RFC 9111 §4.2.1).
     package var lifetimeSeconds: Int64?
-    /// What the lifetime was taken from, such as `s-maxage`, `expires`, `heuristic`.
+    /// The source of the lifetime, such as `s-maxage`, `expires`, `heuristic`.
     package var lifetimeSource: String?
-    /// The field that held the directives: Nuthatch-Cache-Control, CDN-Cache-Control or
+    /// The name of the field that held the directives: Nuthatch-Cache-Control, CDN-Cache-Control or
     /// Cache-Control (RFC 9213 §2.2).
     package var controlField: String?
-    /// Seconds after the lifetime in which it may be used while it is validated (RFC 5861 §3).
+    /// Seconds after the lifetime in which the response may be used while it is revalidated (RFC
+    /// 5861 §3).
     package var staleWhileRevalidateSeconds: Int64?
-    /// Seconds after the lifetime in which it may be used if the origin fails (RFC 5861 §4).
+    /// Seconds after the lifetime in which the response may be used if the origin fails (RFC 5861
+    /// §4).
     package var staleIfErrorSeconds: Int64?
-    /// Further facts of the stored answer by name, such as `must-revalidate`.
+    /// The names of further flags of the stored response, such as `must-revalidate`.
     package var flags: [String] = []
 
-    /// Whether this answer was stored; nil if that was not for this request to decide.
+    /// True if this response was stored; `nil` if this request did not decide it.
     package var isStored: Bool?
-    /// Why it was or was not.
+    /// The reason why the response was or was not stored.
     package var storageReason: String?
-    /// The tags it was stored with; how many there are is told, and the names of the first.
+    /// The tags stored with the response; the line prints their number and the first names.
     package var tags: [[UInt8]] = []
 
+    /// Creates an empty trace.
     package init() {}
 
-    /// Bytes of the printed line at most.
+    /// The maximum length of the printed line in bytes.
     ///
-    /// Each member has its own limit, and all together pass this one in no case.
+    /// Each member has a limit of its own, chosen so that all together never exceed this one.
     package static let bytesMax = 4096
 
-    /// Appends the value of one line: a dictionary in ASCII (RFC 9651 §3.2).
+    /// Appends the trace as the value of one field line: a dictionary in ASCII (RFC 9651 §3.2).
     ///
-    /// What is long is cut; of long lists the first members are printed.
+    /// Long strings are cut; of long lists the first members are printed.
     package func append(to bytes: inout [UInt8]) {
         var line = BoundedDictionaryWriter()
         line.add("verdict", token: outcome)
@@ -73,13 +76,14 @@ package struct DecisionTrace: Hashable, Sendable {
     }
 }
 
-/// Members of a dictionary (RFC 9651 §4.1.2), each within its limit; what is nil or empty is none.
+/// A writer of dictionary members (RFC 9651 §4.1.2), each within its limit; `nil` and empty values
+/// are skipped.
 private struct BoundedDictionaryWriter {
-    /// Bytes of a token, and of a string in place of one, at most.
+    /// The maximum length of a token, or of a string in its place, in bytes.
     private static let tokenBytesMax = 64
-    /// Bytes of a string at most, without the dots that tell that it was cut.
+    /// The maximum length of a string in bytes, without the dots that mark a cut.
     private static let stringBytesMax = 512
-    /// Bytes of a list's strings at most.
+    /// The maximum length of a list's strings in bytes.
     private static let listBytesMax = 512
 
     private(set) var bytes: [UInt8] = []
@@ -111,7 +115,7 @@ private struct BoundedDictionaryWriter {
         StructuredText.append(string: string, bytesMax: Self.stringBytesMax, to: &bytes)
     }
 
-    /// Adds an inner list of strings, as far as they are within the limit.
+    /// Adds an inner list with as many of the strings as the limit allows.
     mutating func add(_ name: StaticString, list: [[UInt8]]) {
         guard !list.isEmpty else { return }
         begin(name)

@@ -1,27 +1,29 @@
 import Ground
 
-/// The directives that count for an answer, and where they stood.
+/// The directives that apply to a response, and the field they came from.
 ///
-/// Of the fields that are aimed at this cache the first which is a structured dictionary and not
-/// empty counts, alone: Cache-Control and Expires then mean nothing here. A field that is empty or
-/// broken counts as if it were not there (RFC 9213 §2.1, §2.2).
+/// The first targeted field that is a structured dictionary and not empty applies alone:
+/// Cache-Control and Expires are then ignored. An empty or malformed targeted field counts as
+/// absent (RFC 9213 §2.1, §2.2).
 package struct EffectiveCacheControl: Hashable, Sendable {
-    /// Where the directives stood.
+    /// The field that held the directives.
     package enum Source: Hashable, Sendable {
-        /// `Nuthatch-Cache-Control`, this cache's own.
+        /// The field `Nuthatch-Cache-Control`, specific to this cache.
         case nuthatch
-        /// `CDN-Cache-Control` (RFC 9213 §3.1).
+        /// The field `CDN-Cache-Control` (RFC 9213 §3.1).
         case cdn
-        /// `Cache-Control`.
+        /// The field `Cache-Control`.
         case cacheControl
-        /// There is no field of these.
+        /// No such field is present.
         case none
     }
 
+    /// The field that held the directives.
     package var source: Source
+    /// The directives.
     package var control: CacheControl
 
-    /// Expires counts: no field aimed at this cache did (RFC 9213 §2.2).
+    /// True if Expires applies, because no targeted field does (RFC 9213 §2.2).
     package var usesExpires: Bool {
         switch source {
         case .nuthatch, .cdn: false
@@ -29,20 +31,20 @@ package struct EffectiveCacheControl: Hashable, Sendable {
         }
     }
 
-    /// A field aimed at this cache says in so many words that it may keep the answer, whatever
-    /// else that answer holds: by a lifetime or `public` (RFC 9213 §2.1, RFC 9111 §7.3).
+    /// True if a targeted field permits storing explicitly, by a lifetime or `public`, whatever
+    /// else the response holds (RFC 9213 §2.1, RFC 9111 §7.3).
     package var isExplicitlyStorable: Bool {
         !usesExpires
             && (control.maxAge != nil || control.sMaxAge != nil
                 || control.flags.contains(.isPublic))
     }
 
-    /// The fields aimed at this cache, the nearest first, in lower case.
+    /// The targeted fields, the most specific first, with names in lower case.
     package static let targetedFields: [(source: Source, name: String)] = [
         (.nuthatch, "nuthatch-cache-control"), (.cdn, "cdn-cache-control"),
     ]
 
-    /// What counts for this answer.
+    /// Determines the directives that apply to the response with this head.
     package init(_ head: ResponseHead) {
         for (source, name) in Self.targetedFields {
             guard let dictionary = Self.dictionary(in: head, named: name), !dictionary.isEmpty
@@ -53,7 +55,7 @@ package struct EffectiveCacheControl: Hashable, Sendable {
         self.init(cacheControlOf: head)
     }
 
-    /// The directives of Cache-Control, whatever is aimed at this cache.
+    /// Determines the directives of Cache-Control alone, ignoring targeted fields.
     package init(cacheControlOf head: ResponseHead) {
         source = head.first(.cacheControl) == nil ? .none : .cacheControl
         control = CacheControl(head)
@@ -64,8 +66,8 @@ package struct EffectiveCacheControl: Hashable, Sendable {
         self.control = control
     }
 
-    /// The dictionary in all lines of this name (RFC 9651 §4.2); nil if there are none or it is
-    /// broken.
+    /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); `nil` if there are none
+    /// or it is malformed.
     private static func dictionary(in head: ResponseHead, named name: String)
         -> StructuredDictionary?
     {

@@ -1,27 +1,29 @@
 package import Ground
 
-/// What a stored answer is compared by with a later one (RFC 9110 §8.8).
+/// The validators of a stored response, compared with those of a later one (RFC 9110 §8.8).
 package struct Validators: Hashable, Sendable {
-    /// With quotes and `W/`; empty if there is none.
+    /// The entity tag with quotes and `W/`; empty if there is none.
     package var entityTag: [UInt8]
+    /// The Last-Modified date; `nil` if there is none.
     package var lastModified: WallTime?
-    /// By which of several answers the most recent is told.
+    /// The date of the response, which decides which of several is the most recent.
     package var date: WallTime
 
+    /// Creates validators from their parts.
     package init(entityTag: [UInt8], lastModified: WallTime?, date: WallTime) {
         self.entityTag = entityTag
         self.lastModified = lastModified
         self.date = date
     }
 
-    /// Those of an answer that is stored with these rendered bytes.
+    /// Creates the validators of a stored response from its rendered head and metadata.
     package init(_ bytes: [UInt8], metadata: EntryMetadata) {
         self.init(
             entityTag: Array(bytes[metadata.entityTag.range]), lastModified: metadata.lastModified,
             date: metadata.date)
     }
 
-    /// True if the tag that is `tag` in `bytes` matches.
+    /// Returns true if `tag`, which lies in `bytes`, matches the entity tag.
     func matches(
         _ tag: EntityTag, in bytes: Span<UInt8>, by comparison: EntityTag.Comparison
     ) -> Bool {
@@ -31,21 +33,21 @@ package struct Validators: Hashable, Sendable {
     }
 }
 
-/// Which of the stored answers that the origin was asked about a 304 confirms (RFC 9111 §4.3.4).
+/// Selects the stored responses that a 304 confirms (RFC 9111 §4.3.4).
 package enum Freshening {
-    /// The places of the answers that are to be updated; the most recent, with which the request
-    /// is answered, first.
+    /// Returns the indexes of the stored responses to update; the most recent, which is sent to the
+    /// client, first.
     ///
-    /// A strong tag confirms every answer that has it; a weak one, or a date without a tag, the
-    /// most recent answer that has it. A 304 without validators confirms what was asked about if
-    /// that was one answer. Empty if it confirms none: then the request is made again without
-    /// condition.
+    /// A strong tag confirms every response with that tag. A weak tag, or a date without a tag,
+    /// confirms the most recent response that matches. A 304 without validators confirms the stored
+    /// response if only one was validated. The result is empty if nothing is confirmed; the request
+    /// must then be repeated without conditions.
     ///
     /// - Parameters:
     ///   - response: the 304.
-    ///   - stored: the answers whose validators were sent.
-    ///   - received: when it came; places years of two digits.
-    /// - Returns: places in `stored`.
+    ///   - stored: the validators of the responses that were validated.
+    ///   - received: when the 304 was received; places years of two digits.
+    /// - Returns: indexes in `stored`.
     package static func responsesToUpdate(
         by response: ResponseHead, of stored: [Validators], received: WallTime
     ) -> [Int] {
@@ -70,7 +72,7 @@ package enum Freshening {
         return stored.count == 1 ? [0] : []
     }
 
-    /// Of answers of one date the one given first comes first.
+    /// Sorts the newest first; of equal dates the earlier index comes first.
     private static func newestFirst(_ places: [Int], of stored: [Validators]) -> [Int] {
         places.sorted { first, second in
             let dates = (stored[first].date, stored[second].date)
@@ -79,23 +81,26 @@ package enum Freshening {
     }
 }
 
-/// What an answer to HEAD says of a stored answer to GET that the same request would have been
-/// given (RFC 9111 §4.3.5).
+/// The effect of a response to HEAD on a stored response to GET for the same request (RFC 9111
+/// §4.3.5).
 package enum HeadFreshening: Hashable, Sendable {
-    /// It is the same: its freshness is updated with
-    /// ``StoredHead/updated(with:facts:freshnessOnly:)``.
+    /// The representation is unchanged: update its freshness with
+    /// ``StoredHead/updated(with:metadata:freshnessOnly:)``.
     case update
-    /// It is not what the origin has now, and is not to be used unasked.
+    /// The origin's representation differs: the stored response must be revalidated before use.
     case invalidate
-    /// Nothing: an error, or something that GET would not say.
+    /// The response says nothing about the stored one: it is an error, or GET would have another
+    /// status.
     case noEffect
 
+    /// Compares a response to HEAD with the stored response.
+    ///
     /// - Parameters:
-    ///   - head: the answer to HEAD.
-    ///   - status: the stored answer's status.
-    ///   - validators: the stored answer's.
-    ///   - size: length of the stored body in bytes.
-    ///   - received: when the answer to HEAD came; places years of two digits.
+    ///   - head: the head of the response to HEAD.
+    ///   - status: the status code of the stored response.
+    ///   - validators: the validators of the stored response.
+    ///   - size: the length of the stored body in bytes.
+    ///   - received: when the response to HEAD was received; places years of two digits.
     package init(
         _ head: ResponseHead, stored status: UInt16, validators: Validators, size: UInt64,
         received: WallTime
@@ -110,8 +115,8 @@ package enum HeadFreshening: Hashable, Sendable {
         self = isSame ? .update : .invalidate
     }
 
-    /// True for a status that GET would have had too, and for all clients: not for failures, for
-    /// answers to one client's rights or conditions, and for HEAD not being known.
+    /// Returns true for a status that GET would have returned too, to all clients: not for
+    /// failures, client-specific statuses, or HEAD not being implemented.
     private static func describesResource(_ status: UInt16) -> Bool {
         switch status {
         case 200, 203, 204, 300, 301, 302, 303, 307, 308, 404, 410: true

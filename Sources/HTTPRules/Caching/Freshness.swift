@@ -1,46 +1,48 @@
 package import Ground
 
-/// How old an answer was when it came, and how long it is fresh (RFC 9111 §4.2).
+/// The age of a response on arrival and its freshness lifetime (RFC 9111 §4.2).
 package struct Freshness: Hashable, Sendable {
-    /// The instant at which its age was zero.
+    /// The instant at which the response's age was zero.
     package var generatedAt: Instant
-    /// When the request began that was so answered.
+    /// The instant at which the request for this response was sent.
     package var requestedAt: Instant
     /// The freshness lifetime; never negative.
     package var lifetime: Interval
-    /// What the lifetime was taken from.
+    /// The source of the lifetime.
     package var source: Source
 
-    /// The first instant at which the answer is no longer fresh.
+    /// The first instant at which the response is no longer fresh.
     package var freshUntil: Instant { generatedAt + lifetime }
 
-    /// What says how long an answer is fresh, in the order in which they count (RFC 9111 §4.2.1).
+    /// The sources of a freshness lifetime, in order of precedence (RFC 9111 §4.2.1).
     package enum Source: Hashable, Sendable {
-        /// `s-maxage` (RFC 9111 §5.2.2.10).
+        /// The `s-maxage` directive (RFC 9111 §5.2.2.10).
         case sMaxAge
-        /// `max-age` (RFC 9111 §5.2.2.1).
+        /// The `max-age` directive (RFC 9111 §5.2.2.1).
         case maxAge
-        /// Expires less Date (RFC 9111 §5.3).
+        /// The difference between Expires and Date (RFC 9111 §5.3).
         case expires
-        /// The operator's time for this status.
+        /// The operator's lifetime for this status.
         case negativeTTL
-        /// The operator's default.
+        /// The operator's default lifetime.
         case defaultTTL
         /// A tenth of the time between Last-Modified and Date (RFC 9111 §4.2.2).
         case heuristic
-        /// Nothing: the answer is stale from the start.
+        /// No source: the response is stale on arrival.
         case none
     }
 
-    /// When and by which clocks an answer was received.
+    /// When a response was requested and received.
     package struct ResponseTiming: Hashable, Sendable {
-        /// The request was sent.
+        /// The instant at which the request was sent.
         package var requestedAt: Instant
-        /// The head of the answer had come.
+        /// The instant at which the head of the response had been received.
         package var receivedAt: Instant
-        /// The same moment as `receivedAt`, to compare with the origin's dates.
+        /// The wall-clock time of `receivedAt`, compared with the origin's dates.
         package var receivedWallTime: WallTime
 
+        /// Creates the timing of a response from its parts; `receivedAt` and `receivedWall` are the
+        /// same moment.
         package init(requestedAt: Instant, receivedAt: Instant, receivedWall: WallTime) {
             self.requestedAt = requestedAt
             self.receivedAt = receivedAt
@@ -48,11 +50,17 @@ package struct Freshness: Hashable, Sendable {
         }
     }
 
-    /// Age and lifetime of an answer; `policy` counts only where the origin gave no explicit
-    /// freshness, but for its ceiling.
+    /// Computes the age and lifetime of a response.
     ///
     /// Of Age and Expires the first line counts, of a list in Age its first member (RFC 9111 §5.1,
-    /// §4.2.1). An Expires that is no date is in the past (RFC 9111 §5.3).
+    /// §4.2.1). An Expires that is not a date is in the past (RFC 9111 §5.3).
+    ///
+    /// - Parameters:
+    ///   - head: the head of the response.
+    ///   - control: the directives that apply to it.
+    ///   - timing: when it was requested and received.
+    ///   - policy: the operator's rules; except for the ceiling they apply only where the origin
+    ///     gives no explicit freshness.
     package init(
         _ head: ResponseHead, control: EffectiveCacheControl, timing: ResponseTiming,
         policy: FreshnessPolicy
@@ -71,7 +79,7 @@ package struct Freshness: Hashable, Sendable {
         if let ttlMax = policy.ttlMax { lifetime = min(lifetime, max(.zero, ttlMax)) }
     }
 
-    /// The lifetime that the origin names; nil if it names none.
+    /// Returns the lifetime that the origin names; `nil` if it names none.
     private static func explicit(
         _ head: ResponseHead, _ control: EffectiveCacheControl, _ date: WallTime?,
         _ receipt: ResponseTiming
@@ -84,13 +92,13 @@ package struct Freshness: Hashable, Sendable {
         return (expires.map { interval($0.seconds, since: from) } ?? .zero, .expires)
     }
 
-    /// The lifetime of an answer whose origin names none.
+    /// Returns the lifetime of a response whose origin names none.
     private static func implicit(
         _ head: ResponseHead, _ control: CacheControl, _ date: WallTime?, _ receipt: ResponseTiming,
         _ policy: FreshnessPolicy
     ) -> (Interval, Source) {
         if let ttl = policy.negativeTTL(head.status) { return (ttl, .negativeTTL) }
-        // Failures are the matter of `negativeTTLs`.
+        // Errors have a lifetime only by `negativeTTLs`.
         let isGuessed =
             head.status < 400
             && (StatusRules.isHeuristicallyCacheable(head.status)
@@ -107,7 +115,12 @@ package struct Freshness: Hashable, Sendable {
         return (min(tenth, FreshnessPolicy.heuristicMax), .heuristic)
     }
 
-    /// The time of receipt less the corrected initial age (RFC 9111 §4.2.3).
+    /// Returns the time of receipt minus the corrected initial age (RFC 9111 §4.2.3).
+    ///
+    /// - Parameters:
+    ///   - age: the value of Age; `nil` if there is none.
+    ///   - date: the value of Date; `nil` if there is none.
+    ///   - timing: when the response was requested and received.
     package static func generatedAt(age: Interval?, date: WallTime?, timing: ResponseTiming)
         -> Instant
     {
@@ -117,7 +130,13 @@ package struct Freshness: Hashable, Sendable {
         return timing.receivedAt - max(apparent, (age ?? .zero) + delay)
     }
 
-    /// The date in the first line of this name; nil if there is none or it cannot be read.
+    /// Returns the date in the first line with this name; `nil` if there is none or it cannot be
+    /// parsed.
+    ///
+    /// - Parameters:
+    ///   - head: the head of the response.
+    ///   - name: the name of the field.
+    ///   - receipt: the timing of the response; places years of two digits.
     package static func time(
         _ head: ResponseHead, _ name: FieldName, _ receipt: ResponseTiming
     ) -> WallTime? {
@@ -125,8 +144,8 @@ package struct Freshness: Hashable, Sendable {
         return HTTPDate.parse(head.bytes.span, at: value.range, now: receipt.receivedWallTime)
     }
 
-    /// The first member of the first Age line; nil if there is none or it is no number (RFC 9111
-    /// §5.1).
+    /// Returns the first member of the first Age line; `nil` if there is none or it is not a number
+    /// (RFC 9111 §5.1).
     private static func age(_ head: ResponseHead) -> Interval? {
         guard let value = head.first(.age) else { return nil }
         let bytes = head.bytes.span
@@ -135,50 +154,56 @@ package struct Freshness: Hashable, Sendable {
         return DeltaSeconds.parse(bytes, at: first)
     }
 
-    /// Seconds from one moment to another, from 0 to the greatest number that counts (RFC 9111
+    /// Returns the seconds between two times, from 0 to the greatest number that counts (RFC 9111
     /// §1.2.2).
     private static func interval(_ seconds: Int64, since start: Int64) -> Interval {
         .seconds(min(max(0, seconds - start), DeltaSeconds.max))
     }
 }
 
-/// How long answers are fresh that do not say so themselves, and how long any may be.
+/// The operator's rules for lifetimes: of responses that name none, and the ceiling for all.
 package struct FreshnessPolicy: Hashable, Sendable {
-    /// For an answer that names no freshness; nil leaves it to the heuristic.
+    /// The lifetime of a response that names none; `nil` leaves it to the heuristic.
     package var defaultTTL: Interval?
-    /// The default counts for every status; otherwise only where a heuristic would be allowed (RFC
-    /// 9111 §4.2.2).
+    /// True if the default applies to every status; otherwise it applies only where a heuristic is
+    /// allowed (RFC 9111 §4.2.2).
     package var defaultsEveryStatus = false
-    /// For statuses such as 404 and 503, where the answer names no freshness; the first of a status
-    /// counts, and before the default.
+    /// The lifetimes for statuses such as 404 and 503 where the response names none.
+    ///
+    /// They take precedence over the default; the first of a status counts.
     package var negativeTTLs: [NegativeTTL] = []
-    /// Without a default, a tenth of the time since Last-Modified counts (RFC 9111 §4.2.2).
+    /// True if, without a default, a tenth of the time since Last-Modified applies (RFC 9111
+    /// §4.2.2).
     package var isHeuristic = true
-    /// A lifetime is guessed also of an answer that has Set-Cookie, or whose request had Cookie or
-    /// Authorization.
+    /// True if a lifetime is guessed even if the response has Set-Cookie or the request had Cookie
+    /// or Authorization.
     package var ignoresCredentials = false
-    /// No answer is fresh for longer, whatever it says; nil for no ceiling.
+    /// The ceiling for every lifetime, explicit or not; `nil` for none.
     package var ttlMax: Interval?
 
-    /// No heuristic is longer: a day, about which a cache was once to warn.
+    /// The maximum heuristic lifetime: a day, beyond which RFC 7234 §5.5.4 required a warning.
     package static let heuristicMax = Interval.seconds(86_400)
 
+    /// Creates a policy with this default lifetime and no other rules.
     package init(defaultTTL: Interval? = nil) {
         self.defaultTTL = defaultTTL
     }
 
-    /// How long an answer of this status is fresh that does not say so.
+    /// The lifetime of responses with one status that name none.
     package struct NegativeTTL: Hashable, Sendable {
+        /// The status code.
         package var status: UInt16
+        /// The lifetime.
         package var ttl: Interval
 
+        /// Creates a rule for one status from its parts.
         package init(status: UInt16, ttl: Interval) {
             self.status = status
             self.ttl = ttl
         }
     }
 
-    /// The same without what is guessed of answers that name no lifetime.
+    /// This policy without the lifetimes for responses that name none.
     var withoutHeuristics: FreshnessPolicy {
         var policy = self
         policy.defaultTTL = nil
@@ -187,7 +212,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
         return policy
     }
 
-    /// The time for this status; nil if there is none of its own.
+    /// Returns the lifetime for this status; `nil` if the policy has none for it.
     func negativeTTL(_ status: UInt16) -> Interval? {
         negativeTTLs.first { $0.status == status }?.ttl
     }

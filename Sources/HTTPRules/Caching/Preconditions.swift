@@ -1,22 +1,22 @@
 package import Ground
 
-/// What a request's preconditions say about a stored answer.
+/// The result of evaluating a request's preconditions against a stored response.
 package enum PreconditionResult: Hashable, Sendable {
-    /// They hold, or there are none.
+    /// The preconditions hold, or there are none.
     case proceed
-    /// The client has what is stored: 304.
+    /// The client has the stored response: send 304.
     case notModified
-    /// The client wants something else than what is stored: 412.
+    /// The stored response is not the one that the client requires: send 412.
     case failed
 }
 
-/// The preconditions of a GET or HEAD, gathered line by line and evaluated in the order of RFC 9110
+/// The preconditions of a GET or HEAD, added line by line and evaluated in the order of RFC 9110
 /// §13.2.2.
 ///
-/// A date that cannot be read, and a second line of a field that holds one date, make that field
-/// count as absent (RFC 9110 §13.1.3, §13.1.4).
+/// A field counts as absent if its date cannot be parsed, or if a field that holds one date comes
+/// twice (RFC 9110 §13.1.3, §13.1.4).
 package struct Preconditions: Hashable, Sendable {
-    /// A field is not there; or it is, and its condition is true or false.
+    /// The state of one field: absent, or present with a condition that holds or fails.
     private enum Condition: Hashable, Sendable {
         case absent
         case holds
@@ -31,12 +31,12 @@ package struct Preconditions: Hashable, Sendable {
     private var modifiedSinceLines = 0
     private var unmodifiedSinceLines = 0
 
-    /// `now` serves only to place years of two digits.
+    /// Creates an empty set of preconditions; `now` serves only to place years of two digits.
     package init(now: WallTime) {
         self.now = now
     }
 
-    /// The fields that ``add(_:in:entityTag:facts:)`` looks at; a request without any of them
+    /// The fields that ``add(_:in:entityTag:metadata:)`` evaluates; a request without any of them
     /// always proceeds.
     package static var fields: FieldSet {
         var set = FieldSet()
@@ -47,9 +47,13 @@ package struct Preconditions: Hashable, Sendable {
         return set
     }
 
-    /// Takes note of one line of the request; lines of other fields are passed over.
+    /// Evaluates one line of the request; lines of other fields are ignored.
     ///
-    /// `entityTag` holds the stored answer's tag with quotes and `W/`, or nothing.
+    /// - Parameters:
+    ///   - line: the line; its extents lie in `bytes`.
+    ///   - bytes: the bytes of the request's head.
+    ///   - entityTag: the stored response's entity tag with quotes and `W/`, or empty.
+    ///   - metadata: the stored response's metadata.
     package mutating func add(
         _ line: FieldLine, in bytes: Span<UInt8>, entityTag: Span<UInt8>, metadata: EntryMetadata
     ) {
@@ -66,7 +70,7 @@ package struct Preconditions: Hashable, Sendable {
         case .ifModifiedSince:
             modifiedSinceLines += 1
             guard let date = HTTPDate.parse(bytes, at: value, now: now) else { return }
-            // Date stands in for a Last-Modified that is not there (RFC 9111 §4.3.2).
+            // Date replaces a missing Last-Modified (RFC 9111 §4.3.2).
             ifModifiedSince = (metadata.lastModified ?? metadata.date) <= date ? .fails : .holds
         case .ifUnmodifiedSince:
             unmodifiedSinceLines += 1
@@ -79,7 +83,7 @@ package struct Preconditions: Hashable, Sendable {
         }
     }
 
-    /// The answer to all lines added, in the order of RFC 9110 §13.2.2.
+    /// The result of all lines added, in the order of RFC 9110 §13.2.2.
     package var result: PreconditionResult {
         if ifMatch == .fails { return .failed }
         if ifMatch == .absent, ifUnmodifiedSince == .fails, unmodifiedSinceLines == 1 {
@@ -92,7 +96,7 @@ package struct Preconditions: Hashable, Sendable {
         return .proceed
     }
 
-    /// True if the value is `*`, or a list that holds the stored tag.
+    /// Returns true if the value is `*`, or a list that holds the stored tag.
     private static func matchesStoredTag(
         _ entityTag: Span<UInt8>, in bytes: Span<UInt8>, at value: Range<Int>,
         by comparison: EntityTag.Comparison
@@ -103,10 +107,17 @@ package struct Preconditions: Hashable, Sendable {
             bytes, at: value, contains: tag, in: entityTag, by: comparison)
     }
 
-    /// True if the If-Range in `range` holds, so that Range counts (RFC 9110 §13.1.5).
+    /// Returns true if the If-Range in `range` holds, so that Range applies (RFC 9110 §13.1.5).
     ///
-    /// A tag must match strongly; a date must be exactly the Last-Modified, and that a strong
+    /// A tag must match strongly. A date must equal Last-Modified, which must be a strong
     /// validator.
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes of the request's head.
+    ///   - range: the value of If-Range.
+    ///   - entityTag: the stored response's entity tag with quotes and `W/`, or empty.
+    ///   - metadata: the stored response's metadata.
+    ///   - now: the current time; places years of two digits.
     package static func ifRangeHolds(
         _ bytes: Span<UInt8>, at range: Range<Int>, entityTag: Span<UInt8>, metadata: EntryMetadata,
         now: WallTime

@@ -1,32 +1,39 @@
 package import Ground
 
-/// What a request asks of the caches on its way (RFC 9111 §5.2.1, §5.4, RFC 5861 §4).
+/// The cache directives of a request (RFC 9111 §5.2.1, §5.4, RFC 5861 §4).
 ///
-/// Pragma counts only where there is no Cache-Control (RFC 9111 §5.4). `no-cache` with a list of
-/// fields, which no request has, counts as without.
+/// Pragma counts only without Cache-Control (RFC 9111 §5.4). A `no-cache` with a list of fields,
+/// which requests do not define, counts as one without.
 package struct RequestCacheControl: Hashable, Sendable {
-    /// Nothing is asked for, which is so of nearly every request.
+    /// True if the request has no directive, as nearly every request.
     package private(set) var isEmpty: Bool
-    /// `no-cache`: nothing stored is used without asking the origin (RFC 9111 §5.2.1.4).
+    /// True for `no-cache`: a stored response requires validation (RFC 9111 §5.2.1.4).
     package let isNoCache: Bool
-    /// `no-store`: nothing of the answer is stored (RFC 9111 §5.2.1.5).
+    /// True for `no-store`: no part of the response is stored (RFC 9111 §5.2.1.5).
     package let isNoStore: Bool
-    /// `only-if-cached`: what cannot be answered from the store is a 504 (RFC 9111 §5.2.1.7).
+    /// True for `only-if-cached`: a request that the store cannot satisfy receives 504 (RFC 9111
+    /// §5.2.1.7).
     package let isOnlyIfCached: Bool
-    /// `max-age`: the greatest age that is wanted (RFC 9111 §5.2.1.1).
+    /// The `max-age` directive: the maximum age of an acceptable response (RFC 9111 §5.2.1.1).
     package let maxAge: Interval?
-    /// `max-stale`: how long after its freshness an answer is wanted (RFC 9111 §5.2.1.2).
+    /// The `max-stale` directive: how long past its lifetime a response is acceptable (RFC 9111
+    /// §5.2.1.2).
     package let maxStale: Interval?
-    /// `min-fresh`: for how long an answer is to be fresh yet (RFC 9111 §5.2.1.3).
+    /// The `min-fresh` directive: how long an acceptable response must remain fresh (RFC 9111
+    /// §5.2.1.3).
     package let minFresh: Interval?
-    /// `stale-if-error`: how long after its freshness an answer may stand in for an error (RFC 5861
-    /// §4).
+    /// The `stale-if-error` directive: how long past its lifetime a response may replace an error
+    /// (RFC 5861 §4).
     package let staleIfError: Interval?
 
-    /// Of a request that asks for nothing.
+    /// The directives of a request that has none.
     package static let none = RequestCacheControl(CacheControl())
 
-    /// The wishes in the lines of a request, whose extents lie in `bytes`.
+    /// Collects the directives of a request.
+    ///
+    /// - Parameters:
+    ///   - lines: the field lines; their extents lie in `bytes`.
+    ///   - bytes: the bytes of the request's head.
     package init(lines: [FieldLine], in bytes: Span<UInt8>) {
         var control = CacheControl()
         var hasControl = false

@@ -1,9 +1,9 @@
 package import Ground
 
-/// What becomes of a whole answer of a site's origin, as far as its head decides it (RFC 9111 §3,
-/// §4.1).
+/// How a complete response of a site's origin is stored and shared, as far as its head decides (RFC
+/// 9111 §3, §4.1).
 package struct StorageDecision: Hashable, Sendable {
-    /// What was stored for the same request before.
+    /// The state of the stored response for the same request before this one arrived.
     package enum StoredState: Hashable, Sendable {
         case nothing
         case fresh
@@ -15,9 +15,16 @@ package struct StorageDecision: Hashable, Sendable {
     private let isShareable: Bool
     private let isSelectable: Bool
     private let storedState: StoredState
-    /// There is a key under which later requests would find it; until then it is taken for granted.
+    /// True if later requests can find the response under a cache key; true until set otherwise.
     package var hasKey = true
 
+    /// Creates the decision from a response's cacheability.
+    ///
+    /// - Parameters:
+    ///   - examination: the cacheability of the response.
+    ///   - vary: the field names that its Vary nominates.
+    ///   - status: its status code.
+    ///   - before: the state of the stored response for the same request.
     package init(
         _ examination: Cacheability, _ vary: VaryNames, status: UInt16, before: StoredState
     ) {
@@ -28,21 +35,23 @@ package struct StorageDecision: Hashable, Sendable {
         self.storedState = before
     }
 
-    /// The rules allow that it is stored.
+    /// True if the response may be stored.
     package var isStorable: Bool { notStoredReason == nil && isSelectable && hasKey }
 
-    /// It may be given to others who wait for the same fetch.
+    /// True if the response may be shared with requests that wait for the same fetch.
     package var isCollapsible: Bool { isShareable && isSelectable && hasKey }
 
-    /// What was stored is not to be used any more, whether or not this one will be whole.
+    /// True if the stored response must no longer be used, whether or not this one is received
+    /// completely.
     ///
-    /// An answer that may not be stored leaves what is still fresh; a failure says nothing of what
-    /// there is.
+    /// A response that may not be stored does not displace one that is still fresh; a transient
+    /// error displaces nothing.
     package var invalidatesStored: Bool {
         storedState != .nothing && supersedesStored && !StatusRules.isTransient(status)
     }
 
-    /// Those who ask next are not to wait for each other: their answers will not be shared either.
+    /// True if later requests for the key must not wait for each other (hit-for-miss): their
+    /// responses could not be shared either.
     package var isHitForMiss: Bool {
         supersedesStored && (notStoredReason?.isPermanent == true || !isSelectable)
     }
@@ -51,8 +60,8 @@ package struct StorageDecision: Hashable, Sendable {
 }
 
 extension NotStoredReason {
-    /// The next request to the same key will hardly be answered otherwise: it is not the request
-    /// that is the reason.
+    /// True if the next response for the same key is likely to be unstorable for the same reason:
+    /// the reason does not lie in the request.
     fileprivate var isPermanent: Bool {
         switch self {
         case .noStore, .isPrivate, .setCookie, .credentials, .varyWildcard, .contentType,
@@ -62,7 +71,8 @@ extension NotStoredReason {
         }
     }
 
-    /// It is the request or its client that is the reason, and says nothing of what is stored.
+    /// True if the reason lies in the request or its client and says nothing about a stored
+    /// response.
     package var isRequestSpecific: Bool {
         switch self {
         case .requestNoStore, .authorization, .setCookie, .credentials: true
@@ -73,22 +83,26 @@ extension NotStoredReason {
     }
 }
 
-/// What an operator lets be stored, and for how long.
+/// The operator's rules for which responses are stored, and for how long.
 package struct StoragePolicy: Hashable, Sendable {
-    /// Whose rules they are.
+    /// The set of rules that applies.
     package enum Kind: Hashable, Sendable {
-        /// Of images by their URL: a 200 only; Cache-Control without targeted fields.
+        /// Rules for images by their URL: only 200 is stored; targeted fields are ignored.
         case image
-        /// Of a site: a shared cache as RFC 9111 and RFC 9213 have it.
+        /// Rules for a site: a shared cache by RFC 9111 and RFC 9213.
         case site
     }
 
+    /// The set of rules that applies.
     package let kind: Kind
+    /// The operator's rules for lifetimes.
     package var freshness: FreshnessPolicy
-    /// The types that are stored; nil for all.
+    /// The media types that are stored; `nil` for all.
     package let types: ImageMediaTypes?
-    /// Answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only where a
-    /// field aimed at this cache grants it (``EffectiveCacheControl/isGranted``).
+    /// True if a response with Set-Cookie is stored like any other (RFC 9111 §7.3).
+    ///
+    /// If false, it is stored only if a targeted field permits it
+    /// (``EffectiveCacheControl/isExplicitlyStorable``).
     package let storesSetCookie: Bool
 
     private init(
@@ -100,18 +114,26 @@ package struct StoragePolicy: Hashable, Sendable {
         self.storesSetCookie = storesSetCookie
     }
 
-    /// The rules of `/v1/image`.
+    /// Creates the rules of `/v1/image`.
+    ///
+    /// - Parameters:
+    ///   - defaultTTL: the lifetime of a response that names none.
+    ///   - types: the media types that are stored.
     package static func image(defaultTTL: Interval, types: ImageMediaTypes) -> StoragePolicy {
         var freshness = FreshnessPolicy(defaultTTL: defaultTTL)
         freshness.defaultsEveryStatus = true
         freshness.isHeuristic = false
         freshness.ignoresCredentials = true
-        // The field itself is neither stored nor passed on.
+        // Set-Cookie itself is neither stored nor passed on.
         return StoragePolicy(
             kind: .image, freshness: freshness, types: types, storesSetCookie: true)
     }
 
-    /// The rules of a site; without arguments those of a site without settings.
+    /// Creates the rules of a site; without arguments those of a site without settings.
+    ///
+    /// - Parameters:
+    ///   - freshness: the operator's rules for lifetimes.
+    ///   - storesSetCookie: true to store a response with Set-Cookie like any other.
     package static func site(
         freshness: FreshnessPolicy = FreshnessPolicy(), storesSetCookie: Bool = false
     ) -> StoragePolicy {

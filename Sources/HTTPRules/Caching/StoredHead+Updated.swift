@@ -1,21 +1,23 @@
 package import Ground
 
 extension StoredHead {
-    /// The stored answer as if it had come whole, with the fields of a 304 that confirmed it, or of
-    /// a 200 to HEAD that agrees with it (RFC 9111 §3.2, §4.3.4, §4.3.5).
+    /// Returns the stored head merged with a 304 that confirmed it, or a 200 to HEAD that agrees
+    /// with it, as if received whole now (RFC 9111 §3.2, §4.3.4, §4.3.5).
     ///
-    /// To be examined and rendered like an answer that came now. Every field of `answer` stands in
-    /// place of the stored one of its name, but what is of one hop, and what says how the stored
-    /// content is to be read: Content-Type, Content-Encoding, Content-Range, Content-Length,
-    /// Content-Digest. Date and Age are those of `answer` only: the stored ones count from a moment
-    /// that is over.
+    /// The result is evaluated and rendered like a new response. Each field of `response` replaces
+    /// the stored one of its name, except hop-by-hop fields and those that describe the stored
+    /// content: Content-Type, Content-Encoding, Content-Range, Content-Length, Content-Digest. Date
+    /// and Age are those of `response` only, because the stored ones count from an earlier moment.
     ///
-    /// `freshnessOnly`: of `answer` only Date, Age and what says for how long it is fresh count, so
-    /// that an answer to HEAD, which any client can ask for in its own words, replaces nothing that
-    /// is stored.
+    /// Directives that the rendered lines no longer hold are restored from `metadata`: see
+    /// ``EntryFlags/nuthatchControl`` and ``EntryFlags/overridesControl``.
     ///
-    /// What the rendered lines do not say any more, `facts` say: see ``EntryFlags/ownControl`` and
-    /// ``EntryFlags/hidesControl``.
+    /// - Parameters:
+    ///   - response: the head of the 304, or of the 200 to HEAD.
+    ///   - metadata: the metadata of the stored response.
+    ///   - freshnessOnly: true to use only Date, Age and the freshness fields of `response`, so
+    ///     that a response to HEAD, which any client can request with its own fields, replaces
+    ///     nothing else.
     package func updated(
         with response: ResponseHead, metadata: EntryMetadata, freshnessOnly: Bool = false
     ) -> ResponseHead {
@@ -76,7 +78,7 @@ extension StoredHead {
         Extent(start: Int(extent.start) + offset, count: Int(extent.count))
     }
 
-    /// Which fields about freshness came.
+    /// The presence of freshness fields in an update.
     fileprivate struct FreshnessFields {
         var isOurs = false
         var isAny = false
@@ -97,7 +99,7 @@ extension StoredHead {
 }
 
 extension ResponseHead {
-    /// Says again what the stored lines no longer say and the update did not.
+    /// Adds the directives that neither the stored lines nor the update hold.
     fileprivate mutating func restoreCacheControl(
         _ facts: EntryMetadata, present control: StoredHead.FreshnessFields
     ) {
@@ -110,7 +112,7 @@ extension ResponseHead {
         }
     }
 
-    /// The directives from which these facts come.
+    /// Returns the directives that produce this metadata.
     private static func control(_ facts: EntryMetadata) -> String {
         let lifetime = max(.zero, facts.freshUntil - facts.generatedAt)
         var text = "max-age=\(lifetime.seconds)"

@@ -1,28 +1,30 @@
 package import Ground
 
-/// What is wrong with a head that another process has rendered.
+/// The reasons why a head rendered by another process is rejected.
 package enum StoredHeadFault: Error, Hashable, Sendable {
-    /// More bytes than any head has that was rendered here.
+    /// The head is longer than any rendered here.
     case tooLong
-    /// It does not begin with a line of HTTP/1.1 whose status an answer is stored with.
+    /// The head has no HTTP/1.1 status line with a status under which responses are stored.
     case statusLine
-    /// Something that is no line `name: value` with CR LF at this offset.
+    /// The bytes at this offset are not a line `name: value` with CR LF.
     case fieldLine(at: Int)
-    /// A part begins within a line, or before the part that it comes after.
+    /// A part begins within a line, or before the part that it follows.
     case partOffsets
-    /// A field that each answer gets anew, or that is of one hop, at this offset.
+    /// The field at this offset is hop-by-hop, or generated anew for each response.
     case forbiddenField(at: Int)
-    /// Content-Length is missing, comes twice, or is not the size of the body.
+    /// Content-Length is missing, duplicated, or differs from the size of the body.
     case length
-    /// What is said to be the content type is none, or a Content-Type stands elsewhere.
+    /// The recorded content type is not the value of a Content-Type line, or a Content-Type line is
+    /// outside its part.
     case contentType
-    /// What is said to be the entity tag is none.
+    /// The recorded entity tag is not the value of an ETag line.
     case entityTag
-    /// The facts are those of no answer.
+    /// The metadata is not that of a response.
     case metadata
 }
 
 extension StoredHeadFault: CustomStringConvertible {
+    /// The reason as a clause for log lines.
     package var description: String {
         switch self {
         case .tooLong: "its head is longer than any"
@@ -38,21 +40,22 @@ extension StoredHeadFault: CustomStringConvertible {
     }
 }
 
-/// Heads from peers and from disk are believed no more than an origin's.
+/// Heads from peers and from disk are trusted no more than those of an origin.
 extension StoredHead {
-    /// Room for the most that an origin may be let send, and what an operator may add.
+    /// The maximum length of a head in bytes: the largest head that an origin may send, and what an
+    /// operator may add.
     package static let bytesMax = 2 << 20
 
-    /// Looks whether every answer that is made of this head is well formed.
+    /// Checks that every response made from this head is well formed.
     ///
-    /// In one pass: whole, for one range, for several, and 304, whatever the bytes, the places and
-    /// the flags are. Whatever reads rendered lines may rely on it.
+    /// One pass covers the whole response, one range, several ranges and 304, for any bytes,
+    /// offsets and flags. Readers of rendered lines may rely on the result.
     ///
     /// - Parameters:
-    ///   - flags: of the answer's facts.
-    ///   - size: length of the body in bytes; nil while it is not known, and then the head says
-    ///     nothing of it either.
-    /// - Throws: what is wrong with it.
+    ///   - flags: the flags of the entry.
+    ///   - size: the length of the body in bytes; `nil` while it is unknown, and the head must then
+    ///     have no Content-Length.
+    /// - Throws: ``StoredHeadFault`` for the first fault found.
     package func validate(_ flags: EntryFlags, size: UInt64?) throws(StoredHeadFault) {
         guard bytes.count <= Self.bytesMax else { throw .tooLong }
         guard flags.isResponse, !flags.contains(.isFenced) else { throw .metadata }
@@ -73,7 +76,8 @@ extension StoredHead {
         guard Self.status(bytes) != 204 || size ?? 0 == 0 else { throw .length }
     }
 
-    /// Where the status line ends, its CRLF included; nil if there is none of a whole final answer.
+    /// Returns the end of the status line, after its CRLF; `nil` if it is not one of a complete
+    /// final response.
     private static func statusLineEnd(_ bytes: Span<UInt8>) -> Int? {
         guard bytes.count > 12, bytes.matches("HTTP/1.1 ", at: 0..<9), bytes[12] == 0x20,
             let status = bytes.decimal(at: 9..<12), status >= 200, status != 206, status != 304
@@ -81,11 +85,11 @@ extension StoredHead {
         return SerializedHead.lineEnd(bytes, from: 13).map { $0 + 2 }
     }
 
-    /// What was seen of the lines so far.
+    /// The state of the check after the lines seen so far.
     private struct Validator {
         private let head: StoredHead
         private let fieldsStart: Int
-        /// The parts that begin where a line does.
+        /// The parts that begin at the start of a line, one bit each.
         private var startedParts = 0
         private var length: UInt64?
         private var hasContentType = false
@@ -96,7 +100,7 @@ extension StoredHead {
             self.fieldsStart = fieldsStart
         }
 
-        /// A line, or the end, is at `index`.
+        /// Records that a line, or the end of the head, is at `index`.
         mutating func lineStarted(at index: Int) {
             if index == head.partialStart { startedParts |= 1 }
             if index == head.multipartStart { startedParts |= 2 }
@@ -122,7 +126,7 @@ extension StoredHead {
                 if line.value == head.entityTag, start >= head.notModifiedStart {
                     hasEntityTag = EntityTag(bytes, at: line.value.range) != nil
                 }
-            // Of the one message with all of it.
+            // Describes the message with the whole body only.
             case .contentRange where start >= head.partialStart: throw .forbiddenField(at: start)
             case .age: throw .forbiddenField(at: start)
             case .date where !flags.contains(.isDated): throw .forbiddenField(at: start)
@@ -143,7 +147,7 @@ extension StoredHead {
             guard length == size else { throw .length }
             guard hasContentType || head.contentType.isEmpty else { throw .contentType }
             guard hasEntityTag || head.entityTag.isEmpty else { throw .entityTag }
-            // Empty ones are read, too.
+            // Empty extents are read, too.
             guard head.contentType.end <= bytes.count else { throw .contentType }
             guard head.entityTag.end <= bytes.count else { throw .entityTag }
         }

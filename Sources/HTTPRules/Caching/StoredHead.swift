@@ -1,8 +1,8 @@
 package import Ground
 
-/// The head that clients get, rendered once when an answer is stored.
+/// The head that clients receive, rendered once when a response is stored.
 ///
-/// The lines are ordered so that each kind of answer is one slice that runs to the end:
+/// The lines are ordered so that each kind of response is one slice that runs to the end:
 ///
 ///     HTTP/1.1 NNN Reason  ┐ whole
 ///     Content-Length: …    │
@@ -13,29 +13,40 @@ package import Ground
 ///     Date: …              │ │ │ ┐ notModified: 304 (RFC 9110 §15.4.5)
 ///     everything else      ┘ ┘ ┘ ┘
 ///
-/// Every line ends in CRLF; there is no empty line at the end. Age, Cache-Status and Connection are
-/// of each response and are appended then, and so is Date where the head has none.
+/// Every line ends in CRLF; there is no empty line at the end. Age, Cache-Status and Connection
+/// differ for each response and are appended when it is sent; so is Date if the head has none.
 package struct StoredHead: Hashable, Sendable {
+    /// The rendered lines.
     package private(set) var bytes: [UInt8] = []
-    /// Status line and all fields of a 200.
+    /// The status line and all fields of a complete response.
     package var whole: Extent { from(0) }
     /// The fields for one range, without status line and Content-Length.
     package var partial: Extent { from(partialStart) }
-    /// The fields for several ranges: Content-Type is missing too.
+    /// The fields for several ranges, without Content-Type too.
     package var multipart: Extent { from(multipartStart) }
     /// The fields of a 304.
     package var notModified: Extent { from(notModifiedStart) }
     /// The value of Content-Type, for the parts of several ranges; empty if there is none.
     package private(set) var contentType = Extent.empty
-    /// The entity tag with quotes and `W/`; empty if there is none, or none that can be compared.
+    /// The entity tag with quotes and `W/`; empty if there is none that can be compared.
     package private(set) var entityTag = Extent.empty
 
-    /// Where the slices begin.
+    /// The offset at which ``partial`` begins.
     package private(set) var partialStart = 0
+    /// The offset at which ``multipart`` begins.
     package private(set) var multipartStart = 0
+    /// The offset at which ``notModified`` begins.
     package private(set) var notModifiedStart = 0
 
-    /// A head that was rendered before, from what was kept of it.
+    /// Creates a head that was rendered before, from its stored parts.
+    ///
+    /// - Parameters:
+    ///   - bytes: the rendered lines.
+    ///   - partialStart: the offset at which ``partial`` begins.
+    ///   - multipartStart: the offset at which ``multipart`` begins.
+    ///   - notModifiedStart: the offset at which ``notModified`` begins.
+    ///   - contentType: the value of Content-Type in `bytes`; empty if there is none.
+    ///   - entityTag: the entity tag in `bytes`; empty if there is none.
     package init(
         rendered bytes: [UInt8], partialStart: Int, multipartStart: Int, notModifiedStart: Int,
         contentType: Extent, entityTag: Extent
@@ -54,22 +65,23 @@ package struct StoredHead: Hashable, Sendable {
 }
 
 extension StoredHead {
-    /// Renders the head of an answer whose body has `size` bytes; nil leaves Content-Length out.
+    /// Renders the head of a response.
     ///
-    /// Names and values are those of `head`, byte for byte, and so is the order within each part.
-    /// Before Content-Type stands what describes the content of this one message, which that of a
-    /// 206 is not: Content-Range, Content-MD5 (RFC 2616 §14.15) and Content-Digest (RFC 9530 §2).
+    /// Names and values are those of `head`, byte for byte, in the same order within each part.
+    /// Fields that describe the content of the complete message, and so not that of a 206, come
+    /// before Content-Type: Content-Range, Content-MD5 (RFC 2616 §14.15) and Content-Digest (RFC
+    /// 9530 §2).
     ///
-    /// Left out are the lines of one hop, Age, Content-Length, what `unstored` names (RFC 9111
-    /// §5.2.2.4, §5.2.2.7) and what `rules` take out. Date is the origin's.
+    /// Hop-by-hop fields, Age, the origin's Content-Length, fields in `unstored` (RFC 9111
+    /// §5.2.2.4, §5.2.2.7) and fields that `rules` remove are left out. Date is the origin's.
     ///
     /// - Parameters:
-    ///   - head: the answer as it came, or as a 304 updated it.
-    ///   - size: length of the body in bytes.
-    ///   - rules: what the operator says of the fields.
+    ///   - head: the response as received, or as updated by a 304.
+    ///   - size: the length of the body in bytes; `nil` to omit Content-Length.
+    ///   - rules: the operator's rules for response fields.
     ///   - unstored: the fields that a qualified `no-cache` or `private` names.
-    ///   - received: becomes the Date of an answer that has none (RFC 9110 §6.6.1); with nil the
-    ///     head then holds none.
+    ///   - received: the Date of a response that has none (RFC 9110 §6.6.1); with `nil` the head
+    ///     then has none.
     package init(
         _ head: ResponseHead, size: UInt64?, rules: ResponseFieldRules = .none,
         unstored: FieldNames = FieldNames(), received: WallTime? = nil
@@ -96,7 +108,7 @@ extension StoredHead {
             entityTag: pieces.entityTag)
     }
 
-    /// The status code of rendered bytes; 200 of bytes that do not begin with one.
+    /// Returns the status code of rendered bytes; 200 if they are too short to hold one.
     package static func status(_ bytes: [UInt8]) -> UInt16 {
         guard bytes.count > 12 else { return 200 }
         return UInt16(bytes[9] &- 0x30) * 100 + UInt16(bytes[10] &- 0x30) * 10
@@ -105,10 +117,10 @@ extension StoredHead {
 
     /// The parts of a rendered head, in their order.
     private enum Part {
-        /// Of the one message that holds the whole body.
+        /// Fields about the message with the whole body.
         case message
         case type
-        /// Of the representation: not in a 304, whose receiver has it.
+        /// Fields about the representation; not in a 304, whose receiver has them.
         case representation
         case rest
 
@@ -135,7 +147,7 @@ extension StoredHead {
                 guard count > 8, bytes.matchesIgnoringCase("content-", at: start..<start + 8) else {
                     return .rest
                 }
-                // And its report-only form.
+                // Also matches its report-only form.
                 let isPolicy =
                     count >= 23
                     && bytes.matchesIgnoringCase("content-security-policy", at: start..<start + 23)
@@ -144,7 +156,7 @@ extension StoredHead {
         }
     }
 
-    /// Takes the lines of an answer apart and puts them together again part by part.
+    /// Sorts the lines of a response into parts and renders them.
     private struct Renderer {
         var bytes: [UInt8] = []
         var contentType = Extent.empty
@@ -196,7 +208,8 @@ extension StoredHead {
             }
         }
 
-        /// Of several lines the first counts; a tag that is none is compared with nothing.
+        /// Records the extents of the first Content-Type and of the first ETag that holds a valid
+        /// tag.
         private mutating func recordExtent(_ id: FieldName, value: Range<Int>) {
             let extent = Extent(start: value.lowerBound, count: value.count)
             switch id {

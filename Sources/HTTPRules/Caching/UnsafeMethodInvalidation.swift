@@ -1,19 +1,23 @@
 import Ground
 
-/// Which stored answers a request that changes something makes worthless (RFC 9111 §4.4).
+/// Selects the stored responses that an unsafe request invalidates (RFC 9111 §4.4).
 package enum UnsafeMethodInvalidation {
-    /// True if an answer with `status` to a request with this method invalidates anything: no
-    /// error, and the method is unsafe or not known.
+    /// Returns true if a response with `status` to a request with this method invalidates anything:
+    /// the status is no error, and the method is unsafe or unknown.
     package static func isRequired(_ method: MethodProperties, status: UInt16) -> Bool {
         !method.contains(.isSafe) && 200...399 ~= status
     }
 
-    /// The targets, path and query, whose answers are to be invalidated; all are of the request's
-    /// own host.
+    /// Returns the targets, path and query, to invalidate; all are of the request's own host.
     ///
-    /// The first is `target` itself, as it was written; then, each once, what Location and
-    /// Content-Location name with the same scheme, host and port. `authority` is the request's host
-    /// and, if it is not the scheme's own, port.
+    /// The first is `target` as written. Then follow, each once, the targets that Location and
+    /// Content-Location name with the same scheme, host and port.
+    ///
+    /// - Parameters:
+    ///   - isSecure: true if the scheme is https.
+    ///   - authority: the request's host and, unless it is the scheme's default, port.
+    ///   - target: the target of the request.
+    ///   - response: the head of its response.
     package static func expanded(
         isSecure: Bool, authority: [UInt8], target: [UInt8], response: ResponseHead
     ) -> [[UInt8]] {
@@ -31,15 +35,16 @@ package enum UnsafeMethodInvalidation {
         return targets
     }
 
-    /// The URI that references are relative to (RFC 3986 §5.1).
+    /// The base URI of relative references (RFC 3986 §5.1).
     private struct Base {
         var isSecure: Bool
         var authority: [UInt8]
-        /// Path and query; without a path if it is not of the form of RFC 9112 §3.2.1.
+        /// The path and query; without a path if the target is not in origin form (RFC 9112
+        /// §3.2.1).
         var target: [UInt8]
 
-        /// Path and query of what `reference` names, without its fragment; nil if that is of
-        /// another origin or no URI of http.
+        /// Returns the path and query that `reference` names, without its fragment; `nil` if it
+        /// names another origin or is not an http URI.
         func resolve(_ reference: [UInt8]) -> [UInt8]? {
             guard !reference.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
             var rest = reference.prefix { $0 != UInt8(ascii: "#") }
@@ -72,7 +77,8 @@ package enum UnsafeMethodInvalidation {
                 isRooted ? named : [UInt8(ascii: "/")] + named)
         }
 
-        /// The canonical URL of the root of `authority`; nil if it is none, as with user info.
+        /// Returns the canonical URL of the root of `authority`; `nil` if it is malformed or has
+        /// user info.
         private func origin(_ authority: ArraySlice<UInt8>) -> [UInt8]? {
             let url = Array(isSecure ? "https://".utf8 : "http://".utf8) + authority + "/".utf8
             var canonical: [UInt8] = []
@@ -81,15 +87,15 @@ package enum UnsafeMethodInvalidation {
         }
     }
 
-    /// The path, which begins with a slash, without dot segments, and the query, as clients write
-    /// them in a request.
+    /// Returns the path, which begins with a slash, without dot segments, and the query, spelt as
+    /// in a request.
     private static func normalisedTarget(_ reference: ArraySlice<UInt8>) -> [UInt8] {
         let query = reference.firstIndex(of: UInt8(ascii: "?")) ?? reference.endIndex
         return percentEncoded(removingDotSegments(reference[..<query])[...])
             + percentEncoded(reference[query...])
     }
 
-    /// RFC 3986 §5.2.4 for a path that begins with a slash.
+    /// Removes dot segments from a path that begins with a slash (RFC 3986 §5.2.4).
     private static func removingDotSegments(_ path: ArraySlice<UInt8>) -> [UInt8] {
         let segments = path.dropFirst().split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -112,7 +118,8 @@ package enum UnsafeMethodInvalidation {
         return plain
     }
 
-    /// With escapes for what is illegal in a URI and escaped by all who follow such a reference.
+    /// Escapes bytes that are illegal in a URI and that clients escape when they follow a
+    /// reference.
     private static func percentEncoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var escaped: [UInt8] = []
         for byte in bytes {
@@ -127,21 +134,23 @@ package enum UnsafeMethodInvalidation {
     }
 }
 
-/// What a cache has to know of a method (RFC 9110 §9.2, RFC 9111 §4).
+/// The properties of a method that matter to a cache (RFC 9110 §9.2, RFC 9111 §4).
 package struct MethodProperties: OptionSet, Hashable, Sendable {
+    /// The bits, one for each property.
     package let rawValue: UInt8
 
+    /// Creates a set from its bits.
     package init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Asks for nothing to be changed (RFC 9110 §9.2.1); a method that is not known counts as
-    /// unsafe (RFC 9111 §4.4).
+    /// The method is read-only (RFC 9110 §9.2.1); an unknown method counts as unsafe (RFC 9111
+    /// §4.4).
     package static let isSafe = MethodProperties(rawValue: 1 << 0)
-    /// Sent twice it changes no more than once (RFC 9110 §9.2.2).
+    /// Repeating the request has the same effect as sending it once (RFC 9110 §9.2.2).
     package static let isIdempotent = MethodProperties(rawValue: 1 << 1)
 
-    /// What holds for the method whose name is in `range`, compared with regard to case.
+    /// Looks up the properties of the method whose name is in `range`, compared case-sensitively.
     package init(_ bytes: Span<UInt8>, at range: Range<Int>) {
         if Self.safe.contains(where: { bytes.matches($0, at: range) }) {
             self = [.isSafe, .isIdempotent]
@@ -152,10 +161,10 @@ package struct MethodProperties: OptionSet, Hashable, Sendable {
         }
     }
 
-    /// Those that IANA's registry of methods calls safe.
+    /// The methods that the IANA registry lists as safe.
     private static let safe = [
         "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY",
     ]
-    /// Those of RFC 9110, and of WebDAV (RFC 4918) those that do not move or lock.
+    /// The idempotent methods of RFC 9110, and those of WebDAV (RFC 4918) that do not move or lock.
     private static let idempotent = ["PUT", "DELETE", "PROPPATCH", "MKCOL", "COPY", "UNLOCK"]
 }

@@ -1,28 +1,34 @@
 package import Ground
 
-/// The validators of stored answers, to ask the origin whether one of them still holds (RFC 9111
+/// The validators of stored responses, sent to the origin to validate one of them (RFC 9111
 /// §4.3.1).
 ///
-/// Empty if there are none: then the origin is asked for the answer without condition.
+/// If there are none, the request is sent without conditions.
 package struct Validation: Hashable, Sendable {
-    /// The tags, each once, with quotes and `W/`.
+    /// The distinct entity tags, with quotes and `W/`.
     package private(set) var entityTags: [[UInt8]] = []
-    /// Last-Modified of the only stored answer, as the origin wrote it; empty if there is none.
+    /// The Last-Modified value of the only stored response, as the origin wrote it; empty if there
+    /// is none.
     package private(set) var lastModified: [UInt8] = []
-    /// How many answers were added.
+    /// The number of responses added.
     private var count = 0
 
-    /// How many tags are sent at most; those of answers added first.
+    /// The maximum number of entity tags; those of the responses added first are kept.
     package static let tagsMax = 16
 
+    /// Creates a set without validators.
     package init() {}
 
+    /// True if there are no validators.
     package var isEmpty: Bool { entityTags.isEmpty && lastModified.isEmpty }
 
-    /// Takes note of a stored answer with these rendered bytes; the most recent comes first.
+    /// Adds a stored response; the most recent must be added first.
     ///
-    /// `needsStrongDate`: two changes within the second of its Last-Modified must not look the same
-    /// (RFC 9110 §8.8.2.2).
+    /// - Parameters:
+    ///   - bytes: the rendered head of the stored response.
+    ///   - metadata: its metadata.
+    ///   - needsStrongDate: true to use Last-Modified only if two changes within its second cannot
+    ///     look the same (RFC 9110 §8.8.2.2).
     package mutating func add(
         _ bytes: [UInt8], metadata: EntryMetadata, needsStrongDate: Bool = false
     ) {
@@ -31,8 +37,7 @@ package struct Validation: Hashable, Sendable {
         if !tag.isEmpty, !entityTags.contains(tag), entityTags.count < Self.tagsMax {
             entityTags.append(tag)
         }
-        // One date cannot stand for several answers; with tags it would not count (RFC 9110
-        // §13.1.3).
+        // One date cannot represent several responses; with tags it is ignored (RFC 9110 §13.1.3).
         lastModified = []
         if count == 1, metadata.lastModified != nil,
             !needsStrongDate || metadata.flags.contains(.strongDate)
@@ -43,7 +48,7 @@ package struct Validation: Hashable, Sendable {
         }
     }
 
-    /// If-None-Match and If-Modified-Since, as far as there is something to ask with.
+    /// The If-None-Match and If-Modified-Since lines; empty without validators.
     package var lines: [FieldSetting] {
         var lines: [FieldSetting] = []
         if !entityTags.isEmpty {

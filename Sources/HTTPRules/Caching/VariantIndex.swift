@@ -1,37 +1,37 @@
 package import Ground
 
-/// What stands under the key of a URL whose answers vary: the sets of field names that its answers
-/// nominated (RFC 9111 §4.1).
+/// The entry under the key of a URL whose responses vary: the sets of field names that the
+/// responses' Vary fields nominated (RFC 9111 §4.1).
 ///
-/// Each answer stands under a ``VariantKey`` of one set. Without the index, or with one of another
-/// generation, none of them is found.
+/// Each response is stored under a ``VariantKey`` of one set. Without the index, or with one of
+/// another generation, none of them is found.
 package struct VariantIndex: Hashable, Sendable {
-    /// Sets at most; the one that was longest not added makes room.
+    /// The maximum number of sets; the least recently added one is dropped.
     package static let setsMax = 4
-    /// Names in a set at most.
+    /// The maximum number of names in a set.
     package static let namesMax = 16
-    /// Bytes of a name at most.
+    /// The maximum length of a name in bytes.
     package static let nameBytesMax = 255
 
     /// A number that no earlier index of the same key had.
     package let generation: UInt64
-    /// The set added last comes first; a set without names is of answers without Vary.
+    /// The sets, the most recently added first; a set without names is for responses without Vary.
     package private(set) var sets: [FieldNames] = []
 
-    /// An index without sets; `generation` is thrown by the caller.
+    /// Creates an index without sets; the caller draws `generation` at random.
     package init(generation: UInt64) {
         self.generation = generation
     }
 
-    /// True if a set of these names can be in an index.
+    /// Returns true if a set of these names fits into an index.
     package static func canHold(_ names: FieldNames) -> Bool {
         names.count <= namesMax
             && names.names.allSatisfy { isName($0.span, at: 0..<$0.count) }
     }
 
-    /// This index with `names` as its first set.
+    /// Returns this index with `names` as its first set, unchanged if not ``canHold(_:)``.
     ///
-    /// Without them if not ``holds(_:)``; ``VaryNames/isSelectable`` says the same.
+    /// ``VaryNames/isSelectable`` applies the same limits.
     package func adding(_ names: FieldNames) -> VariantIndex {
         guard sets.first != names, Self.canHold(names) else { return self }
         var index = self
@@ -41,7 +41,7 @@ package struct VariantIndex: Hashable, Sendable {
         return index
     }
 
-    /// A token without capitals, of at most ``nameBytesMax`` bytes.
+    /// Returns true for a token without capitals of at most ``nameBytesMax`` bytes.
     private static func isName(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         guard 1...nameBytesMax ~= range.count else { return false }
         for index in range {
@@ -52,14 +52,14 @@ package struct VariantIndex: Hashable, Sendable {
     }
 }
 
-/// The bytes of an index: `V1`, the generation (8 bytes, the lowest first), the number of sets, and
-/// of each set the number of names, each a length of one byte and the name in lower case.
+/// The serialised form: `V1`, the generation (8 bytes, little-endian), the number of sets, and for
+/// each set the number of names, each with a length of one byte and the name in lower case.
 ///
-/// There is one spelling of an index only: names ascend in a set, and no set comes twice.
+/// The encoding is unique: names ascend in a set, and no set comes twice.
 extension VariantIndex {
     private static let magic: [UInt8] = [UInt8(ascii: "V"), UInt8(ascii: "1")]
 
-    /// Appends the index as bytes.
+    /// Appends the serialised index.
     package func append(to bytes: inout [UInt8]) {
         bytes += Self.magic
         bytes.appendLittle(generation)
@@ -73,7 +73,7 @@ extension VariantIndex {
         }
     }
 
-    /// The index that is the whole of `range`; nil if the bytes are none.
+    /// Parses the index that fills `range`; `nil` if the bytes are not one.
     package init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
         let bytes = bytes.extracting(range)
         guard bytes.count > 10, bytes[0] == Self.magic[0], bytes[1] == Self.magic[1],
@@ -106,20 +106,26 @@ extension VariantIndex {
     }
 }
 
-/// Which of several stored answers that all match a request is used (RFC 9111 §4.1).
+/// The choice among several stored responses that all match a request (RFC 9111 §4.1).
 package struct VariantSelection: Hashable, Sendable {
-    /// The number that ``add(number:date:hasVary:)`` was given with the answer to be used; nil
-    /// before the first.
+    /// The number passed to ``add(index:date:hasVary:)`` with the chosen response; `nil` before the
+    /// first.
     package private(set) var index: Int?
     private var date = WallTime(seconds: .min)
     private var hasVary = false
 
+    /// Creates a selection without responses.
     package init() {}
 
-    /// Adds an answer: its Date, and whether it has a Vary that names a field.
+    /// Adds a stored response.
     ///
-    /// The most recent one wins, but one without Vary only over its like; of two of one second the
-    /// one that was added first.
+    /// A response with Vary is preferred to one without; among equals the most recent by Date wins,
+    /// and of two with the same Date the one added first.
+    ///
+    /// - Parameters:
+    ///   - index: the caller's number for the response.
+    ///   - date: its Date.
+    ///   - hasVary: true if it has a Vary that names a field.
     package mutating func add(index: Int, date: WallTime, hasVary: Bool) {
         let isBetter = hasVary == self.hasVary ? date > self.date : hasVary
         guard self.index == nil || isBetter else { return }
@@ -129,30 +135,37 @@ package struct VariantSelection: Hashable, Sendable {
     }
 }
 
-/// What the variants of one URL may take together: whoever makes up values for a field that Vary
-/// nominates gets an answer each time, and takes nothing from other URLs.
+/// The limits on all variants of one URL together.
+///
+/// A client can invent values for a field that Vary nominates and receives a new response each
+/// time; the limits keep this from evicting other URLs.
 package struct VariantQuota: Hashable, Sendable {
-    /// Variants at most.
+    /// The maximum number of variants.
     package var countMax: Int
-    /// Bytes of memory that those take together which memory holds.
+    /// The maximum memory of the variants held in memory, in bytes.
     package var bytesMax: Int
-    /// Bytes of all their keys, which stand in the URL's ``VariantIndex`` entry: that is written
-    /// again for each of them.
+    /// The maximum length of all variant keys in bytes.
+    ///
+    /// The keys are stored in the URL's ``VariantIndex`` entry, which is rewritten for each of
+    /// them.
     package static let keyBytesMax = 16 << 10
 
+    /// Creates a quota from its parts; `bytesMax` is in bytes.
     package init(countMax: Int, bytesMax: Int) {
         self.countMax = countMax
         self.bytesMax = bytesMax
     }
 
-    /// One variant, as far as it counts.
+    /// The resources that one variant uses.
     package struct VariantUsage: Hashable, Sendable {
+        /// The length of the variant's key in bytes.
         package var keyBytes: Int
-        /// Bytes of memory; 0 if memory does not hold it.
+        /// The memory used in bytes; 0 if the variant is not in memory.
         package var bytes: Int
-        /// How often it was asked for of late; 0 if memory does not hold it.
+        /// The recent access frequency; 0 if the variant is not in memory.
         package var frequency: UInt8
 
+        /// Creates the usage of a variant from its parts; sizes are in bytes.
         package init(keyBytes: Int, bytes: Int, frequency: UInt8) {
             self.keyBytes = keyBytes
             self.bytes = bytes
@@ -160,19 +173,23 @@ package struct VariantQuota: Hashable, Sendable {
         }
     }
 
-    /// True if ``surplus(of:)`` is to be asked, now that one of `newestBytes` bytes has come.
+    /// Returns true if ``indexesToEvict(of:)`` must be called after a variant of `newestBytes`
+    /// bytes was added.
     ///
-    /// Small ones are not counted one by one: all that may stay take a quarter of ``bytesMax``
-    /// together, which ``surplus(of:)`` leaves to them.
+    /// Small variants do not trigger a check: all that may stay use at most a quarter of
+    /// ``bytesMax`` together, which ``indexesToEvict(of:)`` reserves for them.
     package func needsCheck(count: Int, keyBytes: Int, newestBytes: Int) -> Bool {
         count > countMax || keyBytes > Self.keyBytesMax
             || newestBytes > bytesMax / 4 / max(1, countMax)
     }
 
-    /// Places in `items`, which are the newest first, of those that go, in descending order: the
-    /// least used first, and of those the oldest; never the newest of all.
+    /// Returns the indexes in `items` of the variants to evict, in descending order.
     ///
-    /// Where too many are there an eighth goes with them, so that the next are not due at once.
+    /// The least used are evicted first, among equals the oldest; the newest of all never is. If
+    /// there are too many, an eighth of the limit is freed in addition, so that the next variants
+    /// do not trigger another eviction at once.
+    ///
+    /// - Parameter items: the usage of all variants, the newest first.
     package func indexesToEvict(of items: [VariantUsage]) -> [Int] {
         var count = items.count
         var bytes = items.reduce(0) { $0 + $1.bytes }

@@ -1,28 +1,29 @@
 import Ground
 
-/// The name of one variant of a URL's answers: the URL's key, the generation of its
-/// ``VariantIndex``, and what a request says in the nominated fields (RFC 9111 §4.1).
+/// The key of one variant of a URL: the URL's key, the generation of its ``VariantIndex``, and the
+/// request's values of the nominated fields (RFC 9111 §4.1).
 ///
-/// `key LF generation LF`, and for each name `name LF` if the request has no such field, else
-/// `name:value LF`. The generation is written as 16 hexadecimal digits. Neither a name nor a value
-/// holds a line feed, so two requests have the same key only if they match.
+/// The format is `key LF generation LF`, then for each name `name LF` if the request lacks the
+/// field, else `name:value LF`. The generation is written as 16 hexadecimal digits. Neither a name
+/// nor a value holds a line feed, so two requests have the same key only if they match.
 package enum VariantKey {
-    /// Bytes of all values at most, as they stand in the key.
+    /// The maximum length of all values in a key together, in bytes.
     package static let valueBytesMax = 4096
 
     private static let lineFeed: UInt8 = 10
 
-    /// A variant's key, taken apart.
+    /// The parts of a variant's key.
     package struct Parts: Hashable, Sendable {
-        /// The key of its URL.
+        /// The key of the URL.
         package let base: [UInt8]
+        /// The generation of the URL's ``VariantIndex``.
         package let generation: UInt64
-        /// What selects it.
+        /// The nominated field names that select the variant.
         package let names: FieldNames
-        /// All behind the generation.
+        /// The bytes after the generation.
         let selection: ArraySlice<UInt8>
 
-        /// Nil if `key` is that of no variant.
+        /// Parses a key; `nil` if it is not that of a variant.
         package init?(_ key: [UInt8]) {
             let lines = key.split(separator: lineFeed, omittingEmptySubsequences: false)
             guard lines.count > 2, lines.last?.isEmpty == true, lines[1].count == 16 else {
@@ -45,7 +46,7 @@ package enum VariantKey {
             self.names = names
         }
 
-        /// The key of the same variant in an index of another generation.
+        /// Returns the key of the same variant under another generation of the index.
         package func key(in generation: UInt64) -> [UInt8] {
             var key = base
             VariantKey.append(generation, to: &key)
@@ -53,8 +54,8 @@ package enum VariantKey {
         }
     }
 
-    /// Appends what tells a variant's key of this generation from that of its URL; of one without
-    /// nominated fields that is all.
+    /// Appends the suffix that a variant's key has after the URL's key; for one without nominated
+    /// fields this is all.
     package static func append(_ generation: UInt64, to key: inout [UInt8]) {
         key.append(lineFeed)
         for place in 0..<UInt64(16) {
@@ -64,11 +65,17 @@ package enum VariantKey {
         key.append(lineFeed)
     }
 
-    /// Appends the key of the variant that the request with `lines`, which lie in `bytes`, selects
-    /// by `names`.
+    /// Appends the key of the variant that a request selects.
     ///
-    /// False if the values are too long or hold a line feed; nothing is appended then, and the
-    /// request is answered without the store. `base` holds no line feed.
+    /// - Parameters:
+    ///   - base: the key of the URL; it holds no line feed.
+    ///   - generation: the generation of the URL's index.
+    ///   - names: the nominated field names.
+    ///   - lines: the request's field lines; their extents lie in `bytes`.
+    ///   - bytes: the bytes of the request's head.
+    ///   - key: the buffer to append to.
+    /// - Returns: false if the values are too long or hold a line feed. Nothing is appended then,
+    ///   and the request bypasses the store.
     package static func append(
         base: Span<UInt8>, generation: UInt64, names: FieldNames,
         lines: [FieldLine], in bytes: Span<UInt8>, to key: inout [UInt8]
@@ -93,8 +100,9 @@ package enum VariantKey {
         return true
     }
 
-    /// Appends a colon and the value of the field, or nothing if there is no such field; false if
-    /// that is more than `bytesMax` bytes or holds a line feed.
+    /// Appends a colon and the value of the field, or nothing if the field is absent.
+    ///
+    /// Returns false if the result is longer than `bytesMax` bytes or holds a line feed.
     static func appendValue(
         of name: [UInt8], _ lines: [FieldLine], in bytes: Span<UInt8>, bytesMax: Int,
         to key: inout [UInt8]
@@ -111,31 +119,32 @@ package enum VariantKey {
     }
 }
 
-/// The lines of one field as one value, spelt alike for all requests that say the same by it (RFC
-/// 9111 §4.1).
+/// The normalised value of a field: all its lines joined, spelt alike for requests that mean the
+/// same (RFC 9111 §4.1).
 ///
-/// White space around the members of lists goes away; their order stays, because some origins read
-/// it as a preference (RFC 9110 §12.5.4). What a field's own definition does not let be changed is
-/// left as it is.
+/// White space around list members is removed. Their order is kept, because some origins read it as
+/// a preference (RFC 9110 §12.5.4). Values that the field's definition does not allow to be changed
+/// are kept as they are.
 struct NormalisedFieldValue {
     private enum Syntax {
-        /// Not a list, or a list by other commas: only lines are joined.
+        /// The value is no list, or a list with other commas: lines are joined unchanged.
         case verbatim
-        /// Crumbs of cookies, which HTTP/2 sends in lines of their own (RFC 9113 §8.2.3).
+        /// Cookie pairs, which HTTP/2 may send in lines of their own (RFC 9113 §8.2.3).
         case cookies
-        /// Of a field that is not known: all that can be thought of as a member counts.
+        /// An unknown field: everything between commas counts as a member, even if empty.
         case members
-        /// Without regard to case, empty members nothing (RFC 9110 §12.5.2, §12.5.3, §12.5.4).
+        /// Case-insensitive members; empty ones are dropped (RFC 9110 §12.5.2, §12.5.3, §12.5.4).
         case tokens
-        /// As ``words``, but for the values of parameters (RFC 9110 §8.3.1, §12.5.1).
+        /// Members like ``tokens``, but the values of parameters keep their case (RFC 9110 §8.3.1,
+        /// §12.5.1).
         case mediaTypes
     }
 
     private let syntax: Syntax
-    /// Members or lines that were written.
+    /// The number of members or lines written.
     private var count = 0
 
-    /// The value of the field with this name in lower case.
+    /// Starts the value of the field with this name in lower case.
     init(of name: [UInt8]) {
         let name = name.span
         let all = 0..<name.count
@@ -156,7 +165,7 @@ struct NormalisedFieldValue {
         }
     }
 
-    /// Appends what the line with the value in `range` adds.
+    /// Appends the part of the value that comes from the line value in `range`.
     mutating func append(_ bytes: Span<UInt8>, at range: Range<Int>, to key: inout [UInt8]) {
         switch syntax {
         case .verbatim:
@@ -195,8 +204,8 @@ struct NormalisedFieldValue {
         }
     }
 
-    /// Appends an element with its parameters, without white space around the semicolons and in
-    /// lower case where case says nothing.
+    /// Appends a member with its parameters, without white space around semicolons, and in lower
+    /// case where case has no meaning.
     private func appendFolded(
         _ bytes: Span<UInt8>, at element: Range<Int>, to key: inout [UInt8]
     ) {
@@ -205,7 +214,7 @@ struct NormalisedFieldValue {
             let end = FieldSyntax.find(UInt8(ascii: ";"), in: bytes, at: start..<element.upperBound)
             if start > element.lowerBound { key.append(UInt8(ascii: ";")) }
             let part = FieldSyntax.trimmed(bytes, at: start..<end)
-            // Only behind the semicolon does an equals sign begin the value of a parameter.
+            // Only after a semicolon does an equals sign start the value of a parameter.
             let hasValue = syntax == .mediaTypes && start > element.lowerBound
             key.append(addingCapacity: part.count) { output in
                 var folds = true

@@ -1,23 +1,25 @@
 import Ground
 
-/// What an answer's Vary nominates, whatever the fields are (RFC 9110 §12.5.5, RFC 9111 §4.1).
+/// The field names that a response's Vary nominates (RFC 9110 §12.5.5, RFC 9111 §4.1).
 package struct VaryNames: Hashable, Sendable {
-    /// The nominated names; of use only if ``isSelectable``.
+    /// The nominated names; valid only if ``isSelectable``.
     package private(set) var names = FieldNames()
-    /// `*`, or something that is no field name: no other request ever matches.
+    /// True if Vary has `*` or a member that is not a field name: no other request ever matches.
     package private(set) var isWildcard = false
-    /// More or longer names than a ``VariantIndex`` holds.
+    /// True if there are more or longer names than a ``VariantIndex`` holds.
     package private(set) var exceedsLimits = false
 
+    /// Creates an empty set of names.
     package init() {}
 
-    /// What all Vary lines of `head` nominate together.
+    /// Collects the names of all Vary lines of `head`.
     package init(_ head: ResponseHead) {
         let bytes = head.bytes.span
         for line in head.lines where line.id == .vary { add(bytes, at: line.value.range) }
     }
 
-    /// The same of a head as it was stored; nothing if it is not one of an answer.
+    /// Collects the names of all Vary lines of a rendered head; none if `head` is not that of a
+    /// response.
     package init(renderedHead head: [UInt8]) {
         guard head.starts(with: "HTTP/".utf8) else { return }
         let bytes = head.span
@@ -26,14 +28,19 @@ package struct VaryNames: Hashable, Sendable {
         }
     }
 
-    /// All that images can depend on.
+    /// The fields that images can vary by.
     package static let imageFields = FieldNames(["accept", "accept-encoding"])
 
-    /// What an image depends on that came with these lines, which lie in `bytes`.
+    /// Collects the names that an image varies by, from its Vary and Content-Encoding lines.
     ///
-    /// Of a client's fields its origin is told Accept and Accept-Encoding alone, as
-    /// ``NegotiationNormaliser`` reduces them; in every other its requests agree. A coding must
-    /// reach nobody who did not ask for it, also if the origin forgot to say so.
+    /// The node forwards only Accept and Accept-Encoding of the client's fields, as reduced by
+    /// ``NegotiationNormaliser``; all other fields of its requests are the same. A response with a
+    /// content coding counts as varying by Accept-Encoding even if Vary does not say so, so that it
+    /// reaches no client that did not accept the coding.
+    ///
+    /// - Parameters:
+    ///   - lines: the field lines of the response; their extents lie in `bytes`.
+    ///   - bytes: the bytes of the response's head.
     package init(image lines: [FieldLine], in bytes: Span<UInt8>) {
         let (accept, encoding) = (Self.imageFields.names[0], Self.imageFields.names[1])
         for line in lines {
@@ -59,7 +66,7 @@ package struct VaryNames: Hashable, Sendable {
         }
     }
 
-    /// True if the answer can be stored and found again by the fields of later requests.
+    /// True if the response can be stored and found again by the fields of later requests.
     package var isSelectable: Bool { !isWildcard && !exceedsLimits }
 
     /// Adds the value of one Vary line.
@@ -75,7 +82,7 @@ package struct VaryNames: Hashable, Sendable {
     }
 
     private mutating func addMember(_ bytes: Span<UInt8>, at member: Range<Int>) {
-        // `*` is a byte of tokens, so it is a name by its syntax.
+        // `*` is a token byte, so the token check alone would accept it as a name.
         if member.count == 1, bytes[member.lowerBound] == UInt8(ascii: "*") {
             isWildcard = true
             return
@@ -84,7 +91,7 @@ package struct VaryNames: Hashable, Sendable {
             isWildcard = true
             return
         }
-        // Beyond the limits nothing is collected, so that a long list costs no more than reading.
+        // Beyond the limits no names are collected, so that a long list costs only its parsing.
         guard !exceedsLimits else { return }
         guard member.count <= VariantIndex.nameBytesMax else {
             exceedsLimits = true

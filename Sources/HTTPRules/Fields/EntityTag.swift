@@ -2,12 +2,12 @@ package import Ground
 
 /// An entity tag in a field value (RFC 9110 §8.8.3).
 package struct EntityTag: Hashable, Sendable {
-    /// It begins with `W/`.
+    /// True if the tag begins with `W/`.
     package var isWeak: Bool
-    /// What is compared: the opaque part with its quotes.
+    /// The extent of the opaque part with its quotes, which is what comparisons use.
     package var opaque: Extent
 
-    /// Reads the tag that is the whole of `range`; nil if it is none.
+    /// Parses the tag that fills `range`; `nil` if it is not one.
     package init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
         guard let (tag, end) = Self.read(bytes, at: range), end == range.upperBound else {
             return nil
@@ -20,7 +20,7 @@ package struct EntityTag: Hashable, Sendable {
         self.opaque = opaque
     }
 
-    /// The tag at the start of `range`, and where it ends.
+    /// Parses the tag at the start of `range` and returns it with its end; `nil` if there is none.
     static func read(_ bytes: Span<UInt8>, at range: Range<Int>) -> (EntityTag, end: Int)? {
         var start = range.lowerBound
         let isWeak =
@@ -38,15 +38,15 @@ package struct EntityTag: Hashable, Sendable {
         return (EntityTag(isWeak: isWeak, opaque: opaque), index + 1)
     }
 
-    /// How two tags are compared (RFC 9110 §8.8.3.2).
+    /// The comparison of two tags (RFC 9110 §8.8.3.2).
     package enum Comparison: Hashable, Sendable {
-        /// Equal, and neither is weak.
+        /// The tags match if they are equal and neither is weak.
         case strong
-        /// Equal but for `W/`.
+        /// The tags match if they are equal apart from `W/`.
         case weak
     }
 
-    /// True if this tag, in `bytes`, matches `other`, in `otherBytes`.
+    /// Returns true if this tag, in `bytes`, matches `other`, in `otherBytes`.
     package func matches(
         in bytes: Span<UInt8>, _ other: EntityTag, in otherBytes: Span<UInt8>,
         by comparison: Comparison
@@ -60,8 +60,8 @@ package struct EntityTag: Hashable, Sendable {
         return true
     }
 
-    /// True if the list of tags in `range` holds one that matches `tag`; what is no tag matches
-    /// nothing.
+    /// Returns true if the list of tags in `range` holds one that matches `tag`; members that are
+    /// not tags match nothing.
     static func list(
         _ bytes: Span<UInt8>, at range: Range<Int>, contains tag: EntityTag,
         in tagBytes: Span<UInt8>, by comparison: Comparison

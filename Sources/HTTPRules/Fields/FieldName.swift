@@ -50,7 +50,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     case via
     case xRequestID
 
-    /// The name in lower case, as RFC 9110 compares it; empty for ``other``.
+    /// The name in lower case, in which RFC 9110 §5.1 compares it; empty for ``other``.
     package var text: StaticString {
         switch self {
         case .other: ""
@@ -100,7 +100,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// The name in `range` of `bytes`, without regard to case.
+    /// Identifies the field whose name, in any case, is in `range`.
     package init(_ bytes: Span<UInt8>, at range: Range<Int>) {
         guard range.count <= 24 else {
             self = .other
@@ -113,8 +113,8 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
             third: Self.word(bytes, start + 16, range.count - 16))
     }
 
-    /// The `count` bytes from `start` in lower case, the first in the lowest bits; 0 if there are
-    /// none.
+    /// Returns `count` bytes from `start` in lower case, the first in the lowest bits; 0 if `count`
+    /// is not positive.
     @inline(__always)
     private static func word(_ bytes: Span<UInt8>, _ start: Int, _ count: Int) -> UInt64 {
         var word: UInt64 = 0
@@ -126,11 +126,11 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         return word
     }
 
-    /// The name whose bytes in lower case are these words, padded with zeros; no name has more than
-    /// 24 bytes.
+    /// Identifies the field whose name in lower case is these words, padded with zeros; no name has
+    /// more than 24 bytes.
     ///
     /// The first byte is the lowest byte of `first`. A word holds no zero before the last letter,
-    /// so the words alone say how long the name is.
+    /// so the words alone determine the length of the name.
     package init(first: UInt64, second: UInt64, third: UInt64) {
         if second == 0 {
             self = Self.short(first)
@@ -212,34 +212,42 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
 
 /// A set of known field names, one bit each.
 package struct FieldSet: Hashable, Sendable {
+    /// The bits; bit `n` stands for the name with the raw value `n`.
     package private(set) var bits: UInt64 = 0
 
+    /// Creates an empty set.
     package init() {}
 
-    /// The names whose raw values are the numbers of the bits set.
+    /// Creates the set of the names whose raw values are the numbers of the set bits.
     package init(bits: UInt64) {
         self.bits = bits
     }
 
+    /// Returns true if `name` is in the set.
     @inline(__always)
     package func contains(_ name: FieldName) -> Bool {
         bits & (1 << UInt64(name.rawValue)) != 0
     }
 
+    /// Adds `name` to the set.
     @inline(__always)
     package mutating func insert(_ name: FieldName) {
         bits |= 1 << UInt64(name.rawValue)
     }
 }
 
-/// One field line of a message head: where its name and its value lie in the head's bytes.
+/// One field line of a message head: the extents of its name and value in the head's bytes.
 ///
-/// The value's extent is without the white space around it (RFC 9112 §5.1).
+/// The value's extent excludes the white space around it (RFC 9112 §5.1).
 package struct FieldLine: Hashable, Sendable {
+    /// The name, if it is one that Nuthatch acts on.
     package var id: FieldName
+    /// The extent of the name.
     package var name: Extent
+    /// The extent of the value, without white space around it.
     package var value: Extent
 
+    /// Creates a field line from its parts.
     package init(id: FieldName, name: Extent, value: Extent) {
         self.id = id
         self.name = name
@@ -248,7 +256,7 @@ package struct FieldLine: Hashable, Sendable {
 }
 
 extension FieldSet {
-    /// True if no name is in both.
+    /// Returns true if no name is in both sets.
     @inline(__always)
     package func isDisjoint(with other: FieldSet) -> Bool {
         bits & other.bits == 0

@@ -1,16 +1,17 @@
 import Ground
 
-/// A set of field names of any kind, in lower case and in the order of their bytes (RFC 9110 §5.1).
+/// A set of arbitrary field names, in lower case and in byte order (RFC 9110 §5.1).
 ///
-/// What lists of names come to: Vary, Connection, `no-cache="…"`, `private="…"`. For the few names
-/// that Nuthatch acts on there is ``FieldSet``.
+/// Used for lists of names: Vary, Connection, `no-cache="…"`, `private="…"`. ``FieldSet`` is for
+/// the few names that Nuthatch acts on.
 package struct FieldNames: Hashable, Sendable {
-    /// In lower case, each once, the least first.
+    /// The distinct names in lower case, in ascending byte order.
     package private(set) var names: [[UInt8]] = []
 
+    /// Creates an empty set.
     package init() {}
 
-    /// The set of these names, in whichever case they are written.
+    /// Creates the set of these names, written in any case.
     package init(_ names: [String]) {
         for name in names {
             let bytes = Array(name.utf8)
@@ -18,15 +19,17 @@ package struct FieldNames: Hashable, Sendable {
         }
     }
 
-    /// The set of these names, which are in lower case and ascend.
+    /// Creates the set of these names, which must be in lower case and ascend.
     init(ascending names: [[UInt8]]) {
         self.names = names
     }
 
+    /// True if there are no names.
     package var isEmpty: Bool { names.isEmpty }
+    /// The number of names.
     package var count: Int { names.count }
 
-    /// Adds the name in `range` of `bytes`.
+    /// Adds the name in `range` of `bytes`, in any case.
     package mutating func insert(_ bytes: Span<UInt8>, at range: Range<Int>) {
         var name: [UInt8] = []
         name.reserveCapacity(range.count)
@@ -45,7 +48,7 @@ package struct FieldNames: Hashable, Sendable {
         names.insert(name, at: place)
     }
 
-    /// True if the name in `range` of `bytes` is one of them, without regard to case.
+    /// Returns true if the set holds the name in `range` of `bytes`, in any case.
     package func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         names.contains { name in
             guard name.count == range.count else { return false }
@@ -57,7 +60,7 @@ package struct FieldNames: Hashable, Sendable {
         }
     }
 
-    /// True if this name, written in lower case, is one of them.
+    /// Returns true if the set holds this name, written in lower case.
     package func contains(_ name: StaticString) -> Bool {
         let text = Array(name.description.utf8)
         return contains(text.span, at: 0..<text.count)

@@ -1,20 +1,21 @@
 import Ground
 
-/// A field line of an operator's: it stands in messages in place of all lines of its name.
+/// A field line that replaces all lines of its name in a message, as set by an operator.
 package struct FieldSetting: Hashable, Sendable {
-    /// As it was written; compared without regard to case (RFC 9110 §5.1).
+    /// The name as written; compared case-insensitively (RFC 9110 §5.1).
     package let name: [UInt8]
-    /// Without white space around it.
+    /// The value without white space around it.
     package let value: [UInt8]
     let id: FieldName
 
-    /// A line `name: value`; nil if the name is no token, or the value has a byte that no value
-    /// holds (RFC 9110 §5.1, §5.5).
+    /// Creates a line `name: value`; `nil` if the name is not a token, or the value holds a control
+    /// byte (RFC 9110 §5.1, §5.5).
     package init?(name: String, value: String) {
         self.init(name: Array(name.utf8), value: Array(value.utf8))
     }
 
-    /// The same from bytes.
+    /// Creates a line from bytes; `nil` if the name is not a token, or the value holds a control
+    /// byte (RFC 9110 §5.1, §5.5).
     package init?(name: [UInt8], value: [UInt8]) {
         let nameBytes = name.span
         guard !name.isEmpty, !name.contains(where: { !ByteSet.token.contains($0) }),
@@ -25,7 +26,7 @@ package struct FieldSetting: Hashable, Sendable {
         id = FieldName(nameBytes, at: 0..<name.count)
     }
 
-    /// A line of this room's own, which needs no look.
+    /// Creates a line of this module's own, which needs no validation.
     init(_ id: FieldName, _ name: String, _ value: [UInt8]) {
         self.id = id
         self.name = Array(name.utf8)
@@ -34,7 +35,7 @@ package struct FieldSetting: Hashable, Sendable {
 }
 
 extension [FieldSetting] {
-    /// True if one of them stands in place of the field in `range` of `bytes`.
+    /// Returns true if one of the settings replaces the field whose name is in `range` of `bytes`.
     func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         contains { setting in
             bytes.matchesFieldName(at: range, of: setting.name.span, at: setting.name.indices)

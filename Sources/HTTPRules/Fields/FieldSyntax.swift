@@ -1,14 +1,14 @@
 package import Ground
 
-/// The few pieces that field values are built of (RFC 9110 §5.6).
+/// The syntax elements that field values are built of (RFC 9110 §5.6).
 package enum FieldSyntax {
-    /// Space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
+    /// Returns true for space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
     @inline(__always)
     static func isWhitespace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09
     }
 
-    /// True if the field name in `range` is `name`, which is in lower case (RFC 9110 §5.1).
+    /// Returns true if the field name in `range` is `name`, which is in lower case (RFC 9110 §5.1).
     static func matchesName(_ name: [UInt8], _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         guard name.count == range.count else { return false }
         for offset in name.indices
@@ -18,7 +18,7 @@ package enum FieldSyntax {
         return true
     }
 
-    /// The range without white space at both ends.
+    /// Returns `range` without the white space at both ends.
     package static func trimmed(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
         var start = range.lowerBound
         var end = range.upperBound
@@ -27,10 +27,10 @@ package enum FieldSyntax {
         return start..<end
     }
 
-    /// The first `delimiter` in the range that is not in a quoted string (RFC 9110 §5.6.4), or the
-    /// range's end.
+    /// Returns the offset of the first `delimiter` in `range` outside quoted strings (RFC 9110
+    /// §5.6.4), or the end of `range`.
     ///
-    /// A quoted string that is not closed reaches to the end.
+    /// An unterminated quoted string reaches to the end.
     package static func find(_ delimiter: UInt8, in bytes: Span<UInt8>, at range: Range<Int>) -> Int
     {
         var index = range.lowerBound
@@ -49,10 +49,11 @@ package enum FieldSyntax {
         return range.upperBound
     }
 
-    /// The next element of the comma-separated list in `range`, without white space around it; nil
-    /// at the end.
+    /// Returns the next element of the comma-separated list in `range`, without white space around
+    /// it; `nil` at the end.
     ///
-    /// Empty elements are passed over (RFC 9110 §5.6.1.2). `cursor` begins at the range's start.
+    /// Empty elements are skipped (RFC 9110 §5.6.1.2). `cursor` must start at the lower bound of
+    /// `range`.
     package static func nextElement(
         _ bytes: Span<UInt8>, at range: Range<Int>, cursor: inout Int
     ) -> Range<Int>? {
@@ -66,12 +67,12 @@ package enum FieldSyntax {
     }
 }
 
-/// A non-negative number of seconds in a field value (RFC 9111 §1.2.2).
+/// The syntax of a non-negative number of seconds in a field value (RFC 9111 §1.2.2).
 package enum DeltaSeconds {
-    /// What every greater number counts as; about 68 years.
+    /// The number of seconds that replaces every greater one, about 68 years.
     package static let max: Int64 = 2_147_483_648
 
-    /// The number in `range`; nil if it is empty or not of digits only.
+    /// Parses the number in `range`; `nil` if it is empty or holds anything but digits.
     package static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> Interval? {
         if range.isEmpty { return nil }
         var seconds: Int64 = 0

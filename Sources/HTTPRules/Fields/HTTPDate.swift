@@ -1,18 +1,18 @@
 package import Ground
 
-/// The dates of HTTP (RFC 9110 §5.6.7): read in all three forms, written in the one that is to be
-/// sent.
+/// The dates of HTTP (RFC 9110 §5.6.7): parsed in all three forms, written in the preferred one.
 ///
-/// The form must be followed to the byte, except that case does not count (RFC 9111 §4.2). The
-/// name of the day must be one, but need not fit the date. A leap second counts as the first
-/// second of the next minute.
+/// The form must match byte for byte, except that case is ignored (RFC 9111 §4.2). The name of the
+/// day must be valid, but need not fit the date. A leap second counts as the first second of the
+/// next minute.
 package enum HTTPDate {
-    /// Bytes of the preferred form, `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// The length in bytes of the preferred form, `Sun, 06 Nov 1994 08:49:37 GMT`.
     package static let bytesCount = 29
 
-    /// Reads the date in `range`; nil if it is in none of the three forms or no such date exists.
+    /// Parses the date in `range`; `nil` if it has none of the three forms or does not exist.
     ///
-    /// A year of two digits more than 50 years after `now` is the one a century before it.
+    /// A year of two digits that would lie more than 50 years after `now` is taken to be in the
+    /// century before.
     package static func parse(
         _ bytes: Span<UInt8>, at range: Range<Int>, now: WallTime
     ) -> WallTime? {
@@ -28,14 +28,15 @@ package enum HTTPDate {
         return nil
     }
 
-    /// Appends the date in the preferred form; years before 0 and after 9999 are written as 0000
+    /// Appends the date in the preferred form; years before 0 and after 9999 are clamped to 0000
     /// and 9999.
     package static func append(_ time: WallTime, to bytes: inout [UInt8]) {
         let text = text(time)
         for index in 0..<bytesCount { bytes.append(text[index]) }
     }
 
-    /// The date in the preferred form.
+    /// Returns the date in the preferred form; years before 0 and after 9999 are clamped to 0000
+    /// and 9999.
     package static func text(_ time: WallTime) -> InlineArray<29, UInt8> {
         let earliest: Int64 = -62_167_219_200
         let latest: Int64 = 253_402_300_799
@@ -45,7 +46,7 @@ package enum HTTPDate {
         let date = CivilDate(daysSince1970: days)
         // 1970-01-01 was a Thursday, the fourth day after Sunday.
         let weekday = Int((days + 4) % 7 + 7) % 7
-        // Punctuation and zone stand, the rest is filled in.
+        // The following lines fill in everything but the spaces.
         var text: InlineArray<29, UInt8> = .init(repeating: 0x20)
         put(CalendarNames.days[weekday], into: &text, at: 0)
         text[3] = UInt8(ascii: ",")
@@ -62,7 +63,7 @@ package enum HTTPDate {
         return text
     }
 
-    /// The names of the months as dates spell them, January's first.
+    /// The names of the months as dates spell them, January first.
     package static let monthNames = (0..<12).map { month in
         let name = CalendarNames.months[month]
         return String(decoding: [name[0], name[1], name[2]], as: UTF8.self)
@@ -90,12 +91,12 @@ package enum HTTPDate {
 /// A day of the Gregorian calendar.
 struct CivilDate {
     var year: Int
-    /// 1 to 12.
+    /// The month, 1 to 12.
     var month: Int
-    /// 1 to 31.
+    /// The day of the month, 1 to 31.
     var day: Int
 
-    /// Days in the 400 years after which the calendar repeats.
+    /// The number of days in 400 years, after which the calendar repeats.
     private static let cycleDays: Int64 = 146_097
 
     init(year: Int, month: Int, day: Int) {
@@ -104,7 +105,9 @@ struct CivilDate {
         self.day = day
     }
 
-    /// Years are counted from March here, so that a leap day is the last of its year.
+    /// Creates the date of a day counted from 1970-01-01.
+    ///
+    /// Years are counted from March internally, so that a leap day is the last of its year.
     init(daysSince1970 days: Int64) {
         let sinceMarch0 = days + 719_468
         let cycle = HTTPDate.floorDivide(sinceMarch0, Self.cycleDays)
@@ -140,7 +143,7 @@ struct CivilDate {
     }
 }
 
-/// The English names in dates, as RFC 9110 §5.6.7 writes them.
+/// The English names in dates (RFC 9110 §5.6.7).
 enum CalendarNames {
     static let days: InlineArray<7, InlineArray<3, UInt8>> = [
         [0x53, 0x75, 0x6E], [0x4D, 0x6F, 0x6E], [0x54, 0x75, 0x65], [0x57, 0x65, 0x64],
@@ -154,8 +157,8 @@ enum CalendarNames {
     static let zone: InlineArray<3, UInt8> = [0x47, 0x4D, 0x54]
 }
 
-/// Reads one HTTP date from left to right; every step answers nil when the bytes do not follow the
-/// form.
+/// A parser for one HTTP date, from left to right; each step returns `nil` or false if the bytes do
+/// not follow the form.
 struct HTTPDateParser {
     private var index: Int
     private let end: Int
@@ -167,7 +170,7 @@ struct HTTPDateParser {
         self.end = end
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
     mutating func fixdate(_ bytes: Span<UInt8>) -> WallTime? {
         guard dayName(bytes) != nil, skip(bytes, ","), skip(bytes, " "),
             let day = digits(bytes, 2), skip(bytes, " "),
@@ -179,7 +182,7 @@ struct HTTPDateParser {
         return finish()
     }
 
-    /// `Sunday, 06-Nov-94 08:49:37 GMT`.
+    /// Parses `Sunday, 06-Nov-94 08:49:37 GMT`.
     mutating func rfc850(_ bytes: Span<UInt8>, now: WallTime) -> WallTime? {
         guard longDayName(bytes), skip(bytes, ","), skip(bytes, " "),
             let day = digits(bytes, 2), skip(bytes, "-"),
@@ -196,7 +199,7 @@ struct HTTPDateParser {
         return finish()
     }
 
-    /// `Sun Nov  6 08:49:37 1994`.
+    /// Parses `Sun Nov  6 08:49:37 1994`.
     mutating func asctime(_ bytes: Span<UInt8>) -> WallTime? {
         guard dayName(bytes) != nil, skip(bytes, " "),
             let month = month(bytes), skip(bytes, " "),
@@ -230,7 +233,7 @@ struct HTTPDateParser {
         return number
     }
 
-    /// Hours, minutes and seconds; the second 60 exists (RFC 9110 §5.6.7).
+    /// Parses hours, minutes and seconds; second 60 is valid (RFC 9110 §5.6.7).
     private mutating func time(_ bytes: Span<UInt8>) -> Bool {
         guard let hour = digits(bytes, 2), skip(bytes, ":"), let minute = digits(bytes, 2),
             skip(bytes, ":"), let second = digits(bytes, 2), hour < 24, minute < 60, second <= 60

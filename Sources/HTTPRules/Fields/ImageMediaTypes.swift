@@ -1,23 +1,26 @@
 import Ground
 
-/// The media types that are answered for: images, and what the operator adds.
+/// The media types that the image API serves: images, and types that the operator adds.
 package struct ImageMediaTypes: Hashable, Sendable {
-    /// Further types in lower case, without parameters, such as `application/json`.
+    /// The operator's types in lower case, without parameters, such as `application/json`.
     package var extra: [String]
 
+    /// Creates the accepted types from the operator's types, which are in lower case.
     package init(extra: [String] = []) {
         self.extra = extra
     }
 
-    /// The type without its parameters (RFC 9110 §8.3.1) at the start of a Content-Type value.
+    /// Returns the type without its parameters (RFC 9110 §8.3.1) at the start of a Content-Type
+    /// value.
     static func essence(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
         let end = FieldSyntax.find(UInt8(ascii: ";"), in: bytes, at: range)
         return FieldSyntax.trimmed(bytes, at: range.lowerBound..<end)
     }
 
-    /// True if the one Content-Type of `head` is an image type or one of the operator's.
+    /// Returns true if the one Content-Type of `head` is an image type or one of the operator's.
     ///
-    /// None, or several that differ, are not accepted: a client would have to guess.
+    /// A head without Content-Type, or with several that differ, is not accepted: clients would
+    /// have to guess.
     package func accepts(_ head: ResponseHead) -> Bool {
         let bytes = head.bytes.span
         var found: Range<Int>?
@@ -34,7 +37,7 @@ package struct ImageMediaTypes: Hashable, Sendable {
         return extra.contains { Self.holds($0, bytes, at: found) }
     }
 
-    /// True if the type without its parameters, which lies in `essence`, begins with `image/`.
+    /// Returns true if the type without parameters, which lies in `essence`, begins with `image/`.
     static func isImage(_ bytes: Span<UInt8>, at essence: Range<Int>) -> Bool {
         let image = essence.lowerBound..<min(essence.lowerBound + 6, essence.upperBound)
         return bytes.matchesIgnoringCase("image/", at: image)
@@ -69,16 +72,17 @@ package struct ImageMediaTypes: Hashable, Sendable {
     }
 }
 
-/// The media types of a site's answers that are stored: `type/subtype` or `type/*`.
+/// The media types of a site's responses that are stored: `type/subtype` or `type/*`.
 package struct SiteMediaTypes: Hashable, Sendable {
-    /// In lower case, without parameters.
+    /// The types in lower case, without parameters.
     package let ranges: [String]
 
+    /// Creates the accepted types from `type/subtype` or `type/*` in lower case.
     package init(_ ranges: [String]) {
         self.ranges = ranges
     }
 
-    /// True if every Content-Type of `head` is one of these; an answer without any is none of them.
+    /// Returns true if every Content-Type of `head` is one of these types; false if there is none.
     package func accepts(_ head: ResponseHead) -> Bool {
         let bytes = head.bytes.span
         var isTyped = false

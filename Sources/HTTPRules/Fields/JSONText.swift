@@ -1,9 +1,11 @@
 import Ground
 
-/// Strings as JSON has them (RFC 8259 §7).
+/// Strings in JSON (RFC 8259 §7).
 package enum JSONText {
-    /// Appends `text` between quotes: quotes, backslashes and control characters escaped, those
-    /// above ASCII too (U+0080 to U+009F), which terminals obey; the rest as UTF-8.
+    /// Appends `text` in quotes, as UTF-8.
+    ///
+    /// Quotes, backslashes and control characters are escaped, including U+0080 to U+009F, which
+    /// terminals interpret.
     package static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         var isAfterC2 = false
@@ -27,21 +29,21 @@ package enum JSONText {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// A character up to U+00FF by its number.
+    /// Appends the escape of a character up to U+00FF.
     private static func appendEscape(_ number: UInt8, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "\\u00".utf8)
         bytes.append(ASCII.hexDigit(number >> 4))
         bytes.append(ASCII.hexDigit(number & 15))
     }
 
-    /// `text` between quotes.
+    /// Returns `text` in quotes.
     package static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = []
         append(text, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// `bytes` between quotes; what is not UTF-8 is shown as U+FFFD.
+    /// Returns `bytes` in quotes; invalid UTF-8 is replaced with U+FFFD.
     package static func quoted(_ bytes: [UInt8]) -> String {
         quoted(String(decoding: bytes, as: UTF8.self))
     }

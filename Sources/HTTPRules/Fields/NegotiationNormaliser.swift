@@ -1,24 +1,26 @@
 package import Ground
 
-/// Reduces a client's Accept and Accept-Encoding, line by line, to what the origin is told (RFC
-/// 9110 §12.5.1, §12.5.3).
+/// Reduces a client's Accept and Accept-Encoding, line by line, to what the node forwards to the
+/// origin (RFC 9110 §12.5.1, §12.5.3).
 ///
-/// Only types and codings that are named count: `image/*` is said by clients that read neither AVIF
-/// nor JPEG XL. What has a weight of 0 anywhere is not accepted. Of the codings br is preferred to
-/// gzip, and gzip to none.
+/// Only types and codings that are named explicitly count: clients that support neither AVIF nor
+/// JPEG XL send `image/*`, too. A type or coding with a weight of 0 in any line is not accepted. Of
+/// the codings, br is preferred to gzip, and gzip to none.
 package struct NegotiationNormaliser: Hashable, Sendable {
-    // Raw bits: the set operations of a type from another room are not specialised here.
+    // Raw bits: the set operations of a type from another module are not specialised here.
     private var accepted: UInt8 = 0
     private var refused: UInt8 = 0
 
+    /// Creates a normaliser without lines.
     package init() {}
 
-    /// The rules with what these lines, which lie in `bytes`, say of both.
+    /// Creates a normaliser from the Accept and Accept-Encoding lines among `lines`, which lie in
+    /// `bytes`.
     package init(_ lines: [FieldLine], in bytes: Span<UInt8>) {
         for line in lines { add(line, in: bytes) }
     }
 
-    /// Adds a line that lies in `bytes`, if it is one of either.
+    /// Adds a line that lies in `bytes`, if it is Accept or Accept-Encoding.
     package mutating func add(_ line: FieldLine, in bytes: Span<UInt8>) {
         switch line.id {
         case .accept: addAccept(bytes, at: line.value.range)
@@ -27,7 +29,7 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         }
     }
 
-    /// What is left of all lines added.
+    /// The reduced negotiation of all lines added.
     @inline(__always)
     package var negotiation: Negotiation {
         let accepted = accepted & ~refused
@@ -67,16 +69,18 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         }
     }
 
-    /// The last 16 bytes of a token in lower case, and how many there were.
+    /// The last 16 bytes of a token in lower case, and the token's length.
     ///
-    /// No byte of a token is 0, so that tokens of at most 16 bytes are equal if the numbers are.
+    /// No byte of a token is 0, so tokens of at most 16 bytes are equal if the numbers are.
     private struct ShortToken {
         var high: UInt64 = 0
         var low: UInt64 = 0
         var count = 0
 
-        /// `byte` is of a token or a slash: setting the bit of lower case makes none of them
-        /// another that is looked for.
+        /// Appends a token byte or a slash.
+        ///
+        /// Setting the lower-case bit turns none of these bytes into another one that is looked
+        /// for.
         @inline(__always)
         mutating func append(_ byte: UInt8) {
             high = high << 8 | low >> 56
@@ -85,7 +89,7 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         }
     }
 
-    /// The bit of a type; 0 if it is none that counts.
+    /// Returns the bit of a type; 0 if it is not one that counts.
     @inline(__always)
     private static func typeBit(_ word: ShortToken) -> UInt8 {
         switch (word.count, word.high, word.low) {
@@ -101,7 +105,7 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         }
     }
 
-    /// The bit of a coding; 0 if it is none that counts.
+    /// Returns the bit of a coding; 0 if it is not one that counts.
     @inline(__always)
     private static func codingBit(_ word: ShortToken) -> UInt8 {
         switch (word.count, word.low) {
@@ -124,9 +128,10 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         return index
     }
 
-    /// Moves past the element's parameters to its comma or the end; true if its weight is 0.
+    /// Skips the element's parameters up to its comma or the end; returns true if its weight is 0.
     ///
-    /// An element that goes on with anything else than parameters is broken and counts as refused.
+    /// An element that continues with anything else than parameters is malformed and counts as
+    /// refused.
     @inline(__always)
     private static func skipParameters(
         _ bytes: Span<UInt8>, _ index: inout Int, _ end: Int
@@ -138,7 +143,8 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         return bytes[start] != UInt8(ascii: ";") || weightIsZero(bytes, at: start..<index)
     }
 
-    /// True if one of the parameters in `range` is `q=0`, `q=0.0` and so on (RFC 9110 §12.4.2).
+    /// Returns true if one of the parameters in `range` is `q=0`, `q=0.0` and so on (RFC 9110
+    /// §12.4.2).
     private static func weightIsZero(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         var start = range.lowerBound + 1
         while start < range.upperBound {
@@ -158,7 +164,7 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         return false
     }
 
-    /// Appends the value of Accept for the origin: the types that are left, then whatever it has.
+    /// Appends the value of Accept for the origin: the accepted types, then `image/*` and `*/*`.
     package static func appendAccept(_ negotiation: Negotiation, to bytes: inout [UInt8]) {
         if negotiation.contains(.avif) { bytes.append(contentsOf: "image/avif,".utf8) }
         if negotiation.contains(.webp) { bytes.append(contentsOf: "image/webp,".utf8) }
@@ -167,8 +173,7 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         bytes.append(contentsOf: "image/*,*/*;q=0.8".utf8)
     }
 
-    /// Appends the value of Accept-Encoding for the origin: the one coding that is left, or
-    /// `identity`.
+    /// Appends the value of Accept-Encoding for the origin: the one accepted coding, or `identity`.
     package static func appendAcceptEncoding(_ negotiation: Negotiation, to bytes: inout [UInt8]) {
         if negotiation.contains(.brotli) {
             bytes.append(contentsOf: "br".utf8)

@@ -1,36 +1,39 @@
 import Ground
 
-/// An error told to a client (RFC 9457).
+/// The description of an error for a client (RFC 9457).
 package struct ProblemDocument: Hashable, Sendable {
     /// The media type of ``append(to:)``.
     package static let contentType: StaticString = "application/problem+json"
 
     /// The HTTP status code.
     package var status: UInt16
-    /// What types begin with; ``name`` follows.
+    /// The prefix of the member `type`; ``name`` follows it.
     package static let typePrefix = "urn:nuthatch:problem:"
 
-    /// A stable name in lower case and hyphens, which programs may act on.
+    /// A stable name of lower-case letters and hyphens, for programs.
     package var name: String
-    /// What kind of problem it is, the same for every occurrence.
+    /// The kind of problem, the same for every occurrence.
     package var title: String
-    /// What was wrong this time, where, and what is allowed; empty if there is nothing to add.
+    /// The specific fault, its location, and what is allowed; empty if there is nothing to add.
     package var detail: String
-    /// A further member, a list of texts, for programs (RFC 9457 §3.2); nil for none.
+    /// A further member, a list of texts for programs (RFC 9457 §3.2); `nil` for none.
     package var list: List?
 
-    /// A member of a problem that others of its kind have, too.
+    /// An extension member that holds a list of texts.
     package struct List: Hashable, Sendable {
-        /// In lower case, with underscores.
+        /// The name of the member, in lower case with underscores.
         package var name: String
+        /// The texts in the list.
         package var texts: [String]
 
+        /// Creates a member from its parts.
         package init(_ name: String, _ texts: [String]) {
             self.name = name
             self.texts = texts
         }
     }
 
+    /// Creates a problem from its parts, without a list.
     package init(status: UInt16, name: String, title: String, detail: String = "") {
         self.status = status
         self.name = name
@@ -65,8 +68,11 @@ package struct ProblemDocument: Hashable, Sendable {
 }
 
 extension ProblemDocument {
-    /// The answer to a target of the image API that is refused; `bytes` are those that it was
-    /// parsed from.
+    /// Creates the response to a malformed target of the image API.
+    ///
+    /// - Parameters:
+    ///   - refusal: why the target was refused.
+    ///   - bytes: the bytes that the target was parsed from.
     package init(_ refusal: ImageTargetRefusal, in bytes: Span<UInt8>) {
         let usage = "Ask for /v1/image?url=<absolute URL, percent-encoded>."
         switch refusal {
@@ -87,7 +93,7 @@ extension ProblemDocument {
         }
     }
 
-    /// The answer to a URL that names nothing which can be fetched.
+    /// Creates the response to a URL that cannot be fetched.
     package init(_ refusal: URLRefusal) {
         self.init(status: refusal.status, name: refusal.name, detail: refusal.message)
     }
@@ -97,7 +103,7 @@ extension ProblemDocument {
             status: status, name: name, title: "The request does not name an image", detail: detail)
     }
 
-    /// At most 40 bytes for a person to recognise; what is not printable ASCII is shown as `?`.
+    /// Returns at most 40 bytes as readable text; bytes that are not printable ASCII become `?`.
     private static func printable(_ bytes: Span<UInt8>, at range: Range<Int>) -> String {
         var text = ""
         for index in range.prefix(40) {
@@ -110,7 +116,7 @@ extension ProblemDocument {
 }
 
 extension URLRefusal {
-    /// 414 for length (RFC 9110 §15.5.15), 400 for everything else.
+    /// The status code: 414 for length (RFC 9110 §15.5.15), 400 for everything else.
     package var status: UInt16 {
         if case .tooLong = self { 414 } else { 400 }
     }
@@ -131,7 +137,7 @@ extension URLRefusal {
         }
     }
 
-    /// What is wrong, where, and what is allowed.
+    /// The fault, its offset, and what is allowed.
     package var message: String {
         switch self {
         case .empty: "The URL is empty; an absolute http or https URL is wanted."
@@ -180,8 +186,10 @@ extension URLRefusal {
 }
 
 extension ProblemDocument {
-    /// The answer to PURGE of whom it is not for: 401 if a token would help and none came, which
-    /// goes with a challenge (RFC 9110 §15.5.2), else 403.
+    /// Creates the response to a PURGE that is not permitted.
+    ///
+    /// The status is 401 if a token would help and none was sent, which requires a challenge (RFC
+    /// 9110 §15.5.2), else 403.
     package init(_ refusal: PurgePermission.Refusal) {
         self.init(
             status: refusal.needsToken ? 401 : 403, name: "purge-not-allowed",
@@ -189,14 +197,14 @@ extension ProblemDocument {
             detail: refusal.message)
     }
 
-    /// The answer to PURGE where nobody may purge and no site is asked; it goes with Allow (RFC
-    /// 9110 §15.5.6).
+    /// The response to PURGE where nobody may purge and no site is addressed; send it with Allow
+    /// (RFC 9110 §15.5.6).
     package static let purgeNotConfigured = ProblemDocument(
         status: 405, name: "purge-not-configured", title: "PURGE is not taken here",
         detail: "No network and no token is allowed to purge on this port. Nothing was purged, and "
             + "the origin was not asked.")
 
-    /// The answer to PURGE that cannot be followed.
+    /// Creates the response to an invalid PURGE.
     package init(_ fault: PurgeCommandFault) {
         let detail =
             switch fault {
@@ -215,10 +223,10 @@ extension ProblemDocument {
 }
 
 extension ProblemDocument {
-    /// The answer to a request whose signature is refused.
+    /// Creates the response to a request whose signature is refused.
     ///
-    /// 403 for what nobody with a key has signed, 410 for what was good and will never be again,
-    /// 400 for what cannot be read.
+    /// The status is 403 if no key produced the signature, 410 if the signature has expired, 400 if
+    /// it cannot be parsed.
     package init(_ refusal: SignatureRefusal) {
         switch refusal {
         case .unsigned:
@@ -245,7 +253,7 @@ extension ProblemDocument {
 }
 
 extension SignatureFault {
-    /// What is wrong, and what is allowed.
+    /// The fault and what is allowed.
     package var message: String {
         switch self {
         case .signatureNotLast:

@@ -1,25 +1,26 @@
 import Ground
 
-/// What a Range field asks of a body of known size (RFC 9110 §14.2).
+/// The part of a body of known size that a Range field requests (RFC 9110 §14.2).
 package enum RangeSet: Hashable, Sendable {
-    /// The whole body, as if there were no Range: 200.
+    /// The whole body, as if there were no Range: send 200.
     case whole
-    /// None of the ranges lies in the body: 416.
+    /// None of the ranges overlaps the body: send 416.
     case unsatisfiable
-    /// One range: 206.
+    /// One range: send 206.
     case single(ByteRange)
-    /// At least two ranges, in ascending order if any of them touched, else as asked: 206 in parts.
+    /// At least two ranges: send 206 in parts.
+    ///
+    /// They are in ascending order if any of them touched, else in the order requested.
     case multiple([ByteRange])
 
-    /// Ranges in one request at most, where no setting says otherwise.
+    /// The default maximum number of ranges in one request.
     package static let countMaxDefault = 16
 
-    /// Reads the value of Range in `range` and resolves it against a body of `size` bytes.
+    /// Parses the value of Range in `range` and resolves it against a body of `size` bytes.
     ///
-    /// Another unit than bytes, a set that does not follow the syntax, and more than `countMax`
-    /// ranges are answered with the whole (RFC 9110 §14.2). Ranges that overlap or touch become
-    /// one (RFC 9110 §15.3.7.2), so that no request is answered with more bytes than the body
-    /// has. Of an empty body there are no parts: it is given whole, whatever is asked for.
+    /// The result is ``whole`` for another unit than bytes, a malformed set, more than `countMax`
+    /// ranges (RFC 9110 §14.2) or an empty body. Ranges that overlap or touch are merged (RFC 9110
+    /// §15.3.7.2), so that no response holds more bytes than the body.
     package static func parse(
         _ bytes: Span<UInt8>, at range: Range<Int>, size: UInt64,
         countMax: Int = countMaxDefault
@@ -46,9 +47,10 @@ package enum RangeSet: Hashable, Sendable {
         return others.isEmpty ? .single(first) : coalesced([first] + others)
     }
 
-    /// True if the lines of a request ask for less than the whole of a body, as far as can be told
-    /// without its size: one Range, of at most `countMax` ranges, that is not all from the first
-    /// byte.
+    /// Returns true if a request asks for less than the whole of a body of any size.
+    ///
+    /// That is so if there is one Range of at most `countMax` ranges that does not cover everything
+    /// from the first byte.
     package static func requestsPart(
         _ lines: [FieldLine], in bytes: Span<UInt8>, countMax: Int = countMaxDefault
     ) -> Bool {
@@ -77,12 +79,12 @@ package enum RangeSet: Hashable, Sendable {
         return .multiple(merged.count == ranges.count ? ranges : merged)
     }
 
-    /// One range as it was written.
+    /// One range as written, before the size is known.
     private enum Spec {
         case from(UInt64, last: UInt64)
         case suffix(UInt64)
 
-        /// Nil if the bytes are no range: no number, or the last before the first.
+        /// Parses a range; `nil` if it holds no number, or its last offset is before the first.
         init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
             var dash = range.lowerBound
             while dash < range.upperBound, bytes[dash] != UInt8(ascii: "-") { dash += 1 }
@@ -103,15 +105,15 @@ package enum RangeSet: Hashable, Sendable {
             self = .from(first, last: last)
         }
 
-        /// The digits as a number, the greatest one if they say more (RFC 9110 §14.1.1); nil if
-        /// they are none.
+        /// Parses a number; a greater one becomes the maximum (RFC 9110 §14.1.1), anything but
+        /// digits `nil`.
         private static func number(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt64? {
             if range.isEmpty { return nil }
             for index in range where !ASCII.isDigit(bytes[index]) { return nil }
             return bytes.decimal(at: range) ?? .max
         }
 
-        /// The bytes meant of a body that is not empty; nil if there are none.
+        /// Returns the bytes of a body that is not empty; `nil` if the range covers none.
         func resolved(size: UInt64) -> ByteRange? {
             switch self {
             case .from(let first, let last):
@@ -124,19 +126,20 @@ package enum RangeSet: Hashable, Sendable {
     }
 }
 
-/// A part of a body that is not empty (RFC 9110 §14.1.2).
+/// A non-empty part of a body (RFC 9110 §14.1.2).
 package struct ByteRange: Hashable, Sendable {
-    /// Offset of the first byte.
+    /// The offset of the first byte.
     package var first: UInt64
-    /// Offset of the last byte, which belongs to the range.
+    /// The offset of the last byte, which is included.
     package var last: UInt64
 
+    /// Creates a range from its first and last offset; `last` must not be less than `first`.
     package init(first: UInt64, last: UInt64) {
         self.first = first
         self.last = last
     }
 
-    /// Number of bytes.
+    /// The number of bytes.
     package var count: UInt64 { last - first + 1 }
 
     /// Appends the value of Content-Range, `bytes 0-499/1234` (RFC 9110 §14.4).
@@ -150,19 +153,24 @@ package struct ByteRange: Hashable, Sendable {
     }
 }
 
-/// The body of a 206 with several ranges, but for the bytes of the ranges themselves (RFC 9110
-/// §14.6).
+/// The framing of a 206 with several ranges (RFC 9110 §14.6).
 ///
-/// Each part is its head, then the bytes of its range; after the last part comes the tail.
+/// Each part is its head followed by the bytes of its range; the tail follows the last part.
 package struct MultipartRanges: Hashable, Sendable {
+    /// The ranges, in the order in which they are sent.
     package let ranges: [ByteRange]
-    /// Length of the whole body, of which the ranges are parts, in bytes.
+    /// The length of the whole body in bytes.
     package let size: UInt64
     private let contentType: [UInt8]
     private let boundary: [UInt8]
 
-    /// `contentType` is the value for each part, or empty; `boundary` 64 random bits, so that no
-    /// body holds it.
+    /// Creates the framing of several ranges.
+    ///
+    /// - Parameters:
+    ///   - ranges: the ranges, in the order in which they are sent.
+    ///   - size: the length of the whole body in bytes.
+    ///   - contentType: the Content-Type of each part; empty for none.
+    ///   - boundary: 64 random bits, so that no body holds the boundary.
     package init(ranges: [ByteRange], size: UInt64, contentType: [UInt8], boundary: UInt64) {
         self.ranges = ranges
         self.size = size
@@ -181,7 +189,7 @@ package struct MultipartRanges: Hashable, Sendable {
         bytes.append(contentsOf: boundary)
     }
 
-    /// Appends what comes before the bytes of the range at `index`.
+    /// Appends the bytes that precede the range at this index of ``ranges``.
     package func appendPartHead(_ index: Int, to bytes: inout [UInt8]) {
         if index > 0 { bytes.append(contentsOf: "\r\n".utf8) }
         bytes.append(contentsOf: "--".utf8)
@@ -195,14 +203,14 @@ package struct MultipartRanges: Hashable, Sendable {
         bytes.append(contentsOf: "\r\n\r\n".utf8)
     }
 
-    /// Appends what comes after the last range.
+    /// Appends the bytes that follow the last range.
     package func appendTail(to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "\r\n--".utf8)
         bytes.append(contentsOf: boundary)
         bytes.append(contentsOf: "--\r\n".utf8)
     }
 
-    /// The Content-Length of the response: all heads, ranges and the tail.
+    /// The Content-Length of the response: all heads and ranges, and the tail.
     package var contentLength: UInt64 {
         var framing: [UInt8] = []
         for index in ranges.indices { appendPartHead(index, to: &framing) }

@@ -1,33 +1,34 @@
 import Ground
 
-/// A request's field lines with the bytes that they lie in, for as long as an answer is awaited.
+/// The field lines of a request with the bytes they lie in, kept until its response arrives.
 package struct RequestFields: Hashable, Sendable {
     /// The head of the request.
     package let bytes: [UInt8]
-    /// The lines in the order received; extents lie in ``bytes``.
+    /// The lines in the order received; their extents lie in ``bytes``.
     package let lines: [FieldLine]
 
+    /// Creates the fields of a request; the extents of `lines` lie in `bytes`.
     package init(bytes: [UInt8], lines: [FieldLine]) {
         self.bytes = bytes
         self.lines = lines
     }
 
-    /// The lines of a head that was written here: a first line, then lines `name: value`.
+    /// Creates the fields of a rendered head: a first line, then lines `name: value`.
     package init(serialized head: [UInt8]) {
         self.init(bytes: head, lines: SerializedHead.lines(head))
     }
 
-    /// These lines alone, of a request of which nothing else is known.
+    /// Creates the fields of a request that has only these lines.
     package init(_ settings: [FieldSetting]) {
         var head = Array("GET * HTTP/1.1\r\n".utf8)
         for line in settings { head.appendLine(line) }
         self.init(serialized: head)
     }
 
-    /// True if an answer to the one may be given to the other where Vary nominates `names`
-    /// (RFC 9111 §4.1).
+    /// Returns true if both requests select the same variant where Vary nominates `names` (RFC 9111
+    /// §4.1).
     ///
-    /// False if what they say in these fields is too long to be compared.
+    /// Returns false if the values of these fields are too long to be compared.
     package func matches(with other: RequestFields, on names: FieldNames) -> Bool {
         var left = VariantKey.valueBytesMax
         var (mine, theirs): ([UInt8], [UInt8]) = ([], [])
@@ -42,7 +43,7 @@ package struct RequestFields: Hashable, Sendable {
         return true
     }
 
-    /// TE says that trailer fields are read (RFC 9110 §10.1.4).
+    /// True if TE accepts trailer fields (RFC 9110 §10.1.4).
     package var acceptsTrailers: Bool {
         let bytes = bytes.span
         for line in lines where line.id == .te {

@@ -1,35 +1,36 @@
 package import Ground
 
-/// An origin's answer without its body: the status and the field lines, over a copy of the head's
-/// bytes.
+/// A response of an origin without its body: the status and the field lines, over a copy of the
+/// head's bytes.
 ///
-/// Cold path only: made once per fetch.
+/// Created once per fetch, not on the path of a hit.
 package struct ResponseHead: Hashable, Sendable {
     /// The three-digit status code.
     package var status: UInt16
-    /// The head as it was received, up to and including the empty line.
+    /// The head as received, up to and including the empty line.
     package var bytes: [UInt8]
-    /// The field lines in the order received; extents lie in ``bytes``.
+    /// The field lines in the order received; their extents lie in ``bytes``.
     package var lines: [FieldLine]
 
+    /// Creates a head from its parts; the extents of `lines` lie in `bytes`.
     package init(status: UInt16, bytes: [UInt8], lines: [FieldLine]) {
         self.status = status
         self.bytes = bytes
         self.lines = lines
     }
 
-    /// The lines with this name, in the order received.
+    /// Returns the lines with this name, in the order received.
     package func lines(_ name: FieldName) -> [FieldLine] {
         lines.filter { $0.id == name }
     }
 
-    /// The value of the first line with this name.
+    /// Returns the value of the first line with this name; `nil` if there is none.
     package func first(_ name: FieldName) -> Extent? {
         lines.first { $0.id == name }?.value
     }
 
-    /// True if it is of a stream of events (HTML, "Server-sent events"), which come when they
-    /// happen.
+    /// True if the response is a stream of server-sent events, which must be forwarded as they
+    /// arrive (HTML, "Server-sent events").
     package var isEventStream: Bool {
         guard let type = first(.contentType) else { return false }
         return String(decoding: bytes[type.range], as: UTF8.self).lowercased()
@@ -38,7 +39,7 @@ package struct ResponseHead: Hashable, Sendable {
 }
 
 extension ResponseHead {
-    /// The size of the whole that Content-Range names (RFC 9110 §14.4); nil if it names none.
+    /// The complete length in bytes from Content-Range (RFC 9110 §14.4); `nil` if it names none.
     package var completeLength: UInt64? {
         let values = lines(.contentRange)
         guard values.count == 1 else { return nil }
@@ -53,13 +54,14 @@ extension ResponseHead {
 }
 
 extension ResponseHead {
-    /// The head as it is stored and sent on for the URL whose `redirects` led to it.
+    /// Returns the head as stored and forwarded for the URL whose `redirects` led to it.
     ///
-    /// Other caches and clients must not use the answer for longer, for others, or for other
-    /// requests than the redirects allow.
+    /// Other caches and clients must not use the response for longer, for others, or for other
+    /// requests than the redirects allow. Without redirects the head is unchanged.
     ///
-    /// `examination` is that of the answer, limited by the redirects. Without redirects nothing
-    /// changes.
+    /// - Parameters:
+    ///   - redirects: the redirects that were followed, in any order.
+    ///   - examination: the cacheability of the response, limited by the redirects.
     package func restricted(by redirects: [Redirect], _ examination: Cacheability) -> ResponseHead {
         guard !redirects.isEmpty else { return self }
         var head = self
@@ -73,7 +75,7 @@ extension ResponseHead {
         }
         for redirect in redirects {
             for line in redirect.head.lines where line.id == .vary {
-                // A head that was stored has it already.
+                // A stored head already has it.
                 let value = Array(redirect.head.bytes[line.value.range])
                 let isThere = head.lines.contains {
                     $0.id == .vary && head.bytes[$0.value.range].elementsEqual(value)
@@ -95,7 +97,7 @@ extension ResponseHead {
             + "max-age=\(examination.freshness.lifetime.seconds)"
     }
 
-    /// Adds a line behind all others.
+    /// Appends a field line after all others.
     package mutating func appendField(_ id: FieldName, _ name: String, _ value: [UInt8]) {
         let nameExtent = Extent(start: bytes.count, count: name.utf8.count)
         bytes += name.utf8

@@ -1,13 +1,13 @@
 import Ground
 
-/// A head that was written here: a first line, then lines `name: value`, each with CRLF.
+/// A head rendered by a node: a first line, then lines `name: value`, each ended by CRLF.
 enum SerializedHead {
-    /// The field lines, in their order, up to anything that is none.
+    /// Returns the field lines in order, up to the first malformed one.
     static func lines(_ bytes: [UInt8]) -> [FieldLine] {
         let span = bytes.span
         var lines: [FieldLine] = []
         guard var index = lineEnd(span, from: 0) else { return [] }
-        // Most heads have no more.
+        // Most heads have at most 16 lines.
         lines.reserveCapacity(16)
         index += 2
         while let line = line(span, at: index) {
@@ -17,7 +17,7 @@ enum SerializedHead {
         return lines
     }
 
-    /// The line `name: value` at `start`; nil if there is none.
+    /// Parses the line `name: value` at `start`; `nil` if there is none.
     static func line(_ bytes: Span<UInt8>, at start: Int) -> FieldLine? {
         var colon = start
         while colon < bytes.count, ByteSet.token.contains(bytes[colon]) { colon += 1 }
@@ -30,7 +30,8 @@ enum SerializedHead {
             value: Extent(start: colon + 2, count: end - colon - 2))
     }
 
-    /// Where the CRLF is that ends the line; nil if a byte comes first that no line holds.
+    /// Returns the offset of the CRLF that ends the line; `nil` if a byte before it is not allowed
+    /// in a line.
     static func lineEnd(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         var end = start
         while end < bytes.count, bytes[end] == 0x09 || (bytes[end] >= 0x20 && bytes[end] != 0x7F) {
@@ -42,14 +43,14 @@ enum SerializedHead {
 }
 
 extension StoredHead {
-    /// The field lines of rendered bytes, in their order; the status line is none.
+    /// Returns the field lines of rendered bytes in order, without the status line.
     package static func lines(_ bytes: [UInt8]) -> [FieldLine] {
         SerializedHead.lines(bytes)
     }
 }
 
 extension [UInt8] {
-    /// Appends a field line of another message: name and value byte for byte.
+    /// Appends a field line of another message, name and value byte for byte.
     mutating func appendLine(_ line: FieldLine, of bytes: Span<UInt8>) {
         append(bytes, at: line.name.range)
         append(0x3A)
@@ -76,7 +77,7 @@ extension [UInt8] {
         append(0x0A)
     }
 
-    /// Appends `Date: …` (RFC 9110 §6.6.1).
+    /// Appends the line `Date: …` (RFC 9110 §6.6.1).
     mutating func appendDate(_ time: WallTime) {
         append(contentsOf: "Date: ".utf8)
         HTTPDate.append(time, to: &self)
@@ -85,7 +86,7 @@ extension [UInt8] {
 }
 
 extension Span<UInt8> {
-    /// True if the name in `range` is that in `place` of `other` (RFC 9110 §5.1).
+    /// Returns true if the names in `range` and in `place` of `other` are equal (RFC 9110 §5.1).
     func matchesFieldName(at range: Range<Int>, of other: Span<UInt8>, at place: Range<Int>) -> Bool
     {
         guard range.count == place.count else { return false }
@@ -99,11 +100,11 @@ extension Span<UInt8> {
     }
 }
 
-/// The head of an interim answer (RFC 9110 §15.2) that another process has rendered: status line,
-/// field lines and the empty line.
+/// The head of an interim response (RFC 9110 §15.2) rendered by another process: status line, field
+/// lines and the empty line.
 package enum InterimResponseHead {
-    /// True if `bytes` are one that may be passed on: whatever they are, nothing else is sent with
-    /// them.
+    /// Returns true if `bytes` are exactly one interim head that may be forwarded, safe for any
+    /// input.
     package static func isWellFormed(_ bytes: [UInt8]) -> Bool {
         let span = bytes.span
         guard bytes.count > 12, span.matches("HTTP/1.1 ", at: 0..<9), bytes[12] == 0x20,
@@ -116,15 +117,16 @@ package enum InterimResponseHead {
     }
 }
 
-/// Field lines that another process has rendered, each with its end.
+/// Field lines rendered by another process, each with its CRLF.
 package enum RenderedFieldSection {
-    /// True if `bytes` are field lines and nothing else, none of which frames a message or is of
-    /// one hop.
+    /// Returns true if `bytes` are nothing but field lines, none of which frames a message or is
+    /// hop-by-hop.
     package static func isWellFormed(_ bytes: [UInt8]) -> Bool {
         end(bytes.span, from: 0) == bytes.count
     }
 
-    /// Where the field lines from `start` on end; nil if one may not be passed on.
+    /// Returns the end of the field lines that begin at `start`; `nil` if one must not be
+    /// forwarded.
     fileprivate static func end(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         var index = start
         while let line = SerializedHead.line(bytes, at: index) {

@@ -1,8 +1,9 @@
 import Ground
 
-/// The first line of an answer (RFC 9112 §4).
+/// The first line of a response (RFC 9112 §4).
 package enum StatusLine {
-    /// The status code in a line `HTTP/1.x NNN …`; nil if the bytes do not begin with one.
+    /// Returns the status code of a line `HTTP/1.x NNN …`; `nil` if the bytes do not begin with
+    /// one.
     static func status(_ bytes: Span<UInt8>) -> UInt16? {
         guard bytes.count >= 12, bytes.matches("HTTP/1.", at: 0..<7), bytes[8] == 0x20,
             let code = bytes.decimal(at: 9..<12)
@@ -10,8 +11,10 @@ package enum StatusLine {
         return UInt16(code)
     }
 
-    /// Appends the status line of `head` in HTTP/1.1: with the reason phrase that it came with,
-    /// even if that is empty, or the registered one if it came without a status line.
+    /// Appends the status line of `head` in HTTP/1.1.
+    ///
+    /// The reason phrase is the one received, even if empty, or the registered one if the response
+    /// came without a status line.
     static func append(_ head: ResponseHead, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "HTTP/1.1 ".utf8)
         ASCII.append(UInt64(head.status), to: &bytes)
@@ -24,13 +27,13 @@ package enum StatusLine {
         bytes.appendLineEnd()
     }
 
-    /// The version of HTTP that an answer came in, as Via has it (RFC 9110 §7.6.3).
+    /// Returns the HTTP version of a received response as written in Via (RFC 9110 §7.6.3).
     package static func version(_ head: ResponseHead) -> String {
         head.bytes.count > 8 && head.bytes.starts(with: "HTTP/1.0 ".utf8) ? "1.0" : "1.1"
     }
 
-    /// Where the reason phrase lies; nil if there is no status line of this status, or the phrase
-    /// has a byte that none holds.
+    /// Returns the range of the reason phrase; `nil` if there is no status line with this status,
+    /// or the phrase holds a byte that is not allowed.
     private static func reason(_ head: ResponseHead) -> Range<Int>? {
         let bytes = head.bytes.span
         guard status(bytes) == head.status else { return nil }
@@ -44,7 +47,7 @@ package enum StatusLine {
         return min(13, end)..<end
     }
 
-    /// The phrase of RFC 9110 §15 and of the registry; empty for a status that is not in it.
+    /// Returns the registered reason phrase (RFC 9110 §15); empty for an unregistered status.
     private static func standardReason(_ status: UInt16) -> String {
         switch status {
         case 100..<200: interim(status)
@@ -146,10 +149,11 @@ package enum StatusLine {
     }
 }
 
-/// What the status of an answer means to a cache.
+/// Properties of status codes that matter to a cache.
 package enum StatusRules {
-    /// A lifetime may be guessed (RFC 9110 §15.1); 206, which is never stored as an answer, is left
-    /// out.
+    /// Returns true if a lifetime may be guessed for this status (RFC 9110 §15.1).
+    ///
+    /// 206 is left out, because it is never stored as a whole response.
     package static func isHeuristicallyCacheable(_ status: UInt16) -> Bool {
         switch status {
         case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -157,8 +161,8 @@ package enum StatusRules {
         }
     }
 
-    /// RFC 9110 §15 says what the status means, and it asks nothing of caches that is not done
-    /// here (RFC 9111 §3, §5.2.2.3).
+    /// Returns true if RFC 9110 §15 defines the status and this cache meets its requirements (RFC
+    /// 9111 §3, §5.2.2.3).
     package static func isUnderstood(_ status: UInt16) -> Bool {
         switch status {
         case 200...205, 300...303, 305, 307, 308: true
@@ -167,20 +171,20 @@ package enum StatusRules {
         }
     }
 
-    /// The status answers to fields of the request that select no answer: preconditions and Range
-    /// (RFC 9110 §15.5.13, §15.5.17).
+    /// Returns true if the status depends on request fields that select no variant: preconditions
+    /// and Range (RFC 9110 §15.5.13, §15.5.17).
     package static func isRequestSpecific(_ status: UInt16) -> Bool {
         status == 412 || status == 416
     }
 
-    /// The status says nothing of what there is: the server failed, or was not ready for this
-    /// request (RFC 9110 §15.5.9 and §15.6, RFC 8470 §5.2, RFC 6585 §4).
+    /// Returns true if the status says nothing about the resource: the server failed, or was not
+    /// ready for this request (RFC 9110 §15.5.9 and §15.6, RFC 8470 §5.2, RFC 6585 §4).
     package static func isTransient(_ status: UInt16) -> Bool {
         status >= 500 || status == 408 || status == 425 || status == 429
     }
 
-    /// The origin's failure: a stored answer may be given instead, if it may be used stale (RFC
-    /// 5861 §4).
+    /// Returns true if the origin failed, so that a stored response may be sent stale (RFC 5861
+    /// §4).
     package static func isFailure(_ status: UInt16) -> Bool {
         switch status {
         case 500, 502, 503, 504: true

@@ -1,29 +1,32 @@
 import Ground
 
-/// The caches that a request has come through (RFC 8586): unlike Via it says which ones, and goes
-/// on whatever a site's settings are.
+/// The CDN-Loop field: the caches that a request has passed through (RFC 8586).
+///
+/// Unlike Via it identifies each of them, and it is forwarded regardless of a site's settings.
 package enum CDNLoop {
-    /// What Nuthatch calls itself there, in lower case.
+    /// The name of this cache in CDN-Loop, in lower case.
     package static let name = "nuthatch"
 
-    /// A request for one thing, on its way through one process.
+    /// An identifier of one kind of request on its way through one process.
     ///
-    /// What comes back as it went asks for what itself is waited for: that is a loop. A request
-    /// that an origin makes through the same node, for something else, is none; nor is one that
-    /// came through other nodes, of the same cluster or not.
+    /// A request that returns with its own identifier would wait for its own response: that is a
+    /// loop. Not a loop is a request that an origin makes through the same node for something else,
+    /// nor one that came through other nodes, of the same cluster or not.
     package struct LoopIdentifier: Hashable, Sendable {
         private let processID: UInt64
         private let requestHash: UInt64
 
+        /// Creates an identifier.
+        ///
         /// - Parameters:
-        ///   - process: unlike that of any other process of any node.
-        ///   - request: a hash of what is asked for, the same each time.
+        ///   - process: a number that no other process of any node has.
+        ///   - request: a hash of the requested resource, the same each time.
         package init(process: UInt64, request: UInt64) {
             self.processID = process
             self.requestHash = request
         }
 
-        /// 32 hexadecimal digits.
+        /// Appends the identifier as 32 hexadecimal digits.
         package func append(to bytes: inout [UInt8]) {
             for word in [processID, requestHash] {
                 for shift in stride(from: 60, through: 0, by: -4) {
@@ -33,14 +36,14 @@ package enum CDNLoop {
         }
     }
 
-    /// Appends our line; those that came stand before it.
+    /// Appends this node's CDN-Loop line; it must follow the lines received.
     package static func append(_ passage: LoopIdentifier, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "CDN-Loop: \(name);id=".utf8)
         passage.append(to: &bytes)
         bytes.append(contentsOf: "\r\n".utf8)
     }
 
-    /// True if the request that has `lines` came by on this passage already.
+    /// Returns true if the request with these lines has passed with this identifier before.
     package static func contains(
         _ passage: LoopIdentifier, _ lines: [FieldLine], in bytes: Span<UInt8>
     ) -> Bool {
@@ -59,19 +62,19 @@ package enum CDNLoop {
         return isFound
     }
 
-    /// How often Nuthatch stands among `lines`.
+    /// Returns how many members of CDN-Loop among `lines` name Nuthatch.
     package static func count(_ lines: [FieldLine], in bytes: Span<UInt8>) -> Int {
         var count = 0
         forEach(lines, in: bytes) { _ in count += 1 }
         return count
     }
 
-    /// True for the field itself.
+    /// Returns true for the name CDN-Loop.
     static func isFieldName(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
         name.count == 8 && bytes.matchesIgnoringCase("cdn-loop", at: name)
     }
 
-    /// Calls `body` with the parameters of each of our members.
+    /// Calls `body` with the parameters of each member that names Nuthatch.
     private static func forEach(
         _ lines: [FieldLine], in bytes: Span<UInt8>, _ body: (Range<Int>) -> Void
     ) {

@@ -1,11 +1,11 @@
 import Ground
 
-/// The fields that say who asked, and how, before a message was passed on.
+/// The fields that describe the client and its request as seen before it was forwarded.
 enum ForwardedField: Hashable {
     case xFor
     case xProto
     case xHost
-    /// RFC 7239.
+    /// The field Forwarded (RFC 7239).
     case standard
 
     init?(_ bytes: Span<UInt8>, at name: Range<Int>) {
@@ -29,17 +29,17 @@ enum ForwardedField: Hashable {
         }
     }
 
-    /// Appends this field's line, if there is to be one.
+    /// Appends this field's line, if it is to be sent.
     ///
-    /// One line with everything: origins that look at one line only see all of it. What a client
-    /// says of host and scheme is not in it: it would be in answers that others get.
+    /// All values are joined into one line, because some origins read only one. The client's values
+    /// for host and scheme are left out: they would end up in responses that others receive.
     ///
     /// - Parameters:
-    ///   - rule: how the client's lines and what this node saw are put together.
-    ///   - request: what this node saw.
-    ///   - lines: the client's lines that are passed on; their extents lie in `source`.
+    ///   - rule: how the client's lines and what this node saw are combined.
+    ///   - request: the request as this node saw it.
+    ///   - lines: the client's lines that are forwarded; their extents lie in `source`.
     ///   - source: the client's head.
-    ///   - bytes: what is appended to.
+    ///   - bytes: the buffer to append to.
     func append(
         _ rule: RequestFieldRules.ForwardedRule, _ request: ForwardedRequest,
         _ lines: [FieldLine], in source: Span<UInt8>, to bytes: inout [UInt8]
@@ -47,7 +47,7 @@ enum ForwardedField: Hashable {
         let sent = lines.filter {
             $0.id == .other && ForwardedField(source, at: $0.name.range) == self
         }
-        // Nobody who does not know it is told of it (RFC 7239 §4).
+        // Forwarded is sent only to origins that already receive it (RFC 7239 §4).
         if self == .standard, sent.isEmpty { return }
         var members: [[UInt8]] = []
         if self == .xFor, rule == .added {
@@ -61,7 +61,7 @@ enum ForwardedField: Hashable {
         bytes.appendLineEnd()
     }
 
-    /// True if the operator decides about this field by name.
+    /// Returns true if the operator configured this field by name.
     func isConfigured(by rules: RequestFieldRules) -> Bool {
         let name = Array(name.utf8)
         let bytes = name.span
@@ -70,15 +70,15 @@ enum ForwardedField: Hashable {
             || isForwardedUnchanged(by: rules)
     }
 
-    /// True if the client's lines go on as they are: the operator names the field, or wants nothing
-    /// added to X-Forwarded-For.
+    /// Returns true if the client's lines are forwarded unchanged: the operator names the field, or
+    /// adds nothing to X-Forwarded-For.
     func isForwardedUnchanged(by rules: RequestFieldRules) -> Bool {
         if self == .xFor { return rules.forwarded == .unchanged }
         let name = Array(name.utf8)
         return rules.forwardedNames.contains(name.span, at: name.indices)
     }
 
-    /// What this node says in the field; empty if it knows nothing.
+    /// Returns this node's value for the field; empty if it has none.
     private func observedValue(
         _ request: ForwardedRequest, _ rule: RequestFieldRules.ForwardedRule
     ) -> [UInt8] {
@@ -91,7 +91,7 @@ enum ForwardedField: Hashable {
             bytes.append(contentsOf: "for=".utf8)
             Self.appendNode(request.client, to: &bytes)
             if !request.host.isEmpty {
-                // A colon does not stand in a token.
+                // A token cannot hold a colon, so the value is quoted.
                 bytes.append(contentsOf: ";host=\"".utf8)
                 bytes.append(contentsOf: request.host)
                 bytes.append(UInt8(ascii: "\""))
@@ -101,7 +101,8 @@ enum ForwardedField: Hashable {
         return bytes
     }
 
-    /// A node identifier: an IPv6 address is quoted, one that is not known says so (RFC 7239 §6).
+    /// Appends a node identifier: IPv6 addresses are quoted, a missing address is `unknown` (RFC
+    /// 7239 §6).
     private static func appendNode(_ address: IPAddress?, to bytes: inout [UInt8]) {
         switch address {
         case nil: bytes.append(contentsOf: "unknown".utf8)

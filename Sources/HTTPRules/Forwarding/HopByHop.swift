@@ -1,23 +1,24 @@
 import Ground
 
-/// Which lines of one message are for the next hop alone: neither stored nor passed on (RFC 9110
+/// The fields of one message that are for the next hop only, neither stored nor forwarded (RFC 9110
 /// §7.6.1, RFC 9111 §3.1).
 ///
-/// They are the fields that are known to be so, and what the message's own Connection nominates.
-/// A nomination of a field that says what the message means, for whom it is or where it came from
-/// counts for nothing: Connection must not name what is meant for all recipients, and obeying it
-/// would let a client take from its request what other parties put there or rely on.
+/// These are the known hop-by-hop fields and those that the message's own Connection nominates.
+/// Nominations of fields that determine the meaning, recipients or origin of the message are
+/// ignored: Connection must not name fields meant for all recipients, and obeying it would let a
+/// client remove what other parties added or rely on.
 package struct HopByHop: Hashable, Sendable {
     private var nominated = FieldNames()
 
-    /// Reads the Connection lines among `lines`, whose extents lie in `bytes`.
+    /// Collects the nominated fields from the Connection lines among `lines`, whose extents lie in
+    /// `bytes`.
     package init(_ lines: [FieldLine], in bytes: Span<UInt8>) {
         for line in lines where line.id == .connection {
             var cursor = line.value.range.lowerBound
             while let option = FieldSyntax.nextElement(
                 bytes, at: line.value.range, cursor: &cursor)
             {
-                // Only names that are there are noted: their number is bounded, that of the
+                // Only names of present fields are recorded: their number is bounded, that of
                 // options is not.
                 guard Self.isPresent(bytes, named: option, among: lines),
                     !Self.isEndToEnd(bytes, at: option)
@@ -27,13 +28,13 @@ package struct HopByHop: Hashable, Sendable {
         }
     }
 
-    /// True if `line`, whose extents lie in `bytes`, ends here.
+    /// Returns true if `line`, whose extents lie in `bytes`, is hop-by-hop.
     package func contains(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         Self.isHopByHop(bytes, at: line.name.range, id: line.id)
             || nominated.contains(bytes, at: line.name.range)
     }
 
-    /// True for the fields that no message passes on, whatever Connection says.
+    /// Returns true for the fields that are never forwarded, regardless of Connection.
     static func isHopByHop(_ bytes: Span<UInt8>, at name: Range<Int>, id: FieldName) -> Bool {
         switch id {
         case .connection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade: return true
@@ -58,7 +59,7 @@ package struct HopByHop: Hashable, Sendable {
         }
     }
 
-    /// True for fields that Connection cannot take away.
+    /// Returns true for fields that Connection cannot nominate.
     private static func isEndToEnd(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
         switch FieldName(bytes, at: name) {
         case .host, .contentLength, .contentType, .contentEncoding, .contentRange, .cacheControl,
@@ -83,18 +84,20 @@ package struct HopByHop: Hashable, Sendable {
     }
 }
 
-/// Which trailer fields go on (RFC 9110 §6.5.1).
+/// Rules for forwarding trailer fields (RFC 9110 §6.5.1).
 package enum TrailerFields {
-    /// Those of `lines`, whose extents lie in `bytes`, that go on: each with its end.
+    /// Returns the forwarded lines of a trailer section, each with its CRLF.
     static func section(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
         var section: [UInt8] = []
         for line in lines where isForwarded(line, in: bytes) { section.appendLine(line, of: bytes) }
         return section
     }
 
-    /// True for a field that says nothing which had to be known before the content: neither frames
-    /// nor routes the message, modifies or authenticates the request, controls the answer, or says
-    /// how the content is to be read; nor what the node alone says, which is X-Request-Id.
+    /// Returns true if the field may be forwarded as a trailer field.
+    ///
+    /// Excluded are fields that must be known before the content: those that frame or route the
+    /// message, modify or authenticate the request, control the response, or describe the content's
+    /// encoding. X-Request-Id is excluded because only the node sets it.
     static func isForwarded(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
         switch line.id {

@@ -1,14 +1,14 @@
 package import Ground
 
-/// How an origin refers to itself in its answers, and what such references are for the clients of
-/// its site (RFC 3986 §4.2, RFC 9110 §10.2.2).
+/// Rewrites references of an origin to itself for the clients of its site (RFC 3986 §4.2, RFC 9110
+/// §10.2.2).
 ///
-/// A reference to the origin becomes an absolute path without the path of the site's origin. The
-/// client resolves it against the URL that it asked for, so that what is stored is right by
-/// whichever host, port and scheme it is read.
+/// A reference to the origin becomes an absolute path without the base path of the site's origin.
+/// The client resolves it against the URL it requested, so that a stored response is right for any
+/// host, port and scheme.
 package struct OriginReferences: Hashable, Sendable {
     private struct Authority: Hashable {
-        /// In lower case, an IPv6 address with its brackets.
+        /// The host in lower case; an IPv6 address has its brackets.
         var host: [UInt8]
         var port: UInt16
 
@@ -22,12 +22,17 @@ package struct OriginReferences: Hashable, Sendable {
         }
     }
 
-    /// That of the origin, and that by which the site asks it.
+    /// The origin's own authority and the one that the site sends as Host.
     private var authorities: [Authority]
     private let isSecure: Bool
-    /// Empty, or begins with a slash and ends with none.
+    /// The base path; empty, or begins with a slash and does not end with one.
     private let basePath: [UInt8]
 
+    /// Creates the rewriter of a site.
+    ///
+    /// - Parameters:
+    ///   - origin: the base URL of the site's origin.
+    ///   - host: the rule for the Host that the origin receives.
     package init(_ origin: BaseURL, host: SiteSettings.OriginHostRule) {
         isSecure = origin.isSecure
         basePath = Array(origin.path.utf8)
@@ -36,14 +41,18 @@ package struct OriginReferences: Hashable, Sendable {
         authorities = names.compactMap { Authority(Array($0.utf8), isSecure: origin.isSecure) }
     }
 
-    /// The reference for a client whose request came by TLS if `isSecure`; nil if `reference` is
-    /// right as it is: it names something else, or no more than its client knows.
+    /// Returns the rewritten reference; `nil` if `reference` needs no change because it names
+    /// something else or reveals nothing of the origin.
     ///
-    /// An origin is known by host and port, user information left out. Of another scheme it is
-    /// itself only if that is the client's: otherwise it wants to be asked by that scheme, and who
-    /// was led back would come again.
+    /// The origin is identified by host and port; user information is ignored. A reference with
+    /// another scheme than the origin's is rewritten only if that is the client's scheme: otherwise
+    /// the origin wants requests by that scheme, and a rewritten redirect would loop.
+    ///
+    /// - Parameters:
+    ///   - reference: the URI reference as the origin sent it.
+    ///   - isSecure: true if the client's request came by TLS.
     func clientReference(_ reference: ArraySlice<UInt8>, isSecure: Bool) -> [UInt8]? {
-        // Browsers leave such bytes out, after which the rest may mean something else.
+        // Browsers remove such bytes, after which the rest may mean something else.
         guard !reference.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
         var rest = reference
         var scheme = self.isSecure
@@ -75,7 +84,7 @@ package struct OriginReferences: Hashable, Sendable {
         return authorities.contains(named)
     }
 
-    /// The reference behind the base path; nil if it lies elsewhere.
+    /// Returns the reference relative to the base path; `nil` if it is outside.
     private func relativeToBase(_ rest: ArraySlice<UInt8>) -> [UInt8]? {
         let path = rest.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         guard path.starts(with: basePath) else { return nil }
@@ -84,15 +93,19 @@ package struct OriginReferences: Hashable, Sendable {
         if !basePath.isEmpty, TargetPath.escapesBase(Array(below)) { return nil }
         let end = rest[path.endIndex...]
         guard let second = below.dropFirst().first else { return [UInt8(ascii: "/")] + end }
-        // Two slashes would begin an authority (RFC 3986 §4.2), and browsers take `\` for one.
+        // Two slashes would begin an authority (RFC 3986 §4.2), and browsers treat `\` as a slash.
         let isDouble = second == UInt8(ascii: "/") || second == UInt8(ascii: "\\")
         return Array((isDouble ? "/." : "").utf8) + below + end
     }
 }
 
 extension ResponseHead {
-    /// The head as clients of the site get it: Location, Content-Location and Refresh say of the
-    /// origin what `references` make of it.
+    /// Returns the head for the site's clients, with references to the origin in Location,
+    /// Content-Location and Refresh rewritten.
+    ///
+    /// - Parameters:
+    ///   - references: the rewriter of the site.
+    ///   - isSecure: true if the client's request came by TLS.
     package func rewritingReferences(_ references: OriginReferences, isSecure: Bool) -> ResponseHead
     {
         var head = self
@@ -109,7 +122,7 @@ extension ResponseHead {
         return head
     }
 
-    /// Where the URI reference of a line lies, if it has one.
+    /// Returns the range of the URI reference in a line; `nil` if it has none.
     private func referenceRange(of line: FieldLine) -> Range<Int>? {
         let span = bytes.span
         if line.id == .location { return line.value.range }
@@ -122,10 +135,11 @@ extension ResponseHead {
     }
 }
 
-/// The field Refresh, which HTML alone describes ("shared declarative refresh steps").
+/// The field Refresh, which only HTML defines ("shared declarative refresh steps").
 enum RefreshField {
-    /// Where the URL lies in `5; url=URL`, whose semicolon may be a comma and whose `url=` may be
-    /// missing; nil if there is none.
+    /// Returns the range of the URL in `5; url=URL`; `nil` if there is none.
+    ///
+    /// The semicolon may be a comma, and `url=` may be missing.
     static func url(_ bytes: Span<UInt8>, at value: Range<Int>) -> Range<Int>? {
         var rest = FieldSyntax.trimmed(bytes, at: value)
         let start = rest.lowerBound

@@ -1,71 +1,80 @@
 package import Ground
 
-/// What a site's origin is told of a request.
+/// The rules of a site for the request fields that its origin receives.
 ///
-/// Without settings: everything that is meant for it, unchanged, but ``UnkeyedFields``.
+/// Without settings, all end-to-end fields are forwarded unchanged, except ``UnkeyedFields``.
 package struct RequestFieldRules: Hashable, Sendable {
-    /// What the origin gets as Host (RFC 9110 §7.2).
+    /// The source of the Host that the origin receives (RFC 9110 §7.2).
     package enum HostRule: Hashable, Sendable {
         /// The origin's own authority.
         case origin
-        /// What the client asked for.
+        /// The authority that the client requested.
         case client
-        /// A value of the operator's.
+        /// A value that the operator set.
         case fixed([UInt8])
     }
 
-    /// What becomes of the fields that say who asked and how.
+    /// The handling of fields that describe the client and its request.
     package enum ForwardedRule: Hashable, Sendable {
-        /// Nothing is added. The client's X-Forwarded-For is passed on as it is.
+        /// Nothing is added; the client's X-Forwarded-For is forwarded unchanged.
         case unchanged
-        /// Who connected is added to the client's X-Forwarded-For. The rest is what this node saw.
+        /// The connecting address is added to the client's X-Forwarded-For; the other fields hold
+        /// what this node saw.
         case added
-        /// Only what this node saw.
+        /// All fields hold only what this node saw.
         case replaced
     }
 
-    /// Host and port of the origin.
+    /// The host and port of the origin.
     package var authority: [UInt8]
-    /// What stands before the client's path, without a slash at its end.
+    /// The prefix of every path, without a slash at its end.
     package let basePath: [UInt8]
+    /// The source of the Host that the origin receives.
     package var host = HostRule.origin
-    /// X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host; and Forwarded (RFC 7239) where the
-    /// client sent it.
+    /// The handling of X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, and of Forwarded (RFC
+    /// 7239) if the client sent it.
     package var forwarded = ForwardedRule.added
-    /// Fields that the origin does not get.
+    /// The fields that are removed.
     package var removed = FieldNames()
-    /// Fields that the origin gets as the client sent them, also of ``UnkeyedFields``.
+    /// The fields that are forwarded as the client sent them, even if they are ``UnkeyedFields``.
     package var forwardedNames = FieldNames()
-    /// The origin gets fields that are not ``named``, but none of ``UnkeyedFields``; otherwise only
-    /// those without which the request would say something else.
+    /// True if fields that are not in ``forwardedNames`` are forwarded, except ``UnkeyedFields``.
+    ///
+    /// If false, only those are forwarded without which the request would have another meaning.
     package var forwardsOthers = true
-    /// Trailer fields go on, if these rules and ``TrailerFields`` let them.
+    /// True if trailer fields are forwarded where these rules and ``TrailerFields`` permit it.
     package var forwardsTrailers = false
-    /// Lines that stand in place of the client's of the same name; each ``mayChange(_:)``.
+    /// The lines that replace the client's of the same name; each satisfies ``mayChange(_:)``.
     package var lines: [FieldSetting] = []
-    /// Accept of GET and HEAD becomes one of a few values: see ``NegotiationNormaliser``.
+    /// True if Accept of GET and HEAD is reduced to one of a few values: see
+    /// ``NegotiationNormaliser``.
     package var normalisesAccept = false
-    /// Accept-Encoding of GET and HEAD becomes one coding: see ``NegotiationNormaliser``.
+    /// True if Accept-Encoding of GET and HEAD is reduced to one coding: see
+    /// ``NegotiationNormaliser``.
     package var normalisesAcceptEncoding = false
-    /// The node names itself in Via (RFC 9110 §7.6.3).
+    /// True if the node adds itself to Via (RFC 9110 §7.6.3).
     package var addsVia = true
-    /// How many nodes of this name a request may have come through, as its Via or its CDN-Loop
-    /// says: for loops in which every round asks for something else.
+    /// The maximum number of nodes of this name that a request may have passed, by its Via or
+    /// CDN-Loop.
+    ///
+    /// This stops loops in which every round requests something else.
     package var hopsMax = 8
 
+    /// Creates the rules of a site without settings.
+    ///
     /// - Parameters:
-    ///   - authority: host and port of the origin.
-    ///   - basePath: what stands before every path; a slash at its end is dropped.
+    ///   - authority: the host and port of the origin.
+    ///   - basePath: the prefix of every path; a slash at its end is dropped.
     package init(authority: [UInt8], basePath: [UInt8] = []) {
         self.authority = authority
         self.basePath =
             basePath.last == UInt8(ascii: "/") ? Array(basePath.dropLast()) : basePath
     }
 
-    /// True for a field that an operator may set or remove in requests.
+    /// Returns true for a field that an operator may set or remove in requests.
     ///
-    /// Not for what frames a message or is of one hop, and not for what is decided elsewhere: Host,
-    /// Via, CDN-Loop, conditions, ranges.
+    /// False for fields that frame a message or are hop-by-hop, and for those that other rules
+    /// decide: Host, Via, CDN-Loop, conditions, ranges.
     package static func mayChange(_ name: [UInt8]) -> Bool {
         let bytes = name.span
         let id = FieldName(bytes, at: name.indices)
@@ -79,7 +88,7 @@ package struct RequestFieldRules: Hashable, Sendable {
         }
     }
 
-    /// True if a client's end-to-end line goes on as it is.
+    /// Returns true if a client's end-to-end line is forwarded unchanged.
     func forwards(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
         if line.id == .accept, normalisesAccept { return false }
@@ -93,8 +102,10 @@ package struct RequestFieldRules: Hashable, Sendable {
         return forwardsOthers && !UnkeyedFields.contains(bytes, at: name)
     }
 
-    /// True if the origin is told what a client says in the field of this name, in lower case, just
-    /// as it was said; of few fields this is known without looking at the request.
+    /// Returns true if the origin is known to receive the client's field of this name unchanged,
+    /// without looking at the request.
+    ///
+    /// - Parameter name: a field name in lower case. The result is true for few fields only.
     package func forwardsUnchanged(_ name: [UInt8]) -> Bool {
         let isKnown: Bool
         switch FieldName(name.span, at: name.indices) {
@@ -107,27 +118,28 @@ package struct RequestFieldRules: Hashable, Sendable {
             && !lines.contains(name.span, at: name.indices)
     }
 
-    /// The trailer section that goes on, of a request with these trailer fields (RFC 9110 §6.5.1).
+    /// Returns the forwarded trailer section of a request with these trailer fields (RFC 9110
+    /// §6.5.1).
     package func trailers(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
         guard forwardsTrailers else { return [] }
         return TrailerFields.section(lines.filter { forwards($0, in: bytes) }, in: bytes)
     }
 
-    /// True if the operator decides about the field of `line` by name.
+    /// Returns true if the operator configured the field of `line` by name.
     package func isConfigured(_ line: FieldSetting) -> Bool {
         let name = line.name.span
         return removed.contains(name, at: line.name.indices)
             || lines.contains(name, at: line.name.indices)
     }
 
-    /// The operator's lines, then what is left of Accept and Accept-Encoding unless the operator
-    /// decides them.
+    /// Returns the operator's lines, then the reduced Accept and Accept-Encoding unless the
+    /// operator configured them.
     func operatorLines(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldSetting] {
         guard normalisesAccept || normalisesAcceptEncoding else { return self.lines }
         return self.lines + normalisedLines(NegotiationNormaliser(lines, in: bytes).negotiation)
     }
 
-    /// What is left of Accept and Accept-Encoding, as far as the operator does not decide them.
+    /// Returns the reduced Accept and Accept-Encoding, unless the operator configured them.
     package func normalisedLines(_ negotiation: Negotiation) -> [FieldSetting] {
         var settings: [FieldSetting] = []
         if normalisesAccept, isUnconfigured("accept", .accept) {
@@ -147,8 +159,8 @@ package struct RequestFieldRules: Hashable, Sendable {
         !removed.contains(name) && !lines.contains { $0.id == id }
     }
 
-    /// True for fields without which the request would ask for something else, or could not be read
-    /// (RFC 9110 §8, §10.1, §13, §14; RFC 9111 §5.2).
+    /// Returns true for fields without which the request would have another meaning or could not be
+    /// read (RFC 9110 §8, §10.1, §13, §14; RFC 9111 §5.2).
     private static func isEssential(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         switch line.id {
         case .cacheControl, .contentDisposition, .contentEncoding, .contentLanguage,
@@ -159,7 +171,7 @@ package struct RequestFieldRules: Hashable, Sendable {
             let name = line.name.range
             let start = name.lowerBound
             if CDNLoop.isFieldName(bytes, at: name) { return true }
-            // Of the handshake of RFC 6455.
+            // The fields of the WebSocket handshake (RFC 6455).
             if name.count > 14, bytes.matchesIgnoringCase("sec-websocket-", at: start..<start + 14)
             {
                 return true
@@ -174,13 +186,15 @@ package struct RequestFieldRules: Hashable, Sendable {
     }
 }
 
-/// Request fields that origins are known to act on though no cache has them in its keys: what one
-/// client says in them would be in the answers that others get (cache poisoning).
+/// Request fields that origins are known to act on although they are in no cache key, so that one
+/// client's values would end up in responses to others (cache poisoning).
 ///
 /// They are not forwarded unless a site names them.
 package enum UnkeyedFields {
-    /// The names, in lower case and in the order of the alphabet; beside them every name with `_`,
-    /// which CGI and WSGI cannot tell from the same with `-`.
+    /// The names, in lower case and alphabetical order.
+    ///
+    /// Every name with `_` counts as well, because CGI and WSGI cannot tell it from the same name
+    /// with `-`.
     package static let names: [String] = [
         "cf-connecting-ip", "client-ip", "fastly-client-ip", "front-end-https", "max-forwards",
         "proxy", "true-client-ip", "x-client-ip", "x-cluster-client-ip", "x-envoy-original-path",
@@ -192,7 +206,7 @@ package enum UnkeyedFields {
         "x-original-url", "x-real-ip", "x-rewrite-url", "x-script-name", "x-url-scheme",
     ]
 
-    /// True if the name in `range` of `bytes` is one of them, without regard to case.
+    /// Returns true if the name in `range` of `bytes`, in any case, is one of them.
     static func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         for index in range where bytes[index] == UInt8(ascii: "_") { return true }
         return names.contains { bytes.matchesIgnoringCase($0, at: range) }

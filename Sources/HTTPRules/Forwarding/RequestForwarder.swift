@@ -1,24 +1,27 @@
 package import Ground
 
-/// A client's request without its fields, as far as an origin is told of it.
+/// The parts of a client's request, other than its fields, that are forwarded to an origin.
 package struct ForwardedRequest: Hashable, Sendable {
-    /// The method as it was sent.
+    /// The method as received.
     package var method: [UInt8]
-    /// Path and query, verbatim or without a site's ignored parameters; or `*` (RFC 9112 §3.2.4).
+    /// The path and query, verbatim or without a site's ignored parameters; or `*` (RFC 9112
+    /// §3.2.4).
     package var target: [UInt8]
-    /// The authority that was asked for; empty if an old client named none.
+    /// The requested authority; empty if an HTTP/1.0 client named none.
     package var host: [UInt8]
-    /// The client's address, or that which a proxy in front is believed to have seen.
+    /// The client's address, or the one that a trusted proxy in front reported; `nil` if unknown.
     package var client: IPAddress?
-    /// Who connected: the client, or the proxy in front.
+    /// The address that connected: the client's, or that of the proxy in front; `nil` if unknown.
     package var remoteAddress: IPAddress?
-    /// It came by TLS, or a proxy in front is believed that it did.
+    /// True if the request came by TLS, or a trusted proxy in front reported so.
     package var isSecure: Bool
-    /// The version of HTTP that it came in, as Via has it (RFC 9110 §7.6.3): `1.0`, `1.1`, `2`.
+    /// The HTTP version in which the request was received, as written in Via (RFC 9110 §7.6.3):
+    /// `1.0`, `1.1`, `2`.
     package var version: String
-    /// The protocols that the origin may switch to, as Upgrade lists them; empty for none.
+    /// The protocols that the origin may switch to, in the form of Upgrade; empty for none.
     package var upgrade: [UInt8] = []
 
+    /// Creates a request from its parts, without Upgrade.
     package init(
         method: [UInt8], target: [UInt8], host: [UInt8], client: IPAddress?,
         remoteAddress: IPAddress?,
@@ -34,53 +37,56 @@ package struct ForwardedRequest: Hashable, Sendable {
     }
 
     var scheme: String { isSecure ? "https" : "http" }
-    /// GET or HEAD, whose answers are selected among representations (RFC 9110 §9.3.1, §9.3.2).
+    /// True for GET and HEAD, whose responses are selected representations (RFC 9110 §9.3.1,
+    /// §9.3.2).
     var isRetrieval: Bool {
         method.elementsEqual("GET".utf8) || method.elementsEqual("HEAD".utf8)
     }
 }
 
-/// Writes a client's request for a site's origin (RFC 9110 §7.6).
+/// Renders the head of a client's request for a site's origin (RFC 9110 §7.6).
 ///
-/// An expectation is not passed on: this node says 100 itself before it reads a body (RFC 9110
+/// An expectation is not forwarded: this node sends 100 itself before it reads a body (RFC 9110
 /// §10.1.1).
 package enum RequestForwarder {
-    /// What the origin is asked for.
+    /// The use of the origin's response.
     package enum Purpose: Hashable, Sendable {
-        /// The client's request as it is.
+        /// The response is passed through; the client's request is forwarded as it is.
         case pass
-        /// The whole answer, to be stored: the client's conditions and range are answered from it
-        /// here. Asks for validation if there are validators (RFC 9111 §4.3.1).
+        /// The complete response is stored, and the client's conditions and range are applied to it
+        /// here.
+        ///
+        /// The request is conditional if there are validators (RFC 9111 §4.3.1).
         case store(Validation)
     }
 
-    /// What is to be done with a request.
+    /// How to proceed with a request.
     package enum Outcome: Hashable, Sendable {
-        /// Send this head: without the fields that frame a body, and without the empty line.
+        /// Send this head; it has no fields that frame a body and no empty line at the end.
         case send([UInt8])
-        /// Max-Forwards is used up: this node is the one that was asked (RFC 9110 §7.6.2).
+        /// Respond as the recipient, because Max-Forwards is 0 (RFC 9110 §7.6.2).
         case respondLocally
-        /// It came through here already, or through too many others (RFC 9110 §7.6.3, RFC 8586);
-        /// `508` says so.
+        /// Send 508: the request passed here before, or through too many nodes (RFC 9110 §7.6.3,
+        /// RFC 8586).
         case loopDetected
-        /// Its path may lead above the path of the site's origin; `400` says so.
+        /// Send 400: the path may lead above the base path of the site's origin.
         case outsideBasePath
     }
 
-    /// Writes the request's head for the origin, unless it is not to be passed on at all.
+    /// Renders the request's head for the origin, unless the request must not be forwarded.
     ///
     /// - Parameters:
-    ///   - request: what is asked.
-    ///   - lines: the client's field lines.
-    ///   - bytes: what the extents of `lines` lie in.
-    ///   - rules: of the site.
-    ///   - purpose: what becomes of the answer.
-    ///   - acceptsTrailers: the client said that it reads trailer fields, and they are passed on
+    ///   - request: the request without its fields.
+    ///   - lines: the client's field lines; their extents lie in `bytes`.
+    ///   - bytes: the bytes of the client's head.
+    ///   - rules: the rules of the site.
+    ///   - purpose: the use of the response.
+    ///   - acceptsTrailers: true if the client accepts trailer fields and they are forwarded to it
     ///     (RFC 9110 §6.5.1).
-    ///   - loopIdentifier: of the request through this process, for CDN-Loop; nil adds nothing.
-    ///   - correlationLines: those of a ``RequestCorrelation``, in place of the client's of the
-    ///     same names unless `rules` decide about those; nil leaves the client's as they are.
-    /// - Returns: what is to be done.
+    ///   - loopIdentifier: the identifier of the request for CDN-Loop; `nil` adds no line.
+    ///   - correlationLines: the lines of a ``RequestCorrelation``, which replace the client's of
+    ///     the same names unless `rules` configure those; `nil` keeps the client's.
+    /// - Returns: how to proceed.
     package static func forward(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
         rules: RequestFieldRules, purpose: Purpose, acceptsTrailers: Bool = false,
@@ -109,7 +115,7 @@ package enum RequestForwarder {
         if case .store(let validation) = purpose {
             for line in validation.lines { head.bytes.appendLine(line) }
         }
-        // Both are of this hop, which Connection has to say (RFC 9110 §7.8, §10.1.4).
+        // Both are hop-by-hop, so Connection must name them (RFC 9110 §7.8, §10.1.4).
         if !request.upgrade.isEmpty {
             head.bytes.append(contentsOf: "Upgrade: ".utf8)
             head.bytes.append(contentsOf: request.upgrade)
@@ -122,11 +128,17 @@ package enum RequestForwarder {
         return .send(head.bytes)
     }
 
-    /// The fields that the origin is told of when the answer is to be stored: what its Vary speaks
-    /// of (RFC 9111 §4.1).
+    /// Returns the fields that the origin receives if the response is to be stored, to which its
+    /// Vary refers (RFC 9111 §4.1).
     ///
-    /// The extents of the lines lie in the bytes given back. Without validators and without our
-    /// Via and CDN-Loop.
+    /// Validators and this node's Via and CDN-Loop are not included.
+    ///
+    /// - Parameters:
+    ///   - request: the request without its fields.
+    ///   - lines: the client's field lines; their extents lie in `bytes`.
+    ///   - bytes: the bytes of the client's head.
+    ///   - rules: the rules of the site.
+    /// - Returns: the lines, and the bytes that their extents lie in.
     package static func forwardedFields(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
         rules: RequestFieldRules
@@ -137,8 +149,15 @@ package enum RequestForwarder {
         return (SerializedHead.lines(head.bytes), head.bytes)
     }
 
-    /// Writes the head for the origin of a request that another node has forwarded so far: what
-    /// ``told(_:_:in:rules:)`` gave there, with what is this node's to add.
+    /// Renders the head for the origin of a request that another node received.
+    ///
+    /// - Parameters:
+    ///   - head: the bytes that ``forwardedFields(_:_:in:rules:)`` returned on that node.
+    ///   - rules: the rules of the site.
+    ///   - validation: the validators of stored responses.
+    ///   - loopIdentifier: the identifier of the request for CDN-Loop; `nil` adds no line.
+    ///   - correlationLines: the lines of a ``RequestCorrelation``, which replace those of the same
+    ///     names unless `rules` configure them.
     package static func forward(
         fields head: [UInt8], rules: RequestFieldRules, validation: Validation,
         loopIdentifier: CDNLoop.LoopIdentifier?, correlationLines: [FieldSetting]
@@ -158,8 +177,13 @@ package enum RequestForwarder {
         return bytes
     }
 
-    /// Writes a GET of this node's own, up to and with the empty line; `userAgent`, if it is not
-    /// nil, is said unless one of `fields` says another.
+    /// Renders a GET that this node makes itself, including the empty line.
+    ///
+    /// - Parameters:
+    ///   - target: the path and query.
+    ///   - host: the value of Host.
+    ///   - userAgent: the value of User-Agent, used unless one of `fields` sets it; `nil` for none.
+    ///   - fields: further field lines.
     package static func get(
         target: [UInt8], host: [UInt8], userAgent: String?, _ fields: [FieldSetting]
     ) -> [UInt8] {
@@ -173,11 +197,10 @@ package enum RequestForwarder {
         return bytes
     }
 
-    /// How the head begins of a GET that is forwarded for the answer of a site under `key`: request
-    /// line and Host.
+    /// Returns the request line and Host of a GET forwarded for a site's response under `key`.
     ///
-    /// - Returns: nil if `key` is no such key, or that of a variant, or its path may lead above
-    ///   that of the origin.
+    /// - Returns: `nil` if `key` is not the key of a site's response, or is that of a variant, or
+    ///   if its path may lead above the base path of the origin.
     package static func requestLineAndHost(
         ofKey key: [UInt8], isSecure: Bool, rules: RequestFieldRules
     ) -> [UInt8]? {
@@ -197,13 +220,13 @@ package enum RequestForwarder {
         return head.bytes
     }
 
-    /// A head that is being written.
+    /// The state of a head being rendered.
     private struct HeadBuilder {
         let rules: RequestFieldRules
-        /// The answer is to be stored whole.
+        /// True if the complete response is to be stored.
         let isStoring: Bool
         let maxForwards: MaxForwards
-        /// What the request is called here; nil for what the client calls it.
+        /// The correlation lines of this node; `nil` keeps the client's.
         let correlationLines: [FieldSetting]?
         var bytes: [UInt8] = []
 
@@ -217,7 +240,7 @@ package enum RequestForwarder {
             self.correlationLines = causeLines
         }
 
-        /// Request line and Host (RFC 9112 §3).
+        /// Appends the request line and Host (RFC 9112 §3).
         mutating func appendRequestLine(_ request: ForwardedRequest) {
             bytes.reserveCapacity(512 + request.target.count)
             bytes.append(contentsOf: request.method)
@@ -283,8 +306,8 @@ package enum RequestForwarder {
             bytes.appendLine(line, of: source)
         }
 
-        /// The client's directives but `only-if-cached`, which was for this cache (RFC 9111
-        /// §5.2.1.7).
+        /// Appends the client's directives without `only-if-cached`, which was for this cache (RFC
+        /// 9111 §5.2.1.7).
         private mutating func appendCacheControl(_ line: FieldLine, in source: Span<UInt8>) {
             var kept: [Range<Int>] = []
             var isWhole = true
@@ -310,7 +333,7 @@ package enum RequestForwarder {
             bytes.appendLineEnd()
         }
 
-        /// The directive with or without an argument, which it has none of.
+        /// Returns true for the directive, even with an argument, which it does not define.
         private static func isOnlyIfCached(_ bytes: Span<UInt8>, _ element: Range<Int>) -> Bool {
             let end = FieldSyntax.find(UInt8(ascii: "="), in: bytes, at: element)
             let name = FieldSyntax.trimmed(bytes, at: element.lowerBound..<end)
@@ -327,12 +350,13 @@ package enum RequestForwarder {
     }
 }
 
-/// How often an OPTIONS may still be passed on (RFC 9110 §7.6.2); TRACE is not passed on at all.
+/// The remaining number of times that an OPTIONS may be forwarded (RFC 9110 §7.6.2); TRACE is never
+/// forwarded.
 private enum MaxForwards: Hashable {
-    /// It does not say, in one number; or the method is none that this counts for.
+    /// The request has no Max-Forwards with one number, or the method is not OPTIONS.
     case unlimited
     case exhausted
-    /// What the next one is told.
+    /// The value to forward, one less than received.
     case remaining(UInt64)
 
     init(_ method: [UInt8], _ lines: [FieldLine], in bytes: Span<UInt8>) {

@@ -1,31 +1,33 @@
 package import Ground
 
-/// What a site does to the fields of its answers before clients get them; without settings nothing
-/// but what is addressed to Nuthatch is taken out.
+/// The rules of a site for the fields of its responses; without settings only
+/// Nuthatch-Cache-Control is removed.
 package struct ResponseFieldRules: Hashable, Sendable {
-    /// Fields that clients do not get.
+    /// The fields that clients do not receive.
     package let removed: FieldNames
-    /// Lines that stand in place of the origin's of the same name, and are there if it sent none.
+    /// The lines that replace the origin's of the same name, and are added if it sent none.
     package let lines: [FieldSetting]
-    /// Fields that hold the tags of an answer and are not passed on; empty if they are.
+    /// The fields that hold a response's tags and are not forwarded; empty if they are forwarded.
     package let tagsStripped: FieldNames
-    /// The node names itself in Via of answers that pass (RFC 9110 §7.6.3).
+    /// True if the node adds itself to Via of responses that are not stored (RFC 9110 §7.6.3).
     package let addsVia: Bool
-    /// The Cache-Control that clients get of stored answers that others may be given, without
-    /// Expires; nil for the origin's own.
+    /// The Cache-Control that clients receive with stored, shareable responses, without Expires;
+    /// `nil` for the origin's own.
     let clientCacheControl: FieldSetting?
 
     /// The rules of a site without settings.
     package static let none = ResponseFieldRules()
 
+    /// Creates the rules of a site.
+    ///
     /// - Parameters:
-    ///   - removed: as ``removed``; each ``mayChange(_:)``.
-    ///   - lines: as ``lines``; each ``mayChange(_:)``.
-    ///   - tagsStripped: as ``tagsStripped``.
-    ///   - clientCacheControl: the value of the Cache-Control that clients get of stored answers,
-    ///     such as `max-age=60`, which ``FieldSetting`` takes; they get no Expires then. Nil leaves
-    ///     the origin's.
-    ///   - addsVia: as ``addsVia``.
+    ///   - removed: the fields that clients do not receive; each must satisfy ``mayChange(_:)``.
+    ///   - lines: the lines that replace the origin's; each must satisfy ``mayChange(_:)``.
+    ///   - tagsStripped: the fields that hold tags and are not forwarded.
+    ///   - clientCacheControl: the value of the Cache-Control that clients receive with stored
+    ///     responses, such as `max-age=60`, a valid value of ``FieldSetting``; clients then receive
+    ///     no Expires. With `nil` they receive the origin's.
+    ///   - addsVia: true if the node adds itself to Via.
     package init(
         removed: FieldNames = FieldNames(), lines: [FieldSetting] = [],
         tagsStripped: FieldNames = FieldNames(), clientCacheControl: [UInt8]? = nil,
@@ -46,19 +48,20 @@ package struct ResponseFieldRules: Hashable, Sendable {
         }
     }
 
-    /// The same for an answer that is not stored, or that nobody may be given unasked: it is made
-    /// no more lasting elsewhere than its origin says.
+    /// These rules without ``clientCacheControl``, for a response that is not stored or must not be
+    /// reused without validation.
+    ///
+    /// Other caches must not keep such a response for longer than its origin says.
     package var withoutClientCacheControl: ResponseFieldRules {
         ResponseFieldRules(
             removed: removed, lines: lines, tagsStripped: tagsStripped, addsVia: addsVia)
     }
 
-    /// True for a field that an operator may set or remove.
+    /// Returns true for a field that an operator may set or remove in responses.
     ///
-    /// Not for one that frames the message or is of one hop, nor for what a stored answer is
-    /// selected, validated and dated by: a 304 updates the lines that were rendered (RFC 9111
-    /// §3.2), which must still say what the origin said. X-Request-Id is
-    /// this node's own.
+    /// False for fields that frame the message or are hop-by-hop, and for those by which a stored
+    /// response is selected, validated and dated: a 304 updates the rendered lines (RFC 9111 §3.2),
+    /// which must still hold the origin's values. X-Request-Id is set by this node only.
     package static func mayChange(_ name: [UInt8]) -> Bool {
         let bytes = name.span
         let id = FieldName(bytes, at: name.indices)
@@ -71,11 +74,11 @@ package struct ResponseFieldRules: Hashable, Sendable {
         }
     }
 
-    /// What the facts of `head`'s answer must say because its rendered lines will not:
-    /// ``EntryFlags/ownControl`` and ``EntryFlags/hidesControl``.
+    /// Returns the flags that an entry needs because its rendered lines lack directives:
+    /// ``EntryFlags/nuthatchControl`` and ``EntryFlags/overridesControl``.
     ///
-    /// To be inserted whenever a head is rendered with these rules and stored; a later 304 is
-    /// understood with them: see ``StoredHead/updated(with:facts:freshnessOnly:)``.
+    /// Insert them whenever a head is rendered with these rules and stored;
+    /// ``StoredHead/updated(with:metadata:freshnessOnly:)`` uses them when a 304 arrives later.
     package func flags(for head: ResponseHead) -> EntryFlags {
         var flags: EntryFlags = clientCacheControl == nil ? [] : .overridesControl
         let bytes = head.bytes.span
@@ -95,45 +98,46 @@ package struct ResponseFieldRules: Hashable, Sendable {
         return flags
     }
 
-    /// The trailer section that goes on, of an answer with these trailer fields (RFC 9110 §6.5.1).
+    /// Returns the forwarded trailer section of a response with these trailer fields (RFC 9110
+    /// §6.5.1).
     package func trailers(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
         TrailerFields.section(lines.filter { !removes($0, in: bytes) }, in: bytes)
     }
 
-    /// True if `line` is not passed on.
+    /// Returns true if `line` is not forwarded.
     func removes(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
-        // An answer has the id of the request that it is given to.
+        // A response carries the id of the request that it is sent to.
         return line.id == .xRequestID
             || (line.id == .other && Self.isNuthatchCacheControl(bytes, at: name))
             || tagsStripped.contains(bytes, at: name) || removed.contains(bytes, at: name)
             || lines.contains(bytes, at: name)
     }
 
-    /// True for Nuthatch-Cache-Control, which is for this cache and no other (RFC 9213 §2.1).
+    /// Returns true for Nuthatch-Cache-Control, which is for this cache only (RFC 9213 §2.1).
     static func isNuthatchCacheControl(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
         name.count == 22 && bytes.matchesIgnoringCase("nuthatch-cache-control", at: name)
     }
 }
 
-/// Writes the heads of answers that pass through unstored (RFC 9110 §7.6).
+/// Renders the heads of responses that are forwarded without being stored (RFC 9110 §7.6).
 ///
 /// Status, reason phrase and end-to-end lines are the origin's, byte for byte and in its order.
-/// Fields that frame the body are left out: whoever sends it appends its own. Age stays, as other
-/// caches gave it.
+/// Fields that frame the body are left out; the sender of the body appends its own. Age is kept as
+/// other caches set it.
 package enum ResponseForwarder {
-    /// Appends status line and fields of a final answer, without an empty line at the end.
+    /// Appends the status line and fields of a final response, without an empty line at the end.
     ///
-    /// `rules.clientControl` does not count: an answer that is not stored is not to be made more
-    /// lasting elsewhere.
+    /// `rules.clientCacheControl` is ignored: other caches must not keep a response for longer if
+    /// it is not stored here.
     ///
     /// - Parameters:
-    ///   - head: the answer as it came.
-    ///   - rules: of the site.
-    ///   - forwardsTrailers: the body goes on in chunks with its trailer fields, so that Trailer
-    ///     may announce them (RFC 9110 §6.6.2).
-    ///   - receivedAt: becomes the Date of an answer that has none (RFC 9110 §6.6.1).
-    ///   - bytes: what is appended to.
+    ///   - head: the response as received.
+    ///   - rules: the rules of the site.
+    ///   - forwardsTrailers: true if the body is forwarded in chunks with its trailer fields, so
+    ///     that Trailer may announce them (RFC 9110 §6.6.2).
+    ///   - receivedAt: the Date of a response that has none (RFC 9110 §6.6.1); `nil` adds none.
+    ///   - bytes: the buffer to append to.
     package static func append(
         _ head: ResponseHead, rules: ResponseFieldRules, forwardsTrailers: Bool = false,
         receivedAt: WallTime? = nil, to bytes: inout [UInt8]
@@ -143,22 +147,25 @@ package enum ResponseForwarder {
         if let receivedAt, head.first(.date) == nil { bytes.appendDate(receivedAt) }
         if rules.addsVia { Via.append(version: StatusLine.version(head), to: &bytes) }
         guard head.status == 101 else { return }
-        // What was asked of the origin is what the client asked for (RFC 9110 §7.8).
+        // The client requested the same switch as this node (RFC 9110 §7.8).
         for line in head.lines(.upgrade) { bytes.appendLine(line, of: head.bytes.span) }
         bytes.append(contentsOf: "Connection: Upgrade\r\n".utf8)
     }
 
-    /// True for an interim answer that goes on to the client: 103, 102 and what is not known.
+    /// Returns true for an interim response that is forwarded to the client: 102, 103 and unknown
+    /// ones.
     ///
-    /// 100 answers an expectation of this hop, 101 would switch this connection (RFC 9110 §15.2).
+    /// 100 responds to an expectation of this hop, and 101 would switch this connection (RFC 9110
+    /// §15.2).
     package static func forwardsInterim(_ status: UInt16) -> Bool {
         (102...199).contains(status)
     }
 
-    /// Appends the head of an interim answer, with the empty line that ends it.
+    /// Appends the head of an interim response, including the empty line; nothing if it is not
+    /// forwarded.
     ///
-    /// An operator's lines are for the final answer. No client of HTTP/1.0 may be sent one (RFC
-    /// 9110 §15.2).
+    /// An operator's lines apply to the final response only. Interim responses must not be sent to
+    /// an HTTP/1.0 client (RFC 9110 §15.2).
     package static func appendInterim(
         _ head: ResponseHead, rules: ResponseFieldRules, to bytes: inout [UInt8]
     ) {

@@ -1,14 +1,14 @@
-/// The path of a request target, as an origin may understand it.
+/// The path of a request target as an origin may interpret it.
 enum TargetPath {
-    /// How often an escape may be decoded on the way to a file: by a framework, and by a server
-    /// before it.
+    /// The number of times an escape may be decoded on the way to a file, by a framework and by a
+    /// server before it.
     private static let decodingsMax = 3
 
-    /// True if `target` may lead above the directory that it is relative to, however often it is
-    /// decoded.
+    /// Returns true if `target` may lead above the directory it is relative to, after any number of
+    /// decodings up to ``decodingsMax``.
     ///
-    /// Dot segments count (RFC 3986 §5.2.4), with what follows a `;` in them too, and `\` as a
-    /// slash. An empty segment is none: some servers take several slashes for one.
+    /// Dot segments count (RFC 3986 §5.2.4), also with parameters after a `;`, and `\` counts as a
+    /// slash. Empty segments are ignored, because some servers collapse several slashes.
     static func escapesBase(_ target: [UInt8]) -> Bool {
         var path = Array(target.prefix { $0 != UInt8(ascii: "?") })
         if ascendsAboveRoot(path) { return true }
@@ -22,7 +22,7 @@ enum TargetPath {
     private static func ascendsAboveRoot(_ path: [UInt8]) -> Bool {
         var depth = 0
         for segment in path.split(whereSeparator: { $0 == 0x2F || $0 == 0x5C }) {
-            // Some servers end a name at a control character, or drop spaces behind it.
+            // Some servers end a name at a control character, or drop trailing spaces.
             let name = segment.prefix { $0 != UInt8(ascii: ";") && $0 > 0x20 && $0 != 0x7F }
             if name.elementsEqual("..".utf8) {
                 depth -= 1

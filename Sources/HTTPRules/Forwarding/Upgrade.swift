@@ -1,27 +1,28 @@
 import Ground
 
-/// What becomes of a request that would have its connection speak another protocol (RFC 9110 §7.8).
+/// The handling of a request to switch the connection to another protocol (RFC 9110 §7.8).
 package enum Upgrade: Hashable, Sendable {
-    /// It asks for nothing of the kind, or for what no answer depends on: it is a request like any
+    /// The request has no Upgrade, or one that does not affect the response: it is handled as any
     /// other.
     case none
-    /// The origin is asked to switch to one of these, as Upgrade lists them.
+    /// The request is forwarded with these protocols in Upgrade.
     case forwarded([UInt8])
-    /// It asks for what is not allowed here, and might mean something else without.
+    /// The request names a protocol that is not allowed here, without which it might have another
+    /// meaning.
     case refused
 
-    /// What becomes of the request with these lines, whose extents lie in `bytes`.
+    /// Decides how the Upgrade of a request is handled.
     ///
     /// A request for another version of HTTP, or for TLS, is ignored (RFC 9113 §3.1, RFC 9110
-    /// §7.8): its answer is the same either way. So is Upgrade without the option of Connection
-    /// that belongs to it, and in HTTP/1.0.
+    /// §7.8): its response is the same either way. Upgrade is also ignored without the matching
+    /// option in Connection, and in HTTP/1.0.
     ///
     /// - Parameters:
-    ///   - lines: those of the request.
-    ///   - bytes: what the extents of `lines` lie in.
-    ///   - isHTTP10: the request came in HTTP/1.0.
-    ///   - hasBody: a body follows; nothing is forwarded then.
-    ///   - allowed: names of protocols, in lower case and without versions.
+    ///   - lines: the field lines of the request; their extents lie in `bytes`.
+    ///   - bytes: the bytes of the request's head.
+    ///   - isHTTP10: true if the request came in HTTP/1.0.
+    ///   - hasBody: true if a body follows; nothing is forwarded then.
+    ///   - allowed: the names of allowed protocols, in lower case and without versions.
     package init(
         _ lines: [FieldLine], in bytes: Span<UInt8>, isHTTP10: Bool = false, hasBody: Bool = false,
         allowed: [String]
@@ -51,8 +52,7 @@ package enum Upgrade: Hashable, Sendable {
         }
     }
 
-    /// True for the name of a protocol, in lower case, that a site may forward: another than HTTP
-    /// and what carries that.
+    /// Returns true if a site may forward this protocol, given in lower case: any but HTTP and TLS.
     package static func mayForward(_ name: String) -> Bool {
         switch name {
         case "http", "h2", "h2c", "tls": false
@@ -60,7 +60,8 @@ package enum Upgrade: Hashable, Sendable {
         }
     }
 
-    /// True if the 101 `head` switches to what was asked for, which `asked` lists (RFC 9110 §7.8).
+    /// Returns true if the 101 `head` switches to a protocol that `requested` lists (RFC 9110
+    /// §7.8).
     package static func isAcceptance(_ head: ResponseHead, requested: [UInt8]) -> Bool {
         let span = requested.span
         var names: [String] = []
@@ -88,7 +89,7 @@ package enum Upgrade: Hashable, Sendable {
         return elements
     }
 
-    /// The name of a protocol without its version, in lower case.
+    /// Returns the name of a protocol without its version, in lower case.
     private static func contains(_ bytes: Span<UInt8>, at element: Range<Int>) -> String {
         let name = bytes.copy(element).prefix { $0 != UInt8(ascii: "/") }
         return String(decoding: name.map(ASCII.lowercased), as: UTF8.self)

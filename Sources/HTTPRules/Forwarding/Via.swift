@@ -1,17 +1,17 @@
 import Ground
 
-/// The ways that a message came (RFC 9110 §7.6.3).
+/// The Via field: the hops that a message has passed (RFC 9110 §7.6.3).
 package enum Via {
-    /// What Nuthatch calls itself there, in lower case.
+    /// The name of this cache in Via, in lower case.
     package static let pseudonym = "nuthatch"
 
-    /// Appends our line for a message that was received in `version` of HTTP.
+    /// Appends this node's Via line for a message received in this HTTP version.
     package static func append(version: String, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "Via: \(version) \(pseudonym)\r\n".utf8)
     }
 
-    /// How often Nuthatch stands in the Via lines among `lines`: through how many nodes, or how
-    /// often through one, the message came.
+    /// Returns how many members of Via among `lines` name Nuthatch, one for each node passed or
+    /// each pass through one node.
     package static func count(_ lines: [FieldLine], in bytes: Span<UInt8>) -> Int {
         var count = 0
         for line in lines where line.id == .via {
@@ -25,7 +25,8 @@ package enum Via {
         return count
     }
 
-    /// The next comma outside of comments, which may be nested (RFC 9110 §5.6.5).
+    /// Returns the offset of the next comma outside comments, which may be nested (RFC 9110
+    /// §5.6.5).
     private static func elementEnd(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
         var depth = 0
         var index = range.lowerBound
@@ -42,7 +43,7 @@ package enum Via {
         return range.upperBound
     }
 
-    /// True if the second word of `protocol received-by [comment]` is our name.
+    /// Returns true if the second word of `protocol received-by [comment]` is ``pseudonym``.
     private static func isNuthatch(_ bytes: Span<UInt8>, _ element: Range<Int>) -> Bool {
         var start = element.lowerBound
         while start < element.upperBound, !FieldSyntax.isWhitespace(bytes[start]) { start += 1 }

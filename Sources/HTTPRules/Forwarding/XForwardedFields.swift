@@ -1,25 +1,24 @@
 package import Ground
 
-/// What a proxy in front of the node says of a request in X-Forwarded-For, X-Forwarded-Proto and
+/// The client and request that a proxy in front reports in X-Forwarded-For, X-Forwarded-Proto and
 /// X-Forwarded-Host.
 ///
-/// To be read only where the connection comes from a proxy that writes these fields itself: what
-/// any other client says in them is not known to be true.
+/// Read them only if the connection comes from a proxy that sets these fields itself: values from
+/// any other client are not trustworthy.
 package struct XForwardedFields: Hashable, Sendable {
-    /// Who asked the first of the proxies that are believed; nil if no field says it.
+    /// The client's address as the first trusted proxy saw it; `nil` if no field reports it.
     package let client: IPAddress?
-    /// There is a field that is to say it, whether or not it does.
+    /// True if X-Forwarded-For is present, even if it holds no valid address.
     package let hasClientField: Bool
-    /// It was asked over TLS, or not; nil if no field says it.
+    /// True if the request was made over TLS; `nil` if no field reports it.
     package let isSecure: Bool?
-    /// The authority that it was asked for, in the bytes that were read; nil if no field says it.
+    /// The range of the requested authority in the parsed bytes; `nil` if no field reports it.
     package let host: Range<Int>?
 
-    /// Reads `lines`, whose extents lie in `bytes`.
+    /// Parses `lines`, whose extents lie in `bytes`.
     ///
-    /// Of the addresses in X-Forwarded-For the last counts that is not one of `proxies`: each proxy
-    /// puts the address that it sees behind those that it was told. Of scheme and host the last
-    /// counts that is said.
+    /// The client is the last address in X-Forwarded-For that is not one of `proxies`: each proxy
+    /// appends the address it sees. Of scheme and host the last value counts.
     package init(_ lines: [FieldLine], in bytes: Span<UInt8>, proxies: [Network]) {
         var passed: [Range<Int>] = []
         var scheme: Range<Int>?
@@ -39,7 +38,7 @@ package struct XForwardedFields: Hashable, Sendable {
         }
         var client: IPAddress?
         for member in passed.reversed() {
-            // What stands before a word that is no address was said by nobody who is believed.
+            // Values before a word that is not an address come from untrusted senders.
             guard let address = Self.address(bytes, at: member) else { break }
             client = address
             guard proxies.contains(where: { $0.contains(address) }) else { break }
@@ -48,8 +47,10 @@ package struct XForwardedFields: Hashable, Sendable {
         hasClientField = !passed.isEmpty
     }
 
-    /// The members of a list in which every comma separates: these fields know no quoted strings,
-    /// and a quote that a client sent must not hide what a proxy put behind it.
+    /// Returns the members of a list in which every comma separates.
+    ///
+    /// These fields have no quoted strings, and a client's quote must not hide what a proxy
+    /// appended.
     private static func members(_ bytes: Span<UInt8>, at value: Range<Int>) -> [Range<Int>] {
         var members: [Range<Int>] = []
         var start = value.lowerBound
@@ -64,7 +65,7 @@ package struct XForwardedFields: Hashable, Sendable {
         return members
     }
 
-    /// An address, perhaps with a port behind it, as some proxies write it.
+    /// Parses an address, with or without a port, which some proxies append.
     private static func address(_ bytes: Span<UInt8>, at range: Range<Int>) -> IPAddress? {
         let text = String(decoding: bytes.copy(range), as: UTF8.self)
         if let address = IPAddress(text) { return address.unmapped }

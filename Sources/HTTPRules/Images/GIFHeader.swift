@@ -1,6 +1,6 @@
 import Ground
 
-/// The screen of a GIF and its first frame (GIF89a §18, §20).
+/// The parser of a GIF's logical screen and first frame (GIF89a §18, §20).
 ///
 /// Decoders enlarge the screen for a first frame that does not fit it, so both count.
 struct GIFHeader: ImageHeaderParser {
@@ -12,13 +12,13 @@ struct GIFHeader: ImageHeaderParser {
 
     private enum State {
         case screen
-        /// The byte that introduces a block.
+        /// Expects the byte that introduces a block.
         case block
-        /// The label of an extension.
+        /// Expects the label of an extension.
         case label
-        /// The size of a part of an extension's data; 0 ends them.
+        /// Expects the size of a sub-block of an extension; 0 ends the extension.
         case part
-        /// A frame's place and size.
+        /// Expects the position and size of a frame.
         case frame
     }
 
@@ -47,7 +47,7 @@ struct GIFHeader: ImageHeaderParser {
         return nil
     }
 
-    /// Wants `count` bytes, `distance` behind those that were given last.
+    /// Requests `count` bytes, `distance` bytes after the previous ones.
     private mutating func need(_ count: Int, at distance: Int, _ state: State) {
         let start = neededRange.upperBound + distance
         neededRange = start..<start + count

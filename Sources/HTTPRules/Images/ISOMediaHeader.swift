@@ -1,57 +1,57 @@
 import Ground
 
-/// The sizes that an AVIF or HEIF names: of its items in `meta`, or of its tracks in `moov` if it
-/// is a sequence (ISO/IEC 14496-12, 23008-12 §6.5.3; AV1 Image File Format §8).
+/// The parser of the image sizes in an AVIF or HEIF: of the items in `meta`, or of the tracks in
+/// `moov` for a sequence (ISO/IEC 14496-12, 23008-12 §6.5.3; AV1 Image File Format §8).
 ///
-/// The largest counts. An image that is a grid of tiles has an item of its own with the size of the
+/// The largest size counts. An image that is a grid of tiles has an item with the size of the
 /// whole.
 struct ISOMediaHeader: ImageHeaderParser {
     private(set) var neededRange = 0..<8
     private var brands = Brands()
     private var state = State.box
-    /// The boxes that are being read, the innermost last.
+    /// The boxes being parsed, the innermost last.
     private var openBoxes: [Box] = []
     private var largest: PixelSize?
 
-    /// No box is believed to be longer.
+    /// The maximum length of a box in bytes; a longer one is rejected.
     static let bytesMax: UInt64 = 1 << 48
 
-    /// A box of which the inside is read, and the offset of its end.
+    /// A box whose content is parsed, and the offset of its end.
     private struct Box {
         let type: BoxType
         let end: Int
     }
 
-    /// None of those that are entered can hold one of its own kind, so that ``open`` stays short.
+    /// The types of boxes. No parsed type can contain itself, so ``openBoxes`` stays short.
     private enum BoxType {
         case fileType
-        /// Holds ``properties``.
+        /// Contains ``properties``.
         case meta
-        /// Holds ``propertyContainer``.
+        /// Contains ``propertyContainer``.
         case properties
-        /// Holds ``itemSize``.
+        /// Contains ``itemSize``.
         case propertyContainer
         case itemSize
-        /// Holds ``track``.
+        /// Contains ``track``.
         case movie
-        /// Holds ``trackHeader``.
+        /// Contains ``trackHeader``.
         case track
         case trackHeader
-        /// Passed over.
+        /// A box that is skipped.
         case other
     }
 
     private enum State {
-        /// A box's length and type.
+        /// Expects a box's length and type.
         case box
-        /// The length in eight bytes that follows them.
+        /// Expects the 64-bit length that follows the box's type.
         case longBox(BoxType)
-        /// The major brand, and a version.
+        /// Expects the major brand and a version.
         case majorBrand
         case brand
-        /// The two sides of `ispe`, behind a version and flags.
+        /// Expects version, flags and the two sides in `ispe`.
         case itemSize
-        /// The two sides of `tkhd`, each with 16 bits behind the point.
+        /// Expects the two sides in `tkhd`, each with 16 fractional bits.
         case trackSize
     }
 
@@ -91,7 +91,7 @@ struct ISOMediaHeader: ImageHeaderParser {
     private mutating func consumeBox(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         let type = type(of: field)
         switch field.big32(at: 0) {
-        // To the end of the file, or of what holds it.
+        // The box reaches to the end of the file or of the box that contains it.
         case 0: return enter(type, end: openBoxes.last?.end ?? .max)
         case 1:
             state = .longBox(type)
@@ -102,7 +102,7 @@ struct ISOMediaHeader: ImageHeaderParser {
         }
     }
 
-    /// What a box with this head is where it stands.
+    /// Returns the type of the box with this head, given the box that contains it.
     private func type(of field: Span<UInt8>) -> BoxType {
         switch openBoxes.last?.type {
         case nil:
@@ -118,7 +118,7 @@ struct ISOMediaHeader: ImageHeaderParser {
         }
     }
 
-    /// Goes into a box whose head was read, or passes over it.
+    /// Enters a box whose head was read, or skips it.
     private mutating func enter(_ type: BoxType, end: Int) -> ImageHeaderOutcome? {
         let start = neededRange.upperBound
         guard end >= start, end <= openBoxes.last?.end ?? .max else { return .unreadable }
@@ -128,7 +128,7 @@ struct ISOMediaHeader: ImageHeaderParser {
             guard end - start >= 8 else { return .otherFormat }
             state = .majorBrand
             neededRange = start..<start + 8
-        // Version and flags come before the boxes in it.
+        // Version and flags precede the boxes inside.
         case .meta: return needBox(start + 4)
         case .properties, .propertyContainer, .movie, .track: return needBox(start)
         case .itemSize:
@@ -153,7 +153,7 @@ struct ISOMediaHeader: ImageHeaderParser {
         return nil
     }
 
-    /// Wants the head of a box at `start`, or leaves a box that has none there.
+    /// Requests the head of a box at `start`, or leaves the containing box if that ends there.
     private mutating func needBox(_ start: Int) -> ImageHeaderOutcome? {
         if let end = openBoxes.last?.end, start >= end { return leave() }
         guard start < Int.max - 16 else { return .unreadable }
@@ -162,10 +162,10 @@ struct ISOMediaHeader: ImageHeaderParser {
         return nil
     }
 
-    /// Goes on behind the innermost box.
+    /// Continues after the innermost box.
     private mutating func leave() -> ImageHeaderOutcome? {
         guard let box = openBoxes.popLast() else { return .unreadable }
-        // A sequence shows its tracks, anything else its items.
+        // A sequence is shown by its tracks, any other file by its items.
         if box.type == .movie || box.type == .meta && !brands.isSequence {
             return largest.map { .size($0) } ?? .unreadable
         }
@@ -173,18 +173,18 @@ struct ISOMediaHeader: ImageHeaderParser {
     }
 }
 
-/// What the brands of a file say of it.
+/// The formats that a file's brands identify.
 private struct Brands {
     private(set) var isAVIF = false
     private(set) var isHEIF = false
-    /// The major brand is that of an image sequence.
+    /// True if the major brand is that of an image sequence.
     private(set) var isSequence = false
 
     var isImage: Bool { isAVIF || isHEIF }
 
     mutating func add(_ brand: Span<UInt8>, isMajor: Bool) {
         if Self.avif.contains(where: { brand.hasPrefix(with: $0) }) { isAVIF = true }
-        // Servers mix the types of the family up, so all of its brands are one.
+        // Servers confuse the types of the family, so all of its brands are treated as one.
         if Self.heif.contains(where: { brand.hasPrefix(with: $0) }) { isHEIF = true }
         if isMajor { isSequence = Self.sequences.contains { brand.hasPrefix(with: $0) } }
     }

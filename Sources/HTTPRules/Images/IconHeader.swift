@@ -1,21 +1,21 @@
 import Ground
 
-/// The directory of an icon or a cursor, and the headers of the images it points to.
+/// The parser of the directory of an icon or cursor and of the headers of its images.
 ///
-/// A decoder believes the images and not the directory, so the largest of either counts.
+/// Decoders use the images' own headers, not the directory, so the largest size of either counts.
 struct IconHeader: ImageHeaderParser {
     let format = ImageFormat.icon
     private(set) var neededRange = 0..<6
-    /// Directory entries that are still to come.
+    /// The number of directory entries still to come; `nil` before the count was read.
     private var entries: Int?
-    /// Where the images begin that were not looked at.
+    /// The offsets of the images not yet parsed.
     private var offsets: [Int] = []
     private var largest: PixelSize?
 
-    /// More images than any icon has that is meant to be shown; what is held grows with it.
+    /// The maximum number of images, more than any real icon has; it bounds the memory used.
     static let entriesMax = 256
     private static let entryBytes = 16
-    /// Bytes of an image that are looked at: the signature of a PNG and the sides in its IHDR.
+    /// The number of bytes parsed of an image: the signature of a PNG and the sides in its IHDR.
     private static let imageBytes = 24
 
     mutating func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
@@ -39,7 +39,7 @@ struct IconHeader: ImageHeaderParser {
     private mutating func consumeEntry(
         _ field: Span<UInt8>, left: Int
     ) -> ImageHeaderOutcome? {
-        // Of a side of 256 the byte has no room for the highest bit.
+        // A side of 256 is stored as 0, because it does not fit into a byte.
         let width = field[0] == 0 ? 256 : UInt32(field[0])
         let height = field[1] == 0 ? 256 : UInt32(field[1])
         largest = .larger(largest, PixelSize(width: width, height: height))
@@ -53,7 +53,7 @@ struct IconHeader: ImageHeaderParser {
         return needNextImage()
     }
 
-    /// Wants the next image, in the order of their places; several entries may point to one.
+    /// Requests the next image in order of offsets; several entries may point to the same image.
     private mutating func needNextImage() -> ImageHeaderOutcome? {
         guard let next = offsets.popLast() else { return .size(largest) }
         while offsets.last == next { offsets.removeLast() }
@@ -62,27 +62,27 @@ struct IconHeader: ImageHeaderParser {
         return nil
     }
 
-    /// The images may lie behind the body's end, where no decoder finds them either.
+    /// The images may lie beyond the end of the body, where no decoder finds them either.
     var endOfBodyOutcome: ImageHeaderOutcome {
         entries == 0 ? .size(largest) : .unreadable
     }
 }
 
-/// The information header of a BMP, in all the lengths that Windows and OS/2 have given it.
+/// The parser of a BMP's information header, in all lengths that Windows and OS/2 define.
 struct BitmapHeader: ImageHeaderParser {
     let format = ImageFormat.bmp
     let neededRange = 14..<14 + bytesCount
 
-    /// Bytes that hold the sides, of the shortest header and of the others.
+    /// The number of bytes that hold the sides, in the shortest and in the longer headers.
     static let bytesCount = 12
 
     func consume(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         Self.read(field, inIcon: false)
     }
 
-    /// Reads the first ``bytesCount`` bytes of an information header.
+    /// Parses the first ``bytesCount`` bytes of an information header.
     ///
-    /// In an icon the height counts its mask as well, which is as high as the image.
+    /// In an icon the height includes its mask, which is as high as the image.
     static func read(_ field: Span<UInt8>, inIcon: Bool) -> ImageHeaderOutcome {
         let width: UInt32
         var height: UInt32
@@ -92,7 +92,7 @@ struct BitmapHeader: ImageHeaderParser {
         case 16...64, 108, 124:
             width = field.little32(at: 4)
             guard width <= Int32.max else { return .unreadable }
-            // A negative one begins with the topmost line.
+            // A negative height means that the topmost row comes first.
             height = Int32(bitPattern: field.little32(at: 8)).magnitude
         default: return .unreadable
         }
@@ -101,8 +101,8 @@ struct BitmapHeader: ImageHeaderParser {
     }
 }
 
-/// The chunk IHDR of a PNG (PNG, third edition, §11.2.1), which comes first; the frames of an
-/// animated one lie within its canvas.
+/// The parser of a PNG's first chunk, IHDR (PNG, third edition, §11.2.1); the frames of an animated
+/// PNG lie within its canvas.
 struct PNGHeader: ImageHeaderParser {
     let format = ImageFormat.png
     let neededRange = 8..<24
@@ -111,7 +111,7 @@ struct PNGHeader: ImageHeaderParser {
         Self.read(field)
     }
 
-    /// Reads the first 16 bytes behind the signature.
+    /// Parses the 16 bytes after the signature.
     static func read(_ field: Span<UInt8>) -> ImageHeaderOutcome {
         guard field.big32(at: 0) == 13, field.hasPrefix(with: "IHDR", at: 4) else {
             return .unreadable
@@ -122,8 +122,8 @@ struct PNGHeader: ImageHeaderParser {
     }
 }
 
-/// A TIFF, whose directory stands at no fixed place, and mostly behind the pixels: nothing is read
-/// of it.
+/// The parser of a TIFF, which reads no size: the directory has no fixed position and mostly
+/// follows the pixels.
 struct TIFFHeader: ImageHeaderParser {
     let format = ImageFormat.tiff
     let neededRange = 0..<4

@@ -1,25 +1,25 @@
-/// Whether an image ends as its format says: the only sign of a cut for a body that its
-/// connection's end delimits.
+/// Whether an image ends as its format requires, for bodies that are delimited by the end of the
+/// connection.
 ///
-/// Looks at the first and the last bytes alone; a file may be damaged inside and still end well.
+/// Only the first and last bytes are examined; damage inside the file goes undetected.
 package enum ImageCompleteness: Hashable, Sendable {
-    /// It ends as its format says.
+    /// The image ends as its format requires.
     case complete
-    /// Its format says that something is missing.
+    /// The image is truncated according to its format.
     case truncated
-    /// The end of its format cannot be told (AVIF, SVG and others), so that it cannot be known to
-    /// be whole.
+    /// The format has no end that can be recognised (AVIF, SVG and others), so completeness is
+    /// unknown.
     case unknown
 
-    /// Bytes of either end that are looked at.
+    /// The number of bytes examined at either end.
     package static let edgeBytes = 16
 
-    /// Judges a body.
+    /// Examines a body.
     ///
     /// - Parameters:
     ///   - first: the first ``edgeBytes`` of the body, or all of it.
-    ///   - last: the last ``edgeBytes``, or all of it.
-    ///   - size: length of the body in bytes.
+    ///   - last: the last ``edgeBytes`` of the body, or all of it.
+    ///   - size: the length of the body in bytes.
     package init(first: [UInt8], last: [UInt8], size: UInt64) {
         if first.starts(with: [0xFF, 0xD8, 0xFF]) {
             self = last.suffix(2) == [0xFF, 0xD9] ? .complete : .truncated
@@ -30,7 +30,7 @@ package enum ImageCompleteness: Hashable, Sendable {
         } else if first.starts(with: Array("GIF8".utf8)) {
             self = last.last == 0x3B ? .complete : .truncated
         } else if first.starts(with: Array("RIFF".utf8)), first.count >= 12 {
-            // RIFF's size counts what follows it, padded to an even number.
+            // RIFF's size covers what follows it, padded to an even number.
             let word = UInt64(Self.word(first, at: 4))
             self = word + 8 + (word & 1) <= size ? .complete : .truncated
         } else if first.starts(with: Array("BM".utf8)), first.count >= 6 {

@@ -1,14 +1,14 @@
 import Ground
 
-/// The image formats that are known, by their media types and by their first bytes.
+/// The known image formats, recognised by media type and by first bytes.
 package enum ImageFormat: CaseIterable, Sendable {
     case jpeg
-    /// Animated PNG too.
+    /// PNG, including animated PNG.
     case png
     case gif
     case webp
     case avif
-    /// HEIC, and all else of its family but AVIF.
+    /// HEIC and all other formats of its family except AVIF.
     case heif
     case jxl
     case bmp
@@ -17,8 +17,7 @@ package enum ImageFormat: CaseIterable, Sendable {
     case tiff
     case svg
 
-    /// The media types of the format in lower case: those of IANA's registry, and those that
-    /// servers are seen to use.
+    /// The media types of the format in lower case: the registered ones and those that servers use.
     private var types: [String] {
         switch self {
         case .jpeg: ["image/jpeg", "image/jpg", "image/pjpeg"]
@@ -35,8 +34,8 @@ package enum ImageFormat: CaseIterable, Sendable {
         }
     }
 
-    /// The format with this media type, which lies in `essence` without its parameters; nil if none
-    /// has it.
+    /// Identifies the format by the media type in `essence`, without parameters; `nil` if there is
+    /// none.
     init?(_ bytes: Span<UInt8>, type essence: Range<Int>) {
         for format in Self.allCases
         where format.types.contains(where: { bytes.matchesIgnoringCase($0, at: essence) }) {
@@ -46,26 +45,28 @@ package enum ImageFormat: CaseIterable, Sendable {
         return nil
     }
 
-    /// Whether it is a grid of pixels, of which no browser runs anything.
+    /// True if the image is a grid of pixels, in which browsers run no scripts.
     var isRaster: Bool { self != .svg }
 }
 
-/// Width and height in pixels, before any rotation that the image asks for; neither is 0.
+/// The width and height of an image in pixels, before any rotation it specifies; neither is 0.
 package struct PixelSize: Hashable, Sendable {
+    /// The width in pixels.
     package let width: UInt32
+    /// The height in pixels.
     package let height: UInt32
 
-    /// Nil if there is no pixel.
+    /// Creates a size; `nil` if a side is 0.
     package init?(width: UInt32, height: UInt32) {
         guard width > 0, height > 0 else { return nil }
         self.width = width
         self.height = height
     }
 
-    /// Width times height.
+    /// The number of pixels: width times height.
     package var pixels: UInt64 { UInt64(width) * UInt64(height) }
 
-    /// The one with more pixels; nil is less than any.
+    /// Returns the size with more pixels; `nil` counts as the smallest.
     static func larger(_ left: PixelSize?, _ right: PixelSize?) -> PixelSize? {
         (left?.pixels ?? 0) >= (right?.pixels ?? 0) ? left : right
     }
@@ -73,21 +74,22 @@ package struct PixelSize: Hashable, Sendable {
 
 /// The magic bytes of the formats.
 ///
-/// JPEG, PNG, GIF, BMP, WebP, icons and cursors are as in the MIME Sniffing Standard, §6.1; TIFF as
-/// in TIFF 6.0 §2 (42 after the byte order) and BigTIFF (43); JPEG XL as in ISO/IEC 18181-2 (a bare
-/// codestream, or the signature box of a container). AVIF and HEIF are files of the ISO base media
-/// file format, which begin with the box `ftyp` (ISO/IEC 14496-12 §4.3).
+/// JPEG, PNG, GIF, BMP, WebP, icons and cursors follow the MIME Sniffing Standard, §6.1; TIFF
+/// follows TIFF 6.0 §2 (42 after the byte order) and BigTIFF (43); JPEG XL follows ISO/IEC 18181-2
+/// (a bare codestream, or the signature box of a container). AVIF and HEIF are ISO base media
+/// files, which begin with the box `ftyp` (ISO/IEC 14496-12 §4.3).
 enum ImageSignature {
-    /// Bytes from the body's beginning that are looked at.
+    /// The number of bytes examined at the beginning of the body.
     static let bytesCount = 12
 
     static let png: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// The reader of the format that a body with these first ``bytesCount`` bytes has, or all of
-    /// them; nil if they are those of none.
+    /// Returns the parser of the format that a body begins with; `nil` if the format is unknown.
     ///
-    /// `isTypeKnown`: it claims to be an image of a known kind. Otherwise only signatures count
-    /// that no other file has by chance.
+    /// - Parameters:
+    ///   - first: the first ``bytesCount`` bytes of the body, or all of it.
+    ///   - isTypeKnown: true if the media type is that of a known format. If false, only signatures
+    ///     count that no other file has by chance.
     static func reader(_ first: Span<UInt8>, isTypeKnown: Bool) -> (any ImageHeaderParser)? {
         if first.hasPrefix(with: [0xFF, 0xD8, 0xFF]) { return JPEGHeader() }
         if first.hasPrefix(with: png) { return PNGHeader() }

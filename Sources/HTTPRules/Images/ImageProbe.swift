@@ -1,28 +1,29 @@
 import Ground
 
-/// Reads the kind and the size of an image from the first bytes of its body, as they arrive.
+/// Determines the format and size of an image from the first bytes of its body, as they arrive.
 ///
-/// Nothing is decoded, and only what is being looked at is held: some dozens of bytes. However the
-/// body is cut into pieces, the finding is the same, and once there it stays.
+/// Nothing is decoded, and only the field being parsed is buffered: some dozens of bytes. The
+/// result does not depend on how the body is split, and does not change once it is known.
 package struct ImageProbe: Sendable {
-    /// A header that goes on behind so many bytes is not read.
+    /// The maximum number of bytes that a header may extend over.
     ///
-    /// The colour profiles of JPEGs for print have half a megabyte and more, and stand before the
-    /// frame header; so do previews and depth maps. What is given to no client meanwhile has to be
-    /// held, so this is also what an origin can make a fetch hold.
+    /// The colour profiles of JPEGs for print have half a megabyte and more and precede the frame
+    /// header; so do previews and depth maps. Bytes are buffered until the result is known, so this
+    /// also limits the memory that an origin can make a fetch use.
     package static let bytesMax = 2 << 20
 
+    /// The result so far; ``ImageProbeResult/needsMore`` until it is known.
     package private(set) var result = ImageProbeResult.needsMore
     private let declared: ImageFormat?
-    /// The first bytes, until it is known whose they are.
+    /// The first bytes, until the format is known.
     private var start: [UInt8] = []
     private var header: (any ImageHeaderParser)?
-    /// Offset of the byte that comes next.
+    /// The offset of the next byte in the body.
     private var position = 0
-    /// What came of the bytes that the header wants.
+    /// The bytes received so far of the range that the header requires.
     private var field: [UInt8] = []
 
-    /// A probe of the body of an answer; one that is coded is not looked into.
+    /// Creates a probe for the body of a response; one with a content coding is not examined.
     package init(_ head: ResponseHead) {
         let bytes = head.bytes.span
         declared = head.first(.contentType).flatMap { type in
@@ -31,10 +32,10 @@ package struct ImageProbe: Sendable {
         if Self.hasContentCoding(head) { result = .unknown }
     }
 
-    /// True if `head` is that of an image of pixels under a coding, such as gzip, so that its first
-    /// bytes do not tell what it is.
+    /// Returns true if `head` is that of a raster image with a content coding such as gzip, so that
+    /// its first bytes do not show the format.
     ///
-    /// SVG is text, which is served coded, and has no size in pixels to be judged by.
+    /// SVG is text, which is often served with a coding, and has no size in pixels to check.
     package static func isCodedRaster(_ head: ResponseHead) -> Bool {
         guard hasContentCoding(head), let type = head.first(.contentType) else { return false }
         let bytes = head.bytes.span
@@ -43,7 +44,7 @@ package struct ImageProbe: Sendable {
             && ImageFormat(bytes, type: essence)?.isRaster != false
     }
 
-    /// True if Content-Encoding names a coding; `identity` is none (RFC 9110 §12.5.3).
+    /// Returns true if Content-Encoding names a coding other than `identity` (RFC 9110 §12.5.3).
     private static func hasContentCoding(_ head: ResponseHead) -> Bool {
         let bytes = head.bytes.span
         for line in head.lines where line.id == .contentEncoding {
@@ -57,7 +58,7 @@ package struct ImageProbe: Sendable {
         return false
     }
 
-    /// Takes in the next bytes of the body.
+    /// Examines the next bytes of the body.
     package mutating func consume(_ bytes: Span<UInt8>) {
         guard result == .needsMore else { return }
         guard header == nil else { return read(bytes) }
@@ -68,7 +69,7 @@ package struct ImageProbe: Sendable {
         read(bytes.extracting(taken..<bytes.count))
     }
 
-    /// The body has ended; there is a finding afterwards.
+    /// Ends the body; ``result`` is final afterwards.
     package mutating func finish() {
         guard result == .needsMore else { return }
         if header == nil { selectHeader() }
@@ -76,7 +77,7 @@ package struct ImageProbe: Sendable {
         apply(header.endOfBodyOutcome)
     }
 
-    /// Chooses the header to read and gives it the first bytes.
+    /// Chooses the parser and passes it the first bytes.
     private mutating func selectHeader() {
         header = ImageSignature.reader(start.span, isTypeKnown: declared != nil)
         if header == nil, declared == .svg { header = SVGHeader() }
@@ -129,21 +130,25 @@ package struct ImageProbe: Sendable {
     }
 }
 
-/// What the first bytes of a body tell of it.
+/// The result of examining the first bytes of a body.
 package enum ImageProbeResult: Hashable, Sendable {
-    /// Nothing yet.
+    /// More bytes are required.
     case needsMore
-    /// It is an image of the kind that it claims to be, or of a known kind while its type is none.
+    /// The body is an image of its declared type, or of a known format while its declared type is
+    /// unknown.
     case image(ImageMetadata)
-    /// It is not what its type says; with facts, if it is an image of another kind.
+    /// The body does not match its declared type; with metadata if it is an image of another
+    /// format.
     case typeMismatch(ImageMetadata?)
-    /// It begins as its type says, but its size cannot be read: it is cut, damaged, has no pixel,
-    /// or keeps its header behind more bytes than are looked at.
+    /// The body begins as its type requires, but its size cannot be read.
+    ///
+    /// It is truncated, damaged, has no pixels, or its header exceeds the limit.
     case unreadable
-    /// Its type and its first bytes are of no known kind, or it is coded: there is nothing to be
-    /// said.
+    /// The declared type and the first bytes are of no known format, or the body has a content
+    /// coding.
     case unknown
 
+    /// The metadata of the image, if the result has any.
     package var metadata: ImageMetadata? {
         switch self {
         case .image(let facts): facts
@@ -153,13 +158,15 @@ package enum ImageProbeResult: Hashable, Sendable {
     }
 }
 
-/// What an image's header says.
+/// The format and size in an image's header.
 package struct ImageMetadata: Hashable, Sendable {
+    /// The format of the image.
     package var format: ImageFormat
-    /// Nil for a format without a size in pixels (SVG), and for one whose size may stand at its end
-    /// (TIFF).
+    /// The size in pixels; `nil` for a format without one (SVG) or with one that may be at the end
+    /// of the file (TIFF).
     package var size: PixelSize?
 
+    /// Creates metadata from its parts.
     package init(format: ImageFormat, size: PixelSize?) {
         self.format = format
         self.size = size

@@ -1,22 +1,22 @@
 import Ground
 
-/// The size at the beginning of a JPEG XL codestream (ISO/IEC 18181-1, SizeHeader), bare or in the
-/// boxes of a container, whole or in parts (ISO/IEC 18181-2, `jxlc` and `jxlp`).
+/// The parser of the size at the start of a JPEG XL codestream (ISO/IEC 18181-1, SizeHeader), bare
+/// or in the boxes of a container, whole or in parts (ISO/IEC 18181-2, `jxlc` and `jxlp`).
 struct JXLHeader: ImageHeaderParser {
     let format = ImageFormat.jxl
     private(set) var neededRange: Range<Int>
     private var state: State
-    /// Where the box ends that is being read.
+    /// The offset of the end of the current box.
     private var boxEnd = Int.max
-    /// The box holds part of the codestream, and another may follow.
+    /// True if the box holds a part of the codestream, and another may follow.
     private var isPart = false
-    /// The codestream's first bytes.
+    /// The first bytes of the codestream.
     private var codestream: [UInt8] = []
 
     private enum State {
-        /// A box's length and type.
+        /// Expects a box's length and type.
         case box
-        /// The length in eight bytes that follows them.
+        /// Expects the 64-bit length that follows the box's type.
         case longBox(isCode: Bool)
         case codestream
     }
@@ -54,7 +54,7 @@ struct JXLHeader: ImageHeaderParser {
         }
     }
 
-    /// Goes into the box that ends at `end`, or passes over it.
+    /// Enters the box that ends at `end` if it holds a codestream, else skips it.
     private mutating func enter(_ end: Int, isCode: Bool) -> ImageHeaderOutcome? {
         boxEnd = end
         guard isCode else { return needBox() }
@@ -77,7 +77,7 @@ struct JXLHeader: ImageHeaderParser {
         return nil
     }
 
-    /// Reads the beginning of a codestream; nil if its size is not yet there.
+    /// Parses the start of a codestream; `nil` if it does not yet hold the whole size.
     private static func read(_ code: [UInt8]) -> ImageHeaderOutcome? {
         guard code.count > 2 else { return nil }
         guard code.starts(with: [0xFF, 0x0A]) else { return .unreadable }
@@ -93,12 +93,12 @@ struct JXLHeader: ImageHeaderParser {
         return .sides(width, height)
     }
 
-    /// Width to height for the values of the ratio from 1 on.
+    /// The ratios of width to height for the encoded values from 1 on.
     private static let ratios: [(UInt64, UInt64)] = [
         (1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1),
     ]
 
-    /// A side: a multiple of 8 up to 256, or up to 2³⁰ in one of four lengths.
+    /// Parses a side: a multiple of 8 up to 256, or a number up to 2³⁰ in one of four lengths.
     private static func side(_ bits: inout BitReader, isSmall: Bool) -> UInt32? {
         if isSmall { return bits.read(5).map { ($0 + 1) * 8 } }
         guard let choice = bits.read(2) else { return nil }
@@ -106,7 +106,7 @@ struct JXLHeader: ImageHeaderParser {
     }
 }
 
-/// Reads numbers of any length, the lowest bit of each byte first.
+/// A reader of numbers of any bit length, the lowest bit of each byte first.
 private struct BitReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -115,7 +115,7 @@ private struct BitReader {
         self.bytes = bytes
     }
 
-    /// The next `count` bits, at most 32; nil if so many are not there.
+    /// Returns the next `count` bits, at most 32; `nil` if fewer are left.
     mutating func read(_ count: Int) -> UInt32? {
         guard position + count <= bytes.count * 8 else { return nil }
         var number: UInt32 = 0

@@ -1,12 +1,13 @@
 import Ground
 
 extension ResponseHead {
-    /// The answer as clients are given it who asked for an image: of its fields those that an image
-    /// needs, and what guards browsers.
+    /// The head that clients of the image API receive: the fields that an image needs, and those
+    /// that protect browsers.
     ///
-    /// Of a field that is no list the first line counts; what is of one hop is left out (RFC 9110
-    /// §7.6.1). What guards browsers is in a 304 too: it updates what they hold, which may have
-    /// come from somewhere else (RFC 9111 §3.2). Of the origin no such field is passed on.
+    /// Of a field that is not a list the first line counts; hop-by-hop fields are left out (RFC
+    /// 9110 §7.6.1). A 304 has the protective fields too: it updates what browsers stored, which
+    /// may come from elsewhere (RFC 9111 §3.2). The origin's own protective fields are not
+    /// forwarded.
     package var imageResponse: ResponseHead {
         let source = bytes.span
         let hop = HopByHop(lines, in: source)
@@ -23,8 +24,8 @@ extension ResponseHead {
         add(.contentEncoding, isList: true)
         add(.contentLanguage, isList: true)
         if danger == .document {
-            // It is not shown as a page of this host, but saved, under the name that the origin
-            // gives it (RFC 6266).
+            // The response is saved instead of shown as a page of this host, under the origin's
+            // file name (RFC 6266).
             let named = passed.first { $0.id == .contentDisposition }.map { line in
                 let end = FieldSyntax.find(UInt8(ascii: ";"), in: source, at: line.value.range)
                 return source.copy(end..<line.value.end)
@@ -48,16 +49,16 @@ extension ResponseHead {
         return image
     }
 
-    /// An SVG opened by itself is a document, and may hold scripts.
+    /// The policy for an SVG opened by itself, which is a document and may hold scripts.
     private static let sandbox = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-    /// What a browser might do with an answer that is opened by itself.
+    /// The risk of a response that a browser opens by itself.
     private enum BrowserRisk {
-        /// Show pixels.
+        /// The browser only shows pixels.
         case none
-        /// Show an image of a format that may hold scripts, or of one that is not known.
+        /// The browser shows an image in an unknown format or one that may hold scripts.
         case image
-        /// Run whatever the operator's type makes of it.
+        /// The browser may run the content of a type that the operator added.
         case document
 
         init(_ head: ResponseHead) {

@@ -1,33 +1,33 @@
-/// The root element of an SVG, behind what an XML document may begin with (XML 1.0 §2.8).
+/// The parser of an SVG's root element, after the prolog of an XML document (XML 1.0 §2.8).
 ///
-/// Its size is not limited: it is not made of pixels.
+/// SVG has no size in pixels, so none is read or limited.
 struct SVGHeader: ImageHeaderParser {
     let format = ImageFormat.svg
     private(set) var neededRange = 0..<3
-    /// UTF-16, and whether the higher byte comes first; nil for whatever has ASCII in it.
+    /// True for big-endian, false for little-endian UTF-16; `nil` for encodings that contain ASCII.
     private var isBigUTF16: Bool?
     private var state = State.text
-    /// In the brackets of the document type.
+    /// True inside the brackets of the document type declaration.
     private var isInSubset = false
-    /// The quote that ends the string being read in a declaration.
+    /// The quote that ends the current string in a declaration.
     private var quote: UInt8?
-    /// The two characters before this one, in a comment or an instruction.
+    /// The two preceding characters in a comment or processing instruction.
     private var last: (UInt8, UInt8) = (0, 0)
-    /// The beginning of the root's name, without its prefix.
+    /// The first bytes of the root's name, without its prefix.
     private var name: [UInt8] = []
 
     private enum State {
         /// Between markup.
         case text
-        /// Behind `<`.
+        /// After `<`.
         case markup
-        /// Behind `<!`.
+        /// After `<!`.
         case exclamation
-        /// Behind `<!-`.
+        /// After `<!-`.
         case dash
         case comment
         case instruction
-        /// The document type, or what is declared in its brackets.
+        /// In the document type declaration, or in a declaration inside its brackets.
         case declaration
         case name
     }
@@ -42,7 +42,7 @@ struct SVGHeader: ImageHeaderParser {
         return take(unit < 0x80 ? UInt8(unit) : 0x80)
     }
 
-    /// The byte order mark, or the first characters.
+    /// Parses the byte order mark, or the first characters.
     private mutating func consumeStart(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
         if field.hasPrefix(with: [0xFE, 0xFF]) || field.hasPrefix(with: [0xFF, 0xFE]) {
             isBigUTF16 = field[0] == 0xFE
@@ -57,7 +57,7 @@ struct SVGHeader: ImageHeaderParser {
         return nil
     }
 
-    /// Takes a character, of which only those of ASCII mean something.
+    /// Parses a character; only ASCII characters have a meaning.
     private mutating func take(_ character: UInt8) -> ImageHeaderOutcome? {
         defer { last = (last.1, character) }
         switch state {
@@ -69,7 +69,7 @@ struct SVGHeader: ImageHeaderParser {
         case .dash:
             guard character == UInt8(ascii: "-") else { return .otherFormat }
             state = .comment
-            // Its own dashes do not end it.
+            // The dashes of `<!--` do not end the comment.
             last = (0, 0)
             return nil
         case .comment:
@@ -90,7 +90,7 @@ struct SVGHeader: ImageHeaderParser {
         case UInt8(ascii: "]") where isInSubset:
             isInSubset = false
             state = .declaration
-        // References to parameter entities.
+        // References to parameter entities are skipped.
         case _ where isInSubset: break
         default: return .otherFormat
         }
@@ -129,7 +129,7 @@ struct SVGHeader: ImageHeaderParser {
         case UInt8(ascii: ":"): name = []
         case UInt8(ascii: "/"), UInt8(ascii: ">"), 0x20, 0x09, 0x0A, 0x0D:
             return name == Array("svg".utf8) ? .size(nil) : .otherFormat
-        // More than the name that is sought has.
+        // One byte more than the name that is searched for.
         default: if name.count < 4 { name.append(character) }
         }
         return nil

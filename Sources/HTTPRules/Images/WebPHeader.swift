@@ -1,7 +1,7 @@
 import Ground
 
-/// The first chunk of a WebP (RFC 9649 §2): a lossy image (RFC 6386 §9.1), a lossless one (§3.4),
-/// or the canvas that everything after it has to fit (§2.7).
+/// The parser of a WebP's first chunk (RFC 9649 §2): a lossy image (RFC 6386 §9.1), a lossless one
+/// (§3.4), or the canvas that all later chunks must fit (§2.7).
 struct WebPHeader: ImageHeaderParser {
     let format = ImageFormat.webp
     private(set) var neededRange = 12..<20
@@ -18,7 +18,7 @@ struct WebPHeader: ImageHeaderParser {
         switch kind {
         case .unknown: return consumeChunk(field)
         case .lossy:
-            // A key frame, and its start code.
+            // The frame must be a key frame, and have its start code.
             guard field[0] & 1 == 0, field.hasPrefix(with: [0x9D, 0x01, 0x2A], at: 3) else {
                 return .unreadable
             }

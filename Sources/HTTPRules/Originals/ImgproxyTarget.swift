@@ -1,14 +1,14 @@
 /// The URLs of imgproxy ("Processing an image", section "Source URL"):
 /// `/SIGNATURE/OPTION/…/plain/URL@EXTENSION` and `/SIGNATURE/OPTION/…/BASE64.EXTENSION`.
 ///
-/// Options hold a colon, and base64 does not. A server that takes presets alone has their names in
-/// the place of the options, without a colon if it is one name; URLs of `/info` have one segment
-/// more as well. So what is behind the first segment without a colon is tried, too. A source that
-/// is encrypted (`enc`) is known to imgproxy alone and has no original here.
+/// Options contain a colon, and base64 does not. A server that accepts only presets has their names
+/// in place of the options, without a colon if there is one name; URLs of `/info` also have one
+/// more segment. Therefore the segment after the first one without a colon is tried, too. An
+/// encrypted source (`enc`) can only be read by imgproxy and has no original here.
 enum ImgproxyTarget {
-    /// What may be the source, likeliest first.
+    /// Returns the possible sources, the most likely first.
     static func references(_ target: SplitTarget) -> [OriginalReference] {
-        // imgproxy itself drops the query.
+        // imgproxy itself ignores the query.
         let segments = target.path.split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard segments.count > 2, segments[0].isEmpty, !segments[1].isEmpty,
@@ -37,18 +37,19 @@ enum ImgproxyTarget {
     }
 
     private static func kind(of segments: [ArraySlice<UInt8>], at index: Int) -> Kind {
-        // The last segment says nothing of what follows.
+        // The last segment cannot be a marker, because nothing follows it.
         guard index + 1 < segments.count else { return .base64 }
         if segments[index].elementsEqual("plain".utf8) { return .plain }
         return segments[index].elementsEqual("enc".utf8) ? .encrypted : .base64
     }
 
-    /// The first segment from `start` on that is no option.
+    /// Returns the index of the first segment from `start` on that is not an option.
     private static func source(in segments: [ArraySlice<UInt8>], from start: Int) -> Int? {
         segments.indices.dropFirst(start).first { !segments[$0].contains(UInt8(ascii: ":")) }
     }
 
-    /// What stands behind the slash at `slash`, up to an `@` and an extension.
+    /// Returns the URL after the slash at `slash`, up to an `@` and an extension; `nil` if it is
+    /// malformed.
     private static func plain(_ path: ArraySlice<UInt8>, from slash: Int) -> [UInt8]? {
         let parts = path[(slash + 1)...].split(
             separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
@@ -58,8 +59,10 @@ enum ImgproxyTarget {
         return PercentEncoding.decoded(parts[0])
     }
 
-    /// Letters of base64url (RFC 4648 §5) with slashes anywhere, up to a dot and an extension; what
-    /// is behind that may be a name for the file.
+    /// Returns the bytes of base64url letters (RFC 4648 §5) with slashes anywhere, up to a dot and
+    /// an extension; `nil` if they are not UTF-8.
+    ///
+    /// Text after the extension may be a file name and is ignored.
     private static func base64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var letters: [UInt8] = []
         for byte in text.prefix(while: { $0 != UInt8(ascii: ".") }) {
@@ -72,7 +75,7 @@ enum ImgproxyTarget {
             }
         }
         while letters.last == UInt8(ascii: "=") { letters.removeLast() }
-        // The name of a preset may be read as base64 as well, but seldom as that of a text.
+        // The name of a preset may be valid base64, but rarely decodes to text.
         guard !letters.isEmpty,
             let source = Base64.parse(letters.span, at: 0..<letters.count),
             String(validating: source, as: UTF8.self) != nil

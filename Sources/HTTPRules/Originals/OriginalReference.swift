@@ -1,15 +1,20 @@
 import Ground
 
-/// What a transformed URL says of its original, with its escapes undone: a URL, or a name without a
-/// scheme.
+/// The reference to an original in a transformed URL, with its escapes decoded: a URL, or a name
+/// without a scheme.
 struct OriginalReference: Hashable {
+    /// The decoded reference.
     var text: [UInt8]
-    /// A name without a scheme goes behind this, unless the operator gave another base; nil if such
-    /// a name means nothing.
+    /// The base of a name without a scheme, unless the operator gave another; `nil` if such a name
+    /// is invalid.
     var base: OriginalBase?
 
-    /// The key of the original's URL, as ``CacheKey`` makes it; nil if it names nothing that can be
-    /// fetched over http.
+    /// Returns the key of the original's URL (``CacheKey``); `nil` if it cannot be fetched over
+    /// http.
+    ///
+    /// - Parameters:
+    ///   - other: the operator's base, which takes precedence; `nil` for none.
+    ///   - bytesMax: the maximum length of the key in bytes.
     func key(against other: OriginalBase?, bytesMax: Int) -> [UInt8]? {
         guard let url = absolute(against: other ?? base) else { return nil }
         var key: [UInt8] = []
@@ -22,12 +27,15 @@ struct OriginalReference: Hashable {
         guard let rest = schemeEnd else { return base?.joined(with: text) }
         guard Self.isURL(text) else { return nil }
         if text[rest...].starts(with: "//".utf8) { return text }
-        // Proxies on the way make one slash of two; such a URL still means a host (URL Standard).
+        // Intermediate proxies merge two slashes into one; such a URL still has a host (URL
+        // Standard).
         return text[..<rest] + [UInt8(ascii: "/")] + text[rest...]
     }
 
-    /// Where the scheme and its colon end: those of http before any slash, others before two; nil
-    /// for a name, which may have a colon, too, as in `example.org:8080/a`.
+    /// The end of the scheme and its colon; `nil` for a name.
+    ///
+    /// `http:` and `https:` count before any slash, other schemes only before two. A name may
+    /// contain a colon, too, as in `example.org:8080/a`.
     private var schemeEnd: Int? {
         guard let colon = text.firstIndex(of: UInt8(ascii: ":")), RedirectTarget.hasScheme(text)
         else { return nil }
@@ -35,17 +43,17 @@ struct OriginalReference: Hashable {
         return rest.starts(with: Self.isURL(text) ? "/".utf8 : "//".utf8) ? colon + 1 : nil
     }
 
-    /// True if `text` begins with `http:` or `https:`.
+    /// Returns true if `text` begins with `http:` or `https:`.
     static func isURL(_ text: [UInt8]) -> Bool {
         let start = text.prefix(6).map(ASCII.lowercased)
         return start.starts(with: "http:".utf8) || start.starts(with: "https:".utf8)
     }
 }
 
-/// What is put before the name of an original that has no scheme.
+/// The prefix for the name of an original that has no scheme.
 struct OriginalBase: Hashable, Sendable {
-    /// `http://` or `https://` alone, behind which the name's host goes, or a canonical URL without
-    /// a query.
+    /// Either `http://` or `https://` alone, for names that begin with a host, or a canonical URL
+    /// without a query.
     private let text: [UInt8]
 
     static let http = OriginalBase(text: Array("http://".utf8))
@@ -55,12 +63,12 @@ struct OriginalBase: Hashable, Sendable {
         self.text = text
     }
 
-    /// The origin of a site: a name is then a path of the site's, as its clients write it.
+    /// Creates the base for the paths of a site, as its clients write them, from its origin.
     init(_ origin: BaseURL) {
         text = Array(origin.description.utf8)
     }
 
-    /// The base that an operator wrote; nil if it is no URL of http, or one with a query or a
+    /// Creates the base that an operator wrote; `nil` if it is not an http URL, or has a query or
     /// fragment.
     init?(_ written: ArraySlice<UInt8>) {
         let lower = written.prefix(9).map(ASCII.lowercased)
@@ -77,8 +85,10 @@ struct OriginalBase: Hashable, Sendable {
         text = canonical
     }
 
-    /// `name` behind this base, with one slash between them; nil if it is empty, or begins with two
-    /// slashes where a host is already given, which might mean another host.
+    /// Returns the base and `name` joined with one slash.
+    ///
+    /// Returns `nil` if `name` is empty, or begins with two slashes although the base has a host,
+    /// because it might name another host.
     func joined(with name: [UInt8]) -> [UInt8]? {
         guard !name.isEmpty else { return nil }
         if self == .http || self == .https {
@@ -92,15 +102,15 @@ struct OriginalBase: Hashable, Sendable {
 }
 
 extension OriginalBase: CustomStringConvertible {
-    /// As it can be written, in canonical form.
+    /// The base in canonical form, as an operator may write it.
     var description: String { String(decoding: text, as: UTF8.self) }
 }
 
 /// The URLs of the image optimiser of Next.js ("Image component"): `/_next/image?url=URL&w=…&q=…`.
 enum NextImageTarget {
-    /// The value of the only `url`: a path of the site's own, or an absolute URL.
+    /// Returns the value of the only `url`: a path of the site, or an absolute URL.
     ///
-    /// The optimiser refuses all else, two of them and a URL without a scheme too.
+    /// The optimiser rejects everything else, including two of them and a URL without a scheme.
     static func reference(_ target: SplitTarget, of origin: BaseURL) -> OriginalReference? {
         guard
             target.path.elementsEqual("/_next/image".utf8)
@@ -117,10 +127,12 @@ enum NextImageTarget {
     }
 }
 
-/// The URLs of wsrv.nl, once images.weserv.nl ("Quick reference"): `/?url=URL&w=…`.
+/// The URLs of wsrv.nl, formerly images.weserv.nl ("Quick reference"): `/?url=URL&w=…`.
 enum WeservTarget {
-    /// The value of the first `url`; without a scheme it is of http, behind `ssl:` or two slashes
-    /// of https.
+    /// Returns the value of the first `url`.
+    ///
+    /// A value without a scheme is an http URL; one that begins with `ssl:` or two slashes is an
+    /// https URL.
     static func reference(_ target: SplitTarget) -> OriginalReference? {
         guard target.path.isEmpty || target.path.elementsEqual("/".utf8),
             let parameter = target.parameters.first(where: isURL),
@@ -137,7 +149,7 @@ enum WeservTarget {
         return OriginalReference(text: url, base: .http)
     }
 
-    /// The service finds its parameters without regard to case.
+    /// The service matches parameter names case-insensitively.
     private static func isURL(_ parameter: SplitTarget.Parameter) -> Bool {
         parameter.name.map(ASCII.lowercased).elementsEqual("url".utf8)
     }

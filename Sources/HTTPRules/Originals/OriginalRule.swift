@@ -1,40 +1,42 @@
 package import Ground
 
-/// How the transformed URLs of a site name the originals that their images are made from.
+/// A rule by which the transformed URLs of a site name the originals of their images.
 ///
-/// An operator writes a service, where it is if not at the root, and what goes before names without
-/// a scheme: `imgproxy`, `imgproxy /img https://images.example.com/`, `thumbor https://`. Or a
-/// template, with the same URL behind it: `/thumbs/{size}/{original*}`, `/resize?src={url}
+/// An operator writes a service, its path if it is not at the root, and the base of names without a
+/// scheme: `imgproxy`, `imgproxy /img https://images.example.com/`, `thumbor https://`. Or a
+/// template, optionally followed by a base: `/thumbs/{size}/{original*}`, `/resize?src={url}
 /// https://`.
 package struct OriginalRule: Hashable, Sendable {
-    /// Services whose URLs are known.
+    /// The image services whose URLs are understood.
     package enum Service: String, CaseIterable, Hashable, Sendable {
         case imgproxy
         case thumbor
-        /// wsrv.nl, or images.weserv.nl.
+        /// The service wsrv.nl, or images.weserv.nl.
         case weserv
         /// The image optimiser of Next.js.
         case nextjs
     }
 
     private enum Form: Hashable, Sendable {
-        /// `mount` is empty, or begins with a slash and does not end with one.
+        /// A service; `mount` is empty, or begins with a slash and does not end with one.
         case service(Service, mount: [UInt8])
         case template(OriginalTemplate)
     }
 
-    /// Bytes of a rule at most.
+    /// The maximum length of a rule in bytes.
     package static let bytesMax = 1024
 
-    /// What a rule may be.
+    /// The valid rules, for messages.
     package static let allowed =
         "imgproxy, thumbor, weserv or nextjs, or a template such as /thumbs/{size}/{original*}"
 
     private let form: Form
-    /// Nil for the form's own.
+    /// The operator's base; `nil` for the default of the service or template.
     private let base: OriginalBase?
 
-    /// Reads what an operator wrote; words stand between spaces.
+    /// Parses what an operator wrote; words are separated by spaces.
+    ///
+    /// - Throws: ``OriginalRuleFault`` with the offset of the first fault.
     package init(_ text: String) throws(OriginalRuleFault) {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.bytesMax else {
@@ -79,12 +81,17 @@ package struct OriginalRule: Hashable, Sendable {
             }
     }
 
-    /// The original's URL, normalised as the keys of images are; nil if the target is no
-    /// transformed URL by this rule, or says of its original what cannot be read.
+    /// Returns the original's URL, normalised like the key of an image.
     ///
-    /// The target at `range` is path and query as they were received; any bytes will do. `origin`
-    /// is the site's: originals that are named by a path are behind it, as the site's own answers
-    /// are. The work grows with the target's length and no faster.
+    /// The work is linear in the length of the target, for any input.
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes that hold the target.
+    ///   - range: the path and query as received; any bytes are accepted.
+    ///   - origin: the site's origin, the base of originals that are named by a path.
+    ///   - bytesMax: the maximum length of the URL in bytes.
+    /// - Returns: `nil` if the target is not a transformed URL by this rule, or its original cannot
+    ///   be parsed.
     package func original(
         of bytes: Span<UInt8>, at range: Range<Int>, origin: BaseURL,
         bytesMax: Int = CacheKey.bytesMaxDefault
@@ -116,7 +123,7 @@ package struct OriginalRule: Hashable, Sendable {
 }
 
 extension OriginalRule: CustomStringConvertible {
-    /// As it can be written, in canonical form: equal rules, and only those, have one text.
+    /// The rule in canonical form: exactly the equal rules have equal texts.
     package var description: String {
         var words: [String] = []
         switch form {
@@ -130,48 +137,50 @@ extension OriginalRule: CustomStringConvertible {
     }
 }
 
-/// Why a text is no ``OriginalRule``.
+/// The reason why a text is not an ``OriginalRule``.
 package struct OriginalRuleFault: Error, Hashable, Sendable {
+    /// The kinds of faults.
     package enum Problem: Hashable, Sendable {
         case empty
         case tooLong
-        /// The first word is the name of no service, and no template.
+        /// The first word is neither the name of a service nor a template.
         case service
-        /// A word behind the first is neither a path nor a URL of http.
+        /// A word after the first is neither a path nor an http URL.
         case unknownArgument
         /// A path is given twice, or to a template, which has its own.
         case pathDuplicated
-        /// A path holds what a path does not, or ends in a slash.
+        /// A path holds a byte that is not allowed, or ends in a slash.
         case path
         case baseDuplicated
-        /// A URL that is none, or has a query or a fragment.
+        /// A base is not a URL, or has a query or a fragment.
         case base
-        /// A byte that stands in targets only as an escape.
+        /// A byte is allowed in targets only as an escape.
         case unescapedByte
         case braceNotClosed
         case braceNotOpened
-        /// What is in the braces is no name.
+        /// The text in the braces is not a name.
         case name
         case nameDuplicated
-        /// A place follows a place: where the first ends would be anybody's guess.
+        /// A placeholder follows another directly, so that the end of the first is ambiguous.
         case adjacentPlaceholders
         case originalMissing
         case originalDuplicated
-        /// A place that is no original takes more than a segment.
+        /// A placeholder that is not the original has a star.
         case wildcardNotOriginal
         case wildcardInQuery
-        /// A place follows one that takes any number of segments.
+        /// A placeholder follows one with a star.
         case afterWildcard
         /// A part of the query is not `name=…`.
         case parameter
         case parameterDuplicated
         case tooManyParameters
-        /// The value of a parameter is more than text or one place.
+        /// The value of a parameter is more than a text or one placeholder.
         case value
     }
 
-    /// Bytes of the rule before what is refused.
+    /// The offset of the fault in the rule, in bytes.
     package let offset: Int
+    /// The kind of fault.
     package let problem: Problem
 
     init(_ problem: Problem, at offset: Int) {
@@ -181,7 +190,7 @@ package struct OriginalRuleFault: Error, Hashable, Sendable {
 }
 
 extension OriginalRuleFault: CustomStringConvertible {
-    /// One line: where, what, and what is allowed; nothing of the text itself.
+    /// One line with position, fault, and what is allowed; without any of the rule's text.
     package var description: String {
         let (what, allowed) = problem.message
         return "at byte \(offset): \(what); allowed: \(allowed)"

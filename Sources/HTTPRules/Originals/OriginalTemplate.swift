@@ -3,36 +3,36 @@ import Ground
 /// An operator's pattern of transformed URLs, such as `/thumbs/{size}/{original*}` or
 /// `/resize?src={url}`.
 ///
-/// Text stands for itself, byte by byte. A place in braces stands for one byte or more:
+/// Text matches itself, byte by byte. A placeholder in braces matches one byte or more:
 ///
-/// - `{name}`, of letters, digits, `-` and `_`, for anything within a segment of the path, or for
+/// - `{name}`, of letters, digits, `-` and `_`, matches anything within a segment of the path, or
 ///   the whole value of a parameter;
-/// - `{original}` for the original, escaped: a URL, or a path of the site's own;
-/// - `{url}` for the same where a path is not enough;
-/// - `{original*}` and `{url*}` for the original over any number of segments. It is a part of the
-///   path as it stands, unless it begins with an escaped `http:`; then it was escaped as a whole.
+/// - `{original}` matches the original, escaped: a URL, or a path of the site;
+/// - `{url}` matches the original like `{original}`, but a path is not accepted;
+/// - `{original*}` and `{url*}` match the original over any number of segments. The value is taken
+///   verbatim, unless it begins with an escaped `http:`; then all of it is decoded.
 ///
-/// One of the last four stands in every template, once. The last place of the path takes all up to
-/// the text behind it; each before it ends where the byte that follows it in the template first
-/// stands. So a target is matched in one pass without turning back.
+/// A template has exactly one of the last four. The last placeholder of the path matches everything
+/// up to the text after it; each earlier one ends at the first occurrence of the byte that follows
+/// it in the template. A target is therefore matched in one pass without backtracking.
 ///
-/// Behind a question mark stand the parameters that are needed, each `name=text` or `name={place}`,
-/// in whatever order they are sent; others are of no account, and one that is sent twice means
-/// nothing. Without a question mark the target's query is of no account. `?*` says that it belongs
-/// to the original in the path.
+/// After a question mark follow the required parameters, each `name=text` or `name={placeholder}`,
+/// which a target may have in any order. Other parameters are ignored; a target with one of them
+/// twice does not match. Without a question mark the target's query is ignored. `?*` makes the
+/// query a part of the original in the path.
 struct OriginalTemplate: Hashable, Sendable {
-    /// What a pair of braces stands for.
+    /// The content of a pair of braces.
     struct Placeholder: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             case anything
             case original
-            /// An original that must bring its host.
+            /// An original that must have a host.
             case url
         }
 
-        /// As it was written, without braces and star.
+        /// The name as written, without braces and star.
         var name: String
-        /// Over any number of segments.
+        /// True if the placeholder matches any number of segments.
         var isStarred = false
 
         var kind: Kind {
@@ -61,7 +61,7 @@ struct OriginalTemplate: Hashable, Sendable {
         case parameters([Parameter])
     }
 
-    /// Begins with text; no two places and no two texts are neighbours.
+    /// The parts of the path, beginning with text; neither placeholders nor texts are adjacent.
     var path: [Piece]
     var query: Query
 }
@@ -80,7 +80,7 @@ extension OriginalTemplate.Piece: CustomStringConvertible {
 }
 
 extension OriginalTemplate: CustomStringConvertible {
-    /// Exactly as it was written.
+    /// The template exactly as written.
     var description: String {
         let start = path.map(\.description).joined()
         switch query {
@@ -96,8 +96,8 @@ extension OriginalTemplate: CustomStringConvertible {
 }
 
 extension OriginalTemplate {
-    /// What the target says of its original; nil if it does not look like the template, or if what
-    /// should be escaped is not.
+    /// Returns the original that the target names; `nil` if it does not match the template, or
+    /// lacks required escapes.
     func reference(_ target: SplitTarget, of origin: BaseURL) -> OriginalReference? {
         var found: Match?
         guard matches(target.path, &found), matches(target, &found), let found,
@@ -110,7 +110,7 @@ extension OriginalTemplate {
         return OriginalReference(text: text, base: base)
     }
 
-    /// Where an original was found.
+    /// The value that matched the original's placeholder.
     private struct Match {
         var placeholder: Placeholder
         var value: ArraySlice<UInt8>
@@ -145,12 +145,12 @@ extension OriginalTemplate {
         return rest.isEmpty
     }
 
-    /// The text at `index` of the path; empty at its end.
+    /// Returns the text at `index` of the path; empty at its end.
     private func text(at index: Int) -> [UInt8] {
         if index < path.count, case .text(let text) = path[index] { text } else { [] }
     }
 
-    /// At least one byte, then all before `stop`.
+    /// Returns at least one byte, then everything before `stop`.
     private static func prefix(
         of text: ArraySlice<UInt8>, before stop: UInt8?
     ) -> ArraySlice<UInt8> {

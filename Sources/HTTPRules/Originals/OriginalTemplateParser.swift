@@ -1,19 +1,19 @@
 import Ground
 
-/// Reads an ``OriginalTemplate`` from left to right; offsets of faults are those of the slice that
-/// it is given.
+/// A parser of ``OriginalTemplate``, from left to right; offsets of faults are those of the given
+/// slice.
 struct OriginalTemplateParser {
-    /// Parameters of one template at most; each is compared with each that is sent.
+    /// The maximum number of parameters in a template; each is compared with each in a target.
     static let parametersMax = 16
 
     private var names: Set<String> = []
     private var hasOriginal = false
-    /// A place that takes any number of segments was read in this path.
+    /// True after a placeholder with a star in the current path.
     private var isAfterWildcard = false
 
     private init() {}
 
-    /// Reads `text`, which begins with a slash.
+    /// Parses `text`, which begins with a slash.
     static func read(_ text: ArraySlice<UInt8>) throws(OriginalRuleFault) -> OriginalTemplate {
         var reader = OriginalTemplateParser()
         let parts = SplitTarget(text)
@@ -58,7 +58,7 @@ struct OriginalTemplateParser {
         return parameters
     }
 
-    /// Texts and places, cut at braces.
+    /// Splits a text at braces into texts and placeholders.
     private mutating func pieces(
         _ text: ArraySlice<UInt8>
     ) throws(OriginalRuleFault) -> [OriginalTemplate.Piece] {
@@ -96,7 +96,8 @@ struct OriginalTemplateParser {
         return Array(text)
     }
 
-    /// The place that `text` holds from its opening brace on.
+    /// Parses the placeholder in `text`, which begins with the opening brace and lacks the closing
+    /// one.
     private mutating func placeholder(
         _ text: ArraySlice<UInt8>
     ) throws(OriginalRuleFault) -> OriginalTemplate.Placeholder {

@@ -1,19 +1,21 @@
 import Ground
 
-/// What the answers of one site are made from, as the rules say that its operator has given.
+/// The originals of one site's responses, according to its operator's rules.
 package struct SiteOriginals: Sendable {
-    /// Rules of one site at most.
+    /// The maximum number of rules of one site.
     package static let rulesMax = 8
 
     private let rules: [OriginalRule]
     private let origin: BaseURL
     private let filter: QueryFilter
-    /// The name of the origin's base without a slash at its end; nil if that has no canonical form.
+    /// The name of the origin's base URL without a slash at its end; `nil` if it has no canonical
+    /// form.
     private let base: [UInt8]?
-    /// Of all that says which originals an answer has: equal ones name the same.
+    /// A hash of everything that determines the originals of a response: equal values name the same
+    /// originals.
     package let fingerprint: UInt64
 
-    /// Nil for a site without rules.
+    /// Creates the rules of a site; `nil` for a site without rules.
     package init?(_ site: Site) {
         guard !site.settings.originals.isEmpty else { return nil }
         rules = site.settings.originals
@@ -23,18 +25,18 @@ package struct SiteOriginals: Sendable {
         let said =
             ["\(Self.version)", site.name, "\(site.origin)"] + rules.map(\.description) + [""]
             + site.settings.ignoredQuery
-        // No text of these holds a line feed.
+        // None of these texts holds a line feed.
         fingerprint = XXH64.hash(Array(said.joined(separator: "\n").utf8).span, seed: 0)
     }
 
-    /// To be raised when rules come to mean something else.
+    /// The version of the rules' meaning; increment it when rules come to name other originals.
     private static let version = 1
 
-    /// The URLs of the originals of what the site answers under `key`, as canonical keys, each
-    /// once.
+    /// Returns the distinct URLs of the originals of the response stored under `key`, as canonical
+    /// keys.
     ///
-    /// One that lies behind the site's own origin has the URL that the site's clients know it by,
-    /// too.
+    /// An original below the site's own origin is also listed under the URL by which the site's
+    /// clients know it.
     package func urls(ofKey key: [UInt8]) -> [[UInt8]] {
         let name = URLName.name(ofKey: key)
         let slash = name.firstIndex(of: UInt8(ascii: "/")) ?? name.endIndex
@@ -51,7 +53,8 @@ package struct SiteOriginals: Sendable {
         return urls
     }
 
-    /// The URL at the site's `host` whose answer comes from `original`; nil if there is none.
+    /// Returns the URL at the site's `host` whose response comes from `original`; `nil` if there is
+    /// none.
     private func siteURL(_ original: [UInt8], at host: ArraySlice<UInt8>) -> [UInt8]? {
         let name = URLName.name(ofKey: original)
         guard let base, name.starts(with: base) else { return nil }
@@ -65,7 +68,7 @@ package struct SiteOriginals: Sendable {
 }
 
 extension URLName {
-    /// The name of a URL in its canonical spelling; nil if it has none.
+    /// Returns the name of a URL in canonical spelling; `nil` if it has none.
     fileprivate static func canonical(ofURL url: [UInt8]) -> [UInt8]? {
         var key: [UInt8] = []
         let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)

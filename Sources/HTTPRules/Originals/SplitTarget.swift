@@ -1,9 +1,9 @@
 import Ground
 
-/// A request target cut at its first question mark.
+/// A request target split at its first question mark.
 struct SplitTarget {
     var path: ArraySlice<UInt8>
-    /// Behind the question mark; nil if there is none.
+    /// The bytes after the question mark; `nil` if there is none.
     var query: ArraySlice<UInt8>?
 
     init(_ target: ArraySlice<UInt8>) {
@@ -12,10 +12,10 @@ struct SplitTarget {
         query = mark.map { target[($0 + 1)...] }
     }
 
-    /// One parameter of a query; both parts as they were sent.
+    /// One parameter of a query, with name and value as received.
     struct Parameter {
         var name: ArraySlice<UInt8>
-        /// Empty if there is no equals sign, too.
+        /// The value; also empty if there is no equals sign.
         var value: ArraySlice<UInt8>
 
         init(_ text: ArraySlice<UInt8>) {
@@ -25,14 +25,15 @@ struct SplitTarget {
         }
     }
 
-    /// The parameters of the query, in their order.
+    /// The parameters of the query in order.
     var parameters: [Parameter] {
         guard let query else { return [] }
         return query.split(separator: UInt8(ascii: "&")).map(Parameter.init)
     }
 
-    /// The same target without `mount`, a path without a slash at its end, before its path; nil if
-    /// the path is not below it.
+    /// Returns the target without the path prefix `mount`; `nil` if the path is not below it.
+    ///
+    /// `mount` must not end in a slash.
     func removingPrefix(_ mount: [UInt8]) -> SplitTarget? {
         guard path.starts(with: mount) else { return nil }
         var parts = self
@@ -42,13 +43,16 @@ struct SplitTarget {
     }
 }
 
-/// Bytes written with percent escapes (RFC 3986 §2.1).
+/// Percent encoding (RFC 3986 §2.1).
 package enum PercentEncoding {
-    /// What `text` means, each escape undone once; nil if a `%` stands without two hexadecimal
-    /// digits, unless `isLenient` leaves it as it is.
+    /// Returns `text` with each escape decoded once.
     ///
-    /// `plusIsSpace` is for the values of forms, in which browsers write a space as `+` (URL
-    /// Standard, application/x-www-form-urlencoded).
+    /// - Parameters:
+    ///   - text: the encoded bytes.
+    ///   - plusIsSpace: true for form values, in which browsers write a space as `+` (URL Standard,
+    ///     application/x-www-form-urlencoded).
+    ///   - isLenient: true to keep a `%` without two hexadecimal digits as it is.
+    /// - Returns: `nil` if a `%` lacks two hexadecimal digits and `isLenient` is false.
     package static func decoded(
         _ text: ArraySlice<UInt8>, plusIsSpace: Bool = false, isLenient: Bool = false
     ) -> [UInt8]? {
@@ -70,7 +74,7 @@ package enum PercentEncoding {
         return meant
     }
 
-    /// The byte that the escape at the start of `text` stands for; nil if that is none.
+    /// Returns the byte that the escape at the start of `text` encodes; `nil` if there is none.
     private static func escape(_ text: ArraySlice<UInt8>) -> UInt8? {
         let digits = text.dropFirst().prefix(2)
         guard digits.count == 2, let high = digits.first.flatMap(ASCII.hexValue),
@@ -79,8 +83,8 @@ package enum PercentEncoding {
         return high << 4 | low
     }
 
-    /// True if `text` begins with `http:` or `https:` whose colon is escaped, as in a URL that was
-    /// escaped as a whole.
+    /// Returns true if `text` begins with `http:` or `https:` with an escaped colon, as in a URL
+    /// that was escaped as a whole.
     static func isEscapedURL(_ text: ArraySlice<UInt8>) -> Bool {
         let start = text.prefix(8).map(ASCII.lowercased)
         return start.starts(with: "http%3a".utf8) || start.starts(with: "https%3a".utf8)

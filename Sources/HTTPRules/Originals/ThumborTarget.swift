@@ -1,12 +1,12 @@
 import Ground
 
-/// The URLs of thumbor ("Usage", section "Image Endpoint"):
-/// `/SIGNATURE/…/IMAGE`, or `/unsafe/…/IMAGE`.
+/// The URLs of thumbor ("Usage", section "Image Endpoint"): `/SIGNATURE/…/IMAGE`, or
+/// `/unsafe/…/IMAGE`.
 ///
-/// Between the two stand, each at most once and in this order, `debug`, `meta`, `trim`, a crop,
-/// `fit-in`, a size, two alignments, `smart` and filters. The image is all that follows.
+/// In between are, each at most once and in this order, `debug`, `meta`, `trim`, a crop, `fit-in`,
+/// a size, two alignments, `smart` and filters. The image is all that follows.
 enum ThumborTarget {
-    /// The parts before the image, in their order.
+    /// The parts before the image, in order.
     private enum Part: CaseIterable {
         case debug
         case meta
@@ -19,12 +19,12 @@ enum ThumborTarget {
         case smart
     }
 
-    /// Bytes of a signature at least: those of an HMAC-SHA1 in base64.
+    /// The minimum length of a signature in bytes: that of an HMAC-SHA1 in base64.
     private static let signatureBytesMin = 28
 
-    /// The image; its URL may lack the scheme, which then is that of the loader.
+    /// Returns the image; a URL without a scheme gets the one of thumbor's loader.
     static func reference(_ target: SplitTarget) -> OriginalReference? {
-        // thumbor itself drops the query.
+        // thumbor itself ignores the query.
         let path = target.path
         guard path.first == UInt8(ascii: "/"),
             let signature = segment(path.dropFirst()),
@@ -40,7 +40,7 @@ enum ThumborTarget {
         return OriginalReference(text: image, base: .http)
     }
 
-    /// What stands before the first slash; nil without one.
+    /// Returns the bytes before the first slash; `nil` without a slash.
     private static func segment(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         text.firstIndex(of: UInt8(ascii: "/")).map { text[..<$0] }
     }
@@ -63,7 +63,8 @@ enum ThumborTarget {
         words.contains { text.elementsEqual($0.utf8) }
     }
 
-    /// `trim`, perhaps with `:top-left` or `:bottom-right`, perhaps with a tolerance such as `:50`.
+    /// Returns true for `trim`, optionally with `:top-left` or `:bottom-right`, optionally with a
+    /// tolerance such as `:50`.
     private static func isTrim(_ segment: ArraySlice<UInt8>) -> Bool {
         var words = segment.split(
             separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)[...]
@@ -75,7 +76,7 @@ enum ThumborTarget {
         return words.isEmpty
     }
 
-    /// `AxB:CxD`.
+    /// Returns true for `AxB:CxD`.
     private static func isCrop(_ segment: ArraySlice<UInt8>) -> Bool {
         let corners = segment.split(
             separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
@@ -87,13 +88,13 @@ enum ThumborTarget {
             }
     }
 
-    /// `fit-in`, perhaps behind `adaptive-`, `full-` or both in this order.
+    /// Returns true for `fit-in`, optionally after `adaptive-`, `full-` or both in this order.
     private static func isFitIn(_ segment: ArraySlice<UInt8>) -> Bool {
         isOne(
             of: ["fit-in", "adaptive-fit-in", "full-fit-in", "adaptive-full-fit-in"], segment)
     }
 
-    /// `WxH`; each may be missing, be `orig`, or stand behind a minus.
+    /// Returns true for `WxH`; each may be missing, be `orig`, or follow a minus.
     private static func isSize(_ segment: ArraySlice<UInt8>) -> Bool {
         let sides = segment.split(
             separator: UInt8(ascii: "x"), omittingEmptySubsequences: false)
@@ -108,9 +109,9 @@ enum ThumborTarget {
         !text.isEmpty && text.allSatisfy(ASCII.isDigit)
     }
 
-    /// What stands behind `filters:…)/`; the same if there are none.
+    /// Returns the text after `filters:…)/`, or all of it if there are no filters.
     ///
-    /// Their arguments may be URLs, with slashes of their own.
+    /// The arguments of filters may be URLs, which contain slashes.
     private static func afterFilters(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let name = Array("filters:".utf8)
         guard text.starts(with: name) else { return text }

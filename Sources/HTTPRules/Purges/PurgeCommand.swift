@@ -1,30 +1,38 @@
 package import Ground
 
-/// What a PURGE request asks for, by the conventions of caches that clients are written for.
+/// The purge that a PURGE request requests, by the conventions of common caches.
 ///
 /// - `PURGE /a.jpg`: this URL, as a GET would name it (Squid, Varnish, Fastly).
-/// - `PURGE /a/*`: all below `/a/`, and `PURGE /*` the host (nginx and its cache_purge).
-/// - with Surrogate-Key, Cache-Tag or xkey, or what else carries the tags of answers here: all
-///   answers with any of these tags, and not the URL (xkey of Varnish, Surrogate-Key of Fastly).
+/// - `PURGE /a/*`: everything below `/a/`, and `PURGE /*` the host (nginx and its cache_purge).
+/// - with Surrogate-Key, Cache-Tag or xkey, or the fields that carry tags here: all responses with
+///   any of these tags, and not the URL (xkey of Varnish, Surrogate-Key of Fastly).
 /// - with `Fastly-Soft-Purge: 1`: soft.
 ///
-/// A URL that itself ends in `/*` goes with all its neighbours; alone it is purged by a target of
-/// the admin port.
+/// A URL that itself ends in `/*` is purged together with all URLs below it; alone it can be purged
+/// by a target of the admin port.
 package struct PurgeCommand: Hashable, Sendable {
+    /// True for a soft purge.
     package let isSoft: Bool
-    /// Empty only for a URL that has no canonical form.
+    /// The targets; empty only for a URL that has no canonical form.
     package private(set) var targets: [PurgeTarget]
-    /// The name of what a GET of the same URL is answered with, byte by byte as it was sent; nil if
-    /// the URL is not what is to be purged, or no site answers to it.
+    /// The name of the response to a GET of the same URL, with the target as received; `nil` if
+    /// tags or a prefix are purged, or no site serves the URL.
     private var verbatimName: [UInt8]?
 
-    /// Tags of one command at most.
+    /// The maximum number of tags of one command.
     package static let tagsMax = 256
 
-    /// Reads a request for `target`, path and query, at `authority`, whose field lines lie in
-    /// `bytes`.
+    /// Parses a PURGE request.
     ///
-    /// `siteKey` is the key of what a GET is answered with, if a site answers to it.
+    /// - Parameters:
+    ///   - isSecure: true if the request came by TLS.
+    ///   - authority: the requested host and port.
+    ///   - target: the path and query.
+    ///   - siteKey: the key of the response to a GET of the same URL; `nil` if no site serves it.
+    ///   - lines: the field lines of the request; their extents lie in `bytes`.
+    ///   - bytes: the bytes of the request's head.
+    ///   - tagFields: the fields that carry tags.
+    /// - Throws: ``PurgeCommandFault`` for the first fault found.
     package init(
         isSecure: Bool, authority: [UInt8], target: [UInt8], siteKey: [UInt8]? = nil,
         _ lines: [FieldLine], in bytes: Span<UInt8>, tagFields: [TagField] = TagField.defaults
@@ -50,12 +58,12 @@ package struct PurgeCommand: Hashable, Sendable {
             verbatimName = siteKey.map { Array(URLName.name(ofKey: $0)) }
             targets = [try .url(parsing: url)]
         } catch {
-            // What a site is asked need not be what any URL is.
+            // A target that a site serves need not be a valid URL.
             if verbatimName == nil { throw .target(error) }
         }
     }
 
-    /// All that is to be purged, each once, under the names by which `sites` keep it.
+    /// Returns all targets to purge, each once, including the names under which `sites` store them.
     package func expanded(_ sites: SiteTable) -> [PurgeTarget] {
         let all = targets.expanded(sites)
         guard let own = verbatimName.map(PurgeTarget.url), !all.contains(own) else { return all }
@@ -79,9 +87,9 @@ package struct PurgeCommand: Hashable, Sendable {
     }
 }
 
-/// Why a PURGE request cannot be followed; nothing was purged.
+/// The reason why a PURGE request is invalid; nothing was purged.
 package enum PurgeCommandFault: Error, Hashable, Sendable {
-    /// Fastly-Soft-Purge is neither 0 nor 1.
+    /// The value of Fastly-Soft-Purge is neither 0 nor 1.
     case softPurgeValue
     case tooManyTags
     case target(PurgeTargetFault)

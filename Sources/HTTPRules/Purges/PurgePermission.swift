@@ -1,41 +1,48 @@
 package import Ground
 
-/// Who may use PURGE where clients are served.
+/// The clients that may use PURGE on the ports that serve clients.
 package struct PurgePermission: Hashable, Sendable {
-    /// Any of these addresses, without a token.
+    /// The networks whose clients may purge without a token.
     package var networks: [Network]
-    /// Any of these tokens, from any address.
+    /// The tokens with which clients may purge from any address.
     package var tokens: [TokenDigest]
 
+    /// Creates a permission from its parts; without any, nobody may purge.
     package init(networks: [Network] = [], tokens: [TokenDigest] = []) {
         self.networks = networks
         self.tokens = tokens
     }
 
+    /// The result of checking a client.
     package enum Decision: Hashable, Sendable {
         case allowed
-        /// Nobody may.
+        /// No client may purge.
         case notConfigured
-        /// Others may.
+        /// Other clients may purge.
         case refused(Refusal)
     }
 
-    /// What was missing, and what would have been enough.
+    /// The credentials that a refused client lacked, and those that are accepted.
     package struct Refusal: Hashable, Sendable {
-        /// Who asked; nil if that is not known.
+        /// The client's address; `nil` if it is not known.
         package var client: IPAddress?
+        /// True if the client sent a token.
         package var hadToken: Bool
+        /// True if clients of some networks may purge.
         package var allowsNetworks: Bool
+        /// True if clients with a token may purge.
         package var allowsTokens: Bool
 
-        /// Whoever asked may be one who has a token, and did not send it.
+        /// True if a token would help and the client sent none.
         package var needsToken: Bool { allowsTokens && !hadToken }
     }
 
-    /// Whether the client at `address` may purge, who sent the token that has this digest.
+    /// Decides whether a client may purge.
     ///
-    /// The address is that of the connection or, behind a trusted proxy, the one that the proxy
-    /// names; never one that a field says.
+    /// - Parameters:
+    ///   - address: the address of the connection or, behind a trusted proxy, the one that the
+    ///     proxy reports; never one from an untrusted field. `nil` if unknown.
+    ///   - token: the digest of the token that the client sent; `nil` if it sent none.
     package func decision(on address: IPAddress?, token: TokenDigest?) -> Decision {
         guard !networks.isEmpty || !tokens.isEmpty else { return .notConfigured }
         if let address, networks.contains(where: { $0.contains(address) }) { return .allowed }
@@ -48,7 +55,8 @@ package struct PurgePermission: Hashable, Sendable {
 }
 
 extension PurgePermission.Refusal {
-    /// Who asked, and who may; the allowed networks themselves are nobody else's business.
+    /// The message for the client: its address and what is accepted, without the allowed networks
+    /// themselves.
     package var message: String {
         let who = client.map { "This request came from \($0.unmapped)" } ?? "This request came"
         let token = hadToken ? "with a token that is not known" : "without a bearer token"

@@ -1,18 +1,26 @@
 package import Ground
 
-/// What a client writes, checked and in canonical form.
+/// Purge targets as clients write them, validated and in canonical form.
 extension PurgeTarget {
-    /// The target for the URL that `text` spells, `https://…`, `http://…` or `//…`; the scheme
-    /// means nothing beyond its port.
+    /// Returns the target for one URL.
+    ///
+    /// - Parameters:
+    ///   - text: `https://…`, `http://…` or `//…`; the scheme only determines the default port.
+    ///   - bytesMax: the maximum length of the canonical URL in bytes.
+    /// - Throws: ``PurgeTargetFault`` if no URL can have this name.
     package static func url(
         parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
         .url(try contains(of: text, bytesMax: bytesMax))
     }
 
-    /// The target for all URLs that begin with `text`, `https://HOST[:PORT][/PATH]`.
+    /// Returns the target for all URLs that begin with `text`.
     ///
-    /// Scheme and slashes may be left out; `/`, or no path, is the host.
+    /// - Parameters:
+    ///   - text: `https://HOST[:PORT][/PATH]`; scheme and slashes are optional, and `/` or no path
+    ///     means the whole host.
+    ///   - bytesMax: the maximum length of the canonical URL in bytes.
+    /// - Throws: ``PurgeTargetFault`` if no URL can have this name.
     package static func prefix(
         parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
@@ -26,7 +34,9 @@ extension PurgeTarget {
         return prefix(named: try contains(of: url, bytesMax: bytesMax)[...])
     }
 
-    /// The target for all answers with the tag `text`.
+    /// Returns the target for all responses with the tag `text`.
+    ///
+    /// - Throws: ``PurgeTargetFault`` if no response can have this tag.
     package static func tag(parsing text: [UInt8]) throws(PurgeTargetFault) -> PurgeTarget {
         guard let first = text.first, let last = text.last else { throw .tagEmpty }
         guard text.count <= CacheTags.tagBytesMax else { throw .tagTooLong }
@@ -38,7 +48,7 @@ extension PurgeTarget {
         return .tag(text)
     }
 
-    /// The target for what begins with `name`, a host and a path.
+    /// Returns the target for all URLs that begin with `name`, a host and a path.
     private static func prefix(named name: ArraySlice<UInt8>) -> PurgeTarget {
         let slash = name.firstIndex(of: UInt8(ascii: "/")) ?? name.endIndex
         let path = name[slash...]
@@ -56,15 +66,15 @@ extension PurgeTarget {
         return Array(URLName.name(ofKey: key))
     }
 
-    // MARK: Where sites keep it
+    // MARK: Names under which sites store responses
 
-    /// The target as it was written; behind it, if they are others, those under whose names this
-    /// node has what it answers to that URL, or fetches there.
+    /// Returns the target as written, followed by the other names under which this node stores or
+    /// fetches what it serves for that URL.
     ///
-    /// An image is kept under its own URL, whatever node it is asked of, at `/v1/image`. What a
-    /// site answers is kept under the site's own name, without what the site ignores of the query;
-    /// of `*` under the client's host, so that its answers need the origin's URL as a tag
-    /// (``EntryTags``) to be found by it.
+    /// An image is stored under its own URL, regardless of the host whose `/v1/image` was
+    /// requested. A site's response is stored under the site's name, without the ignored query
+    /// parameters; one of `*` is stored under the client's host, and therefore has the origin's URL
+    /// as a tag (``EntryTags``).
     package func expanded(_ sites: SiteTable) -> [PurgeTarget] {
         switch self {
         case .everything, .tag: [self]
@@ -78,26 +88,27 @@ extension PurgeTarget {
 }
 
 extension [PurgeTarget] {
-    /// All targets that ``PurgeTarget/targets(_:)`` makes of these, each once, in their order.
+    /// Returns the targets that ``PurgeTarget/expanded(_:)`` returns for each of these, without
+    /// duplicates, in order.
     package func expanded(_ sites: SiteTable) -> [PurgeTarget] {
         var seen: Set<PurgeTarget> = []
         return flatMap { $0.expanded(sites) }.filter { seen.insert($0).inserted }
     }
 }
 
-/// Why something cannot be purged, because nothing can be called so.
+/// The reason why a target is invalid: no URL or tag can have this name.
 package enum PurgeTargetFault: Error, Hashable, Sendable {
     case url(URLRefusal)
-    /// A prefix with a query or a fragment.
+    /// A prefix has a query or a fragment.
     case prefixQuery
     case tagEmpty
     case tagTooLong
-    /// A control byte, which no field value holds.
+    /// The tag holds a control byte, which no field value can hold.
     case tagControl
-    /// White space at an end, which is no part of any tag.
+    /// The tag begins or ends with white space, which is not part of any tag.
     case tagWhitespace
 
-    /// What is wrong, and what is allowed.
+    /// The fault and what is allowed.
     package var message: String {
         switch self {
         case .url(let refusal): refusal.message
@@ -115,14 +126,14 @@ package enum PurgeTargetFault: Error, Hashable, Sendable {
     }
 }
 
-/// A URL, or the beginning of some, that is to be purged.
+/// A URL, or a prefix of URLs, to purge.
 struct PurgeURL {
-    /// Host, path and query, canonical.
+    /// The host, path and query in canonical form.
     let name: [UInt8]
-    /// It is the beginning of URLs.
+    /// True for a prefix of URLs.
     let isPrefix: Bool
 
-    /// All names of it, each once, the one that was written first.
+    /// Returns all distinct names of the URL, the one written first.
     func names(_ sites: SiteTable) -> [[UInt8]] {
         var names = [name]
         func add(_ others: [[UInt8]]) {
@@ -132,7 +143,7 @@ struct PurgeURL {
             guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else { continue }
             let site = sites.find(key.span, at: url.authority.range, isSecure: url.isSecure)
                 .map { sites[$0] }
-            // On the host of a named site every path is the site's.
+            // On the host of a named site every path belongs to the site.
             let isElse = site == nil || site?.pattern == .catchAll
             if isElse, !isPrefix, let image = imageName(url, key.span) {
                 add([image])
@@ -148,8 +159,8 @@ struct PurgeURL {
         return names
     }
 
-    /// The canonical keys that have the name, for http and https: the scheme means nothing beyond
-    /// its port.
+    /// The canonical keys for http and https that have this name; the scheme only determines the
+    /// default port.
     private var keys: [[UInt8]] {
         ["http://", "https://"].compactMap { scheme in
             let url = Array(scheme.utf8) + name
@@ -159,7 +170,7 @@ struct PurgeURL {
         }
     }
 
-    /// The name of the image that is asked for; nil if it is no URL of the image API.
+    /// Returns the name of the requested image; `nil` if the URL is not one of the image API.
     private func imageName(_ url: OriginURL, _ bytes: Span<UInt8>) -> [UInt8]? {
         let range = Self.unsigned(bytes, at: url.target.range)
         guard case .image(let url) = ImageTarget.parse(bytes, at: range) else { return nil }
@@ -168,16 +179,16 @@ struct PurgeURL {
         return result == .normalised ? Array(URLName.name(ofKey: key)) : nil
     }
 
-    /// The target of a site whose answers come from `origin` that the origin has under the name;
-    /// nil if there is none.
+    /// Returns the target at a site with this origin that the origin serves under the name; `nil`
+    /// if there is none.
     private func target(behind origin: BaseURL) -> ArraySlice<UInt8>? {
         guard let base = Self.contains(of: origin) else { return nil }
         if name.starts(with: base), name[base.count...].first == UInt8(ascii: "/") {
             return name[base.count...]
         }
         guard isPrefix else { return nil }
-        // A prefix that ends above the origin's own path covers all of the site; so does a host
-        // without a port, which is a host on any.
+        // A prefix that ends above the origin's base path covers the whole site; so does a host
+        // without a port, which matches any port.
         let start = name.last == Self.slash ? name.dropLast() : name[...]
         guard base.starts(with: start) else { return nil }
         let next = base.count > start.count ? base[start.count] : Self.slash
@@ -185,7 +196,7 @@ struct PurgeURL {
         return next == Self.slash || isHost && next == UInt8(ascii: ":") ? [Self.slash] : nil
     }
 
-    /// Without a slash at its end.
+    /// Returns the canonical name of the base URL, without a slash at its end.
     private static func contains(of origin: BaseURL) -> [UInt8]? {
         let url = Array((origin.description + "/").utf8)
         var key: [UInt8] = []
@@ -195,8 +206,10 @@ struct PurgeURL {
 
     private static let slash = UInt8(ascii: "/")
 
-    /// The names of what `site` answers to `target` at the host of `url`: there are two if the site
-    /// names the port of a scheme, and none for what can have no key.
+    /// Returns the names of what `site` serves for `target` at the host of `url`.
+    ///
+    /// There are two if the site names a scheme's default port, and none if the target can have no
+    /// key.
     private func names(
         _ url: OriginURL, _ key: [UInt8], _ target: ArraySlice<UInt8>, at site: Site
     ) -> [[UInt8]] {
@@ -216,7 +229,7 @@ struct PurgeURL {
         return [URLName.canonical(ofKey: siteKey) ?? name, name]
     }
 
-    /// The range without the parameters of a signature, which are in no key.
+    /// Returns the range without the parameters of a signature, which are in no key.
     private static func unsigned(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
         guard case .signed(let signed) = SignedTarget.parse(bytes, at: range) else { return range }
         return signed.unsignedTarget.range
@@ -224,11 +237,11 @@ struct PurgeURL {
 }
 
 extension URLName {
-    /// The name in the canonical spelling of ``CacheKey`` of what `key` names; nil if that has
-    /// none, as a host has that is no DNS name.
+    /// Returns the name of `key` in the canonical spelling of ``CacheKey``; `nil` if it has none,
+    /// as with a host that is not a DNS name.
     ///
-    /// A site's answers are kept under what was sent, byte by byte; whoever purges writes the URL
-    /// in another spelling of the same (RFC 3986 §6.2.2), and means it.
+    /// A site's responses are stored under the target as received, byte by byte; a purge may spell
+    /// the same URL differently (RFC 3986 §6.2.2).
     package static func canonical(
         ofKey key: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) -> [UInt8]? {

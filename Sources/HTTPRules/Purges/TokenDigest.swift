@@ -1,13 +1,14 @@
 import Ground
 
-/// The SHA-256 of a secret token: nodes keep no token, and compare none.
+/// The SHA-256 digest of a secret token; nodes neither store nor compare the tokens themselves.
 package struct TokenDigest: Hashable, Sendable {
+    /// The length of a digest in bytes.
     package static let bytesCount = 32
 
     private let high: UInt128
     private let low: UInt128
 
-    /// The digest whose 32 bytes these are.
+    /// Creates the digest from its 32 bytes.
     package init(_ bytes: Span<UInt8>) {
         precondition(bytes.count == Self.bytesCount, "\(bytes.count) bytes are no SHA-256")
         var (high, low): (UInt128, UInt128) = (0, 0)
@@ -18,10 +19,10 @@ package struct TokenDigest: Hashable, Sendable {
         (self.high, self.low) = (high, low)
     }
 
-    /// Half of it, by which those who show tokens are told apart.
+    /// The first half of the digest, which identifies the client.
     package var clientID: UInt128 { high }
 
-    /// True if it is one of `others`; takes as long whichever it is, and whichever byte is wrong.
+    /// Returns true if the digest is one of `others`, in constant time for a given number of them.
     package func isAmong(_ others: [TokenDigest]) -> Bool {
         var found = false
         for other in others {
@@ -32,21 +33,26 @@ package struct TokenDigest: Hashable, Sendable {
     }
 }
 
-/// Tokens in a file, a line each: who knows one may do what the file is for.
+/// A file of tokens, one per line; a client with one of them has the permission that the file
+/// grants.
 package enum TokenFile {
-    /// Fewer could be guessed.
+    /// The minimum length of a token in bytes; shorter ones could be guessed.
     package static let tokenBytesMin = 16
+    /// The maximum length of a token in bytes.
     package static let tokenBytesMax = 512
-    /// Every request is compared with all.
+    /// The maximum number of tokens; every request is compared with all of them.
     package static let countMax = 16
 
-    /// What a file of tokens may be.
+    /// The valid content of a token file, for messages.
     package static let allowed =
         "1 to \(countMax) lines, each a token of \(tokenBytesMin) to \(tokenBytesMax) letters, "
         + "digits and -._~+/=; # begins a comment line"
 
-    /// The tokens in their order; lines that are empty or begin with `#` are skipped, and a line
-    /// may end in CR LF.
+    /// Returns the tokens in order.
+    ///
+    /// Empty lines and lines that begin with `#` are skipped; a line may end in CR LF.
+    ///
+    /// - Throws: ``TokenFileFault`` for the first fault found.
     package static func tokens(of bytes: [UInt8]) throws(TokenFileFault) -> [[UInt8]] {
         var tokens: [[UInt8]] = []
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -66,16 +72,16 @@ package enum TokenFile {
     }
 }
 
-/// Why a file of tokens is of no use; nothing of what stands in it is told.
+/// The reason why a token file is invalid; it holds nothing of the file's content.
 package enum TokenFileFault: Error, Hashable, Sendable {
     case noTokens
     case tooMany(Int)
-    /// Something that a token cannot have (RFC 6750 §2.1).
+    /// A line holds a byte that no token has (RFC 6750 §2.1).
     case byte(line: Int)
     case length(line: Int, count: Int)
     case repeated(line: Int)
 
-    /// One clause, without a full stop.
+    /// The fault as one clause, without a full stop.
     package var message: String {
         switch self {
         case .noTokens: "it holds no token"
@@ -89,7 +95,7 @@ package enum TokenFileFault: Error, Hashable, Sendable {
 
 /// The token in a request's Authorization field (RFC 6750 §2.1).
 package enum BearerToken {
-    /// The token's bytes; nil if the field is missing, there more than once, of another scheme, or
+    /// Returns the token's bytes; `nil` if the field is missing, duplicated, of another scheme, or
     /// malformed.
     package static func token(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8]? {
         var found: Range<Int>?
@@ -107,7 +113,7 @@ package enum BearerToken {
 
     private static let scheme = "bearer "
 
-    /// A byte of `b64token`.
+    /// Returns true for a byte of `b64token` (RFC 6750 §2.1).
     static func isByte(_ byte: UInt8) -> Bool {
         ASCII.isLetter(byte) || ASCII.isDigit(byte) || "-._~+/=".utf8.contains(byte)
     }

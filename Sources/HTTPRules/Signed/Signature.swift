@@ -1,16 +1,18 @@
 package import Ground
 
-/// An HMAC-SHA-256 (RFC 2104), 32 bytes, as the parameter `signature` of a signed URL has it:
-/// base64url without padding (RFC 4648 §5), 43 letters.
+/// The signature of a URL: an HMAC-SHA-256 (RFC 2104), 32 bytes, written as 43 letters of base64url
+/// without padding (RFC 4648 §5).
 package struct Signature: Hashable, Sendable {
+    /// The length of a signature in bytes.
     package static let bytesCount = 32
+    /// The length of a signature in letters.
     package static let textBytesCount = 43
 
-    /// The bytes as one number, the first the most significant.
+    /// The bytes as one big-endian number of 256 bits.
     private var high: UInt128 = 0
     private var low: UInt128 = 0
 
-    /// The signature whose 32 bytes these are.
+    /// Creates the signature from its 32 bytes.
     package init(_ bytes: Span<UInt8>) {
         precondition(bytes.count == Self.bytesCount, "\(bytes.count) bytes are no signature")
         for index in 0..<16 {
@@ -19,9 +21,9 @@ package struct Signature: Hashable, Sendable {
         }
     }
 
-    /// The signature that the letters in `range` stand for; nil if they stand for none.
+    /// Parses the letters in `range`; `nil` if they are not a signature.
     ///
-    /// Every signature has one spelling: the two bits that the last letter has too many are 0.
+    /// Every signature has one spelling: the two unused bits of the last letter must be 0.
     package init?(base64URL bytes: Span<UInt8>, at range: Range<Int>) {
         guard range.count == Self.textBytesCount else { return nil }
         let letters = bytes.extracting(range)
@@ -50,7 +52,7 @@ package struct Signature: Hashable, Sendable {
         bytes.append(Self.letter(UInt8(truncatingIfNeeded: low & 15) << 2))
     }
 
-    /// True if both are the same; takes as long whichever byte is wrong.
+    /// Returns true if both are equal, in constant time.
     package func isSame(as other: Signature) -> Bool {
         (high ^ other.high) | (low ^ other.low) == 0
     }
@@ -65,10 +67,10 @@ package struct Signature: Hashable, Sendable {
         }
     }
 
-    /// What a letter stands for; 64 or more for what is none.
+    /// Returns the value of a letter; 64 or more for an invalid one.
     ///
-    /// Without branches: which letter comes next cannot be foreseen, and a wrong guess costs more
-    /// than all of this.
+    /// The code has no branches: letters are unpredictable, and a branch misprediction costs more
+    /// than the whole function.
     @inline(__always)
     private static func value(_ letter: UInt8) -> UInt8 {
         var sextet: UInt8 = 0xFF
@@ -89,21 +91,25 @@ extension Signature: CustomStringConvertible {
     }
 }
 
-/// What a signature is made of: three lines, with a line feed between them.
+/// The text that is signed: three lines separated by line feeds.
 ///
 ///     nuthatch-signed-url-v1
 ///     <target>
 ///     <seconds since 1970, or nothing>
 ///
-/// The target of an image is its normalised URL, as ``CacheKey`` makes it, so that all spellings of
-/// the URL have one signature. That of a site is `//`, the site's name, and path and query as they
-/// are sent, as ``SiteKey`` makes it. Neither holds a line feed, and neither is ever the other.
+/// The target of an image is its normalised URL (``CacheKey``), so that all spellings of the URL
+/// have one signature. The target of a site is `//`, the site's name, and path and query as sent
+/// (``SiteKey``), for http and https alike. Neither holds a line feed, and an image's target never
+/// equals a site's.
 package enum SignatureBase {
-    /// The first line and its end.
+    /// The first line with its line feed.
     private static let label = Array("nuthatch-signed-url-v1\n".utf8)
 
-    /// Makes the target that `text` holds the text that is signed; gives where in it the target
-    /// lies now.
+    /// Turns the target in `text` into the signed text, and returns the range of the target in it.
+    ///
+    /// - Parameters:
+    ///   - text: the target on entry, the signed text on return.
+    ///   - expiry: the expiry time; `nil` for none.
     package static func makeBase(_ text: inout [UInt8], expiry: WallTime?) -> Range<Int> {
         let count = text.count
         text.insert(contentsOf: label, at: 0)
@@ -112,7 +118,13 @@ package enum SignatureBase {
         return label.count..<label.count + count
     }
 
-    /// Appends the two parameters to a target, or to a URL, that has neither and no fragment.
+    /// Appends the parameters `expires` and `signature` to a target or URL that has neither, and no
+    /// fragment.
+    ///
+    /// - Parameters:
+    ///   - signature: the signature.
+    ///   - expiry: the expiry time; `nil` for none.
+    ///   - target: the target to append to.
     package static func append(
         _ signature: Signature, expiry: WallTime?, to target: inout [UInt8]
     ) {

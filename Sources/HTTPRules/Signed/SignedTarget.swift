@@ -1,50 +1,52 @@
 package import Ground
 
-/// What a request target says of its signature.
+/// The result of parsing the signature parameters of a request target.
 package enum SignedTargetParse: Hashable, Sendable {
-    /// There is no parameter `signature`.
+    /// The target has no parameter `signature`.
     case unsigned
     case signed(SignedTarget)
-    /// There is one, but not as it has to be.
+    /// The target has a parameter `signature`, but is malformed.
     case malformed(SignatureFault)
 }
 
-/// What is wrong with the parameters `expires` and `signature`, whatever they were made with.
+/// The faults in the parameters `expires` and `signature` that need no key to detect.
 package enum SignatureFault: Hashable, Sendable {
-    /// Something stands behind the signature.
+    /// A parameter follows the signature.
     case signatureNotLast
     case signatureDuplicated
-    /// It is not 43 letters of base64url, or not the one spelling of what they mean.
+    /// The signature is not 43 letters of base64url, or not the canonical spelling.
     case signatureSyntax
-    /// It does not stand right before the signature.
+    /// The parameter `expires` is not directly before the signature.
     case expiresMisplaced
     case expiresDuplicated
-    /// It is no number of seconds.
+    /// The parameter `expires` is not a valid number of seconds.
     case expiresSyntax
 }
 
-/// A request target taken apart: what is asked for, until when, and the signature of both.
+/// A parsed signed target: the requested target, its expiry, and the signature of both.
 ///
-/// `TARGET?expires=SECONDS&signature=LETTERS`, with `&` in place of `?` where the target has a
-/// query of its own. The two parameters are the last of the query, in this order, each once;
-/// `expires` may be missing. So one target has one form, and what is signed is found without
-/// copying.
+/// The form is `TARGET?expires=SECONDS&signature=LETTERS`, with `&` in place of `?` where the
+/// target has a query of its own. The two parameters are the last of the query, in this order, each
+/// once; `expires` is optional. One target therefore has one form, and the signed part is a slice
+/// of it.
 package struct SignedTarget: Hashable, Sendable {
-    /// Path and query without the two parameters and the delimiter before them.
+    /// The path and query without the two parameters and the delimiter before them.
     package var unsignedTarget: Extent
-    /// The first second in which the URL is good no more; nil if it is good for ever.
+    /// The first second in which the URL is no longer valid; `nil` if it never expires.
     package var expiry: WallTime?
+    /// The signature that the request carries.
     package var signature: Signature
 
+    /// Creates a signed target from its parts.
     package init(unsignedTarget: Extent, expiry: WallTime?, signature: Signature) {
         self.unsignedTarget = unsignedTarget
         self.expiry = expiry
         self.signature = signature
     }
 
-    /// The last second that has a number here: the end of the year 9999.
+    /// The maximum expiry: the end of the year 9999.
     ///
-    /// It refuses milliseconds, which clocks of browsers count.
+    /// The limit rejects times in milliseconds, as browsers count them.
     package static let expiryMax = WallTime(seconds: 253_402_300_799)
 
     private enum Name {
@@ -52,11 +54,11 @@ package struct SignedTarget: Hashable, Sendable {
         case signature
     }
 
-    /// Reads the path and query in `range` of `bytes`, in one pass; extents are those of `bytes`.
+    /// Parses the path and query in `range` in one pass; extents refer to `bytes`.
     ///
-    /// Names count as they are written: with an escape in it a name is another name.
+    /// Names are compared as written: a name with an escape is a different name.
     package static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> SignedTargetParse {
-        // A loop that runs to the span's own end needs no check of each byte's index.
+        // The compiler drops bounds checks in a loop that runs to the span's own end.
         let target = bytes.extracting(range)
         var start = delimiter(target, from: 0, UInt8(ascii: "?")) + 1
         var expires: Range<Int>?
@@ -107,8 +109,9 @@ package struct SignedTarget: Hashable, Sendable {
                 unsignedTarget: Extent(start: base, count: end), expiry: expiry, signature: signed))
     }
 
-    /// Decimal digits of 1 to ``expiryMax``, without leading zeros, so that a time has one
-    /// spelling.
+    /// Parses decimal digits of 1 to ``expiryMax``; `nil` for anything else.
+    ///
+    /// Leading zeros are rejected, so that each time has one spelling.
     package static func time(_ bytes: Span<UInt8>, at range: Range<Int>) -> WallTime? {
         guard range.count <= 12, let first = range.first, bytes[first] != UInt8(ascii: "0"),
             let seconds = bytes.decimal(at: range), seconds <= UInt64(expiryMax.seconds)
@@ -116,7 +119,7 @@ package struct SignedTarget: Hashable, Sendable {
         return WallTime(seconds: Int64(seconds))
     }
 
-    /// The next `byte`, or the target's end.
+    /// Returns the offset of the next `byte`, or the end of the target.
     @inline(__always)
     private static func delimiter(_ target: Span<UInt8>, from start: Int, _ byte: UInt8) -> Int {
         var index = start
@@ -124,7 +127,8 @@ package struct SignedTarget: Hashable, Sendable {
         return index
     }
 
-    /// Which of the two the parameter in `range` is, with or without a value.
+    /// Returns which of the two names the parameter in `range` has, with or without a value; `nil`
+    /// for others.
     @inline(__always)
     private static func contains(_ target: Span<UInt8>, at range: Range<Int>) -> Name? {
         guard let first = range.first else { return nil }
@@ -145,37 +149,42 @@ package struct SignedTarget: Hashable, Sendable {
         return end == range.upperBound || target[end] == UInt8(ascii: "=")
     }
 
-    /// Where the value of a parameter lies; empty if it has none.
+    /// Returns the range of a parameter's value; empty if it has none.
     private static func value(_ parameter: Range<Int>, of name: Name) -> Range<Int> {
         let count = name == .expires ? 8 : 10
         return min(parameter.lowerBound + count, parameter.upperBound)..<parameter.upperBound
     }
 }
 
-/// What a signature is good for.
+/// The result of checking a signature.
 package enum SignatureResult: Hashable, Sendable {
-    /// The URL was signed with one of the keys and may be used; until then, or for ever.
+    /// The URL was signed with one of the keys and is valid until this time; `nil` if it never
+    /// expires.
     case valid(until: WallTime?)
     case refused(SignatureRefusal)
 }
 
-/// Why a request for what takes a signature is refused.
+/// The reasons why a request that requires a signature is refused.
 package enum SignatureRefusal: Hashable, Sendable {
-    /// It has none.
+    /// The request has no signature.
     case unsigned
-    /// Its parameters are not as they have to be.
+    /// The parameters are malformed.
     case malformed(SignatureFault)
-    /// None of the keys makes this signature of what is asked for: one of them was changed, or the
-    /// key is gone.
+    /// No key produces this signature: the URL or expiry was changed, or the key was removed.
     case forged
-    /// It was good until `at`.
+    /// The signature was valid until `at`.
     case expired(at: WallTime)
 }
 
 extension SignedTarget {
-    /// Decides once the signature was compared with what the keys make; `now` is the wall clock.
+    /// Returns the result of the comparison with the keys.
     ///
-    /// Who has no key learns nothing of times: what is forged is forged, whenever it would expire.
+    /// A forged signature is reported as such even if it has also expired, so that a client without
+    /// a key learns nothing about times.
+    ///
+    /// - Parameters:
+    ///   - isAuthentic: true if one of the keys produces the signature.
+    ///   - now: the wall-clock time.
     package func result(isAuthentic: Bool, now: WallTime) -> SignatureResult {
         guard isAuthentic else { return .refused(.forged) }
         if let expiry, now >= expiry { return .refused(.expired(at: expiry)) }

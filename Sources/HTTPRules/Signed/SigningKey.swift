@@ -1,38 +1,41 @@
 import Ground
 
-/// A secret that URLs are signed with.
+/// A secret with which URLs are signed.
 package struct SigningKey: Hashable, Sendable {
-    /// For people to tell keys apart; empty if it has none.
+    /// The key's name, for people; empty if it has none.
     package let name: String
-    /// The bytes as they stand in the file: visible ASCII.
+    /// The bytes as written in the file: visible ASCII.
     package let secret: [UInt8]
 
+    /// Creates a key from its parts.
     package init(name: String = "", secret: [UInt8]) {
         self.name = name
         self.secret = secret
     }
 
-    /// Fewer bytes than the hash has would be easier to guess than a signature (RFC 2104 §3).
+    /// The minimum length of a secret in bytes: that of the hash (RFC 2104 §3), so that a secret is
+    /// no easier to guess than a signature.
     package static let secretBytesMin = 32
+    /// The maximum length of a secret in bytes.
     package static let secretBytesMax = 512
-    /// A forged signature costs as many hashes as there are keys.
+    /// The maximum number of keys; a forged signature costs one hash for each.
     package static let countMax = 16
 }
 
-/// Why a file of keys is of no use; nothing of what stands in it is told.
+/// The reason why a key file is invalid; it holds nothing of the file's content.
 package enum SigningKeyFault: Error, Hashable, Sendable {
-    /// There is not one key in it.
+    /// The file holds no key.
     case noKeys
     case tooMany(Int)
     case name(line: Int)
-    /// Something else than visible ASCII, blanks among it.
+    /// A line holds a byte other than visible ASCII, such as a space.
     case byte(line: Int)
     case short(line: Int, count: Int)
     case long(line: Int, count: Int)
-    /// The name, or the secret, stands in an earlier line, too.
+    /// The name or the secret is also in an earlier line.
     case repeated(line: Int)
 
-    /// One clause, without a full stop.
+    /// The fault as one clause, without a full stop.
     package var message: String {
         switch self {
         case .noKeys: "it holds no key"
@@ -45,7 +48,7 @@ package enum SigningKeyFault: Error, Hashable, Sendable {
         }
     }
 
-    /// What a file of keys may be.
+    /// The valid content of a key file, for messages.
     package static let allowed =
         "1 to \(SigningKey.countMax) lines SECRET or NAME:SECRET, each secret "
         + "\(SigningKey.secretBytesMin) to \(SigningKey.secretBytesMax) visible ASCII characters; "
@@ -53,10 +56,13 @@ package enum SigningKeyFault: Error, Hashable, Sendable {
 }
 
 extension SigningKey {
-    /// The keys in a file, a line each, in their order: the first signs, all are accepted.
+    /// Returns the keys in a file, one per line, in order: the first is used to sign, all are
+    /// accepted.
     ///
-    /// What stands before the first colon of a line is the name: letters, digits, `-`, `_`, `.`.
-    /// Lines that are empty or begin with `#` are skipped; a line may end in CR LF.
+    /// The text before the first colon of a line is the name, of letters, digits, `-`, `_` and `.`.
+    /// Empty lines and lines that begin with `#` are skipped; a line may end in CR LF.
+    ///
+    /// - Throws: ``SigningKeyFault`` for the first fault found.
     package static func keys(
         of bytes: [UInt8]
     ) throws(SigningKeyFault) -> [SigningKey] {

@@ -1,9 +1,9 @@
-/// Takes the query parameters out of a request target that a site's answers do not depend on.
+/// A filter that removes query parameters on which a site's responses do not depend.
 ///
-/// Names are compared byte by byte with what stands before the equals sign: an escaped letter is
-/// another letter. Everything that stays keeps its place and its spelling.
+/// Names are compared byte by byte with the text before the equals sign; an escaped letter is a
+/// different letter. The remaining parameters keep their order and spelling.
 package struct QueryFilter: Hashable, Sendable {
-    /// A name, or the beginning of names if it ended in a star.
+    /// A parameter name, or a prefix of names if it was written with a star.
     private struct Pattern: Hashable, Sendable {
         var text: [UInt8]
         var isPrefix: Bool
@@ -21,7 +21,8 @@ package struct QueryFilter: Hashable, Sendable {
 
     private let patterns: [Pattern]
 
-    /// A filter of these names; `utm_*` means all that begin with `utm_`, and `*` every parameter.
+    /// Creates a filter of these names; `utm_*` matches all names that begin with `utm_`, and `*`
+    /// matches every parameter.
     package init(ignoring names: [String]) {
         patterns = names.map { name in
             let isPrefix = name.hasSuffix("*")
@@ -30,10 +31,15 @@ package struct QueryFilter: Hashable, Sendable {
         }
     }
 
-    /// Makes `filtered` the target without the ignored parameters.
+    /// Sets `filtered` to the target without the ignored parameters.
     ///
-    /// False if there are none in it: the target is good as it is, and `filtered` is untouched. If
-    /// nothing is left of the query its question mark goes, too.
+    /// If no parameter is left, the question mark is removed, too.
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes that hold the target.
+    ///   - target: the range of path and query.
+    ///   - filtered: the result, replaced only if a parameter was removed.
+    /// - Returns: false if nothing was removed; use the target as it is.
     package func filter(
         _ bytes: Span<UInt8>, at target: Range<Int>, into filtered: inout [UInt8]
     ) -> Bool {
@@ -48,7 +54,8 @@ package struct QueryFilter: Hashable, Sendable {
             guard first <= query.upperBound else { return false }
         }
         filtered.removeAll(keepingCapacity: true)
-        // Up to the delimiter before the first that goes, so that each that stays brings its own.
+        // Copy up to the delimiter before the first removed parameter; each later one brings its
+        // own.
         for index in target.lowerBound..<first - 1 { filtered.append(bytes[index]) }
         var delimiter = first == query.lowerBound ? UInt8(ascii: "?") : UInt8(ascii: "&")
         var start = first
@@ -67,14 +74,14 @@ package struct QueryFilter: Hashable, Sendable {
         return true
     }
 
-    /// The end of the parameter at the start of `range`.
+    /// Returns the end of the parameter at the start of `range`.
     private static func end(_ bytes: Span<UInt8>, at range: Range<Int>) -> Int {
         var end = range.lowerBound
         while end < range.upperBound, bytes[end] != UInt8(ascii: "&") { end += 1 }
         return end
     }
 
-    /// True if the parameter at the start of `range` is to go.
+    /// Returns true if the parameter at the start of `range` is ignored.
     private func isIgnored(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         var end = range.lowerBound
         while end < range.upperBound, bytes[end] != UInt8(ascii: "&"),

@@ -1,21 +1,30 @@
 package import Ground
 
-/// The name of a site's answer in the cache: `//` host, path and query as they were sent, and
-/// `#https` if the request came encrypted, because the scheme is a part of what was asked for (RFC
-/// 9111 §2, RFC 9110 §4.2).
+/// The cache key of a site's response: `//`, the host, path and query as sent, and `#https` if the
+/// request came by TLS, because the scheme is part of the URI (RFC 9111 §2, RFC 9110 §4.2).
 ///
-/// Never the key of an image, which begins with `http`. No two hosts and targets have one key: no
-/// host holds a slash, every path begins with one, and no target holds `#`.
+/// It never equals the key of an image, which begins with `http`. Two different hosts and targets
+/// never have the same key: no host holds a slash, every path begins with one, and no target holds
+/// `#`.
 package enum SiteKey {
-    /// Appends the key of what is asked for at `site`; false, and nothing is appended, if that has
-    /// none.
+    /// Appends the key of a request at `site`.
     ///
-    /// The host of a named site is its own name, whichever spelling of it was sent. That of `*` is
-    /// the authority in `host` of `bytes`, in lower case, without a final dot and without the port
-    /// of its scheme. `path` of `target` holds path and query, what is left of an absolute target
-    /// behind its authority; it may be empty or begin with `?` (RFC 9110 §4.2.3). It must be a part
-    /// of a request target: whoever calls has refused control bytes and `#`. What does not begin
-    /// with a slash otherwise (the `*` of OPTIONS, the authority of CONNECT) has no key.
+    /// The host in the key of a named site is the site's name, in whichever spelling it was sent.
+    /// For `*` it is the requested authority in lower case, without a final dot and without its
+    /// scheme's default port.
+    ///
+    /// - Parameters:
+    ///   - site: the site that serves the request.
+    ///   - host: the range of the requested authority in `bytes`.
+    ///   - bytes: the bytes that hold the authority.
+    ///   - path: the range of path and query in `target`, without the authority of an absolute
+    ///     target. It may be empty or begin with `?` (RFC 9110 §4.2.3). The caller must have
+    ///     rejected control bytes and `#`.
+    ///   - target: the bytes that hold path and query.
+    ///   - isSecure: true if the request came by TLS.
+    ///   - key: the buffer to append to.
+    /// - Returns: false, with nothing appended, if the request has no key: its target is the `*` of
+    ///   OPTIONS or the authority of CONNECT, or the host is invalid.
     package static func append(
         _ site: Site, host: Range<Int>, in bytes: Span<UInt8>,
         path: Range<Int>, of target: Span<UInt8>, isSecure: Bool = false, to key: inout [UInt8]
@@ -25,7 +34,17 @@ package enum SiteKey {
             isSecure: isSecure, to: &key)
     }
 
-    /// The same of a site of which only what it answers to is known.
+    /// Appends the key of a request at a site of which only the pattern is known.
+    ///
+    /// - Parameters:
+    ///   - pattern: the pattern of the site.
+    ///   - host: the range of the requested authority in `bytes`.
+    ///   - bytes: the bytes that hold the authority.
+    ///   - path: the range of path and query in `target`.
+    ///   - target: the bytes that hold path and query.
+    ///   - isSecure: true if the request came by TLS.
+    ///   - key: the buffer to append to.
+    /// - Returns: false, with nothing appended, if the request has no key.
     package static func append(
         _ pattern: SitePattern, host: Range<Int>, in bytes: Span<UInt8>,
         path: Range<Int>, of target: Span<UInt8>, isSecure: Bool = false, to key: inout [UInt8]
@@ -63,14 +82,16 @@ package enum SiteKey {
 
     private static let secureSuffix = Array("#https".utf8)
 
-    /// True if the bytes in `host` are a name or an address, perhaps with a port; or nothing, as
-    /// old clients may have it.
+    /// Returns true if `host` holds a name or an address, optionally with a port, or is empty, as
+    /// HTTP/1.0 permits.
     package static func isAuthority(_ bytes: Span<UInt8>, at host: Range<Int>) -> Bool {
         SiteAuthority(bytes, at: host, isSecure: false) != nil
     }
 
-    /// Appends the authority in `host` of `bytes` as keys have it: in lower case, without a final
-    /// dot and without the port of its scheme; false, and nothing is appended, if it is none.
+    /// Appends the authority in `host` as written in keys: in lower case, without a final dot and
+    /// without its scheme's default port.
+    ///
+    /// Returns false, with nothing appended, if the authority is invalid.
     @discardableResult
     package static func append(
         authority host: Range<Int>, in bytes: Span<UInt8>, isSecure: Bool, to text: inout [UInt8]

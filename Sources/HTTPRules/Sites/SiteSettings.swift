@@ -1,60 +1,67 @@
 package import Ground
 
-/// What an operator says of one site; the defaults are a plain, transparent shared cache.
+/// An operator's settings for one site; the defaults are a plain, transparent shared cache.
 package struct SiteSettings: Hashable, Sendable {
-    /// What the origin is told was asked for (RFC 9110 §7.2).
+    /// The source of the Host that the origin receives (RFC 9110 §7.2).
     package enum OriginHostRule: Hashable, Sendable {
-        /// The authority of the base URL.
+        /// The authority of the origin's base URL.
         case origin
-        /// What the client sent.
+        /// The authority that the client requested.
         case client
-        /// This, whatever was sent.
+        /// This name, regardless of the request.
         case name(String)
     }
 
-    /// What becomes of X-Forwarded-For and its like.
+    /// The handling of X-Forwarded-For and similar fields.
     package enum ForwardedFor: String, CaseIterable, Hashable, Sendable {
-        /// The client's address goes behind what the client sent.
+        /// The client's address is appended to the client's value.
         case append
-        /// What the client sent is dropped, and its address stands alone.
+        /// The client's value is replaced with its address.
         case replace
-        /// Nothing is added, and what the client sent passes as it is.
+        /// The client's value is forwarded unchanged, and nothing is added.
         case off
     }
 
-    /// Fields of a request that are brought down to what the node can tell apart.
+    /// Request fields that are reduced to the differences that the node distinguishes.
     package struct Normalisations: OptionSet, Hashable, Sendable {
+        /// The bits, one for each field.
         package let rawValue: UInt8
 
+        /// Creates a set from its bits.
         package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// Accept: which of AVIF, WebP, JPEG XL and SVG are read.
+        /// Reduces Accept to those of AVIF, WebP, JPEG XL and SVG that it names.
         package static let accept = Normalisations(rawValue: 1 << 0)
-        /// Accept-Encoding: one of br, gzip and identity.
+        /// Reduces Accept-Encoding to one of br, gzip and identity.
         package static let acceptEncoding = Normalisations(rawValue: 1 << 1)
     }
 
-    /// How long an answer with one status is fresh when it does not say.
+    /// The lifetime of responses with one status that name none.
     package struct StatusTTL: Hashable, Sendable {
+        /// The status code.
         package var status: UInt16
+        /// The lifetime.
         package var ttl: Interval
 
+        /// Creates a rule for one status from its parts.
         package init(status: UInt16, ttl: Interval) {
             self.status = status
             self.ttl = ttl
         }
     }
 
-    /// A field line that the node sets.
+    /// A field line that the operator sets.
     package struct Field: Hashable, Sendable {
-        /// As it is written into a head; compared without regard to case.
+        /// The name as written into a head; compared case-insensitively.
         package var name: [UInt8]
+        /// The value of the field.
         package var value: [UInt8]
-        /// Path of the file that holds the value; nil if the settings do.
+        /// The path of the file that holds the value; `nil` if the settings hold it.
         package var file: String?
 
+        /// Creates a field from its parts, without a file.
         package init(name: [UInt8], value: [UInt8]) {
             self.name = name
             self.value = value
@@ -62,91 +69,104 @@ package struct SiteSettings: Hashable, Sendable {
     }
 
     // Storing
-    /// Freshness of answers that name none; nil for the heuristic alone (RFC 9111 §4.2.2).
+    /// The lifetime of responses that name none; `nil` for the heuristic alone (RFC 9111 §4.2.2).
     package var defaultTTL: Interval?
-    /// No answer is fresh for longer; nil for no ceiling.
+    /// The ceiling for the lifetime of all responses; `nil` for none.
     package var ttlMax: Interval?
-    /// In the order of their statuses, each once; they come before ``defaultTTL``.
+    /// The lifetimes by status, in ascending order of status, each once; they take precedence over
+    /// ``defaultTTL``.
     package var negativeTTLs: [StatusTTL] = []
-    /// Answers of other types are passed on and not stored; nil for all.
+    /// The media types that are stored; other responses are only forwarded. `nil` for all types.
     package var types: SiteMediaTypes?
-    /// Bytes of the largest body that is stored; nil for the node's own limit, which also stands.
+    /// The maximum length of a stored body in bytes; `nil` for the node's own limit, which always
+    /// applies.
     package var objectBytesMax: UInt64?
-    /// Whether answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only
-    /// where a field aimed at this cache grants it (RFC 9213).
+    /// True if responses with Set-Cookie are stored like any other (RFC 9111 §7.3).
+    ///
+    /// If false, they are stored only if a targeted field permits it (RFC 9213).
     package var storesSetCookie = false
-    /// Whether a lifetime is guessed also where the request had Cookie or Authorization, or the
-    /// answer has Set-Cookie.
+    /// True if a lifetime is guessed even if the request had Cookie or Authorization, or the
+    /// response has Set-Cookie.
     package var ignoresCredentials = false
-    /// Percent of the node's memory that the site's answers may take; nil for all of it.
+    /// The percentage of the node's memory that the site's responses may use; `nil` for all of it.
     package var memoryShare: Int?
-    /// Percent of the node's disk; nil for all of it.
+    /// The percentage of the node's disk that the site's responses may use; `nil` for all of it.
     package var diskShare: Int?
 
     // Serving
-    /// stale-while-revalidate of answers that name none (RFC 5861 §3).
+    /// The stale-while-revalidate time of responses that name none (RFC 5861 §3).
     package var staleWhileRevalidate = Interval.zero
-    /// For how long answers may be used past their freshness while the origin fails.
+    /// The time past their lifetime in which responses may be used while the origin fails.
     package var grace = Interval.zero
-    /// Whether Cache-Control and Pragma of requests count (RFC 9111 §5.2.1).
+    /// True if Cache-Control and Pragma of requests are honoured (RFC 9111 §5.2.1).
     package var honoursRequestControl = false
 
-    /// Whether the nodes of a cluster ask each other before they ask the origin.
+    /// True if the nodes of a cluster request responses from each other before the origin.
     package var usesPeers = true
 
-    /// Whether only signed URLs are answered, and only to be read.
+    /// True if only signed URLs are served, and only for reading.
     package var requiresSignature = false
 
-    // What is asked of the origin
+    // Requests to the origin
+    /// The source of the Host that the origin receives.
     package var originHostRule = OriginHostRule.origin
-    /// Names of query parameters that are taken out of key and target; one that ends in `*` stands
-    /// for all that begin so.
+    /// The names of query parameters that are removed from key and target; a name that ends in `*`
+    /// is a prefix.
     package var ignoredQuery: [String] = []
-    /// The only methods that are taken, with regard to case; empty for all.
+    /// The only methods that are accepted, case-sensitive; empty for all.
     ///
-    /// Others get 405.
+    /// A request with another method receives 405.
     package var methods: [String] = []
-    /// Protocols that the origin may switch to (RFC 9110 §7.8), in lower case and without versions.
+    /// The protocols that the origin may switch to (RFC 9110 §7.8), in lower case and without
+    /// versions.
     package var upgrades: [String] = []
-    /// Request fields that are forwarded by name, also those that origins act on and no key holds.
+    /// The request fields that are forwarded by name, even those that origins act on and no key
+    /// holds.
     package var forwardedFields = FieldNames()
-    /// Whether the others are forwarded that origins are not known to act on.
+    /// True if other fields are forwarded, except those that origins are known to act on.
     package var forwardsOthers = true
-    /// Whether trailer fields of requests are forwarded (RFC 9110 §6.5).
+    /// True if trailer fields of requests are forwarded (RFC 9110 §6.5).
     package var forwardsTrailers = false
+    /// The request fields that are removed.
     package var removedRequestFields = FieldNames()
+    /// The request fields that the operator sets; they replace the client's.
     package var overriddenRequestFields: [Field] = []
+    /// The request fields that are reduced to a few values.
     package var normalisations: Normalisations = []
+    /// The handling of X-Forwarded-For and similar fields.
     package var forwardedFor = ForwardedFor.append
-    /// Whether the node names itself in Via (RFC 9110 §7.6.3), both ways.
+    /// True if the node adds itself to Via in requests and responses (RFC 9110 §7.6.3).
     package var addsVia = true
 
-    // Whom to believe as the origin, over TLS
-    /// A file of issuers in PEM, which are trusted in place of all others; nil for the node's.
+    // Authentication of the origin over TLS
+    /// A file of issuers in PEM, trusted instead of all others; `nil` for the node's own.
     package var originCAFile: String?
-    /// Pins of the only keys that its certificate may have, `sha256/…` (RFC 7469 §2.4); empty for
-    /// any.
+    /// The pins of the only keys that the origin's certificate may have, `sha256/…` (RFC 7469
+    /// §2.4); empty for any.
     package var originPins: [String] = []
 
-    // What clients get
-    /// The max-age that clients are given instead of the origin's Cache-Control; nil for the
+    // Responses to clients
+    /// The max-age that clients receive instead of the origin's Cache-Control; `nil` for the
     /// origin's own.
     package var clientTTL: Interval?
-    /// Whether references of answers to the origin become references to the site.
+    /// True if references to the origin in responses are rewritten to the site.
     package var rewritesLocation = true
+    /// The response fields that are removed.
     package var removedResponseFields = FieldNames()
+    /// The response fields that the operator sets; they replace the origin's.
     package var overriddenResponseFields: [Field] = []
-    /// Fields that carry an answer's tags.
+    /// The fields that carry a response's tags.
     package var tagFields = FieldNames(["surrogate-key", "cache-tag", "xkey"])
-    /// Whether clients see those.
+    /// True if clients receive the fields that carry tags.
     package var exposesTags = false
-    /// How the URLs of answers name the originals that those are made from.
+    /// The rules by which URLs of responses name their originals.
     package var originals: [OriginalRule] = []
 
+    /// Creates the default settings.
     package init() {}
 
-    /// The defaults of images that are asked for by their URLs: what their users expect while an
-    /// origin fails, or has none, and of what a client says as little as can be.
+    /// The default settings of the image API: stale images while an origin fails, short lifetimes
+    /// for missing ones, and as little of the client's request as possible forwarded.
     package static var images: SiteSettings {
         var settings = SiteSettings()
         settings.addsVia = false
@@ -156,25 +176,29 @@ package struct SiteSettings: Hashable, Sendable {
         return settings
     }
 
-    /// True if a request with the method in `range` of `bytes` is taken.
+    /// Returns true if a request with the method in `range` of `bytes` is accepted.
     package func allows(method bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         methods.isEmpty || methods.contains { bytes.matches($0, at: range) }
     }
 }
 
-/// One site: what it answers to, where its answers come from, and what its operator wants.
+/// One site: the hosts it serves, its origin, and its settings.
 ///
-/// A class, so that handing it on costs one count and not one for each of its lists. It never
-/// changes; a change of settings makes new sites.
+/// A class, so that passing it on costs one reference count and not one for each of its lists. It
+/// is immutable; a change of settings creates new sites.
 package final class Site: Sendable {
+    /// The hosts that the site serves.
     package let pattern: SitePattern
+    /// The base URL of the origin.
     package let origin: BaseURL
+    /// The settings of the site.
     package let settings: SiteSettings
-    /// What the site is called in metrics and logs.
+    /// The name of the site in metrics and logs.
     package let name: String
-    /// `//` and ``name``: how the keys of its answers begin; empty where that depends on Host.
+    /// The prefix of the keys of its responses, `//` and ``name``; empty if it depends on Host.
     let keyPrefix: [UInt8]
 
+    /// Creates a site from its parts.
     package init(_ pattern: SitePattern, origin: BaseURL, settings: SiteSettings = SiteSettings()) {
         self.pattern = pattern
         self.origin = origin
@@ -185,11 +209,12 @@ package final class Site: Sendable {
 }
 
 extension SitePattern {
-    /// How the keys of a site's answers begin; empty where that depends on Host.
+    /// The prefix of the keys of a site's responses; empty if it depends on Host.
     var keyPrefix: [UInt8] { self == .catchAll ? [] : Array("//\(self)".utf8) }
 }
 
 extension Site: Equatable {
+    /// Returns true if pattern, origin and settings are equal.
     package static func == (left: Site, right: Site) -> Bool {
         left.pattern == right.pattern && left.origin == right.origin
             && left.settings == right.settings

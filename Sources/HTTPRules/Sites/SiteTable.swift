@@ -1,24 +1,24 @@
 import Ground
 
-/// The sites of a node, found by what a request says of its host.
+/// The sites of a node, looked up by the requested host.
 ///
 /// A copy costs one reference count.
 package struct SiteTable: Equatable, Sendable {
-    /// A host in `names` and the site that answers to it.
+    /// A host in `names`, and the site that serves it.
     private struct Row: Equatable {
         var name: Range<Int>
-        /// 0 for any.
+        /// The port; 0 for any.
         var port: UInt16
         var site: Int
     }
 
     private final class Content: Sendable {
         let sites: [Site]
-        /// The names of ``rows``, one after the other.
+        /// The names of ``rows``, concatenated.
         let names: [UInt8]
-        /// In the order of names; those of one name in the order of ports, the one for any first.
+        /// The rows, ordered by name and then by port, with the row for any port first.
         let rows: [Row]
-        /// The site of all other hosts.
+        /// The index of the site for all other hosts; `nil` if there is none.
         let catchAll: Int?
 
         init(_ sites: [Site]) {
@@ -43,40 +43,50 @@ package struct SiteTable: Equatable, Sendable {
 
     private let content: Content
 
-    /// No site.
+    /// The table without sites.
     package static let none = SiteTable([])
 
-    /// The sites in the order that their indices have; no two may have one pattern.
+    /// Creates a table; the sites keep their order as indices, and no two may have the same
+    /// pattern.
     package init(_ sites: [Site]) {
         precondition(
             Set(sites.map(\.pattern)).count == sites.count, "two sites of \(sites.map(\.name))")
         content = Content(sites)
     }
 
+    /// Returns true if both tables have equal sites in the same order.
     package static func == (left: SiteTable, right: SiteTable) -> Bool {
         left.content === right.content || left.content.sites == right.content.sites
     }
 
+    /// True if there are no sites.
     package var isEmpty: Bool { content.sites.isEmpty }
+    /// The number of sites.
     package var count: Int { content.sites.count }
+    /// The sites, in the order of their indices.
     package var sites: [Site] { content.sites }
 
-    /// What the sites are called, in the same order.
+    /// The names of the sites, in the same order.
     package var names: [String] { content.sites.map(\.name) }
 
+    /// The site at `index`.
     package subscript(index: Int) -> Site { content.sites[index] }
 
-    /// The index of the site `*`; nil if there is none.
+    /// The index of the site `*`; `nil` if there is none.
     package var catchAll: Int? { content.catchAll }
 
-    /// The index of the site that answers to the authority in `range` of `bytes`, `host[:port]` as
-    /// Host has it (RFC 9110 §7.2); nil if there is none.
+    /// Returns the index of the site that serves an authority, `host[:port]` as in Host (RFC 9110
+    /// §7.2); `nil` if there is none.
     ///
-    /// Compared without regard to case and to a final dot. A site that names the port comes before
-    /// one that does not, and that before `*`; an authority without a port has port 80,
-    /// or 443 in a request that came encrypted. An empty
-    /// one, as HTTP/1.0 allows, and an address in another spelling than the canonical one are left
-    /// to `*`. What is neither a name nor in brackets has no site.
+    /// The comparison ignores case and a final dot. A site that names the port is preferred to one
+    /// that does not, and that to `*`; an authority without a port has port 80, or 443 if
+    /// `isSecure`. An empty authority, as HTTP/1.0 permits, and an address that is not in canonical
+    /// spelling belong to `*`. An authority that is neither a name nor in brackets has no site.
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes that hold the authority.
+    ///   - range: the range of the authority.
+    ///   - isSecure: true if the request came by TLS.
     package func find(
         _ bytes: Span<UInt8>, at range: Range<Int>, isSecure: Bool = false
     ) -> Int? {
@@ -107,7 +117,7 @@ package struct SiteTable: Equatable, Sendable {
         return found
     }
 
-    /// True if the row's name comes before the one in `range`.
+    /// Returns true if the row's name sorts before the one in `range`.
     private func isBefore(_ row: Row, _ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         let names = content.names
         for offset in 0..<min(row.name.count, range.count) {
@@ -131,15 +141,18 @@ package struct SiteTable: Equatable, Sendable {
     }
 }
 
-/// An authority of a request taken apart, as far as sites tell hosts apart.
+/// The host and port of a requested authority, as far as sites distinguish hosts.
 struct SiteAuthority: Hashable {
-    /// Without a final dot, an IPv6 address with its brackets; empty if the authority is.
+    /// The range of the host without a final dot, of an IPv6 address with its brackets; empty if
+    /// the authority is.
     var host: Range<Int>
-    /// Where none is written, that of the scheme: 80, or 443 for what came encrypted.
+    /// The port; if none is written, that of the scheme: 443 for TLS, else 80.
     var port: UInt16
 
-    /// Nil if there is more in it than a name of letters, digits, `-`, `_` and `.`, or an address
-    /// in brackets, and a port: keys must say where the host ends.
+    /// Parses an authority.
+    ///
+    /// Returns `nil` if it holds more than a name of letters, digits, `-`, `_` and `.`, or an
+    /// address in brackets, and a port: keys must show where the host ends.
     init?(_ bytes: Span<UInt8>, at range: Range<Int>, isSecure: Bool) {
         var end = range.lowerBound
         if !range.isEmpty, bytes[end] == UInt8(ascii: "[") {
@@ -154,7 +167,7 @@ struct SiteAuthority: Hashable {
             guard end < range.upperBound else { return nil }
             end += 1
         } else {
-            // Labels of 1 to 63 characters, 253 together, and perhaps a dot behind them (RFC 1035
+            // Labels of 1 to 63 characters, 253 in total, optionally with a final dot (RFC 1035
             // §2.3.4); or nothing.
             var label = end
             while end < range.upperBound, ByteSet.host.contains(ASCII.lowercased(bytes[end])) {

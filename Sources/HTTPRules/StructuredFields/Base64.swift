@@ -1,6 +1,6 @@
-/// Bytes as letters (RFC 4648 §4).
+/// The base64 encoding (RFC 4648 §4).
 enum Base64 {
-    /// Appends `content` with its padding.
+    /// Appends `content` in base64 with padding.
     static func append(_ content: [UInt8], to bytes: inout [UInt8]) {
         var index = 0
         while index < content.count {
@@ -17,9 +17,9 @@ enum Base64 {
         }
     }
 
-    /// The bytes that the letters in `range` stand for; nil if they stand for none.
+    /// Returns the decoded bytes of the letters in `range`; `nil` if they are malformed.
     ///
-    /// Padding may be missing, and bits that are left over need not be 0 (RFC 9651 §4.2.7).
+    /// Padding may be missing, and unused bits need not be 0 (RFC 9651 §4.2.7).
     static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> [UInt8]? {
         var end = range.upperBound
         while end > range.lowerBound, range.upperBound - end < 2,

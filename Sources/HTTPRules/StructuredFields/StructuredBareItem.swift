@@ -1,30 +1,31 @@
 import Ground
 
-/// A value of a structured field without its parameters (RFC 9651 §3.3).
+/// A value of a structured field without parameters (RFC 9651 §3.3).
 package enum StructuredBareItem: Hashable, Sendable {
-    /// At most 15 digits (RFC 9651 §3.3.1).
+    /// An integer of at most 15 digits (RFC 9651 §3.3.1).
     case integer(Int64)
-    /// Thousandths: at most 12 digits before the point and 3 behind it (RFC 9651 §3.3.2).
+    /// A decimal in thousandths: at most 12 digits before the point and 3 after it (RFC 9651
+    /// §3.3.2).
     case decimal(thousandths: Int64)
-    /// Visible ASCII and spaces, without quotes and escapes (RFC 9651 §3.3.3).
+    /// A string of visible ASCII and spaces, without quotes and escapes (RFC 9651 §3.3.3).
     case string([UInt8])
-    /// A word (RFC 9651 §3.3.4).
+    /// A token (RFC 9651 §3.3.4).
     case token([UInt8])
-    /// Any bytes, which are written in base 64 (RFC 9651 §3.3.5).
+    /// A byte sequence, written in base64 (RFC 9651 §3.3.5).
     case bytes([UInt8])
     case boolean(Bool)
-    /// Seconds since 1970 (RFC 9651 §3.3.7).
+    /// A date in seconds since 1970 (RFC 9651 §3.3.7).
     case date(Int64)
-    /// Any text (RFC 9651 §3.3.8).
+    /// A string of any Unicode text (RFC 9651 §3.3.8).
     case displayString(String)
 
-    /// No integer and no date is greater, nor less than its opposite (RFC 9651 §3.3.1).
+    /// The maximum magnitude of integers and dates (RFC 9651 §3.3.1).
     package static let integerMax: Int64 = 999_999_999_999_999
 
-    /// Appends the value as it is written in a field (RFC 9651 §4.1.3.1).
+    /// Appends the serialised value (RFC 9651 §4.1.3.1).
     ///
-    /// - Precondition: numbers have no more digits than they may have; strings and tokens are of
-    ///   the bytes that they may have.
+    /// - Precondition: numbers have no more digits than allowed; strings and tokens hold only
+    ///   allowed bytes.
     package func append(to bytes: inout [UInt8]) {
         switch self {
         case .integer(let number): Self.append(number, to: &bytes)
@@ -91,11 +92,11 @@ package enum StructuredBareItem: Hashable, Sendable {
     }
 }
 
-/// Bare items of structured fields that tell of anything: what they cannot hold is cut or escaped.
+/// Writes bare items from arbitrary values: what an item cannot hold is cut or escaped.
 ///
-/// What they can hold is printed by ``StructuredBareItem``.
+/// ``StructuredBareItem`` writes valid values.
 enum StructuredText {
-    /// Appends an integer; one with more than 15 digits becomes the nearest that has no more.
+    /// Appends an integer, clamped to 15 digits.
     static func append(_ number: Int64, to bytes: inout [UInt8]) {
         let most = StructuredBareItem.integerMax
         StructuredBareItem.integer(max(-most, min(most, number))).append(to: &bytes)
@@ -103,8 +104,8 @@ enum StructuredText {
 
     /// Appends a string (RFC 9651 §4.1.6).
     ///
-    /// Strings hold printable ASCII only: other bytes are written as `%` and two hexadecimal
-    /// digits. What would be longer than `bytesMax` within its quotes is cut and ends in `...`.
+    /// Bytes that are not printable ASCII are written as `%` and two hexadecimal digits. A string
+    /// longer than `bytesMax` within its quotes is cut and ends in `...`.
     static func append(
         string: some Sequence<UInt8>, bytesMax: Int = .max, to bytes: inout [UInt8]
     ) {
@@ -129,7 +130,8 @@ enum StructuredText {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Appends a token if the text can be one (RFC 9651 §3.3.4), else a string.
+    /// Appends a token if the text is one (RFC 9651 §3.3.4) of at most `bytesMax` bytes, else a
+    /// string.
     static func append(tokenOrString text: String, bytesMax: Int = .max, to bytes: inout [UInt8]) {
         if isToken(text), text.utf8.count <= bytesMax {
             bytes += text.utf8

@@ -1,29 +1,35 @@
-/// A field that is a list of keys with values: each key once, in the order of their first mention
-/// (RFC 9651 §3.2).
+/// A dictionary: unique keys with values, in the order in which the keys first occur (RFC 9651
+/// §3.2).
 package struct StructuredDictionary: Hashable, Sendable {
+    /// The entries in order.
     package private(set) var entries: [Entry] = []
 
-    /// A key, in lower case by its grammar, and what stands behind it.
+    /// A key and its value.
     package struct Entry: Hashable, Sendable {
+        /// The key, in lower case by its grammar.
         package let key: [UInt8]
+        /// The value of the key.
         package fileprivate(set) var member: StructuredMember
 
+        /// Creates an entry from its parts.
         package init(key: [UInt8], member: StructuredMember) {
             self.key = key
             self.member = member
         }
     }
 
+    /// Creates an empty dictionary.
     package init() {}
 
+    /// True if there are no entries.
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// What stands behind `key`; nil if it is not there.
+    /// The value of `key`; `nil` if the key is absent.
     package subscript(key: String) -> StructuredMember? {
         entries.first { $0.key.elementsEqual(key.utf8) }?.member
     }
 
-    /// Gives `key` this value, in its old place if it has one (RFC 9651 §4.2.2).
+    /// Sets the value of `key`, which keeps its position if it is present (RFC 9651 §4.2.2).
     package mutating func set(_ key: [UInt8], to member: StructuredMember) {
         if let index = entries.firstIndex(where: { $0.key == key }) {
             entries[index].member = member
@@ -32,11 +38,11 @@ package struct StructuredDictionary: Hashable, Sendable {
         }
     }
 
-    /// The dictionary that is the whole of a field's value; nil if any of it is anything else (RFC
-    /// 9651 §4.2).
+    /// Parses a dictionary that fills a field's value; `nil` if any of it is malformed (RFC 9651
+    /// §4.2).
     ///
-    /// The lines of a field are to be joined with commas. No bytes at all are an empty dictionary;
-    /// of a key that comes twice the last value counts.
+    /// The lines of a field must be joined with commas. An empty value is an empty dictionary; if a
+    /// key occurs twice, the last value counts.
     package init?(_ value: Span<UInt8>) {
         var reader = StructuredFieldParser()
         reader.skipSpaces(value)
@@ -50,7 +56,7 @@ package struct StructuredDictionary: Hashable, Sendable {
         }
     }
 
-    /// Appends it as it is written in a field (RFC 9651 §4.1.2).
+    /// Appends the serialised dictionary (RFC 9651 §4.1.2).
     package func append(to bytes: inout [UInt8]) {
         for (index, entry) in entries.enumerated() {
             if index > 0 { bytes += ", ".utf8 }
@@ -65,20 +71,22 @@ package struct StructuredDictionary: Hashable, Sendable {
     }
 }
 
-/// A field that is a list of items and inner lists (RFC 9651 §3.1).
+/// A list of items and inner lists (RFC 9651 §3.1).
 package struct StructuredList: Hashable, Sendable {
+    /// The members in order.
     package var members: [StructuredMember]
 
+    /// Creates a list of these members.
     package init(_ members: [StructuredMember] = []) {
         self.members = members
     }
 
+    /// True if there are no members.
     package var isEmpty: Bool { members.isEmpty }
 
-    /// The list that is the whole of a field's value; nil if any of it is anything else (RFC 9651
-    /// §4.2).
+    /// Parses a list that fills a field's value; `nil` if any of it is malformed (RFC 9651 §4.2).
     ///
-    /// The lines of a field are to be joined with commas. No bytes at all are an empty list.
+    /// The lines of a field must be joined with commas. An empty value is an empty list.
     package init?(_ value: Span<UInt8>) {
         members = []
         var reader = StructuredFieldParser()
@@ -94,7 +102,7 @@ package struct StructuredList: Hashable, Sendable {
         }
     }
 
-    /// Appends it as it is written in a field (RFC 9651 §4.1.1).
+    /// Appends the serialised list (RFC 9651 §4.1.1).
     package func append(to bytes: inout [UInt8]) {
         for (index, member) in members.enumerated() {
             if index > 0 { bytes += ", ".utf8 }

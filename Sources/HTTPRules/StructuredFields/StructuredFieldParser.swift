@@ -1,14 +1,14 @@
 import Ground
 
-/// Reads a structured field from left to right; every step answers nil when the bytes do not follow
-/// the grammar, upon which the whole field counts for nothing (RFC 9651 §4.2).
+/// A parser of structured fields, from left to right; each step returns `nil` if the bytes violate
+/// the grammar, and the whole field is then ignored (RFC 9651 §4.2).
 ///
-/// There are limits only where the effort grows faster than the field, each at what a reader has to
-/// support.
+/// There are limits only where the cost grows faster than the field; each is the minimum that a
+/// parser must support.
 struct StructuredFieldParser {
-    /// Members of a list or a dictionary (RFC 9651 §3.1, §3.2).
+    /// The maximum number of members of a list or a dictionary (RFC 9651 §3.1, §3.2).
     static let membersMax = 1024
-    /// Parameters of one item (RFC 9651 §3.1.2).
+    /// The maximum number of parameters of one item (RFC 9651 §3.1.2).
     static let parametersMax = 256
 
     var index = 0
@@ -27,19 +27,21 @@ struct StructuredFieldParser {
         while peek(bytes) == 0x20 { index += 1 }
     }
 
-    /// True if nothing but spaces is left.
+    /// Returns true if nothing but spaces is left.
     mutating func isAtEnd(_ bytes: Span<UInt8>) -> Bool {
         skipSpaces(bytes)
         return index == bytes.count
     }
 
-    /// The comma behind a member: true if another member follows, false at the end, and nil for
-    /// anything else, a last comma too (RFC 9651 §4.2.1, §4.2.2).
+    /// Parses the comma after a member.
+    ///
+    /// Returns true if another member follows, false at the end, and `nil` for anything else,
+    /// including a trailing comma (RFC 9651 §4.2.1, §4.2.2).
     mutating func separator(_ bytes: Span<UInt8>) -> Bool? {
         let end = index
         while let byte = peek(bytes), FieldSyntax.isWhitespace(byte) { index += 1 }
         guard index < bytes.count else {
-            // A tab behind the last member is neither part of it nor a space.
+            // A tab after the last member is neither part of it nor a space.
             for place in end..<index where bytes[place] != 0x20 { return nil }
             return false
         }
@@ -48,7 +50,7 @@ struct StructuredFieldParser {
         return index < bytes.count ? true : nil
     }
 
-    /// What a list may hold (RFC 9651 §4.2.1.1).
+    /// Parses a member of a list: an item or an inner list (RFC 9651 §4.2.1.1).
     mutating func member(_ bytes: Span<UInt8>) -> StructuredMember? {
         if peek(bytes) == UInt8(ascii: "(") {
             return innerList(bytes).map(StructuredMember.innerList)
@@ -56,13 +58,13 @@ struct StructuredFieldParser {
         return item(bytes).map(StructuredMember.item)
     }
 
-    /// What follows a key of a dictionary (RFC 9651 §4.2.2).
+    /// Parses the value that follows a key of a dictionary (RFC 9651 §4.2.2).
     mutating func dictionaryMember(_ bytes: Span<UInt8>) -> StructuredMember? {
         if consume(bytes, "=") { return member(bytes) }
         return parameters(bytes).map { .item(StructuredItem(.boolean(true), $0)) }
     }
 
-    /// RFC 9651 §4.2.1.2.
+    /// Parses an inner list (RFC 9651 §4.2.1.2).
     private mutating func innerList(_ bytes: Span<UInt8>) -> StructuredInnerList? {
         guard consume(bytes, "(") else { return nil }
         var items: [StructuredItem] = []
@@ -79,13 +81,13 @@ struct StructuredFieldParser {
         }
     }
 
-    /// RFC 9651 §4.2.3.
+    /// Parses an item with its parameters (RFC 9651 §4.2.3).
     mutating func item(_ bytes: Span<UInt8>) -> StructuredItem? {
         guard let value = bareItem(bytes), let parameters = parameters(bytes) else { return nil }
         return StructuredItem(value, parameters)
     }
 
-    /// RFC 9651 §4.2.3.2.
+    /// Parses parameters (RFC 9651 §4.2.3.2).
     private mutating func parameters(_ bytes: Span<UInt8>) -> StructuredParameters? {
         var parameters = StructuredParameters()
         while consume(bytes, ";") {
@@ -101,7 +103,7 @@ struct StructuredFieldParser {
         return parameters
     }
 
-    /// RFC 9651 §4.2.3.3.
+    /// Parses a key (RFC 9651 §4.2.3.3).
     mutating func key(_ bytes: Span<UInt8>) -> [UInt8]? {
         let start = index
         while let byte = peek(bytes) {
@@ -117,7 +119,7 @@ struct StructuredFieldParser {
 }
 
 extension StructuredFieldParser {
-    /// RFC 9651 §4.2.3.1.
+    /// Parses a bare item (RFC 9651 §4.2.3.1).
     mutating func bareItem(_ bytes: Span<UInt8>) -> StructuredBareItem? {
         guard let first = peek(bytes) else { return nil }
         switch first {
@@ -133,7 +135,7 @@ extension StructuredFieldParser {
         }
     }
 
-    /// RFC 9651 §4.2.4.
+    /// Parses an integer or a decimal (RFC 9651 §4.2.4).
     private mutating func number(_ bytes: Span<UInt8>) -> StructuredBareItem? {
         let isNegative = consume(bytes, "-")
         guard let (whole, wholeDigits) = digits(bytes), wholeDigits <= 15 else { return nil }
@@ -149,9 +151,9 @@ extension StructuredFieldParser {
         return .decimal(thousandths: isNegative ? -thousandths : thousandths)
     }
 
-    /// The number that the digits here make, and how many they are; nil if there is none.
+    /// Parses digits and returns their value and number; `nil` if there are none.
     ///
-    /// After the sixteenth, which is always one too many, none is looked at.
+    /// Parsing stops after the sixteenth digit, which is always one too many.
     private mutating func digits(_ bytes: Span<UInt8>) -> (value: Int64, count: Int)? {
         let start = index
         var value: Int64 = 0
@@ -162,7 +164,7 @@ extension StructuredFieldParser {
         return index == start ? nil : (value, index - start)
     }
 
-    /// RFC 9651 §4.2.5.
+    /// Parses a string (RFC 9651 §4.2.5).
     private mutating func string(_ bytes: Span<UInt8>) -> [UInt8]? {
         index += 1
         var text: [UInt8] = []
@@ -183,7 +185,7 @@ extension StructuredFieldParser {
         return nil
     }
 
-    /// RFC 9651 §4.2.6.
+    /// Parses a token (RFC 9651 §4.2.6).
     private mutating func token(_ bytes: Span<UInt8>) -> [UInt8] {
         let start = index
         while let byte = peek(bytes),
@@ -194,7 +196,7 @@ extension StructuredFieldParser {
         return bytes.copy(start..<index)
     }
 
-    /// RFC 9651 §4.2.7.
+    /// Parses a byte sequence (RFC 9651 §4.2.7).
     private mutating func binary(_ bytes: Span<UInt8>) -> [UInt8]? {
         index += 1
         let start = index
@@ -204,21 +206,21 @@ extension StructuredFieldParser {
         return Base64.parse(bytes, at: letters)
     }
 
-    /// RFC 9651 §4.2.8.
+    /// Parses a boolean (RFC 9651 §4.2.8).
     private mutating func boolean(_ bytes: Span<UInt8>) -> StructuredBareItem? {
         index += 1
         if consume(bytes, "1") { return .boolean(true) }
         return consume(bytes, "0") ? .boolean(false) : nil
     }
 
-    /// RFC 9651 §4.2.9.
+    /// Parses a date (RFC 9651 §4.2.9).
     private mutating func date(_ bytes: Span<UInt8>) -> StructuredBareItem? {
         index += 1
         guard case .integer(let seconds)? = number(bytes) else { return nil }
         return .date(seconds)
     }
 
-    /// RFC 9651 §4.2.10.
+    /// Parses a display string (RFC 9651 §4.2.10).
     private mutating func display(_ bytes: Span<UInt8>) -> String? {
         index += 1
         guard consume(bytes, "\"") else { return nil }
@@ -237,7 +239,7 @@ extension StructuredFieldParser {
         return nil
     }
 
-    /// A hexadecimal digit, whose letters are small.
+    /// Parses a hexadecimal digit in lower case.
     private mutating func lowerHex(_ bytes: Span<UInt8>) -> UInt8? {
         guard let byte = peek(bytes), ASCII.lowercased(byte) == byte else { return nil }
         index += 1

@@ -1,17 +1,20 @@
-/// The request for whose sake something is done: owners and origins are told of it, and so are the
-/// readers of logs.
+/// The identifiers of the request that causes an action, sent to owners and origins and written to
+/// logs.
 package struct RequestCorrelation: Hashable, Sendable {
+    /// The identifier of the request.
     package let id: RequestID
-    /// Nil if the request came without a valid one.
+    /// The trace of the request; `nil` if it came without a valid one.
     package let trace: TraceContext?
 
+    /// Creates a correlation from its parts.
     package init(_ id: RequestID, _ trace: TraceContext?) {
         self.id = id
         self.trace = trace
     }
 
-    /// The lines that an origin is sent; `span` is what the question is called in the trace, and
-    /// not zero.
+    /// Returns the field lines for an origin.
+    ///
+    /// - Parameter span: the identifier of the request to the origin in the trace; not zero.
     package func fieldLines(span: UInt64) -> [FieldSetting] {
         var lines = [FieldSetting(.xRequestID, RequestID.fieldName, id.text)]
         guard let trace else { return lines }
@@ -22,7 +25,7 @@ package struct RequestCorrelation: Hashable, Sendable {
         return lines
     }
 
-    /// True for the fields that ``lines(span:)`` stand in place of.
+    /// Returns true for the fields that ``fieldLines(span:)`` replaces.
     static func contains(_ field: FieldName) -> Bool {
         switch field {
         case .xRequestID, .traceparent, .tracestate: true

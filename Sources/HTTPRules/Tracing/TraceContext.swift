@@ -1,19 +1,19 @@
 import Ground
 
-/// Where a request stands in a distributed trace (W3C Trace Context, levels 1 and 2): what
-/// traceparent and tracestate say.
+/// The position of a request in a distributed trace (W3C Trace Context, levels 1 and 2), from
+/// traceparent and tracestate.
 package struct TraceContext: Hashable, Sendable {
-    /// Not zero.
+    /// The identifier of the trace; not zero.
     package let traceID: UInt128
-    /// What the one who asks calls its own part of the trace; not zero.
+    /// The identifier of the sender's span; not zero.
     package let parentID: UInt64
-    /// Those that are known: 1 sampled, 2 the trace id is random.
+    /// The known flags: 1 sampled, 2 random trace id.
     package let flags: UInt8
-    /// The members of tracestate, between commas; at most ``TraceState/bytesMax`` bytes, empty for
-    /// none.
+    /// The members of tracestate, separated by commas; at most ``TraceState/bytesMax`` bytes, empty
+    /// for none.
     package let state: [UInt8]
 
-    /// Bytes of a traceparent as it is written here, and the least of one of any version.
+    /// The length in bytes of a traceparent as written here, and the minimum length of any version.
     package static let parentBytes = 55
     private static let knownFlags: UInt8 = 3
 
@@ -24,11 +24,10 @@ package struct TraceContext: Hashable, Sendable {
         self.state = state
     }
 
-    /// What `parent`, the value of traceparent, and `state`, that of tracestate, say; nil if the
-    /// first is not valid.
+    /// Parses the values of traceparent and tracestate; `nil` if `parent` is not valid.
     ///
-    /// Of a later version is read what it has in common with this one. A state that is not valid
-    /// counts as none.
+    /// Of a later version, the parts are read that it shares with this one. An invalid `state`
+    /// counts as empty.
     package init?(parent: [UInt8], state: [UInt8] = []) {
         guard let parent = Self.parse(parent.span, at: parent.indices) else { return nil }
         self.init(
@@ -36,8 +35,8 @@ package struct TraceContext: Hashable, Sendable {
             state: TraceState.parse(state))
     }
 
-    /// What the field lines of a request say, whose extents lie in `bytes`; nil without a valid
-    /// traceparent, of which there is to be one.
+    /// Parses the field lines of a request, whose extents lie in `bytes`; `nil` unless there is
+    /// exactly one, valid traceparent.
     package init?(_ lines: [FieldLine], in bytes: Span<UInt8>) {
         var parent: Extent?
         var states: [UInt8] = []
@@ -57,8 +56,9 @@ package struct TraceContext: Hashable, Sendable {
         self.init(parent: bytes.copy(parent.range), state: states)
     }
 
-    /// The value of traceparent by which somebody is asked for a part of this request's work:
-    /// `span` is what that part is called, and not zero.
+    /// Returns the value of traceparent for a request that does a part of this request's work.
+    ///
+    /// - Parameter span: the identifier of that part; not zero.
     package func traceparent(span: UInt64) -> [UInt8] {
         precondition(span != 0, "a span has to have a name")
         var text = Array("00-".utf8)
@@ -71,7 +71,7 @@ package struct TraceContext: Hashable, Sendable {
         return text
     }
 
-    /// The trace's 32 digits.
+    /// The 32 digits of the trace's identifier.
     package var traceIDText: String {
         var text: [UInt8] = []
         appendTraceID(to: &text)
@@ -90,7 +90,7 @@ package struct TraceContext: Hashable, Sendable {
         guard range.count >= parentBytes, bytes[start + 2] == dash, bytes[start + 35] == dash,
             bytes[start + 52] == dash,
             let version = number(bytes, at: start..<start + 2), version != 0xFF,
-            // What a later version adds stands behind another dash.
+            // Additions of a later version follow another dash.
             range.count == parentBytes || (version > 0 && bytes[start + parentBytes] == dash),
             let traceID = number(bytes, at: start + 3..<start + 35), traceID != 0,
             let parentID = number(bytes, at: start + 36..<start + 52), parentID != 0,
@@ -101,7 +101,7 @@ package struct TraceContext: Hashable, Sendable {
 
     private static let dash = UInt8(ascii: "-")
 
-    /// Hexadecimal digits, of which those in upper case are none.
+    /// Parses hexadecimal digits in lower case; `nil` for any other byte.
     private static func number(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt128? {
         var number: UInt128 = 0
         for index in range {
@@ -115,21 +115,21 @@ package struct TraceContext: Hashable, Sendable {
     }
 }
 
-/// Reads tracestate: what tracing systems tell each other beside traceparent, and nobody else looks
-/// into (W3C Trace Context §3.3).
+/// The parser of tracestate, which tracing systems exchange beside traceparent and which is opaque
+/// to others (W3C Trace Context §3.3).
 package enum TraceState {
-    /// The most bytes that are passed on.
+    /// The maximum number of bytes that are forwarded.
     package static let bytesMax = 512
     private static let membersMax = 32
     private static let keyBytesMax = 256
     private static let valueBytesMax = 256
-    /// Of too many bytes the members that are longer go first.
+    /// The length in bytes above which members are dropped first if the list is too long.
     private static let memberBytes = 128
 
-    /// The members of `text` as one list without spaces; empty if it is not valid.
+    /// Returns the members of `text` as one list without spaces; empty if it is not valid.
     ///
-    /// Of one with more than ``bytesMax`` bytes as many members as fit: the long ones go first,
-    /// then the last, which is the oldest.
+    /// If it is longer than ``bytesMax``, members are dropped until it fits: first the long ones,
+    /// then the last, which are the oldest.
     package static func parse(_ text: [UInt8]) -> [UInt8] {
         let bytes = text.span
         var members: [Range<Int>] = []
@@ -148,7 +148,7 @@ package enum TraceState {
         return Array(members.map { text[$0] }.joined(separator: [UInt8(ascii: ",")]))
     }
 
-    /// Drops members that `isDropped`, from the last on, until the list is short enough.
+    /// Drops members that satisfy `isDropped`, the last first, until the list is short enough.
     private static func drop(from members: inout [Range<Int>], _ isDropped: (Range<Int>) -> Bool) {
         var bytes = members.reduce(0) { $0 + $1.count + 1 } - 1
         for index in members.indices.reversed() where bytes > bytesMax {
@@ -180,7 +180,7 @@ package enum TraceState {
         return true
     }
 
-    /// Printable ASCII without `=`; the comma has ended the member.
+    /// Returns true for printable ASCII without `=`; the comma has already ended the member.
     private static func isValue(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         guard 1...valueBytesMax ~= range.count else { return false }
         for index in range

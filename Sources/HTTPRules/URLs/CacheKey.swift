@@ -1,27 +1,26 @@
 import Ground
 
-/// What became of a URL that was to be made a cache key.
+/// The result of normalising a URL into a cache key.
 package enum CacheKeyResult: Hashable, Sendable {
     /// The scratch array holds the key and nothing else.
     case normalised
-    /// The URL names nothing that can be fetched; the scratch array's content means nothing.
+    /// The URL cannot be fetched; the content of the scratch array is undefined.
     case refused(URLRefusal)
 }
 
-/// The name of an image in the cache: its URL in one canonical spelling (RFC 3986 §6.2.2,
-/// §6.2.3).
+/// The cache key of an image: its URL in canonical spelling (RFC 3986 §6.2.2, §6.2.3).
 ///
-/// Scheme and host are lower case, the host without a trailing dot (it names the same host), an IP
-/// address in its one strict form; the default port and the fragment are gone; the path is at least
-/// `/` and without dot segments; unreserved characters are not escaped, everything illegal is, in
-/// upper-case hexadecimal. The query keeps order and case, also when it is empty. Control bytes and
-/// user info are refused.
+/// Scheme and host are in lower case, the host without a trailing dot (it names the same host), an
+/// IP address in its one strict form. The default port and the fragment are removed. The path is at
+/// least `/` and has no dot segments. Unreserved characters are not escaped; illegal ones are, in
+/// upper-case hexadecimal. The query keeps order and case, even if it is empty. Control bytes and
+/// user info are rejected.
 package enum CacheKey {
-    /// Bytes of a key at most, where no setting says otherwise.
+    /// The default maximum length of a key in bytes.
     package static let bytesMaxDefault = 8192
 
-    /// True if, and only if, ``normalise(percentEncoded:at:into:bytesMax:)`` would give exactly
-    /// these bytes.
+    /// Returns true if and only if ``normalise(percentEncoded:at:into:bytesMax:)`` would return
+    /// exactly these bytes.
     ///
     /// The bytes in the buffer are then the key, and nothing needs to be copied.
     package static func isCanonical(
@@ -30,15 +29,21 @@ package enum CacheKey {
         CanonicalForm.isCanonical(bytes, at: range, escapes: .decoded, lengthMax: bytesMax)
     }
 
-    /// True if the bytes are a key: normalising them as a URL gives the same.
+    /// Returns true if the bytes are a key: normalising them as a URL changes nothing.
     package static func isKey(_ key: [UInt8], bytesMax: Int = bytesMaxDefault) -> Bool {
         CanonicalForm.isCanonical(key.span, at: key.indices, escapes: .kept, lengthMax: bytesMax)
     }
 
-    /// Makes the key of the URL that is the percent-encoded value of a query parameter.
+    /// Normalises the URL in the percent-encoded value of a query parameter.
     ///
     /// The value is decoded once (`%XX`; a `+` stays a `+`) and then normalised. Nothing is
     /// allocated once `scratch` has grown to the longest URL seen.
+    ///
+    /// - Parameters:
+    ///   - value: the bytes that hold the value.
+    ///   - range: the range of the value.
+    ///   - scratch: receives the key; its previous content is discarded.
+    ///   - bytesMax: the maximum length of the key in bytes.
     package static func normalise(
         percentEncoded value: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8],
         bytesMax: Int = bytesMaxDefault
@@ -50,7 +55,13 @@ package enum CacheKey {
         return finish(&scratch, bytesMax: bytesMax)
     }
 
-    /// Makes the key of a URL that stands for itself: of a purge, or of a redirect.
+    /// Normalises a URL that is not encoded, as in a purge or a redirect.
+    ///
+    /// - Parameters:
+    ///   - url: the bytes that hold the URL.
+    ///   - range: the range of the URL.
+    ///   - scratch: receives the key; its previous content is discarded.
+    ///   - bytesMax: the maximum length of the key in bytes.
     package static func normalise(
         url: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8],
         bytesMax: Int = bytesMaxDefault
@@ -62,8 +73,8 @@ package enum CacheKey {
         return finish(&scratch, bytesMax: bytesMax)
     }
 
-    /// Appends the decoded bytes; answers the offset in `range` of the first `%` without two
-    /// hexadecimal digits.
+    /// Appends the decoded bytes; returns the offset in `range` of the first `%` without two
+    /// hexadecimal digits, or `nil`.
     private static func decode(
         _ value: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8]
     ) -> Int? {
@@ -91,7 +102,7 @@ package enum CacheKey {
         return bad
     }
 
-    /// Normalises the URL that `scratch` holds, in place.
+    /// Normalises the URL in `scratch` in place.
     private static func finish(_ scratch: inout [UInt8], bytesMax: Int) -> CacheKeyResult {
         let count = scratch.count
         if CanonicalForm.isCanonical(

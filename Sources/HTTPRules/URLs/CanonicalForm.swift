@@ -1,27 +1,27 @@
 import Ground
 
-/// The test whether a URL is already in the form that ``CacheKey`` would give it: one pass, no
-/// copy.
+/// The test whether a URL is already in the form that ``CacheKey`` would give it, in one pass and
+/// without a copy.
 ///
-/// Only a host that is an IPv6 literal costs an allocation, for it is printed and compared.
+/// Only an IPv6 literal as host costs an allocation, because it is printed and compared.
 enum CanonicalForm {
-    /// How an escape in path or query is to be read.
+    /// The interpretation of an escape in path or query.
     enum Escapes {
         /// The bytes are a URL.
         case kept
         /// The bytes are a URL in the value of a query parameter, which normalising decodes once
-        /// before all else.
+        /// before anything else.
         ///
         /// `%20` becomes a space and then `%20` again; `%41` becomes `A`.
         case decoded
     }
 
-    /// True if, and only if, normalising gives exactly the bytes in `range`.
+    /// Returns true if and only if normalising returns exactly the bytes in `range`.
     @inline(__always)
     static func isCanonical(
         _ bytes: Span<UInt8>, at range: Range<Int>, escapes: Escapes, lengthMax: Int
     ) -> Bool {
-        // A loop that runs to the span's own end needs no check of each byte's index.
+        // The compiler drops bounds checks in a loop that runs to the span's own end.
         let url = bytes.extracting(range)
         guard url.count <= lengthMax, url.count > 8 else { return false }
         guard url[0] == UInt8(ascii: "h"), url[1] == UInt8(ascii: "t"),
@@ -38,7 +38,8 @@ enum CanonicalForm {
         return target(url, from: path, escapes: escapes)
     }
 
-    /// The end of the canonical host at the start of `range`.
+    /// Returns the end of the canonical host at the start of `range`; `nil` if the host is not
+    /// canonical.
     @inline(__always)
     private static func host(_ bytes: Span<UInt8>, at range: Range<Int>) -> Int? {
         guard !range.isEmpty else { return nil }
@@ -76,8 +77,8 @@ enum CanonicalForm {
         return printed.span.equals(written) ? end + 1 : nil
     }
 
-    /// The start of the path: after the host, or after a canonical port that is not the scheme's
-    /// own.
+    /// Returns the start of the path, after the host or after a canonical port that is not the
+    /// scheme's default; `nil` if there is none.
     @inline(__always)
     private static func port(_ bytes: Span<UInt8>, at range: Range<Int>, secure: Bool) -> Int? {
         guard let first = range.first else { return nil }
@@ -119,8 +120,8 @@ enum CanonicalForm {
         return true
     }
 
-    /// True if the dot at the start of `range`, which is in a path, is the first byte of `.` or
-    /// `..` between slashes.
+    /// Returns true if the dot at the start of `range`, which is in a path, begins `.` or `..`
+    /// between slashes.
     private static func isDotSegment(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         let start = range.lowerBound
         guard bytes[start - 1] == UInt8(ascii: "/") else { return false }
@@ -130,7 +131,7 @@ enum CanonicalForm {
             || bytes[end] == UInt8(ascii: "?")
     }
 
-    /// True if the escape at the start of `range` is one that normalising leaves as it is.
+    /// Returns true if normalising keeps the escape at the start of `range`.
     private static func isEscape(
         _ bytes: Span<UInt8>, at range: Range<Int>, _ escapes: Escapes
     ) -> Bool {
@@ -151,19 +152,23 @@ enum CanonicalForm {
     }
 }
 
-/// What may stand as the host of a URL: a DNS name in ASCII, or an IPv4 address as four decimal
-/// numbers.
+/// The syntax of a URL's host: a DNS name in ASCII, or an IPv4 address as four decimal numbers.
 package enum HostName {
-    /// Bytes of a label (RFC 1035 §2.3.4).
+    /// The maximum length of a label in bytes (RFC 1035 §2.3.4).
     package static let labelBytesMax = 63
-    /// Bytes of a whole name without its trailing dot (RFC 1035 §2.3.4).
+    /// The maximum length of a name in bytes, without its trailing dot (RFC 1035 §2.3.4).
     package static let bytesMax = 253
 
-    /// False if the last label is a number but the whole is not an IPv4 address in its one strict
+    /// Returns false if the last label is a number but the whole is not an IPv4 address in strict
     /// form.
     ///
-    /// Other readers take `0x7f.1`, `127.1`, `2130706433` and `0177.0.0.1` for addresses, so none
-    /// is let through as a name (the URL Standard's "ends in a number").
+    /// Other parsers accept `0x7f.1`, `127.1`, `2130706433` and `0177.0.0.1` as addresses, so none
+    /// is accepted as a name (the URL Standard's "ends in a number").
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes that hold the host.
+    ///   - range: the range of the host.
+    ///   - lastLabel: the offset at which the last label begins.
     package static func isNameOrIPv4(
         _ bytes: Span<UInt8>, at range: Range<Int>, lastLabel: Int
     ) -> Bool {
@@ -171,7 +176,7 @@ package enum HostName {
             || IPAddress.readV4(bytes, at: range) != nil
     }
 
-    /// True for digits only, and for `0x` followed by hexadecimal digits or nothing.
+    /// Returns true for digits only, and for `0x` followed by hexadecimal digits or nothing.
     private static func isNumber(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         if range.count >= 2, bytes[range.lowerBound] == UInt8(ascii: "0"),
             bytes[range.lowerBound + 1] | 0x20 == UInt8(ascii: "x")

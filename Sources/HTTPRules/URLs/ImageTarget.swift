@@ -1,16 +1,16 @@
 package import Ground
 
-/// What the target of a request says to the image API, `/v1/image?url=…`.
+/// The result of parsing a request target as one of the image API, `/v1/image?url=…`.
 package enum ImageTargetParse: Hashable, Sendable {
-    /// The image API was asked for the URL whose percent-encoded bytes lie in `url`.
+    /// The target requests the image whose percent-encoded URL is in `url`.
     case image(url: Extent)
-    /// Some other resource was asked for.
+    /// The target is that of another resource.
     case notImage
-    /// The image API was asked in a way that it does not answer; 400.
+    /// The target is malformed: send 400.
     case refused(ImageTargetRefusal)
 }
 
-/// Why a target of the image API is refused.
+/// The reasons why a target of the image API is refused.
 package enum ImageTargetRefusal: Hashable, Sendable {
     /// There is no parameter `url`.
     case urlMissing
@@ -18,19 +18,22 @@ package enum ImageTargetRefusal: Hashable, Sendable {
     case urlEmpty(offset: Int)
     /// The parameter `url` comes twice; `offset` is where the second begins.
     case urlDuplicated(offset: Int)
-    /// A parameter whose name is not `url`, most often the tail of a URL with an unescaped `&`.
+    /// There is a parameter other than `url`, most often the rest of a URL with an unescaped `&`.
     case parameterUnknown(name: Extent)
 }
 
 /// The request targets of the image API.
 package enum ImageTarget {
-    /// Reads the path and query of a request target in `range` of `bytes` in one pass, without
-    /// copying.
+    /// Parses the path and query of a request target in one pass, without copying.
     ///
-    /// Scheme and authority of the absolute form (RFC 9112 §3.2.2) are not in it, nor is a `#`,
-    /// which no request target may hold. Extents and offsets are those of `bytes`.
+    /// Extents and offsets in the result refer to `bytes`.
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes that hold the target.
+    ///   - range: the range of path and query, without scheme and authority of the absolute form
+    ///     (RFC 9112 §3.2.2). It holds no `#`, which is not allowed in a request target.
     package static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> ImageTargetParse {
-        // A loop that runs to the span's own end needs no check of each byte's index.
+        // The compiler drops bounds checks in a loop that runs to the span's own end.
         let target = bytes.extracting(range)
         let base = range.lowerBound
         let query = path.count
@@ -73,7 +76,7 @@ package enum ImageTarget {
         return .image(url: url)
     }
 
-    /// The next `&`, or the target's end.
+    /// Returns the offset of the next `&`, or the end of the target.
     @inline(__always)
     private static func delimiter(_ target: Span<UInt8>, from start: Int) -> Int {
         var index = start
@@ -81,7 +84,7 @@ package enum ImageTarget {
         return index
     }
 
-    /// The refusal of a parameter that is not `url=…`.
+    /// Returns the refusal of a parameter that is not `url=…`.
     private static func unknown(
         _ target: Span<UInt8>, at range: Range<Int>, base: Int
     ) -> ImageTargetParse {

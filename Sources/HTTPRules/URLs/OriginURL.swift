@@ -1,24 +1,24 @@
 package import Ground
 
-/// A canonical key taken apart, as far as an origin client needs it; extents lie in the key.
+/// The parts of a canonical key that an origin client needs; extents lie in the key.
 package struct OriginURL: Hashable, Sendable {
     /// True for `https`.
     package var isSecure: Bool
-    /// The host to resolve or to connect to: a name, or an IP address; an IPv6 address is without
-    /// its brackets.
+    /// The host to resolve or to connect to: a name, or an IP address; an IPv6 address lacks its
+    /// brackets.
     package var host: Extent
-    /// The host is an IPv6 address.
+    /// True if the host is an IPv6 address.
     package var isIPv6: Bool
-    /// The port, also where the key does not name it.
+    /// The port, even if the key does not name it.
     package var port: UInt16
-    /// The value of the field Host (RFC 9110 §7.2): host, with brackets, and the port unless it is
-    /// the scheme's own.
+    /// The value of Host (RFC 9110 §7.2): the host, with brackets, and the port unless it is the
+    /// scheme's default.
     package var authority: Extent
-    /// Path and query, as they go into the request line (RFC 9112 §3.2.1).
+    /// The path and query for the request line (RFC 9112 §3.2.1).
     package var target: Extent
 
-    /// Takes apart the key in `range`; nil if it is not a canonical key, which then is a mistake of
-    /// the caller.
+    /// Parses the key in `range`; `nil` if it is not a canonical key, which is an error of the
+    /// caller.
     package init?(canonical key: Span<UInt8>, at range: Range<Int>) {
         let start = range.lowerBound
         guard range.count > 8, key.matches("http", at: start..<start + 4) else { return nil }
@@ -47,16 +47,16 @@ package struct OriginURL: Hashable, Sendable {
     }
 }
 
-/// An absolute URL taken apart (RFC 3986 §4.3), as operators write one.
+/// The parts of an absolute URL (RFC 3986 §4.3), as operators write one.
 package struct AbsoluteURL {
     /// True for https.
     package let isSecure: Bool
-    /// Host, and port if there is one.
+    /// The host, and the port if there is one.
     package let host: Range<Int>
-    /// Path and query; a fragment is no part of it.
+    /// The path and query, without a fragment.
     package let target: Range<Int>
 
-    /// Nil if there is no scheme.
+    /// Parses a URL; `nil` if there is no scheme.
     package init?(_ url: [UInt8]) {
         guard let colon = url.firstRange(of: Array("://".utf8)) else { return nil }
         isSecure = String(decoding: url[..<colon.lowerBound], as: UTF8.self).lowercased() == "https"

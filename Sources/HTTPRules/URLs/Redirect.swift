@@ -1,12 +1,15 @@
 import Ground
 
-/// A redirect by way of which an answer came.
+/// A redirect that was followed on the way to a response.
 package struct Redirect: Hashable, Sendable {
+    /// The head of the redirect.
     package var head: ResponseHead
+    /// When the redirect was requested and received.
     package var timing: Freshness.ResponseTiming
-    /// Where it led: a canonical key.
+    /// The URL that it led to, a canonical key.
     package var url: [UInt8]
 
+    /// Creates a redirect from its parts.
     package init(head: ResponseHead, timing: Freshness.ResponseTiming, url: [UInt8]) {
         self.head = head
         self.timing = timing
@@ -16,10 +19,16 @@ package struct Redirect: Hashable, Sendable {
 
 /// The URL that a redirect leads to (RFC 9110 §10.2.2, RFC 3986 §5.2).
 package enum RedirectTarget {
-    /// Resolves the value of Location against the canonical key that was asked for; what is made is
-    /// a canonical key too.
+    /// Resolves the value of Location against a canonical key, and normalises the result into a
+    /// canonical key.
     ///
-    /// Dot segments and the fragment go away as in any URL.
+    /// Dot segments and the fragment are removed as in any URL.
+    ///
+    /// - Parameters:
+    ///   - location: the value of Location.
+    ///   - key: the canonical key of the URL that was requested.
+    ///   - scratch: receives the key; its previous content is discarded.
+    ///   - bytesMax: the maximum length of the key in bytes.
     package static func resolve(
         _ location: [UInt8], against key: [UInt8], into scratch: inout [UInt8],
         bytesMax: Int = CacheKey.bytesMaxDefault
@@ -32,7 +41,7 @@ package enum RedirectTarget {
     private static func absolute(_ location: [UInt8], against key: [UInt8]) -> [UInt8] {
         if hasScheme(location) { return location }
         guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else {
-            // Which is no absolute URL, and is refused as such.
+            // A relative reference, which normalising refuses.
             return location
         }
         if location.starts(with: "//".utf8) {
@@ -42,7 +51,7 @@ package enum RedirectTarget {
         return key.prefix(target) + mergedTarget(location, with: key.dropFirst(target))
     }
 
-    /// True if it begins with a scheme (RFC 3986 §3.1).
+    /// Returns true if `location` begins with a scheme (RFC 3986 §3.1).
     static func hasScheme(_ location: [UInt8]) -> Bool {
         guard let first = location.first, ASCII.isLetter(first) else { return false }
         for byte in location {
@@ -56,7 +65,8 @@ package enum RedirectTarget {
         return false
     }
 
-    /// Path and query of a reference without scheme and authority (RFC 3986 §5.2.2, §5.2.3).
+    /// Returns path and query of a reference without scheme and authority (RFC 3986 §5.2.2,
+    /// §5.2.3).
     private static func mergedTarget(
         _ location: [UInt8], with base: ArraySlice<UInt8>
     ) -> [UInt8] {

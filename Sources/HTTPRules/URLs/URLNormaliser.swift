@@ -1,9 +1,10 @@
 import Ground
 
-/// Writes the canonical form of a URL behind the URL itself, in one array.
+/// Appends the canonical form of a URL to the array that holds the URL.
 ///
-/// Every step reads from the bytes before `sourceEnd` and appends; `index` is the next byte to be
-/// read, and, because the URL lies at the start of the array, also its offset for the user.
+/// Every step reads bytes before `sourceEnd` and appends to the array. `index` is the next byte to
+/// read; because the URL begins at the start of the array, it is also the offset reported in a
+/// refusal.
 struct URLNormaliser {
     private var index = 0
     private let sourceEnd: Int
@@ -26,7 +27,7 @@ struct URLNormaliser {
         guard bytes.count - count <= bytesMax else { throw .tooLong(bytesMax: bytesMax) }
     }
 
-    /// True for bytes that path and query hold only as an escape.
+    /// Returns true for bytes that path and query hold only as an escape.
     @inline(__always)
     static func isEncoded(_ byte: UInt8) -> Bool {
         !ByteSet.target.contains(byte) && !isControl(byte) && byte != UInt8(ascii: "%")
@@ -70,7 +71,7 @@ struct URLNormaliser {
         byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
     }
 
-    /// A name or an IPv4 address, up to `end` or the colon before it.
+    /// Copies a name or an IPv4 address, up to `end` or the colon before it.
     private mutating func contains(_ bytes: inout [UInt8], end: Int) throws(URLRefusal) {
         let start = index
         let written = bytes.count
@@ -124,8 +125,8 @@ struct URLNormaliser {
         index = close + 1
     }
 
-    /// The colon at `index` and the digits up to `end`; no digits mean the default port (RFC 3986
-    /// §6.2.3).
+    /// Copies the port from the colon at `index` up to `end`; no digits mean the default port (RFC
+    /// 3986 §6.2.3).
     private mutating func port(_ bytes: inout [UInt8], end: Int) throws(URLRefusal) {
         let start = index + 1
         guard start < end else { return }
@@ -162,7 +163,8 @@ struct URLNormaliser {
         _ = Self.removeDots(&bytes, segment: segment, root: root)
     }
 
-    /// True if the last segment was `.` or `..`; it is gone then, and what is left ends in a slash.
+    /// Removes the last segment if it is `.` or `..`, so that the rest ends in a slash; returns
+    /// true if it did.
     private static func removeDots(_ bytes: inout [UInt8], segment: Int, root: Int) -> Bool {
         let count = bytes.count - segment
         guard count == 1 || count == 2, bytes[segment] == UInt8(ascii: "."),
@@ -179,7 +181,7 @@ struct URLNormaliser {
         while index < sourceEnd, bytes[index] != UInt8(ascii: "#") { try copyByte(&bytes) }
     }
 
-    /// Nothing of the fragment is kept, but a control byte in it still tells of a broken URL.
+    /// Skips the fragment; a control byte in it is refused, because the URL is broken.
     private mutating func fragment(_ bytes: [UInt8]) throws(URLRefusal) {
         while index < sourceEnd {
             if Self.isControl(bytes[index]) {
@@ -189,7 +191,7 @@ struct URLNormaliser {
         }
     }
 
-    /// Copies the byte or the escape at `index`, in its canonical spelling.
+    /// Copies the byte or the escape at `index` in canonical spelling.
     private mutating func copyByte(_ bytes: inout [UInt8]) throws(URLRefusal) {
         let byte = bytes[index]
         if ByteSet.target.contains(byte) {
@@ -221,46 +223,46 @@ struct URLNormaliser {
         bytes.append(hexDigit(byte & 15))
     }
 
-    /// In upper case, as escapes are written (RFC 3986 §2.1).
+    /// Returns the digit in upper case, as escapes are written (RFC 3986 §2.1).
     private static func hexDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? 0x30 + value : 0x37 + value
     }
 }
 
-/// Why a URL is refused as the name of an image.
+/// The reasons why a URL is refused as the name of an image.
 ///
 /// Offsets count bytes from the start of the URL, from 0.
 package enum URLRefusal: Error, Hashable, Sendable {
-    /// No bytes at all.
+    /// The URL is empty.
     case empty
-    /// Longer than `bytesMax` in canonical form.
+    /// The canonical form is longer than `bytesMax`.
     case tooLong(bytesMax: Int)
-    /// In the query value, before decoding: a `%` without two hexadecimal digits.
+    /// The query value has, before decoding, a `%` without two hexadecimal digits.
     case valueEscape(offset: Int)
-    /// In the URL: a `%` without two hexadecimal digits.
+    /// The URL has a `%` without two hexadecimal digits.
     case escape(offset: Int)
-    /// A byte below 0x20, or 0x7F.
+    /// The URL has a byte below 0x20, or 0x7F.
     case control(offset: Int, byte: UInt8)
     /// The URL does not begin with `http://` or `https://`.
     case scheme
-    /// A user name or a password before the host.
+    /// The URL has a user name or a password.
     case userInfo(offset: Int)
-    /// Nothing where the host should be.
+    /// The host is empty.
     case hostEmpty(offset: Int)
-    /// A host that is not in ASCII.
+    /// The host is not in ASCII.
     case hostNotASCII(offset: Int)
-    /// A byte that no host holds.
+    /// The host has a byte that is not allowed.
     case hostByte(offset: Int, byte: UInt8)
-    /// A label of the host that is empty or longer than 63 bytes.
+    /// The host has a label that is empty or longer than 63 bytes.
     case hostLabel(offset: Int)
-    /// A host longer than 253 bytes.
+    /// The host is longer than 253 bytes.
     case hostTooLong(offset: Int)
-    /// A host that ends in a number and is not an IPv4 address of four decimal numbers.
+    /// The host ends in a number and is not an IPv4 address of four decimal numbers.
     case hostNumber(offset: Int)
-    /// Brackets that do not hold an IPv6 address.
+    /// The brackets do not hold an IPv6 address.
     case ipv6(offset: Int)
-    /// An IPv6 address with a zone (RFC 6874), which means something on one machine only.
+    /// The IPv6 address has a zone (RFC 6874), which is only valid on one machine.
     case ipv6Zone(offset: Int)
-    /// A port that is not a number of 1 to 65535.
+    /// The port is not a number of 1 to 65535.
     case port(offset: Int)
 }
