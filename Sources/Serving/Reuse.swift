@@ -126,7 +126,7 @@ private struct ReuseEvaluation {
 package struct ReusePolicy: Hashable, Sendable {
     /// The time after freshness for which a response may be served if the origin fails.
     package var grace = Interval.zero
-    /// The same time while the node may lack a purge, counted from when its fence closed.
+    /// The value of ``grace`` for a node that may lack a purge, counted from when its fence closed.
     ///
     /// For so long, a purged response may be served.
     package var fencedGrace = Interval.zero
