@@ -2,7 +2,7 @@ package import Ground
 import HTTPRules
 package import Tiers
 
-// MARK: - Events of the clock
+// MARK: - Timers
 
 extension Fetch {
     /// Applies the time limits on readers and on the fetch; called at regular intervals.
@@ -94,8 +94,7 @@ extension Fetch {
                 && matches(reader.request, on: disposition.nominated))
     }
 
-    /// Aborts a relaying fetch when its last reader has left, because its body is stored for
-    /// nobody.
+    /// Aborts a relaying fetch when its last reader has left, because its body is not kept.
     mutating func abortWithoutReaders(_ effects: inout [LookupEffect]) {
         guard phase == .relaying, !readers.contains(where: { $0.state == .reading }) else {
             return
@@ -174,8 +173,8 @@ extension Fetch.Validity {
     ///     applies.
     ///   - isExcluded: true if its request started too early to be trusted while the fence is
     ///     closed.
-    ///   - isShared: false if the response is for one client only; that client receives it unless
-    ///     marks require revalidation for others, which never makes it unusable.
+    ///   - isShared: false if the response is for one client only. It is then never unusable,
+    ///     because that client receives it as it came.
     package init(of effect: InvalidationMark.Effect?, isExcluded: Bool, isShared: Bool) {
         switch (effect, isShared) {
         case (nil, _): self = isShared && isExcluded ? .unusable : .valid

@@ -3,9 +3,9 @@ package import HTTPRules
 
 /// A search for a response that memory does not have, one source after the other, with its readers.
 ///
-///     begun ─▶ disk ─▶ owner ─▶ origin ─▶ over
-///       └────────┴───────▲┴────────▲        ▲
-///                        └─▶ resumption ────┘
+///     notStarted ─▶ disk ─▶ peers ─▶ origin ─▶ finished
+///       └─────────────┴───────▲┴────────▲        ▲
+///                             └─▶ resumption ────┘
 ///
 /// Each source either delivers the response or reports that it is absent; then the next source is
 /// tried. A response from a peer may be lost in transit. The rest of its body then comes from
@@ -102,7 +102,7 @@ package struct Lookup: Sendable {
     package var isFetchingFromOrigin: Bool { step == .origin && !fetch.isFinished }
 }
 
-// MARK: - Where the answer is looked for
+// MARK: - Sources
 
 extension Lookup {
     /// Starts the search; `readsDisk` is true if the disk may have the response.
@@ -211,7 +211,7 @@ extension Lookup {
         }
     }
 
-    // MARK: The end
+    // MARK: End of the search
 
     /// Records that the source will not deliver the rest; `canBeResumed` is true if another source
     /// may continue the same representation.
@@ -245,7 +245,7 @@ extension Lookup {
     }
 }
 
-// MARK: - Who may wait for it
+// MARK: - Readers
 
 extension Lookup {
     /// A request that might be served from this fetch.

@@ -144,7 +144,7 @@ package struct MarkTable: Sendable {
         hostBytesMax = max(hostBytesMax, other.hostBytesMax)
     }
 
-    // MARK: Forgetting
+    // MARK: Removal
 
     /// Replaces all marks up to `version` by one soft mark for everything.
     ///
@@ -178,7 +178,7 @@ package struct MarkTable: Sendable {
         return sample.isEmpty ? nil : sample[(sample.count - 1) / 2]
     }
 
-    // MARK: Looking up
+    // MARK: Look-up
 
     /// Returns the effect of the marks on an entry whose request began at `version`.
     ///
@@ -269,7 +269,7 @@ package struct MarkTable: Sendable {
     }
 }
 
-// The stored form of the table; see "Marks" in <doc:DiskFormat>.
+// MARK: - Stored form; see "Marks" in <doc:DiskFormat>
 extension MarkTable {
     /// Encodes the marks with wanted versions in chunks that can be decoded in any order; at least
     /// one.

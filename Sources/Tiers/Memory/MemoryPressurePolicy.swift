@@ -230,7 +230,7 @@ package struct MemoryPressurePolicy: Sendable {
         return min(use.configuredBytes, limit + step)
     }
 
-    // MARK: Pace
+    // MARK: Intervals
 
     /// True if entries are evicted, and at intervals if there is less room than the reserve: memory
     /// freed by entries may cause that, and is no reason to lower the limit.
