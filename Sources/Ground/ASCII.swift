@@ -1,22 +1,24 @@
-/// Byte-level helpers for protocols whose syntax is ASCII; nothing here looks at Unicode.
+/// Byte-level helpers for protocols with ASCII syntax. None of them is aware of Unicode.
 @usableFromInline package enum ASCII {
-    /// `A`–`Z` become `a`–`z`; every other byte is unchanged.
+    /// Returns `byte` with `A`–`Z` mapped to `a`–`z` and every other byte unchanged.
     @inlinable @inline(__always)
     package static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
+    /// True for `0`–`9`.
     @inlinable @inline(__always)
     package static func isDigit(_ byte: UInt8) -> Bool {
         byte &- 0x30 < 10
     }
 
+    /// True for `A`–`Z` and `a`–`z`.
     @inlinable @inline(__always)
     package static func isLetter(_ byte: UInt8) -> Bool {
         (byte | 0x20) &- 0x61 < 26
     }
 
-    /// True for a byte of a token (RFC 9110 §5.6.2).
+    /// True for a byte that may occur in a token (RFC 9110 §5.6.2).
     @inlinable
     package static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
@@ -25,7 +27,7 @@
         }
     }
 
-    /// The value of a hexadecimal digit of either case, or nil.
+    /// Returns the value of a hexadecimal digit of either case, or `nil` for any other byte.
     @inlinable @inline(__always)
     package static func hexValue(_ byte: UInt8) -> UInt8? {
         if byte &- 0x30 < 10 { return byte &- 0x30 }
@@ -33,13 +35,13 @@
         return letter < 6 ? letter &+ 10 : nil
     }
 
-    /// The lower-case hexadecimal digit of `value`, which is below 16.
+    /// Returns the lower-case hexadecimal digit of `value`, which must be below 16.
     @inlinable @inline(__always)
     package static func hexDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? 0x30 + value : 0x57 + value
     }
 
-    /// Appends `number` in decimal.
+    /// Appends `number` in decimal, without leading zeros.
     package static func append(_ number: UInt64, to bytes: inout [UInt8]) {
         if number >= 10 { append(number / 10, to: &bytes) }
         bytes.append(0x30 + UInt8(number % 10))
@@ -58,8 +60,9 @@ extension Span<UInt8> {
         return true
     }
 
-    /// True if the bytes in `range` are those of `literal`, which is lower case, without regard to
-    /// ASCII case.
+    /// True if the bytes in `range` equal `literal`, ignoring ASCII case.
+    ///
+    /// `literal` must be lower case.
     @inlinable
     package func matchesIgnoringCase(_ literal: String, at range: Range<Int>) -> Bool {
         let expected = literal.utf8Span.span
@@ -79,18 +82,20 @@ extension Span<UInt8> {
         return true
     }
 
-    /// The bytes in `range`, copied.
+    /// Returns a copy of the bytes in `range`.
     @inlinable
     package func copy(_ range: Range<Int>) -> [UInt8] {
         let part = extracting(range)
-        // Made first and filled then: appending byte by byte takes four times as long.
+        // Allocated at full size first: appending byte by byte takes four times as long.
         var bytes = [UInt8](repeating: 0, count: part.count)
         for index in part.indices { bytes[index] = part[index] }
         return bytes
     }
 
-    /// The whole range as decimal digits; nil if empty, if any byte is no digit, or past
-    /// `UInt64.max`.
+    /// Parses the whole of `range` as a decimal number.
+    ///
+    /// - Returns: `nil` if the range is empty, contains a byte that is not a digit, or exceeds
+    ///   `UInt64.max`.
     @inlinable
     package func decimal(at range: Range<Int>) -> UInt64? {
         if range.isEmpty { return nil }

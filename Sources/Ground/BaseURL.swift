@@ -1,6 +1,7 @@
-/// Where a site's answers come from: `http://HOST[:PORT][/PATH]`, or `https://`.
+/// The base URL from which a site's responses are fetched: `http://HOST[:PORT][/PATH]`, or
+/// `https://`.
 package struct BaseURL: Hashable, Sendable {
-    /// Why a text is no base of a site's URLs.
+    /// The reason why a text is not a valid base URL.
     package enum Problem: Error, Hashable, Sendable {
         case malformed
     }
@@ -8,12 +9,17 @@ package struct BaseURL: Hashable, Sendable {
     /// True for `https`.
     package let isSecure: Bool
 
-    /// The host to resolve or to connect to: a name in lower case, or an address without brackets.
+    /// The host to resolve or connect to: a lower-case name, or an address without brackets.
     package let host: String
+    /// The TCP port, never 0. Without one in the URL, the default of the scheme.
     package let port: UInt16
-    /// What stands before every path that is asked for: empty, or `/…` without a slash at its end.
+    /// The path prefix of every request target: empty, or `/…` without a trailing slash.
     package let path: String
 
+    /// Parses a base URL.
+    ///
+    /// - Throws: ``Problem/malformed`` for another scheme, an invalid host or port, or a path with
+    ///   bytes that RFC 3986 §3.3 does not allow.
     package init(_ text: String) throws(Problem) {
         let scheme = text.prefix(while: { $0 != ":" }).lowercased()
         guard scheme == "http" || scheme == "https",
@@ -34,16 +40,17 @@ package struct BaseURL: Hashable, Sendable {
         self.path = path.hasSuffix("/") ? String(path.dropLast()) : String(path)
     }
 
-    /// The value of Host for this origin (RFC 9110 §7.2): the port only if it is not the scheme's.
+    /// The Host field value for this origin (RFC 9110 §7.2); includes the port only if it is not
+    /// the scheme's default.
     package var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == Self.defaultPort(isSecure: isSecure) ? name : "\(name):\(port)"
     }
 
-    /// The port of a URL that names none (RFC 9110 §4.2.1, §4.2.2).
+    /// The default port of the scheme (RFC 9110 §4.2.1, §4.2.2).
     private static func defaultPort(isSecure: Bool) -> UInt16 { isSecure ? 443 : 80 }
 
-    /// What stands for itself in a path (RFC 3986 §3.3), and `%`.
+    /// True for the bytes that a path may contain literally (RFC 3986 §3.3), and for `%`.
     private static func isPathByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
@@ -53,6 +60,6 @@ package struct BaseURL: Hashable, Sendable {
 }
 
 extension BaseURL: CustomStringConvertible {
-    /// As it can be written.
+    /// The URL in canonical form, which ``init(_:)`` accepts.
     package var description: String { "\(isSecure ? "https" : "http")://\(authority)\(path)" }
 }

@@ -1,5 +1,7 @@
 extension RandomAccessCollection where Index == Int {
-    /// How many elements come first; `isBefore` is true for those and for none after them.
+    /// Returns the number of leading elements for which `isBefore` is true, by binary search.
+    ///
+    /// `isBefore` must be false for every element after the first for which it is false.
     @inlinable
     package func partitionPoint(_ isBefore: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
@@ -10,7 +12,7 @@ extension RandomAccessCollection where Index == Int {
         return low - startIndex
     }
 
-    /// Where `element` is among those that ascend; nil if it is not there.
+    /// Returns the index of `element` in a collection in ascending order, or `nil` if it is absent.
     @inlinable
     package func sortedIndex(of element: Element) -> Int? where Element: Comparable {
         let place = startIndex + partitionPoint { $0 < element }
@@ -19,7 +21,7 @@ extension RandomAccessCollection where Index == Int {
 }
 
 extension RangeReplaceableCollection {
-    /// All of it; nothing is left.
+    /// Returns the whole collection and leaves an empty one.
     @inlinable
     package mutating func takeAll() -> Self {
         defer { self = Self() }

@@ -1,19 +1,20 @@
-/// Names an entry on disk and on the ring: the first 16 bytes of the SHA-256 of its normalised key.
+/// The first 16 bytes of an ``EntryName``: identifies an entry on disk and on the hash ring.
 ///
-/// Two entries of one digest are not to be expected by chance (2^64 entries), nor by work (2^64
-/// hashes); a record holds the whole digest and key, and is compared before it is served.
+/// Collisions are not expected by chance (2^64 entries) nor by attack (2^64 hashes). A disk record
+/// holds the whole name and key, which are compared before it is served.
 package struct EntryDigest: Hashable, Sendable {
-    /// The first eight bytes, the first of them lowest.
+    /// Bytes 0 to 7 as a little-endian number.
     package let first: UInt64
-    /// The eight bytes after those, the first of them lowest.
+    /// Bytes 8 to 15 as a little-endian number.
     package let second: UInt64
 
+    /// Creates a digest from its two halves.
     package init(first: UInt64, second: UInt64) {
         self.first = first
         self.second = second
     }
 
-    /// Takes the first 16 bytes of `sha256`, which must hold as many.
+    /// Creates a digest from the first 16 bytes of `sha256`, which must have at least as many.
     package init(_ sha256: Span<UInt8>) {
         precondition(sha256.count >= 16, "a digest of \(sha256.count) bytes")
         first = littleEndianWord(sha256, at: 0)
@@ -21,29 +22,32 @@ package struct EntryDigest: Hashable, Sendable {
     }
 }
 
-/// SHA-256 of an entry's key and variant, with the bytes 4 to 7 of that of its URL alone: what
-/// names it on disk and on the ring.
+/// The 32-byte identifier of an entry on disk and on the hash ring.
+///
+/// The SHA-256 of the entry's normalised key and variant, with bytes 4 to 7 replaced by those of
+/// the hash of its URL alone.
 package struct EntryName: Hashable, Sendable {
-    /// The first 16 bytes, by which it is found.
+    /// The first 16 bytes, by which the entry is looked up.
     package let digest: EntryDigest
     private let third: UInt64
     private let fourth: UInt64
 
-    /// The 32 bytes from `offset`.
+    /// Reads the 32 bytes at `offset`.
     package init(_ bytes: Span<UInt8>, at offset: Int = 0) {
         digest = EntryDigest(bytes.extracting(offset..<bytes.count))
         third = bytes.little64(at: offset + 16)
         fourth = bytes.little64(at: offset + 24)
     }
 
-    /// A name of which no more is known than the first half.
+    /// Creates a name of which only the first 16 bytes are known; the rest is zero.
     package init(prefix digest: EntryDigest) {
         self.init(digest: digest, third: 0, fourth: 0)
     }
 
-    /// The same name but for the bytes 4 to 7, which are those of `other`.
+    /// Returns this name with bytes 4 to 7 taken from `other`.
     ///
-    /// So all variants of a URL have one place on the ring, which those bytes decide.
+    /// These bytes decide the position on the hash ring, so all variants of a URL share one
+    /// position.
     package func colocated(with other: EntryName) -> EntryName {
         let kept = other.digest.first & ~0xFFFF_FFFF
         let first = digest.first & 0xFFFF_FFFF | kept
@@ -58,10 +62,10 @@ package struct EntryName: Hashable, Sendable {
         self.fourth = fourth
     }
 
-    /// Number of bytes.
+    /// Length of a name in bytes.
     package static let bytesCount = 32
 
-    /// Appends the bytes.
+    /// Appends the 32 bytes of the name.
     package func append(to bytes: inout [UInt8]) {
         bytes.appendLittle(digest.first)
         bytes.appendLittle(digest.second)
@@ -70,11 +74,14 @@ package struct EntryName: Hashable, Sendable {
     }
 }
 
-/// Names an entry inside one shard of the memory tier: an index into its table, reused after the
-/// entry is gone.
+/// The index of an entry in the table of one shard of the memory tier.
+///
+/// An index is reused after its entry has been removed.
 package struct EntryID: Hashable, Sendable {
+    /// The position in the shard's table.
     package var index: UInt32
 
+    /// Creates an id from a table index.
     package init(index: UInt32) {
         self.index = index
     }

@@ -1,13 +1,14 @@
-/// A host and perhaps a port as they are written together: `HOST`, `HOST:PORT`, `[V6]`,
-/// `[V6]:PORT`.
+/// A host with an optional port, written as `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`.
 package struct HostPort: Hashable, Sendable {
-    /// As written, the brackets of an IPv6 address kept.
+    /// The host as written, with the brackets of an IPv6 address.
     package let host: String
-    /// Nil if none was written.
+    /// The port; `nil` if none was written.
     package let port: UInt16?
 
-    /// Nil for more than one colon outside brackets, and for a port that is not one to five digits
-    /// up to 65535; the host is not looked at.
+    /// Splits a text into host and port without checking the host.
+    ///
+    /// - Returns: `nil` for more than one colon outside brackets, or a port that is not one to five
+    ///   digits with a value of at most 65535.
     package init?(_ text: String) {
         let hostEnd: String.Index
         if text.hasPrefix("[") {
@@ -29,8 +30,8 @@ package struct HostPort: Hashable, Sendable {
         port = number
     }
 
-    /// The address that the host is written as, IPv6 in brackets and nothing else in them; nil if
-    /// it is none.
+    /// The address in ``host``, IPv6 only in brackets and without a zone; `nil` if the host is a
+    /// name.
     package var address: IPAddress? {
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
         guard let address = IPAddress(isBracketed ? host.dropFirst().dropLast() : host[...]),
@@ -39,8 +40,9 @@ package struct HostPort: Hashable, Sendable {
         return address
     }
 
-    /// Host and port as connections are named: a canonical name, or an address without brackets;
-    /// nil if the host is neither, or the port is not there or 0.
+    /// The host and port to connect to: a canonical name, or an address without brackets.
+    ///
+    /// `nil` if the host is neither, or the port is absent or 0.
     package var endpoint: (host: String, port: UInt16)? {
         guard let port, port > 0 else { return nil }
         if let address { return (address.description, port) }
@@ -48,10 +50,12 @@ package struct HostPort: Hashable, Sendable {
     }
 }
 
-/// The one spelling of a host name.
+/// Validation and normalisation of host names.
 package enum DomainName {
-    /// A host name in lower case without its final dot: labels of 1 to 63 letters, digits, `-` and
-    /// `_`, 253 bytes in all, the last label no number (other readers take that for an address).
+    /// Returns a host name in lower case without its final dot, or `nil` if it is invalid.
+    ///
+    /// Valid are labels of 1 to 63 letters, digits, `-` and `_`, at most 253 bytes in all. The last
+    /// label must not be a number, because other parsers take such a name for an address.
     package static func canonical(_ text: Substring) -> String? {
         let bare = text.hasSuffix(".") ? text.dropLast() : text
         let labels = bare.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

@@ -5,7 +5,7 @@ package enum IPAddress: Hashable, Sendable {
     /// The sixteen bytes in network order, the first in the highest bits.
     case v6(UInt128)
 
-    /// Four or sixteen bytes in network order; nil for any other count.
+    /// Creates an address from four or sixteen bytes in network order; `nil` for any other count.
     package init?(_ bytes: Span<UInt8>) {
         var number: UInt128 = 0
         for index in 0..<bytes.count { number = number << 8 | UInt128(bytes[index]) }
@@ -16,15 +16,17 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The IPv4 address if this is an IPv4-mapped IPv6 address (::ffff:0:0/96, RFC 4291 §2.5.5.2);
-    /// otherwise unchanged.
+    /// The IPv4 address if this is an IPv4-mapped IPv6 address (::ffff:0:0/96, RFC 4291 §2.5.5.2),
+    /// otherwise the address unchanged.
     package var unmapped: IPAddress {
         guard case .v6(let number) = self, number >> 32 == 0xFFFF else { return self }
         return .v4(UInt32(truncatingIfNeeded: number))
     }
 
-    /// What one client is known by: an IPv4 address, or the /64 of an IPv6 one, all of whose
-    /// addresses are usually one client's.
+    /// The number that identifies a client: its IPv4 address, or the /64 prefix of its IPv6
+    /// address.
+    ///
+    /// All addresses of a /64 usually belong to one client.
     package var clientPrefix: UInt128 {
         switch unmapped {
         case .v4(let number): UInt128(number)
@@ -37,7 +39,7 @@ package enum IPAddress: Hashable, Sendable {
         if case .v4 = self { 32 } else { 128 }
     }
 
-    /// 127.0.0.0/8 or `::1`; the mapped form of the former is an IPv6 address, and none.
+    /// True for 127.0.0.0/8 and `::1`; false for the IPv4-mapped form of the former.
     package var isLoopback: Bool {
         switch self {
         case .v4(let number): number >> 24 == 127
@@ -47,8 +49,8 @@ package enum IPAddress: Hashable, Sendable {
 }
 
 extension IPAddress {
-    /// Dotted decimal (four parts, no leading zeros) or RFC 4291 §2.2 text without brackets and
-    /// zone; nil otherwise.
+    /// Parses dotted decimal (four parts, no leading zeros) or an IPv6 text (RFC 4291 §2.2) without
+    /// brackets and zone; `nil` for any other text.
     package init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         if let number = Self.readV4(bytes.span, at: 0..<bytes.count) {
@@ -60,10 +62,10 @@ extension IPAddress {
         }
     }
 
-    /// Four decimal numbers of 0 to 255 with dots between, first part highest; nil for any other
-    /// text.
+    /// Parses four decimal numbers of 0 to 255 separated by dots; `nil` for any other text.
     ///
-    /// A zero in front means octal elsewhere, so it is refused here.
+    /// The first part becomes the highest byte. Leading zeros are rejected because other parsers
+    /// read them as octal.
     package static func readV4(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt32? {
         var address: UInt32 = 0
         var parts = 0
@@ -86,7 +88,8 @@ extension IPAddress {
         }
     }
 
-    /// Any form of RFC 4291 §2.2 without brackets and zone; nil for any other text.
+    /// Parses any IPv6 text form (RFC 4291 §2.2) without brackets and zone; `nil` for any other
+    /// text.
     package static func readV6(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt128? {
         var groups: InlineArray<8, UInt16> = .init(repeating: 0)
         var count = 0
@@ -131,7 +134,8 @@ extension IPAddress {
         return number(groups, count: count, gap: gap ?? count)
     }
 
-    /// Puts the zeros that `::` stands for between the groups before and after `gap`.
+    /// Assembles the address, inserting the zeros of `::` between the groups before and after
+    /// `gap`.
     private static func number(
         _ groups: InlineArray<8, UInt16>, count: Int, gap: Int
     ) -> UInt128 {
@@ -144,8 +148,10 @@ extension IPAddress {
         return number
     }
 
-    /// Appends dotted decimal, or the one text of RFC 5952: lower case, no leading zeros, the first
-    /// longest run of zeros as `::`, an IPv4-mapped address ending in dotted decimal.
+    /// Appends the address in canonical text: dotted decimal, or RFC 5952 for IPv6.
+    ///
+    /// RFC 5952 is lower case without leading zeros, the first longest run of zeros is `::`, and an
+    /// IPv4-mapped address ends in dotted decimal.
     package func append(to bytes: inout [UInt8]) {
         switch self {
         case .v4(let number): Self.appendV4(number, to: &bytes)
@@ -211,7 +217,7 @@ extension IPAddress {
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// Dotted decimal, or the canonical text of RFC 5952, without brackets.
+    /// The address as dotted decimal or as RFC 5952 text, without brackets.
     package var description: String {
         var text: [UInt8] = []
         append(to: &text)

@@ -1,42 +1,46 @@
-/// A point on the boot clock (`CLOCK_BOOTTIME`): nanoseconds since the machine started, suspended
-/// time included.
+/// A point on the boot clock (`CLOCK_BOOTTIME`): nanoseconds since the machine started, including
+/// suspended time.
 ///
-/// All ages, deadlines and freshness are counted on this clock, which no operator and no NTP daemon
-/// sets back.
+/// All ages, deadlines and freshness use this clock, because neither an operator nor an NTP daemon
+/// can set it back.
 @usableFromInline package struct Instant: Hashable, Comparable, Sendable {
     /// Nanoseconds since the machine started.
     @usableFromInline package var nanoseconds: Int64
 
+    /// Creates an instant from nanoseconds since the machine started.
     @inlinable package init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
-    /// Later than every instant that a clock gives.
+    /// The greatest instant, later than any a clock returns.
     package static let distantFuture = Instant(nanoseconds: .max)
-    /// Earlier than every instant; whatever is counted from it is over.
+    /// The least instant, earlier than any a clock returns; every deadline computed from it has
+    /// passed.
     package static let distantPast = Instant(nanoseconds: .min)
-    /// The machine's start; no instant that a clock gives is earlier.
+    /// The start of the machine; a clock returns no earlier instant.
     package static let zero = Instant(nanoseconds: 0)
 
+    /// True if `left` is earlier than `right`.
     @inlinable package static func < (left: Instant, right: Instant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// Saturates at ``distantFuture`` instead of overflowing.
+    /// Adds an interval, saturating at ``distantFuture`` and ``distantPast``.
     @inlinable package static func + (left: Instant, right: Interval) -> Instant {
         let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
         return Instant(nanoseconds: overflow ? (right.nanoseconds < 0 ? .min : .max) : sum)
     }
 
-    /// May be negative or before the machine's start: an answer can be older than this machine's
-    /// uptime.
+    /// Subtracts an interval, saturating at ``distantPast`` and ``distantFuture``.
+    ///
+    /// The result may precede the machine's start: a response can be older than the uptime.
     @inlinable package static func - (left: Instant, right: Interval) -> Instant {
         let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(
             right.nanoseconds)
         return Instant(nanoseconds: overflow ? (right.nanoseconds < 0 ? .max : .min) : difference)
     }
 
-    /// The time from `right` to `left`, saturating.
+    /// Returns the time from `right` to `left`, saturating.
     @inlinable package static func - (left: Instant, right: Instant) -> Interval {
         let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(
             right.nanoseconds)
@@ -44,36 +48,40 @@
     }
 }
 
-/// A length of time in nanoseconds; may be negative.
+/// A length of time in nanoseconds, possibly negative.
 @usableFromInline package struct Interval: Hashable, Comparable, Sendable {
+    /// The length in nanoseconds.
     @usableFromInline package var nanoseconds: Int64
 
+    /// Creates an interval from nanoseconds.
     @inlinable package init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
-    /// `count` whole seconds, saturating.
+    /// Returns an interval of `count` seconds, saturating.
     package static func seconds(_ count: Int64) -> Interval {
         scaled(count, by: 1_000_000_000)
     }
 
-    /// `count` milliseconds, saturating.
+    /// Returns an interval of `count` milliseconds, saturating.
     package static func milliseconds(_ count: Int64) -> Interval {
         scaled(count, by: 1_000_000)
     }
 
+    /// The empty interval.
     package static let zero = Interval(nanoseconds: 0)
 
-    /// Whole seconds, rounded towards zero.
+    /// The interval in whole seconds, rounded towards zero.
     @inlinable package var seconds: Int64 { nanoseconds / 1_000_000_000 }
-    /// Whole milliseconds, rounded towards zero.
+    /// The interval in whole milliseconds, rounded towards zero.
     @inlinable package var milliseconds: Int64 { nanoseconds / 1_000_000 }
 
+    /// True if `left` is shorter than `right`.
     @inlinable package static func < (left: Interval, right: Interval) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// The sum, saturating.
+    /// Returns the sum, saturating.
     @inlinable package static func + (left: Interval, right: Interval) -> Interval {
         let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
         return Interval(nanoseconds: overflow ? (right.nanoseconds < 0 ? .min : .max) : sum)
@@ -85,23 +93,26 @@
     }
 }
 
-/// A point of wall-clock time in whole seconds since 1970-01-01 00:00:00 UTC, as HTTP dates carry
-/// it.
+/// A point of wall-clock time as in HTTP dates: whole seconds since 1970-01-01 00:00:00 UTC.
 ///
-/// Used only for what travels in dates; never to decide how old something is on this machine.
+/// Used only for dates in messages, never to compute an age on this machine.
 package struct WallTime: Hashable, Comparable, Sendable {
+    /// Seconds since 1970-01-01 00:00:00 UTC; negative before.
     package var seconds: Int64
 
+    /// Creates a time from seconds since 1970-01-01 00:00:00 UTC.
     @inlinable package init(seconds: Int64) {
         self.seconds = seconds
     }
 
-    /// The nearest time that HTTP can write, of the years 0 to 9999: what another process says is
-    /// not taken at its word.
+    /// Creates the nearest time that an HTTP date can represent (years 0 to 9999).
+    ///
+    /// For values from other processes, which may be out of range.
     @inlinable package init(clamping seconds: Int64) {
         self.init(seconds: max(-62_167_219_200, min(253_402_300_799, seconds)))
     }
 
+    /// True if `left` is earlier than `right`.
     @inlinable package static func < (left: WallTime, right: WallTime) -> Bool {
         left.seconds < right.seconds
     }

@@ -1,22 +1,24 @@
-/// SipHash-1-3 with a secret key (Aumasson, Bernstein, INDOCRYPT 2012; the 1-3 rounds of the hash
-/// tables of several languages).
+/// SipHash-1-3 with a secret key (Aumasson, Bernstein, INDOCRYPT 2012; the 1-3 rounds are those
+/// that the hash tables of several languages use).
 ///
-/// Names an entry in memory. Whoever does not know the key cannot make cache keys collide.
+/// Identifies an entry in memory. Without the key, an attacker cannot construct colliding cache
+/// keys.
 package struct KeyedHash: Sendable {
     fileprivate let key0: UInt64
     fileprivate let key1: UInt64
 
-    /// `key0` and `key1` are 128 bits that no client knows, drawn once per process.
+    /// Creates a hash from a 128-bit secret key, drawn once per process.
     package init(key0: UInt64, key1: UInt64) {
         self.key0 = key0
         self.key1 = key1
     }
 
+    /// Returns the hash of all of `bytes`.
     package func callAsFunction(_ bytes: Span<UInt8>) -> UInt64 {
         self(bytes, 0..<bytes.count)
     }
 
-    /// The hash of the bytes of `bytes` in `range`, which must lie inside.
+    /// Returns the hash of the part of `bytes` in `range`, which must lie inside.
     package func callAsFunction(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
         var state = SipState(key0: key0, key1: key1)
         var index = range.lowerBound
@@ -38,17 +40,19 @@ package struct KeyedHash: Sendable {
     }
 }
 
-/// ``KeyedHash`` of bytes that come piece by piece, which may be asked for after each of them.
+/// An incremental ``KeyedHash`` whose ``value`` may be read after every piece.
 package struct KeyedHashStream: Sendable {
     private var state: SipState
-    /// The bytes behind the last whole word, the first lowest.
+    /// The bytes after the last whole word, the first in the lowest bits.
     private var rest: UInt64 = 0
     private var count = 0
 
+    /// Creates an empty stream with the key of `hash`.
     package init(_ hash: KeyedHash) {
         state = SipState(key0: hash.key0, key1: hash.key1)
     }
 
+    /// Appends bytes; how the input is divided into calls does not affect the value.
     package mutating func add(_ bytes: ArraySlice<UInt8>) {
         let span = bytes.span
         var index = 0
@@ -76,7 +80,7 @@ package struct KeyedHashStream: Sendable {
         rest = 0
     }
 
-    /// What ``KeyedHash`` gives for all bytes that came.
+    /// The ``KeyedHash`` of all bytes added so far.
     package var value: UInt64 {
         var last = state
         last.absorb(rest | UInt64(truncatingIfNeeded: count) << 56)
@@ -84,7 +88,7 @@ package struct KeyedHashStream: Sendable {
     }
 }
 
-/// The eight bytes from `index` as a little-endian number; `index + 8` must not pass the end.
+/// Returns the little-endian 64-bit number at `index`; `index + 8` must not exceed the count.
 @inline(__always)
 @inlinable
 package func littleEndianWord(_ bytes: Span<UInt8>, at index: Int) -> UInt64 {

@@ -1,23 +1,25 @@
-/// A block of addresses that share a prefix, as address and prefix length (RFC 4632 §3.1,
-/// RFC 4291 §2.3).
+/// A block of addresses with a common prefix, as address and prefix length (RFC 4632 §3.1, RFC 4291
+/// §2.3).
 ///
-/// A block inside ::ffff:0:0/96 is kept as the IPv4 block it maps, so that both spellings mean the
-/// same.
+/// A block inside ::ffff:0:0/96 is stored as the IPv4 block it maps, so that both spellings are
+/// equal.
 package struct Network: Hashable, Sendable {
-    /// The first address; bits past ``prefixLength`` are zero.
+    /// The first address; bits beyond ``prefixLength`` are zero.
     package let first: IPAddress
-    /// Number of leading bits that all addresses of the block share: 0 to 32 or 128.
+    /// The number of leading bits that all addresses of the block share: 0 to 32 or 0 to 128.
     package let prefixLength: Int
 
-    /// Why a text is no network.
+    /// The reason why a text is not a valid network.
     package enum Problem: Error, Hashable, Sendable {
         /// The text is not `ADDRESS` or `ADDRESS/BITS`.
         case malformed
-        /// Bits past the prefix are set; the network that was perhaps meant.
+        /// Bits beyond the prefix are set; `meant` is the network with these bits cleared.
         case hostBitsSet(meant: String)
     }
 
-    /// `10.0.0.0/8`, `fd00::/8`, or a bare address, which is the block of that address alone.
+    /// Parses `10.0.0.0/8`, `fd00::/8`, or a bare address, which is a block of one address.
+    ///
+    /// - Throws: ``Problem`` with the reason if the text is invalid.
     package init(parsing text: String) throws(Problem) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let address = IPAddress(parts[0]) else { throw .malformed }
@@ -40,13 +42,13 @@ package struct Network: Hashable, Sendable {
         }
     }
 
-    /// The block of `prefixLength` bits that `address` lies in; for blocks written in source.
+    /// Creates the block of `prefixLength` bits that contains `address`; for constants in source.
     package init(_ address: IPAddress, _ prefixLength: Int) {
         first = Self.masked(address, prefixLength)
         self.prefixLength = prefixLength
     }
 
-    /// True if `address`, or the IPv4 address it maps, lies in the block.
+    /// True if `address`, or the IPv4 address that it maps, lies in the block.
     package func contains(_ address: IPAddress) -> Bool {
         Self.masked(address.unmapped, prefixLength) == first
     }
@@ -60,5 +62,6 @@ package struct Network: Hashable, Sendable {
 }
 
 extension Network: CustomStringConvertible {
+    /// The block as `ADDRESS/BITS`.
     package var description: String { "\(first)/\(prefixLength)" }
 }

@@ -1,28 +1,38 @@
-/// Names a node for as long as its directory lives: 128 bits, drawn once.
+/// The 128-bit id of a node, drawn once and kept in its directory.
 ///
-/// A node without a directory draws one at each start. The upper half of a named node's id is a
-/// hash of its name, so that others see in whose place a node comes that has lost its directory.
+/// A node without a directory draws an id at each start. The upper half of a named node's id is a
+/// hash of its name, so that other nodes recognise a node that replaces one after losing its
+/// directory.
 package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The lower 64 bits, random.
     package let low: UInt64
+    /// The upper 64 bits: a hash of the node's name, or random.
     package let high: UInt64
 
-    /// Size in bytes.
+    /// Length of an id in bytes.
     package static let bytesCount = 16
 
+    /// Creates an id from its two halves.
     package init(low: UInt64, high: UInt64) {
         self.low = low
         self.high = high
     }
 
-    /// Draws an id; `dice` is the system's generator in a node and a seeded one in a simulation.
+    /// Draws a random id.
+    ///
+    /// - Parameter dice: the system's generator in a node, a seeded one in a simulation.
     package init(using dice: inout some RandomNumberGenerator) {
         low = dice.next()
         high = dice.next()
     }
 
-    /// Draws an id for a node that the operator calls `name`, or not at all.
+    /// Draws an id for a node with the name that the operator configured.
     ///
-    /// ``directoryName`` stands for the last name in `path`, that of the node's directory.
+    /// - Parameters:
+    ///   - name: the configured name, or ``directoryName`` for the last component of `path`. If
+    ///     `nil`, the upper half is random.
+    ///   - path: the node's directory; `nil` if it has none.
+    ///   - dice: the generator for the random bits.
     package init(
         named name: String?, in path: String?, using dice: inout some RandomNumberGenerator
     ) {
@@ -34,21 +44,22 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
                 ?? dice.next())
     }
 
-    /// What the operator calls nodes of which each is to go by its directory.
+    /// The configured name that means "use the name of the node's directory".
     package static let directoryName = "@directory"
 
     private static let nameSeed: UInt64 = 0x6E75_7468_6174_6368
 
-    /// True if the operator calls both nodes the same, or they are the same.
+    /// True if both nodes have the same configured name or are the same node.
     package func hasSameName(as other: NodeID) -> Bool { high == other.high && high != 0 }
 
-    /// The 16 bytes from `offset`, the lowest bits first.
+    /// Reads the id in the 16 bytes at `offset`, in little-endian order.
     package init(_ bytes: Span<UInt8>, at offset: Int) {
         low = bytes.little64(at: offset)
         high = bytes.little64(at: offset + 8)
     }
 
-    /// The id that 32 hexadecimal digits spell; nil if that are other than ``description`` gives.
+    /// Parses 32 lower-case hexadecimal digits as ``description`` returns them; `nil` for any other
+    /// text.
     package init?(_ text: String) {
         let digits = Array(text.utf8)
         guard digits.count == 32 else { return nil }
@@ -62,24 +73,24 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
         self.init(low: words[1], high: words[0])
     }
 
-    /// By the number of 128 bits.
+    /// Orders ids as 128-bit numbers.
     package static func < (left: NodeID, right: NodeID) -> Bool {
         (left.high, left.low) < (right.high, right.low)
     }
 
-    /// 32 lower-case hexadecimal digits, the highest first.
+    /// The id as 32 lower-case hexadecimal digits, the highest first.
     package var description: String { hexadecimal(high) + hexadecimal(low) }
 }
 
 extension [UInt8] {
-    /// Appends the 16 bytes of `id`, the lowest bits first.
+    /// Appends the 16 bytes of `id` in little-endian order.
     package mutating func append(_ id: NodeID) {
         appendLittle(id.low)
         appendLittle(id.high)
     }
 }
 
-/// 16 lower-case hexadecimal digits.
+/// Returns `word` as 16 lower-case hexadecimal digits.
 package func hexadecimal(_ word: UInt64) -> String {
     let digits = String(word, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits

@@ -1,20 +1,20 @@
-/// Which origins may be fetched from: any host, one, or all below a name; on one port or any.
+/// A pattern for origins: any host, one host, or all hosts below a name; on one port or any.
 ///
-/// `*.example.com` means names below example.com, not example.com itself.
+/// `*.example.com` matches names below example.com, not example.com itself.
 package struct OriginPattern: Hashable, Sendable {
     private enum Host: Hashable, Sendable {
         case any
         case name(String)
         case address(IPAddress)
-        /// With its leading dot.
+        /// The suffix with its leading dot.
         case subdomains(String)
     }
 
     private let host: Host
-    /// The only port; nil for any.
+    /// The only port that matches; `nil` for any.
     private let port: UInt16?
 
-    /// Every origin.
+    /// The pattern that matches every origin.
     package static let everything = OriginPattern(host: .any, port: nil)
 
     private init(host: Host, port: UInt16?) {
@@ -22,10 +22,11 @@ package struct OriginPattern: Hashable, Sendable {
         self.port = port
     }
 
-    /// `*`, `host` or `*.suffix`, each perhaps with `:port`; nil for anything else, URLs among it.
+    /// Parses `*`, `host` or `*.suffix`, each with an optional `:port`; `nil` for anything else,
+    /// including URLs.
     ///
-    /// Names are in ASCII (Punycode) and taken without regard to case and to a final dot; an IPv6
-    /// address stands in brackets.
+    /// Names are ASCII (Punycode); case and a final dot are ignored. An IPv6 address is written in
+    /// brackets.
     package init?(_ text: String) {
         guard let parts = HostPort(text), parts.port != 0 else { return nil }
         port = parts.port
@@ -42,8 +43,11 @@ package struct OriginPattern: Hashable, Sendable {
         }
     }
 
-    /// True if the operator means this origin; `host` is in lower case, an IPv6 address without
-    /// brackets.
+    /// True if the pattern matches an origin.
+    ///
+    /// - Parameters:
+    ///   - host: in lower case, an IPv6 address without brackets.
+    ///   - port: the port of the origin.
     package func matches(host: String, port: UInt16) -> Bool {
         if let only = self.port, only != port { return false }
         let bare = host.hasSuffix(".") ? host.dropLast() : host[...]
@@ -58,7 +62,7 @@ package struct OriginPattern: Hashable, Sendable {
 }
 
 extension OriginPattern: CustomStringConvertible {
-    /// As it can be written, in canonical form.
+    /// The pattern in canonical form, which ``init(_:)`` accepts.
     package var description: String {
         let text =
             switch host {
@@ -72,15 +76,16 @@ extension OriginPattern: CustomStringConvertible {
     }
 }
 
-/// Which Host a site answers to: one name or address, perhaps on one port only, or every other.
+/// A pattern for the Host field of a site: one name or address, on one port or any, or the
+/// catch-all.
 package struct SitePattern: Hashable, Sendable {
-    /// In lower case without a final dot, an IPv6 address in brackets; nil for every Host that no
-    /// other site answers to.
+    /// The host in lower case without a final dot, an IPv6 address in brackets; `nil` for the
+    /// catch-all.
     package let host: String?
-    /// Nil for any port.
+    /// The only port that matches; `nil` for any.
     package let port: UInt16?
 
-    /// Every Host that no other site answers to.
+    /// The pattern for every Host that no other site matches.
     package static let catchAll = SitePattern(host: nil, port: nil)
 
     private init(host: String?, port: UInt16?) {
@@ -88,9 +93,9 @@ package struct SitePattern: Hashable, Sendable {
         self.port = port
     }
 
-    /// `*`, `HOST` or `HOST:PORT`; nil for anything else.
+    /// Parses `*`, `HOST` or `HOST:PORT`; `nil` for anything else.
     ///
-    /// Names are in ASCII (Punycode); an IPv6 address stands in brackets.
+    /// Names are ASCII (Punycode); an IPv6 address is written in brackets.
     package init?(_ text: String) {
         if text == "*" {
             self = .catchAll
@@ -108,7 +113,7 @@ package struct SitePattern: Hashable, Sendable {
 }
 
 extension SitePattern: CustomStringConvertible {
-    /// As it can be written, in canonical form; also the name of the site.
+    /// The pattern in canonical form, which is also the name of the site.
     package var description: String {
         guard let host else { return "*" }
         return port.map { "\(host):\($0)" } ?? host

@@ -1,34 +1,34 @@
-/// XXH64 (Collet, xxHash fast digest algorithm, version 0.2.0): the checksum of what lies on disk.
+/// XXH64 (Collet, xxHash fast digest algorithm, version 0.2.0): the checksum of data on disk.
 ///
-/// It finds what wear and torn writes do to bytes. It is no defence against those who choose them.
+/// Detects wear and torn writes. Not a defence against deliberate changes.
 ///
-/// A stripe of 32 bytes feeds four lanes of 8 bytes each, which do not wait for each other; what is
-/// left after the last whole stripe is mixed in at the end. Invariant: ``pending`` holds fewer than
-/// 32 bytes between calls.
+/// A stripe of 32 bytes feeds four independent lanes of 8 bytes each; the bytes after the last
+/// whole stripe are mixed in at the end. Invariant: ``pending`` holds fewer than 32 bytes between
+/// calls.
 package struct XXH64: Sendable {
     private var lanes: Lanes
-    /// What lies past the last whole stripe, in its first ``pendingCount`` bytes.
+    /// The bytes after the last whole stripe, in the first ``pendingCount`` elements.
     private var pending: InlineArray<32, UInt8>
     private var pendingCount = 0
-    /// Bytes taken in so far, modulo 2^64.
+    /// The number of bytes added so far, modulo 2^64.
     private var length: UInt64 = 0
     private let seed: UInt64
 
-    /// The start of a stream; any `seed` will do, each gives another function.
+    /// Creates an empty stream; each `seed` gives a different hash function.
     package init(seed: UInt64) {
         self.seed = seed
         lanes = Lanes(seed: seed)
         pending = InlineArray(repeating: 0)
     }
 
-    /// The hash of `bytes` alone.
+    /// Returns the hash of `bytes` alone.
     package static func hash(_ bytes: Span<UInt8>, seed: UInt64) -> UInt64 {
         var stream = XXH64(seed: seed)
         stream.update(bytes)
         return stream.finish()
     }
 
-    /// Takes in the next bytes; how a stream is cut into calls does not matter.
+    /// Adds the next bytes; how the input is divided into calls does not affect the hash.
     package mutating func update(_ bytes: Span<UInt8>) {
         length &+= UInt64(bytes.count)
         var index = 0
@@ -43,7 +43,7 @@ package struct XXH64: Sendable {
         buffer(bytes, index..<bytes.count)
     }
 
-    /// The hash of all bytes so far; more may follow.
+    /// Returns the hash of all bytes so far; more may be added afterwards.
     package func finish() -> UInt64 {
         var hash = length < Stripe.bytes ? seed &+ Prime.fifth : lanes.merged
         hash &+= length
@@ -106,10 +106,10 @@ private struct Lanes {
         fourth = seed &- Prime.first
     }
 
-    /// Takes in all whole stripes from `start`; the index past the last of them.
+    /// Adds all whole stripes from `start` and returns the index after the last of them.
     ///
-    /// A stripe is cut out before it is read, so that one check of its bounds serves all its bytes
-    /// and the compiler reads each lane at once.
+    /// A stripe is extracted before it is read, so that one bounds check covers all its bytes and
+    /// the compiler reads each lane with one load.
     @inline(__always)
     mutating func absorb(_ bytes: Span<UInt8>, from start: Int) -> Int {
         var (first, second, third, fourth) = (first, second, third, fourth)

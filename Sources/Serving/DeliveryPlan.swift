@@ -1,29 +1,34 @@
-/// How the length of an answer is told to a client (RFC 9112 §6).
+/// The message framing by which a client learns the length of a response body (RFC 9112 §6).
 package enum ResponseFraming: Hashable, Sendable {
-    /// `Content-Length`, this many bytes.
+    /// `Content-Length` with this many bytes.
     case length(UInt64)
     /// `Transfer-Encoding: chunked`.
     case chunked
-    /// The end of the connection is the end of the body; a break must then be a reset.
+    /// The end of the connection ends the body; an incomplete body must end with a reset.
     case untilClose
-    /// No body and nothing said of its length.
+    /// No body, and no field that states its length.
     case none
 }
 
-/// When and how a client gets an answer whose body is still being received.
+/// The time and form in which a client receives a response whose body is still being received.
 package enum DeliveryPlan: Hashable, Sendable {
-    /// Head now, body as it comes, nothing left out.
+    /// Send the head now and the whole body as it arrives.
     case whole(ResponseFraming)
-    /// Head now: the parts it asked for can be told from the length that the origin has named.
+    /// Send the head now: the requested ranges can be computed, because the origin has stated the
+    /// length.
     case parts(sizeBytes: UInt64)
-    /// When the body is whole: what it asked for depends on a length that is not known yet.
+    /// Send nothing before the body is complete: the requested ranges depend on a length not yet
+    /// known.
     case afterCompletion
 
-    /// What a request can be given.
+    /// Decides how to deliver a response to a request.
     ///
-    /// `sizeBytes` is the length that the origin has named; nil if it named none. `isKept`: the
-    /// body will be held whole, so that waiting for its end costs no memory of its own. `isHTTP10`:
-    /// the client cannot read chunks.
+    /// - Parameters:
+    ///   - request: the kind of request.
+    ///   - sizeBytes: the length that the origin has stated; `nil` if it stated none.
+    ///   - isKept: true if the whole body will be stored, so that waiting for its end needs no
+    ///     extra memory.
+    ///   - isHTTP10: true if the client cannot decode the chunked coding.
     package static func decide(
         _ request: RequestTraits, sizeBytes: UInt64?, isKept: Bool, isHTTP10: Bool
     ) -> DeliveryPlan {

@@ -1,24 +1,24 @@
 package import Ground
 
-/// The objects that are not stored here and were asked for in part of late, by the keyed hashes of
+/// The objects that are not stored but were recently requested in part, by the keyed hashes of
 /// their keys.
 ///
-/// The first who wants a part gets it from the origin as a part; who wants one again soon has the
-/// whole fetched, so that it is stored, unless it is known not to be fit for that.
+/// The first range request for an object is fetched from the origin as a range. Another one soon
+/// after fetches the whole object so that it is stored, unless it is known to be unsuitable.
 ///
-/// Bounded by two generations: the older one is forgotten when the newer one is full. What is
-/// forgotten costs no more than that the next part is again the first.
+/// Bounded by two generations: when the newer one is full, the older one is dropped. A dropped
+/// record only means that the next range request counts as the first.
 package struct RangeRequestHistory: Sendable {
-    /// What is known of the whole of an object.
+    /// The suitability of the whole object for storage.
     package enum Storability: Hashable, Sendable {
-        /// The origin has not said how large it is.
+        /// The origin has not stated its size.
         case unknown
-        /// It may be stored, and has so many bytes.
+        /// The object may be stored and has this many bytes.
         case storable(bytes: UInt64)
-        /// It is larger than what is stored, or may not be stored.
+        /// The object exceeds the size limit or may not be stored.
         case unstorable
 
-        /// It costs an origin hardly more than a part of it.
+        /// True if fetching the whole costs the origin hardly more than a range.
         package var isSmall: Bool {
             if case .storable(let bytes) = self {
                 bytes <= RangeRequestHistory.smallBytesMax
@@ -28,7 +28,7 @@ package struct RangeRequestHistory: Sendable {
         }
     }
 
-    /// What the origin is asked for where a part is wanted.
+    /// The scope of the request to the origin when a client wants a range.
     package enum FetchScope: Hashable, Sendable {
         case part
         case whole
@@ -36,26 +36,28 @@ package struct RangeRequestHistory: Sendable {
 
     private struct Record {
         var storability = Storability.unknown
-        /// When a part was last wanted; nil if only the whole is known.
+        /// The time of the last range request; `nil` if only the storability is known.
         var requestedAt: Instant?
     }
 
+    /// The size in bytes up to which ``Storability/isSmall`` is true.
     package static let smallBytesMax: UInt64 = 4 << 20
-    /// Within which time another part counts as one of the same object again.
+    /// The maximum time between two range requests for the second to count as a repetition.
     package static let repeatInterval = Interval.seconds(60)
 
     private let recordsMax: Int
     private var newer: [UInt64: Record] = [:]
     private var older: [UInt64: Record] = [:]
 
-    /// A table of at most twice `notesMax` objects.
+    /// Creates an empty history of at most twice `notesMax` objects.
     package init(notesMax: Int = 8192) {
         self.recordsMax = notesMax
     }
 
+    /// The number of objects in the history.
     package var count: Int { newer.count + older.keys.count { newer[$0] == nil } }
 
-    /// A part of an object is wanted that neither memory nor disk has.
+    /// Records a range request that neither memory nor disk can serve, and decides what to fetch.
     package mutating func recordPartRequest(_ hash: UInt64, now: Instant) -> FetchScope {
         var note = record(hash)
         let isAgain = note.requestedAt.map { now - $0 < Self.repeatInterval } ?? false
@@ -64,7 +66,7 @@ package struct RangeRequestHistory: Sendable {
         return isAgain && note.storability != .unstorable ? .whole : .part
     }
 
-    /// An answer of the origin's tells what the whole of an object is.
+    /// Records what a response of the origin states about the whole object.
     package mutating func recordStorability(_ whole: Storability, of hash: UInt64) {
         var note = record(hash)
         note.storability = whole

@@ -2,42 +2,43 @@ package import Cluster
 package import Ground
 package import HTTPRules
 
-/// What a stored answer is good for, to one request (RFC 9111 §4).
+/// The way in which a stored response may be used for a request (RFC 9111 §4).
 package enum Reuse: Hashable, Sendable {
-    /// It may be given.
+    /// The response may be served.
     case fresh
-    /// It may be given though it is not fresh.
+    /// The response may be served although it is stale.
     case stale(StalePermission)
-    /// Not to be given before the origin has been asked; with `only-if-cached` it is not there (RFC
-    /// 9111 §5.2.1.7).
+    /// The response may only be served after revalidation; with `only-if-cached`, the request fails
+    /// (RFC 9111 §5.2.1.7).
     case mustValidate(ValidationReason)
-    /// Not for a request with Authorization, nor to be validated for one (RFC 9111 §3.5).
+    /// The response may be neither served to nor validated for a request with Authorization (RFC
+    /// 9111 §3.5).
     case unusable
 }
 
-/// By whose leave a stale answer is given (RFC 9111 §4.2.4).
+/// The permission under which a stale response is served (RFC 9111 §4.2.4).
 package enum StalePermission: Hashable, Sendable {
-    /// The client's (RFC 9111 §5.2.1.2).
+    /// The client's `max-stale` (RFC 9111 §5.2.1.2).
     case maxStale
-    /// The origin's or the operator's; it is to be validated meanwhile (RFC 5861 §3).
+    /// The origin's or the operator's; the response is revalidated meanwhile (RFC 5861 §3).
     case whileRevalidate
 }
 
-/// Why the origin has to be asked.
+/// The reason why a stored response needs revalidation.
 package enum ValidationReason: Hashable, Sendable {
-    /// The answer is no longer fresh.
+    /// The response is stale.
     case stale
-    /// The answer says `no-cache` (RFC 9111 §5.2.2.4).
+    /// The response has `no-cache` (RFC 9111 §5.2.2.4).
     case noCache
-    /// The request says `no-cache` (RFC 9111 §5.2.1.4).
+    /// The request has `no-cache` (RFC 9111 §5.2.1.4).
     case requestNoCache
-    /// The answer is older than the request's `max-age` (RFC 9111 §5.2.1.1).
+    /// The response is older than the request's `max-age` (RFC 9111 §5.2.1.1).
     case requestMaxAge
-    /// The answer is not fresh for as long as the request's `min-fresh` (RFC 9111 §5.2.1.3).
+    /// The response does not stay fresh for the request's `min-fresh` (RFC 9111 §5.2.1.3).
     case requestMinFresh
 }
 
-/// What the stored answer with these facts is good for.
+/// Decides how the stored response with these facts may be used for a request.
 @inline(__always)
 package func reuse(
     _ facts: EntryMetadata, for control: RequestCacheControl, hasAuthorization: Bool,
@@ -51,17 +52,17 @@ package func reuse(
     return ReuseEvaluation(facts, policy: policy, now: now).reuse(for: control)
 }
 
-/// True if the answer may be given because the origin cannot be reached, does not answer in time,
-/// or answers with an error (RFC 5861 §4, RFC 9111 §4.2.4).
+/// True if the response may be served because the origin is unreachable, times out, or responds
+/// with an error (RFC 5861 §4, RFC 9111 §4.2.4).
 ///
-/// Asked where ``reuse(_:for:hasAuthorization:policy:now:)`` said that the origin has to be.
+/// Called after ``reuse(_:for:hasAuthorization:policy:now:)`` has required revalidation.
 package func isUsableOnError(
     _ facts: EntryMetadata, for control: RequestCacheControl, policy: ReusePolicy, now: Instant
 ) -> Bool {
     ReuseEvaluation(facts, policy: policy, now: now).isUsableOnError(for: control)
 }
 
-/// The facts of a stored answer at one moment.
+/// The facts of a stored response at one instant.
 private struct ReuseEvaluation {
     let facts: EntryMetadata
     let policy: ReusePolicy
@@ -74,14 +75,14 @@ private struct ReuseEvaluation {
     }
 
     private var isFresh: Bool { now < facts.freshUntil }
-    /// How long it has not been fresh; negative while it is.
+    /// The time since it became stale; negative while it is fresh.
     private var staleness: Interval { now - facts.freshUntil }
 
     func reuse(for control: RequestCacheControl) -> Reuse {
         if facts.flags.contains(.noCache) { return .mustValidate(.noCache) }
         if control.isNoCache { return .mustValidate(.requestNoCache) }
-        // A reload asks with `max-age=0`: of what does not change there is nothing new to be had.
-        // `no-cache` is the user's own word, and counts all the same (RFC 8246 §2).
+        // A reload sends `max-age=0`, which need not revalidate an immutable response. `no-cache`
+        // states the user's own intent and is obeyed all the same (RFC 8246 §2).
         let isUnchanged = isFresh && facts.flags.contains(.immutable)
         if let maxAge = control.maxAge, !isUnchanged, exceedsMaxAge(than: maxAge) {
             return .mustValidate(.requestMaxAge)
@@ -94,7 +95,7 @@ private struct ReuseEvaluation {
             return .mustValidate(.stale)
         }
         if let maxStale = control.maxStale, staleness > maxStale { return .mustValidate(.stale) }
-        // Without `max-stale`, `max-age` says that nothing stale is wanted (RFC 9111 §5.2.1.1).
+        // Without `max-stale`, `max-age` excludes stale responses (RFC 9111 §5.2.1.1).
         let isStaleWanted = control.maxStale != nil || control.maxAge == nil
         if isStaleWanted, staleness < revalidationWindow { return .stale(.whileRevalidate) }
         return control.maxStale == nil ? .mustValidate(.stale) : .stale(.maxStale)
@@ -111,7 +112,7 @@ private struct ReuseEvaluation {
         return staleness < window
     }
 
-    /// An answer is always older than 0: `max-age=0` asks for a new one.
+    /// True if the response is older than `maxAge`. Every response exceeds `max-age=0`.
     private func exceedsMaxAge(than maxAge: Interval) -> Bool {
         maxAge <= .zero || now - facts.generatedAt > maxAge
     }
@@ -121,24 +122,27 @@ private struct ReuseEvaluation {
     }
 }
 
-/// What an operator adds to the rules by which stored answers are used.
+/// The operator's additions to the rules for using stored responses.
 package struct ReusePolicy: Hashable, Sendable {
-    /// For how long after its freshness an answer stands in for an origin that fails.
+    /// The time after freshness for which a response may be served if the origin fails.
     package var grace = Interval.zero
-    /// The same while the node may lack a purge, counted from when its fence closed: so long may be
-    /// given what is purged.
+    /// The value of ``grace`` for a node that may lack a purge, counted from when its fence closed.
+    ///
+    /// For so long, a purged response may be served.
     package var fencedGrace = Interval.zero
 
+    /// Creates a policy that adds nothing.
     package init() {}
 }
 
 extension EntryMetadata {
-    /// As they count for a decision at `now`, while the node may lack a purge (DESIGN.md §7 "Fenced
-    /// unless proven current").
+    /// Returns the facts adjusted for a node that may lack a purge (Design, "Fenced unless proven
+    /// current").
     ///
-    /// The same facts where the fence is open, or where the origin has validated them within the
-    /// last `fence`. Else they are stale since the fence closed, and ``EntryFlags/isFenced``: the
-    /// origin has to be asked, and only for its failing may they be used, where that is granted.
+    /// They are unchanged if the fence is open, or if the origin has validated the response within
+    /// the last `fence`. Otherwise the response counts as stale since the fence closed and has
+    /// ``EntryFlags/isFenced``: it needs revalidation, and may be served only if the origin fails
+    /// and ``isUsableOnError(_:for:policy:now:)`` permits it.
     package func fenced(by window: FenceWindow, _ fence: Interval, now: Instant) -> EntryMetadata {
         let use = FenceDecision.decide(
             now: now, window: window, validatedAt: validatedAt, fence: fence, staleIfError: nil)

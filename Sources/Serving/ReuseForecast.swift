@@ -2,46 +2,50 @@ package import Cluster
 package import Ground
 import HTTPRules
 
-/// What a request that asks for nothing special would get of a stored answer at one moment.
+/// The outcome that a request without special fields would have for a stored response at one
+/// instant.
 ///
-/// Decided by what decides requests, so that operators are told what would be done.
+/// Computed with the same functions that decide requests, for display to operators.
 package enum ReuseForecast: Hashable, Sendable {
-    /// It is given, and fresh for so long yet.
+    /// Served, and fresh for this time.
     case fresh(Interval)
-    /// It is given though it has not been fresh for so long, and validated meanwhile.
+    /// Served although stale for this time, and revalidated meanwhile.
     case stale(Interval)
-    /// The origin is asked first.
+    /// Served only after revalidation.
     case mustValidate(Reason)
-    /// It is as if it were not there.
+    /// Fetched again as if the response were not stored.
     case refetch
 
+    /// The reason for revalidation.
     package enum Reason: Hashable, Sendable {
-        /// The node may lack a purge, and the origin was not asked of late.
+        /// The node may lack a purge, and the origin was not asked recently.
         case fenced
-        /// Its origin wants to be asked each time.
+        /// The response has `no-cache`.
         case noCache
+        /// A soft purge covers the response.
         case softPurged
-        /// It has not been fresh for so long.
+        /// The response has been stale for this time.
         case stale(Interval)
     }
 
-    /// What purges have made of an answer.
+    /// The effect of purges on a response.
     package enum PurgeEffect: Hashable, Sendable {
+        /// The response must not be used.
         case hard
-        /// It is stale since then.
+        /// The response is stale since this instant.
         case soft(since: Instant)
     }
 
-    /// What would be done with an answer.
+    /// Computes the outcome for a stored response.
     ///
     /// - Parameters:
-    ///   - facts: as they are stored.
-    ///   - policy: by which it is given.
-    ///   - purge: what no request has made of the entry yet; nil for nothing.
-    ///   - window: says whether the node is proven current; see
-    ///     ``EntryMetadata/fenced(by:_:now:)``.
-    ///   - fence: for how long a validation counts while it is not.
-    ///   - now: when the request would come.
+    ///   - facts: the stored facts.
+    ///   - policy: the site's policy.
+    ///   - purge: the effect of purges that no request has yet applied to the entry; `nil` for
+    ///     none.
+    ///   - window: the state of the fence; see ``EntryMetadata/fenced(by:_:now:)``.
+    ///   - fence: the time for which a validation counts while the fence is closed.
+    ///   - now: the instant of the request.
     package init(
         _ facts: EntryMetadata, by policy: ReusePolicy, purge: PurgeEffect?, window: FenceWindow,
         fence: Interval,
@@ -73,7 +77,7 @@ package enum ReuseForecast: Hashable, Sendable {
 }
 
 extension EntryMetadata {
-    /// As they are once `purge` is met, at `now` at the latest.
+    /// Returns the facts after `purge` has been applied, at `now` at the latest.
     package func applying(_ purge: ReuseForecast.PurgeEffect?, at now: Instant) -> EntryMetadata {
         var counted = self
         switch purge {

@@ -1,23 +1,29 @@
 package import Ground
 package import HTTPRules
 
-/// Which part of a usable answer a request gets.
+/// The part of a usable response that a request receives.
 package enum Selection: Hashable, Sendable {
+    /// 200 with the whole body.
     case whole
-    /// 304: the client has it.
+    /// 304: the client's stored copy is current.
     case notModified
-    /// 412: the client wants another one.
+    /// 412: a precondition failed.
     case preconditionFailed
-    /// 206 with one or several parts, in the order in which they go out.
+    /// 206 with one or several ranges, in the order in which they are sent.
     case parts([ByteRange])
-    /// 416: no part of what is asked for exists.
+    /// 416: none of the requested ranges exists.
     case unsatisfiable
 
-    /// Decides in the order of RFC 9110 §13.2.2: preconditions first, then If-Range and Range.
+    /// Evaluates preconditions, then If-Range and Range (the order of RFC 9110 §13.2.2).
     ///
-    /// `lines` are the request's, in `bytes`. `entityTag` is the answer's, with quotes and `W/`;
-    /// empty for none. If the request is ranged, `size` of the facts must be the answer's length.
-    /// More ranges than `rangesMax` are answered with the whole.
+    /// - Parameters:
+    ///   - request: the kind of the request.
+    ///   - lines: the field lines of the request.
+    ///   - bytes: the buffer of `lines`.
+    ///   - entityTag: the response's entity tag with quotes and `W/`; empty if there is none.
+    ///   - facts: the response's facts. If the request is ranged, `size` must be the body's length.
+    ///   - rangesMax: the number of ranges above which the whole response is sent.
+    ///   - now: the current wall time.
     package static func decide(
         _ request: RequestTraits, lines: [FieldLine], in bytes: Span<UInt8>,
         entityTag: Span<UInt8>, facts: EntryMetadata, rangesMax: Int, now: WallTime
@@ -34,7 +40,7 @@ package enum Selection: Hashable, Sendable {
             }
         }
         guard request.contains(.ranged) else { return .whole }
-        // A second line of Range, which is no list, makes it mean nothing (RFC 9110 §5.3, §14.2).
+        // A second Range line invalidates the field, which is not a list (RFC 9110 §5.3, §14.2).
         let ranges = lines.filter { $0.id == .range }
         guard ranges.count == 1 else { return .whole }
         for line in lines where line.id == .ifRange {

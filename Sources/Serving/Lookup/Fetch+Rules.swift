@@ -2,10 +2,15 @@ package import Ground
 import HTTPRules
 package import Tiers
 
-// MARK: - Events of the clock
+// MARK: - Timers
 
 extension Fetch {
-    /// `elapsed` has gone by since the last tick; `isContended` if others wait for the origin.
+    /// Applies the time limits on readers and on the fetch; called at regular intervals.
+    ///
+    /// - Parameters:
+    ///   - elapsed: the time since the last call.
+    ///   - isContended: true if other requests wait for a connection to the origin.
+    ///   - effects: receives the effects to perform.
     package mutating func ticked(
         _ elapsed: Interval, isContended: Bool = false, effects: inout [LookupEffect]
     ) {
@@ -27,8 +32,8 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
-    /// Readers that keep the origin waiting have to take something of what there is while others
-    /// wait for it.
+    /// Aborts readers that hold back the origin and read almost nothing while other requests wait
+    /// for it.
     private mutating func abortStalledReaders(
         _ elapsed: Interval, _ isContended: Bool, _ effects: inout [LookupEffect]
     ) {
@@ -58,7 +63,8 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
-    /// The slowest holds the others up, and whoever has not moved will be the slowest soon.
+    /// Charges `elapsed` to a reader that is the slowest, or has not moved and so will soon be the
+    /// slowest.
     mutating func addBlockingTime(_ index: Int, _ elapsed: Interval) {
         let position = readers[index].position
         let isSlow = position == retainedOffset || position == readers[index].lastPosition
@@ -88,7 +94,7 @@ extension Fetch {
                 && matches(reader.request, on: disposition.nominated))
     }
 
-    /// A fetch whose bytes are not kept is for its readers alone.
+    /// Aborts a relaying fetch when its last reader has left, because its body is not kept.
     mutating func abortWithoutReaders(_ effects: inout [LookupEffect]) {
         guard phase == .relaying, !readers.contains(where: { $0.state == .reading }) else {
             return
@@ -98,20 +104,22 @@ extension Fetch {
         effects.append(.wakeReaders)
     }
 
-    /// A fetch that nobody waits for any more is given up after so much time, or so many bytes.
+    /// Limits how long, and for how many bytes, the fetch continues without readers.
     package mutating func limitUnread(time: Interval, bytes: UInt64) {
         unreadMax = (time, bytes)
     }
 
-    /// What was said of that holds no more: somebody answers for the rest.
+    /// Removes the limit, because the rest of the body is charged to a client.
     package mutating func removeUnreadLimit() {
         unreadMax = nil
     }
 
-    /// It goes on for a little only when nobody waits for it any more.
+    /// True if the fetch continues only within a limit once it has no readers.
     package var isUnreadLimited: Bool { unreadMax != nil }
 
-    /// Without readers it goes on for a little: they may come back, and its end may be near.
+    /// Counts time and bytes without readers and aborts the fetch at the limit.
+    ///
+    /// It continues up to the limit because readers may come back and its end may be near.
     mutating func applyUnreadLimit(
         _ elapsed: Interval, _ bytes: UInt64, _ effects: inout [LookupEffect]
     ) {
@@ -142,7 +150,7 @@ extension Fetch {
         countFloor()
     }
 
-    /// Stops the origin when a window is full, starts it again when there is space.
+    /// Pauses reading from the origin when the window is full, and resumes when it has space.
     mutating func updateBackpressure(_ effects: inout [LookupEffect]) {
         guard phase == .relaying else { return }
         let isAhead = receivedBytes - retainedOffset >= windowBytes
@@ -157,12 +165,16 @@ extension Fetch {
 }
 
 extension Fetch.Validity {
-    /// What an answer is good for at this moment (DESIGN.md §7 "Stamps and marks").
+    /// Evaluates the marks that apply to a response at this moment (Design, "Versions and marks").
     ///
-    /// `effect` is what the marks say of it by the stamp of the instant at which its request began,
-    /// to the origin or to a peer that was not *behind*. It `isExcluded` if its request is older
-    /// than a closed fence allows. What is not shared is nobody's stored answer but one client's:
-    /// that one is given it as it came.
+    /// - Parameters:
+    ///   - effect: the effect of the marks on it, by the invalidation version at the start of its
+    ///     request to the origin, or to a peer that did not reply that it lags; `nil` if none
+    ///     applies.
+    ///   - isExcluded: true if its request started too early to be trusted while the fence is
+    ///     closed.
+    ///   - isShared: false if the response is for one client only. It is then never unusable,
+    ///     because that client receives it as it came.
     package init(of effect: InvalidationMark.Effect?, isExcluded: Bool, isShared: Bool) {
         switch (effect, isShared) {
         case (nil, _): self = isShared && isExcluded ? .unusable : .valid

@@ -1,52 +1,52 @@
 package import Ground
 package import HTTPRules
 
-/// One fetch from an origin and everybody who waits for it: the decisions, without bytes, sockets
-/// or locks.
+/// The state of one fetch and its readers: decisions without bytes, sockets or locks.
 ///
-/// The shell holds a `Fetch` under a lock, tells it what happened, and afterwards, outside the
-/// lock, does what it answered. Readers are the requests that are served from this fetch. They
-/// pull: a reader that wants more calls ``next(for:limit:)``; one that was told to wait is called
-/// again after ``LookupEffect/wakeReaders``.
+/// The shell holds a `Fetch` under a lock, reports events to it, and performs the returned effects
+/// after releasing the lock. Readers are the requests served from this fetch. They pull: a reader
+/// calls ``nextStep(for:limit:)`` for more, and after ``ReaderStep/wait`` calls again on
+/// ``LookupEffect/wakeReaders``.
 ///
-/// Two things pull against each other. A body that is to be kept must be received at the origin's
-/// speed, whatever its readers do; a body that is not kept must not pile up in memory. So a storing
-/// fill never waits for a reader, and a passing fill holds back its origin as soon as the slowest
-/// reader is a window behind. A slow reader may hold up the others for ``patience`` in all; then it
-/// is cut (it sees a broken answer, never one that looks whole). Readers that stand still are
-/// blamed together, so that a thousand of them hold nobody up for longer than one.
+/// A body that is stored is received at the origin's speed, so a storing fetch never waits for a
+/// reader. A body that is not stored must not accumulate in memory, so a relaying fetch pauses its
+/// origin as soon as the slowest reader is a window behind. A slow reader may hold up the others
+/// for ``blockingTimeMax`` in all; then it is aborted and its client sees an incomplete response,
+/// never one that looks complete. Readers that stand still are charged at the same time, so that a
+/// thousand of them hold up the others no longer than one.
 ///
-/// A fill that has failed or ended takes no notice of what the origin still says: what was on its
-/// way when a fetch was broken off arrives all the same.
+/// A failed or completed fetch ignores later events: data in transit when it was aborted still
+/// arrives.
 package struct Fetch: Sendable {
-    /// Where the fetch stands.
+    /// The phases of a fetch.
     package enum Phase: Hashable, Sendable {
-        /// Nothing of the answer is known. Can become any other phase.
+        /// The response head is not known. Any other phase may follow.
         case awaitingHead
-        /// The head is known and the body is kept from its first byte.
-        /// Becomes ``passing`` when there is no room for the rest, ``ended`` or ``failed``.
+        /// The head is known and the body is kept from its first byte. ``relaying`` follows if
+        /// storage is exhausted, otherwise ``completed`` or ``failed``.
         case storing
-        /// The head is known; of the body only what some reader still needs is held. Becomes
-        /// ``ended`` or ``failed``.
+        /// The head is known; only body bytes that some reader still needs are held. ``completed``
+        /// or ``failed`` follows.
         case relaying
-        /// All of the answer was received. Last.
+        /// The whole response was received. Final.
         case completed
-        /// There will be no whole answer. Last.
+        /// The response will not be complete. Final.
         case failed
     }
 
-    /// What is decided about an answer when its head is known.
+    /// The decisions about a response that are made when its head is known.
     package struct Disposition: Hashable, Sendable {
-        /// There is room for it and the rules allow it to be kept.
+        /// True if the response may be stored and there is space for it.
         package var isKept: Bool
-        /// It may go to every reader; otherwise only to the one that caused the fetch (RFC 9111 §3,
-        /// §5.2.2.7).
+        /// True if every reader may receive the response; otherwise only the one that caused the
+        /// fetch (RFC 9111 §3, §5.2.2.7).
         package var isShared: Bool
-        /// The fields of the readers' requests that the answer depends on (RFC 9111 §4.1).
+        /// The request fields that select this response (RFC 9111 §4.1).
         package var nominated: FieldNames
-        /// What has become of it since the request for it began.
+        /// The effect of invalidations since the start of its request.
         package var validity: Validity
 
+        /// Creates a disposition from its parts; `standing` becomes ``validity``.
         package init(
             isKept: Bool, isShared: Bool,
             nominated: FieldNames = FieldNames(), standing: Validity = .valid
@@ -58,74 +58,74 @@ package struct Fetch: Sendable {
         }
     }
 
-    /// What an answer is good for that was on its way while something was invalidated.
+    /// The usability of a response after invalidations during its fetch.
     package enum Validity: Hashable, Sendable {
-        /// It is as good as when it was asked for.
+        /// No invalidation applies.
         case valid
-        /// It is to be held against the origin: the one whose request caused the fetch is given it
-        /// all the same, and all others begin anew.
+        /// A soft purge applies: only the reader that caused the fetch receives the response, and
+        /// all others restart.
         case mustRevalidate
-        /// It is purged, or too old for a node that may lack a purge: nobody is given it.
+        /// Purged, or too old for a node that may lack a purge: no reader receives it.
         case unusable
     }
 
+    /// The current phase.
     package internal(set) var phase = Phase.awaitingHead
-    /// Bytes of the body received.
+    /// The number of body bytes received.
     package internal(set) var receivedBytes: UInt64 = 0
-    /// Offset of the first byte of the body that is still held; 0 while everything is kept.
+    /// The offset of the first body byte that is still held; 0 while the whole body is kept.
     package internal(set) var retainedOffset: UInt64 = 0
-    /// True while the origin is not to be read from.
+    /// True while the shell must not read from the origin.
     package internal(set) var isPaused = false
-    /// Readers that have not left.
+    /// The number of readers that have not left.
     package var readerCount: Int { readers.count - vacantIndexes.count }
-    /// All readers that there were.
+    /// The number of readers that have ever joined.
     package private(set) var totalReaderCount = 0
 
-    /// The request that the origin was asked with; nil if no answer depends on it.
+    /// The request fields sent to the origin; `nil` if responses do not depend on any.
     package let request: RequestFields?
-    /// The fields that earlier answers depended on: while nothing is known of this one, it is
-    /// expected to do the same.
+    /// The request fields that earlier responses depended on, assumed for this one until its head
+    /// is known.
     package let expectedNames: FieldNames
-    /// Bytes that a passing fill holds for its slowest reader before it stops reading from the
+    /// The number of bytes a relaying fetch holds for its slowest reader before it pauses the
     /// origin.
     package var windowBytes: UInt64
-    /// A body that grows past this is not kept.
+    /// The largest body that is kept, in bytes.
     package let keptBytesMax: UInt64
-    /// How long, added up, a slow reader of a passing fill may keep another reader waiting.
+    /// The total time for which a slow reader of a relaying fetch may hold up another reader.
     package let blockingTimeMax: Interval
-    /// In which time a reader must take ``contendedBytesMin`` of a passing fill while others wait
-    /// for its origin.
+    /// The time within which a reader of a relaying fetch must read ``contendedBytesMin`` while
+    /// other requests wait for the origin.
     package let contendedStallTimeMax: Interval
     static let contendedBytesMin: UInt64 = 4 << 10
-    /// How long others have waited for the origin since readers' progress was looked at.
+    /// The time during which others have waited for the origin since the readers' progress was last
+    /// checked.
     var contendedTime = Interval.zero
 
-    /// The origin is asked for what the first reader wants of the body, which may be a part of it
-    /// that is nothing to others.
+    /// True if the origin was asked only for the range that the first reader wants.
     package private(set) var isPart = false
-    /// How much time and how many bytes a fetch is worth that nobody waits for any more; nil for
-    /// all that it takes.
+    /// The limit of time and bytes without readers; `nil` for no limit.
     var unreadMax: (time: Interval, bytes: UInt64)?
-    /// What it took of both since its last reader left.
+    /// The time and bytes used since the last reader left.
     var unread: (time: Interval, bytes: UInt64) = (.zero, 0)
     var disposition: Disposition?
     var readers: [Reader] = []
     var vacantIndexes: [Int] = []
-    /// How many followers stand at ``heldFrom``; kept up only while passing, so that 1,000 readers
-    /// that move in step cost one search for the new floor, not 1,000.
+    /// The number of readers at ``retainedOffset``, maintained only while relaying.
+    ///
+    /// With it, 1,000 readers that advance in step cost one search for the new minimum, not 1,000.
     var floorReaderCount = 0
 
-    /// A fetch that is about to be made.
+    /// Creates a fetch that has not started.
     ///
     /// - Parameters:
-    ///   - request: what the origin is asked with; nil if no answer depends on it.
-    ///   - expected: the fields that the answer is expected to depend on.
-    ///   - windowBytes: how far a body that is not kept may run ahead of its slowest reader.
-    ///   - keptBytesMax: the largest body that is kept.
-    ///   - patience: how long in all a slow reader of a body that is not kept may hold up the
-    ///     others.
-    ///   - contendedPatience: how long it may take next to nothing while others wait for the
-    ///     origin.
+    ///   - request: the request fields sent to the origin; `nil` if responses do not depend on any.
+    ///   - expected: the fields on which the response is expected to depend.
+    ///   - windowBytes: the lead, in bytes, that a body that is not kept may have over its slowest
+    ///     reader.
+    ///   - keptBytesMax: the largest body that is kept, in bytes.
+    ///   - patience: the value of ``blockingTimeMax``.
+    ///   - contendedPatience: the value of ``contendedStallTimeMax``.
     package init(
         request: RequestFields? = nil, expected: FieldNames = FieldNames(), windowBytes: UInt64,
         keptBytesMax: UInt64, patience: Interval, contendedPatience: Interval = .seconds(5)
@@ -138,24 +138,24 @@ package struct Fetch: Sendable {
         self.contendedStallTimeMax = contendedPatience
     }
 
-    /// There is the whole answer, or there will be none.
+    /// True if the whole response was received or the fetch has failed.
     package var isFinished: Bool { phase == .completed || phase == .failed }
-    /// The answer may go to whoever asks, as far as is known.
+    /// True unless the response is known to be for one client only.
     package var isShared: Bool { disposition?.isShared ?? true }
 
-    /// Names a reader of one fill; not reused before it has left.
+    /// The handle of a reader of one fetch; may be reused after the reader has left.
     package struct ReaderID: Hashable, Sendable {
         let index: Int
     }
 
     struct Reader: Sendable {
         enum State: Sendable {
-            /// Waits for the head, or reads the body.
+            /// Waits for the head or reads the body.
             case reading
-            /// May not be served from this fetch: it differs by Vary, may not be shared, or was no
-            /// answer to what was asked.
+            /// Cannot be served from this fetch: it differs in a field of Vary, the response is not
+            /// shared or was invalidated, or the source was lost.
             case mustRestart
-            /// Fell a window behind the others.
+            /// Aborted because it held up other readers or the origin.
             case aborted
             /// The slot is free.
             case vacant
@@ -163,13 +163,13 @@ package struct Fetch: Sendable {
         var state = State.reading
         var request: RequestFields?
         var position: UInt64 = 0
-        /// Where it stood at the last tick.
+        /// The position at the last tick.
         var lastPosition: UInt64 = 0
-        /// Where it stood when ``Fetch/contendedTime`` began.
+        /// The position when ``Fetch/contendedTime`` started.
         var contendedPosition: UInt64 = 0
-        /// How long it has kept others waiting.
+        /// The total time for which it has held up others.
         var blockingTime = Interval.zero
-        /// The one whose request caused the fetch.
+        /// True if this request caused the fetch.
         var isFirst: Bool
     }
 }
@@ -177,9 +177,9 @@ package struct Fetch: Sendable {
 // MARK: - Events of the fetch
 
 extension Fetch {
-    /// The head of an answer with a body was received.
+    /// Records that the head of a response with a body was received.
     ///
-    /// One that was given up may be answered all the same: who asked hears of that later.
+    /// Does nothing if the fetch was given up: the origin's response may still arrive.
     package mutating func responseHeadReceived(
         _ response: Disposition, effects: inout [LookupEffect]
     ) {
@@ -195,9 +195,10 @@ extension Fetch {
         abortWithoutReaders(&effects)
     }
 
-    /// `bytes` more of the body were received.
+    /// Records that `bytes` more of the body were received.
     ///
-    /// `hasRoom`: there is room to keep them, if the body is kept.
+    /// If the body is kept, `hasRoom` states whether there is space for them; without space the
+    /// fetch continues as ``Phase/relaying``.
     package mutating func bodyReceived(
         _ bytes: Int, hasRoom: Bool = true, effects: inout [LookupEffect]
     ) {
@@ -221,7 +222,7 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
-    /// The answer was received to its end.
+    /// Records that the whole response was received.
     package mutating func completed(effects: inout [LookupEffect]) {
         precondition(phase != .awaitingHead, "ended in \(self)")
         guard !isFinished else { return }
@@ -229,9 +230,10 @@ extension Fetch {
         effects.append(.wakeReaders)
     }
 
-    /// The stored answer that the origin was asked about is still good (RFC 9111 §4.3.4).
+    /// Records that the origin confirmed the stored response it was asked about (RFC 9111 §4.3.4).
     ///
-    /// `isShared` and `nominated` are those of the stored answer with the fields of the 304.
+    /// `isShared` and `nominated` are those of the stored response updated with the fields of the
+    /// 304.
     package mutating func storedResponseUsed(
         isShared: Bool, nominated: FieldNames = FieldNames(), standing: Validity = .valid,
         effects: inout [LookupEffect]
@@ -243,16 +245,17 @@ extension Fetch {
         completed(effects: &effects)
     }
 
-    /// The origin confirmed an answer that is not the one it was asked about: every reader has to
-    /// begin anew, and the next request to be made without condition (RFC 9111 §4.3.3).
+    /// Records a 304 for a response other than the stored one.
+    ///
+    /// Every reader restarts, and the next request must be unconditional (RFC 9111 §4.3.3).
     package mutating func validatorMismatched(effects: inout [LookupEffect]) {
         precondition(phase == .awaitingHead || phase == .failed, "misunderstood in \(self)")
         lost(effects: &effects)
     }
 
-    /// The origin is asked for no more than the first reader wants: all others begin anew.
+    /// Records that the origin is asked only for the range of the first reader; all others restart.
     package mutating func limitedToPart(effects: inout [LookupEffect]) {
-        // It may have been given up meanwhile.
+        // The fetch may have been given up meanwhile.
         guard phase == .awaitingHead else { return }
         isPart = true
         for index in readers.indices
@@ -262,10 +265,10 @@ extension Fetch {
         effects.append(.wakeReaders)
     }
 
-    /// The answer cannot be had to its end from where it came from, but from elsewhere: readers
-    /// begin anew.
+    /// Records that this source cannot complete the response while another may: all readers
+    /// restart.
     ///
-    /// One that was given part of it is broken off by whoever reads for it.
+    /// The caller must abort a reader to whose client part of the response was already sent.
     package mutating func lost(effects: inout [LookupEffect]) {
         guard !isFinished else { return }
         phase = .failed
@@ -275,10 +278,10 @@ extension Fetch {
         effects.append(.wakeReaders)
     }
 
-    /// The answer will not be whole, or there is none.
+    /// Records that the response will not be complete, or that there is none.
     ///
-    /// Readers that differ from the request in the fields `nominated` begin anew: it is none for
-    /// them.
+    /// Readers whose requests differ in the fields `nominated` restart: the failure is not a
+    /// response to them.
     package mutating func failed(
         nominated: FieldNames = FieldNames(), effects: inout [LookupEffect]
     ) {
@@ -297,7 +300,7 @@ extension Fetch {
 // MARK: - Events of the readers
 
 extension Fetch {
-    /// True if a request that arrives now may be served from this fetch.
+    /// True if a new request may be served from this fetch.
     package func accepts(_ request: RequestFields?) -> Bool {
         switch phase {
         case .awaitingHead: return !isPart && matches(request, on: expectedNames)
@@ -312,10 +315,10 @@ extension Fetch {
         }
     }
 
-    /// A request was found to want what this fetch brings.
+    /// Adds a reader for a request that this fetch serves.
     ///
-    /// - Precondition: the first to join caused the fetch; later ones were told true by
-    ///   ``accepts(_:)``.
+    /// - Precondition: the first reader to join is the one that caused the fetch; for all later
+    ///   ones, ``accepts(_:)`` has returned true.
     package mutating func readerJoined(_ request: RequestFields?) -> ReaderID {
         totalReaderCount += 1
         unread = (.zero, 0)
@@ -328,7 +331,7 @@ extension Fetch {
         return ReaderID(index: readers.count - 1)
     }
 
-    /// What this reader does next, taking at most `limit` bytes.
+    /// Returns what a reader does next; it reads at most `limit` bytes.
     package func nextStep(for id: ReaderID, limit: Int) -> ReaderStep {
         let reader = readers[id.index]
         switch reader.state {
@@ -345,12 +348,12 @@ extension Fetch {
         return phase == .completed ? .finish : .wait
     }
 
-    /// Offset in the body of the byte that the reader wants next.
+    /// Returns the offset of the next body byte for a reader.
     package func position(of id: ReaderID) -> UInt64 {
         readers[id.index].position
     }
 
-    /// The reader took `bytes` of the body.
+    /// Records that a reader has read `bytes` of the body.
     package mutating func readerAdvanced(
         _ id: ReaderID, by bytes: Int, effects: inout [LookupEffect]
     ) {
@@ -362,8 +365,10 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
-    /// The reader is served, or its client is gone; a body that is kept is fetched on all the same,
-    /// to its end or as far as ``limitUnread(time:bytes:)`` allows.
+    /// Removes a reader that is served or whose client has disconnected.
+    ///
+    /// A body that is kept is still fetched to its end, or as far as ``limitUnread(time:bytes:)``
+    /// allows.
     package mutating func readerLeft(_ id: ReaderID, effects: inout [LookupEffect]) {
         let wasAtFloor =
             readers[id.index].state == .reading && readers[id.index].position == retainedOffset

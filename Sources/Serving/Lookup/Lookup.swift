@@ -1,60 +1,65 @@
 package import Ground
 package import HTTPRules
 
-/// A fetch: where the answer is looked for that memory does not have, one place after the other,
-/// and who is given it.
+/// A search for a response that memory does not have, one source after the other, with its readers.
 ///
-///     begun ─▶ disk ─▶ owner ─▶ origin ─▶ over
-///       └────────┴───────▲┴────────▲        ▲
-///                        └─▶ resumption ────┘
+///     notStarted ─▶ disk ─▶ peers ─▶ origin ─▶ finished
+///       └─────────────┴───────▲┴────────▲        ▲
+///                             └─▶ resumption ────┘
 ///
-/// Each place either brings the answer or says that it is *absent* there; then the next one is
-/// asked. What owners bring may be *lost* on its way: the rest then comes from elsewhere, if it is
-/// the same answer. While the body comes the step stays, and ``fill`` says how far it is.
+/// Each source either delivers the response or reports that it is absent; then the next source is
+/// tried. A response from a peer may be lost in transit. The rest of its body then comes from
+/// elsewhere, if the representation is the same. The step does not change while the body arrives;
+/// ``fetch`` holds the progress.
 ///
-/// The shell tells what happened and does what it is answered (``LookupEffect``): disk, peers and
-/// origin report, and start nobody.
+/// The shell reports events and performs the returned ``LookupEffect``s. The disk, peers and origin
+/// only report; they do not start each other.
 package struct Lookup: Sendable {
-    /// Where the answer is looked for, or comes from.
+    /// The source that is being tried, or that delivers the response.
     package enum Step: Hashable, Sendable {
-        /// Nobody was asked.
+        /// No source has been tried.
         case notStarted
         /// The node's own disk.
         case disk
-        /// Peers: the owners of the key, and those whom an owner asks.
+        /// Peers: the owners of the key, and the nodes that an owner queries.
         case peers
-        /// The rest of what a peer has not given to its end, from other peers or from the origin.
+        /// The rest of a body that a peer has not delivered to its end, from other peers or from
+        /// the origin.
         case resumption(attempt: Int)
+        /// The origin.
         case origin
-        /// Nobody is asked any more. Last.
+        /// The search is over. Final.
         case finished
     }
 
-    /// What the request that causes a fetch wants of it.
+    /// The properties of the request that starts a fetch.
     package struct Options: Hashable, Sendable {
-        /// Nobody else may wait for it.
+        /// True if no other request may wait for this fetch.
         package var isExclusive = false
-        /// A peer wants to know whether the answer is here: nobody else is asked.
+        /// True if a peer only asks whether the response is stored here: no further source is
+        /// tried.
         package var isProbe = false
-        /// It brings the rest of what another fetch has begun.
+        /// True if it fetches the rest of a body that another fetch has begun.
         package var isResumption = false
-        /// A peer has lost the answer once.
+        /// True if peers are not asked, because a peer has already lost the response once.
         package var skipsPeers = false
-        /// A peer waits for it: see ``Lookup/isOwner``.
+        /// True if a peer waits for it; see ``Lookup/isOwner``.
         package var isForPeer = false
 
+        /// Creates options of a client's ordinary request.
         package init() {}
     }
 
-    /// The nodes that may have the answer to one key.
+    /// The nodes that may hold the response to one key.
     package struct Peers: Hashable, Sendable {
         /// This node.
         package var localNode: NodeID
-        /// Those that prefer the key, in that order.
+        /// The nodes that prefer the key, in order of preference.
         package var preference: [OwnerSearch.Candidate]
-        /// Nodes that own nothing any more and hand over what they hold.
+        /// Nodes that no longer own keys and hand off what they hold.
         package var drainingNodes: [NodeID]
 
+        /// Creates a set of peers; `me` is this node, and `leaving` are the draining nodes.
         package init(me: NodeID, preference: [OwnerSearch.Candidate], leaving: [NodeID]) {
             self.localNode = me
             self.preference = preference
@@ -62,39 +67,45 @@ package struct Lookup: Sendable {
         }
     }
 
-    /// How many nodes an owner asks before it asks the origin.
+    /// Maximum number of owners, and of draining nodes, that an owner probes before it asks the
+    /// origin.
     package static let ownerProbesMax = 3
-    /// How often the rest of a body is looked for: with the help of peers, and without.
+    /// Maximum number of attempts to resume a body: the first with the help of peers, the last
+    /// without.
     package static let resumptionsMax = 2
 
+    /// The current step.
     package private(set) var step = Step.notStarted
-    /// How far the answer has come, and who waits for it.
+    /// The progress of the response, and its readers.
     package var fetch: Fetch
+    /// The properties of the request that started it.
     package let options: Options
-    /// A peer waits for it, so that it may wait for no peer that might wait for this one.
+    /// True if a peer waits for this response, so that it must not wait for a peer that may wait
+    /// for it.
     package private(set) var isOwner: Bool
     private var search: OwnerSearch?
 
+    /// Creates a search for `fetch` that has not started.
     package init(_ wish: Options, _ fetch: Fetch) {
         self.options = wish
         self.fetch = fetch
         isOwner = wish.isForPeer
     }
 
-    /// When ``deadlineReached(_:effects:)`` is to be told; nil if not at all.
+    /// When to call ``deadlineReached(_:effects:)``; `nil` for never.
     package var deadline: Instant? { search?.deadline }
 
-    /// This node acts as the owner, and waits for what others say who may have the answer.
+    /// True while this node acts as the owner and waits for the replies to its probes.
     package var isProbingOwners: Bool { search?.isProbing ?? false }
 
-    /// The origin was asked, and the answer is not whole.
+    /// True if the origin was asked and its response is incomplete.
     package var isFetchingFromOrigin: Bool { step == .origin && !fetch.isFinished }
 }
 
-// MARK: - Where the answer is looked for
+// MARK: - Sources
 
 extension Lookup {
-    /// Its request has come; `asksDisk` if the disk may have the answer.
+    /// Starts the search; `readsDisk` is true if the disk may have the response.
     package mutating func started(readsDisk: Bool, effects: inout [LookupEffect]) {
         guard step == .notStarted else { return }
         guard readsDisk else { return continueBeyondDisk(&effects) }
@@ -102,7 +113,7 @@ extension Lookup {
         effects.append(.readDisk)
     }
 
-    /// The disk has nothing that may be given without asking.
+    /// Records that the disk has nothing that may be served without revalidation.
     package mutating func diskMissed(effects: inout [LookupEffect]) {
         guard step == .disk else { return }
         continueBeyondDisk(&effects)
@@ -114,10 +125,14 @@ extension Lookup {
         effects.append(.reportMiss)
     }
 
-    /// These peers may have the answer; nil if the origin is asked from here.
+    /// Records the peers that may have the response.
     ///
-    /// `startsNothing`: nobody is to fetch the whole for the part that is wanted; peers are asked
-    /// whether they have it.
+    /// - Parameters:
+    ///   - peers: `nil` if the origin is asked directly.
+    ///   - onlyProbes: true if no node is to fetch the whole body for the requested range; peers
+    ///     are then only probed.
+    ///   - now: the current instant.
+    ///   - effects: receives the effects to perform.
     package mutating func peersResolved(
         _ peers: Peers?, onlyProbes: Bool = false, _ now: Instant,
         effects: inout [LookupEffect]
@@ -148,7 +163,7 @@ extension Lookup {
 
     // MARK: Owners
 
-    /// What a peer says first of the key, or next.
+    /// Records a reply of a peer, the first or a later one.
     package mutating func replied(
         _ node: NodeID, _ reply: OwnerSearch.Reply, _ now: Instant,
         effects: inout [LookupEffect]
@@ -156,22 +171,23 @@ extension Lookup {
         advanceSearch(&effects) { $0.replied(node, reply, now, effects: &$1) }
     }
 
-    /// The connection to a peer is gone that was asked, or it is suspected.
+    /// Records that the connection to a queried peer was lost, or that the peer is suspected.
     package mutating func lost(_ node: NodeID, _ now: Instant, effects: inout [LookupEffect]) {
         advanceSearch(&effects) { $0.lost(node, now, effects: &$1) }
     }
 
-    /// A peer waits for the answer from now on.
+    /// Records that a peer waits for this response from now on.
     package mutating func peerJoined(_ now: Instant, effects: inout [LookupEffect]) {
         isOwner = true
         advanceSearch(&effects) { $0.becameOwner(now, effects: &$1) }
     }
 
+    /// Applies the timeouts of the owner search that are due at `now`.
     package mutating func deadlineReached(_ now: Instant, effects: inout [LookupEffect]) {
         advanceSearch(&effects) { $0.ticked(now, effects: &$1) }
     }
 
-    /// What a peer has answered is no answer to this request.
+    /// Records that a peer's response does not match this request; the origin is asked instead.
     package mutating func peerResponseRejected(effects: inout [LookupEffect]) {
         guard step == .peers else { return }
         fetchFromOrigin(&effects)
@@ -195,10 +211,10 @@ extension Lookup {
         }
     }
 
-    // MARK: The end
+    // MARK: End of the search
 
-    /// What was on its way will not come from where it came; `canBeResumed` if another could go on
-    /// with the same answer.
+    /// Records that the source will not deliver the rest; `canBeResumed` is true if another source
+    /// may continue the same representation.
     package mutating func lost(canBeResumed: Bool = false, effects: inout [LookupEffect]) {
         guard !fetch.isFinished else { return }
         switch step {
@@ -215,31 +231,33 @@ extension Lookup {
         effects.append(.resume(skipsPeers: attempt == Self.resumptionsMax))
     }
 
-    /// Nobody wants the rest of the answer: whoever has joined since it was given up begins anew.
+    /// Ends the search because no reader wants the rest; requests that have joined since then
+    /// restart.
     package mutating func cancelled(effects: inout [LookupEffect]) {
         advanceSearch(&effects) { $0.cancelled(effects: &$1) }
         fetch.lost(effects: &effects)
     }
 
-    /// Nobody is asked any more.
+    /// Ends the search.
     package mutating func ended() {
         step = .finished
         search = nil
     }
 }
 
-// MARK: - Who may wait for it
+// MARK: - Readers
 
 extension Lookup {
     /// A request that might be served from this fetch.
     package struct Candidate: Sendable {
-        /// What the origin is asked with; nil if no answer depends on it.
+        /// The fields it would send to the origin; `nil` if responses do not depend on any.
         package var requestFields: RequestFields?
-        /// It says itself what may be given to it (RFC 9111 §5.2.1).
+        /// True if the request has cache directives of its own (RFC 9111 §5.2.1).
         package var hasCacheControl = false
-        /// It is given nothing whose request began before it came.
+        /// True if only a response whose request starts after this one arrived may be served.
         package var requiresValidation = false
 
+        /// Creates a candidate from its parts; `lines` are the ``requestFields``.
         package init(
             _ lines: RequestFields?, hasControl: Bool = false, wantsValidation: Bool = false
         ) {
@@ -249,66 +267,70 @@ extension Lookup {
         }
     }
 
-    /// Lets a request wait for this fetch, the first of which causes it; nil if it cannot be
-    /// served from it.
+    /// Adds a request as a reader; the first to join is the one that caused the fetch.
+    ///
+    /// - Returns: `nil` if the request cannot be served from this fetch.
     package mutating func join(_ candidate: Candidate) -> Fetch.ReaderID? {
         let isFirst = fetch.totalReaderCount == 0
         guard isFirst || !options.isExclusive, fetch.accepts(candidate.requestFields)
         else { return nil }
-        // What the disk has was judged for the one who caused the fetch.
+        // The disk entry was judged by the cache directives of the request that caused the fetch.
         if step == .disk, candidate.hasCacheControl, !isFirst { return nil }
         if fetch.phase != .awaitingHead, candidate.requiresValidation { return nil }
         return fetch.readerJoined(candidate.requestFields)
     }
 }
 
-/// What the shell is to do after an event, in the order given.
+/// The actions for the shell after an event, in this order.
 package enum LookupEffect: Hashable, Sendable {
-    // Where the answer is looked for, on the loop of the fetch.
+    // Effects on the search, performed on the event loop of the fetch.
 
-    /// The disk is to be read; it says ``Lookup/absent(_:effects:)`` or brings the answer.
+    /// Read the disk; it reports ``Lookup/diskMissed(effects:)`` or delivers the response.
     case readDisk
-    /// ``Lookup/wentBeyond(_:startsNothing:_:effects:)`` is to be told which peers there are.
+    /// Determine the peers and report them with ``Lookup/peersResolved(_:onlyProbes:_:effects:)``.
     case resolvePeers
+    /// Send a query to the peer.
     case sendPeerQuery(NodeID, OwnerSearch.QueryKind)
-    /// What the peer still says is not wanted.
+    /// Cancel the query to the peer; its further replies are ignored.
     case cancelPeerQuery(NodeID)
-    /// What the peer has answered is the answer.
+    /// Deliver the peer's response.
     case acceptPeerResponse(NodeID)
+    /// Send a request to the origin.
     case fetchFromOrigin
-    /// The rest of the body is to be brought by a fetch of its own, which asks peers or not.
+    /// Fetch the rest of the body with a new fetch, which asks peers unless `skipsPeers`.
     case resume(skipsPeers: Bool)
-    /// The answer is not here, and nobody else is asked.
+    /// Report that the response is not stored here; no other source is tried.
     case reportMiss
 
-    // What comes of it.
+    // Effects on the body and its readers.
 
-    /// Readers that were told to wait are to ask again.
+    /// Wake the readers that wait; they call ``Fetch/nextStep(for:limit:)`` again.
     case wakeReaders
-    /// What brings the body goes on or not, as ``Fetch/isPaused`` says by the time this is done:
-    /// two of them may be done in either order.
+    /// Pause or resume the source according to ``Fetch/isPaused`` at the time this effect is
+    /// performed, so that the order of two of them does not matter.
     case updateFlow
-    /// Break the fetch off: nobody wants what it brings.
+    /// Abort the fetch: no reader wants the response.
     case abort
-    /// The bytes below ``Fetch/heldFrom`` are needed no more.
+    /// Release the body bytes below ``Fetch/retainedOffset``.
     case releasePrefix
-    /// The body is not kept after all; give back what was reserved for it.
+    /// Stop keeping the body and release the memory reserved for it.
     case stopStoring
 }
 
-/// What a reader does next.
+/// The next step of a reader.
 package enum ReaderStep: Hashable, Sendable {
-    /// Nothing now; asks again when woken.
+    /// Wait, and ask again when woken.
     case wait
-    /// Takes these bytes of the body, then says ``Fetch/advanced(_:by:effects:)``.
+    /// Read these bytes of the body, then report ``Fetch/readerAdvanced(_:by:effects:)``.
     case read(from: UInt64, bytes: Int)
-    /// The body is whole and taken.
+    /// End: the body is complete and has been read.
     case finish
-    /// Begins anew as if it had just arrived. `alone`: the answer may not be shared, so the next
-    /// one hardly will be either, and waiting for it would serve the waiters one after the other.
+    /// Start again as a new request. If `isExclusive`, the response was not shareable and the next
+    /// one probably is not either; waiting for it would serve the waiting requests one after the
+    /// other.
     case restart(isExclusive: Bool)
-    /// Its answer cannot be completed; the fetch itself may go on.
+    /// Abort this reader, whose response cannot be completed; the fetch itself may continue.
     case abort
-    /// The fetch failed.
+    /// Report an error: the fetch failed.
     case fail
 }

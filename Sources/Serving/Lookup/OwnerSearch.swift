@@ -1,89 +1,95 @@
 package import Ground
 
-/// Where an image is to come from that this node has neither in memory nor on disk: from a peer, or
-/// from the origin (DESIGN.md §7 "Owners and the path of a miss").
+/// A search among peers for a response that this node has neither in memory nor on disk; it ends at
+/// a peer or at the origin (Design, "Owners and the path of a miss").
 ///
-/// A node that does not own the key asks the first owner with *get* and waits for as long as that
-/// one says that it is fetching. Only silence is slow: then the next owner gets a *probe*, which
-/// starts nothing, and a *get* once the first is believed gone. The owner itself probes those who
-/// may have owned the key before, all at once and shortly, and then asks the origin.
+/// A node that does not own the key sends a *get* to the first owner and waits for as long as this
+/// owner reports that it is fetching. After a silence, the next owner receives a *probe*, which
+/// starts no fetch, and a *get* once the first owner is skipped. The owner itself probes all
+/// possible former owners at once, with a short timeout, and then asks the origin.
 ///
-/// A question is never passed on by whoever gets it, so views that differ cost a fetch and no loop.
-/// However peers behave, the search ends with an answer of one of them or with the origin.
+/// The receiver of a query never forwards it, so inconsistent views cost a fetch but cannot form a
+/// loop. Whatever peers do, the search ends with the response of one of them or with the origin.
 package struct OwnerSearch: Sendable {
-    /// One of the nodes that prefer the key, as this node sees it when the search begins.
+    /// One of the nodes that prefer the key, as known when the search starts.
     package struct Candidate: Hashable, Sendable {
+        /// The id of the node.
         package var node: NodeID
-        /// There is a connection to it, and nobody suspects it.
-        ///
-        /// Of this node itself it is not looked at.
+        /// True if there is a connection to the node and it is not suspected; ignored for this
+        /// node.
         package var isReachable: Bool
 
+        /// Creates a candidate from its parts.
         package init(_ node: NodeID, isReachable: Bool) {
             self.node = node
             self.isReachable = isReachable
         }
     }
 
-    /// What a peer is asked.
+    /// The kinds of query to a peer.
     package enum QueryKind: Hashable, Sendable {
-        /// Give it; fetch it if you have to.
+        /// Deliver the response, fetching it if necessary.
         case get
-        /// Give it if you have it, or are being given it.
+        /// Deliver the response only if it is stored or already arriving.
         case probe
     }
 
-    /// What a peer says first of a key, or next.
+    /// The replies of a peer to a query.
     package enum Reply: Hashable, Sendable {
-        /// It has the head of an answer, and the body follows.
+        /// The peer has a response head, and the body follows.
         case found
-        /// It waits for the origin, and says so again and again; never while it waits for a peer,
-        /// or two nodes might wait for each other.
+        /// The peer waits for the origin, and repeats this reply at intervals. Never sent while it
+        /// waits for a peer, because two nodes might then wait for each other.
         case fetching
-        /// To a probe: it has nothing.
+        /// The peer has nothing; sent in reply to a probe.
         case notFound
-        /// Whoever asked is to ask the origin: what came may not be shared, or it has no room.
+        /// The requester must ask the origin: the response is not shareable, or the peer has no
+        /// space for it.
         case declined
-        /// It lacks invalidations that whoever asked has applied.
+        /// The peer lacks invalidations that the requester has applied.
         case lagging
-        /// The origin could not be asked, or did not answer.
+        /// The origin could not be reached or did not respond.
         case originFailed
-        /// The origin's answer is an error for whoever asks.
+        /// The origin responded with an error, which follows.
         case originErrorResponse
     }
 
+    /// The actions for the shell after an event.
     package enum Effect: Hashable, Sendable {
+        /// Send a query of this kind to the node.
         case sendQuery(NodeID, QueryKind)
-        /// What it still says is not wanted.
+        /// Cancel the query to the node; its further replies are ignored.
         case cancelQuery(NodeID)
-        /// Its answer is the answer. Last.
+        /// Use the response of the node. Final.
         case acceptResponse(NodeID)
-        /// The origin is to be asked. Last.
+        /// Ask the origin. Final.
         case fetchFromOrigin
     }
 
-    /// How long a first owner may say nothing before the next one is probed: more than two of its
-    /// intervals.
+    /// The silence after which the second owner is probed: more than two progress intervals.
     package static let probeDelay = Interval.milliseconds(600)
-    /// How long it may say nothing before it is passed over, whatever is believed of it.
+    /// The silence after which an owner is skipped, whatever its state in the membership.
     package static let ownerTimeout = Interval.seconds(3)
-    /// How often whoever fetches says so.
+    /// The interval at which a fetching node reports progress.
     package static let progressInterval = Interval.milliseconds(250)
-    /// How long the probes of an owner are waited for: peers that are busy answer late, most of all
-    /// while a node joins because they are, and what they hold is not to be fetched for that.
+    /// The maximum time to wait for an owner's probes.
+    ///
+    /// Busy peers reply late, most of all while a node joins because they are busy; what they hold
+    /// should not be fetched from the origin for that reason.
     package static let probeTimeout = Interval.milliseconds(250)
-    /// Owners that are passed over, at most.
+    /// The number of skipped owners up to which the next owner is still queried.
     package static let skippedOwnersMax = 2
 
     enum State: Hashable, Sendable {
         case notStarted
-        /// This node acts as the owner; its probes are out to those that have not answered, and
-        /// `fetcher` waits for the origin.
+        /// This node acts as the owner. `nodes` have not replied to their probes; `fetcher`, if
+        /// any, waits for the origin.
         case probing(nodes: [NodeID], until: Instant, fetcher: NodeID?)
-        /// This node acts as the owner, and another one had asked the origin before.
+        /// This node acts as the owner and waits for another node that had already asked the
+        /// origin.
         case awaitingFetcher(NodeID, lastReplyAt: Instant)
-        /// `owner` has the get, and was heard last at `heardAt`; `probed` has a probe that it has
-        /// not answered.
+        /// The owner has the get and last replied at `lastReplyAt`; `probedIndex` is the owner
+        /// whose probe is unanswered.
         case awaitingOwner(ownerIndex: Int, lastReplyAt: Instant, probedIndex: Int?)
         case finished
     }
@@ -91,18 +97,21 @@ package struct OwnerSearch: Sendable {
     let localNode: NodeID
     var preference: [Candidate]
     let probesMax: Int
-    /// Nodes that own nothing any more and hand over what they hold: an owner asks them, too.
+    /// Nodes that no longer own keys and hand off what they hold; an owner probes them too.
     let drainingNodes: [NodeID]
     var state = State.notStarted
-    /// Owners before this one were passed over.
+    /// The number of owners that were skipped.
     var skippedOwnerCount = 0
-    /// The one that was probed for the silence of the one before it, and had nothing.
+    /// True if the probe that the current owner's silence causes has already been sent.
     var isNextOwnerProbed = false
 
-    /// A search for a key that `preference` prefer, in that order.
+    /// Creates a search that has not started.
     ///
-    /// This node, `me`, may be among them or not. `lookback` is how many of them an owner probes,
-    /// beside those `leaving`, who are none of them.
+    /// - Parameters:
+    ///   - me: this node, which may be in `preference` or not.
+    ///   - preference: the nodes that prefer the key, in order.
+    ///   - lookback: how many of these an owner probes.
+    ///   - leaving: draining nodes, not in `preference`, which an owner probes as well.
     package init(
         me: NodeID, preference: [Candidate], lookback: Int, leaving: [NodeID] = []
     ) {
@@ -112,13 +121,13 @@ package struct OwnerSearch: Sendable {
         self.probesMax = lookback
     }
 
-    /// True once a last effect was given.
+    /// True once a final effect was returned or the search was cancelled.
     package var isFinished: Bool { state == .finished }
 
-    /// This node acts as the owner, and waits for answers to its probes.
+    /// True while this node acts as the owner and waits for the replies to its probes.
     package var isProbing: Bool { if case .probing = state { true } else { false } }
 
-    /// When ``ticked(_:effects:)`` is to be called; nil if not at all.
+    /// When to call ``ticked(_:effects:)``; `nil` for never.
     package var deadline: Instant? {
         switch state {
         case .notStarted, .finished: nil
@@ -133,11 +142,13 @@ package struct OwnerSearch: Sendable {
 // MARK: - Events
 
 extension OwnerSearch {
+    /// Starts the search; does nothing if it has started.
     package mutating func started(_ now: Instant, effects: inout [Effect]) {
         guard state == .notStarted else { return }
         queryNextOwner(from: 0, now, &effects)
     }
 
+    /// Records a reply of `node`; replies from nodes that have no query are ignored.
     package mutating func replied(
         _ node: NodeID, _ reply: Reply, _ now: Instant, effects: inout [Effect]
     ) {
@@ -172,7 +183,7 @@ extension OwnerSearch {
         }
     }
 
-    /// The connection to `node` is gone, or it is suspected.
+    /// Records that the connection to `node` was lost, or that it is suspected.
     package mutating func lost(_ node: NodeID, _ now: Instant, effects: inout [Effect]) {
         for index in preference.indices where preference[index].node == node {
             preference[index].isReachable = false
@@ -199,8 +210,9 @@ extension OwnerSearch {
         }
     }
 
-    /// A peer asks this node for the same: it acts as the owner, and no longer waits for one that
-    /// may be waiting for it.
+    /// Makes this node act as the owner, because a peer queries it for the same key.
+    ///
+    /// Queries to owners are cancelled, since an owner may be waiting for this node.
     package mutating func becameOwner(_ now: Instant, effects: inout [Effect]) {
         guard case .awaitingOwner(let owner, _, let probed) = state else { return }
         effects.append(.cancelQuery(preference[owner].node))
@@ -208,12 +220,13 @@ extension OwnerSearch {
         actAsOwner(now, &effects)
     }
 
-    /// The same of a search that has not begun.
+    /// Starts the search with this node acting as the owner.
     package mutating func startedAsOwner(_ now: Instant, effects: inout [Effect]) {
         guard state == .notStarted else { return }
         actAsOwner(now, &effects)
     }
 
+    /// Applies the timeouts that are due at `now`.
     package mutating func ticked(_ now: Instant, effects: inout [Effect]) {
         guard let deadline, now >= deadline else { return }
         switch state {
@@ -235,7 +248,7 @@ extension OwnerSearch {
         }
     }
 
-    /// Nobody wants the answer any more.
+    /// Cancels all queries, because the response is no longer wanted.
     package mutating func cancelled(effects: inout [Effect]) {
         switch state {
         case .notStarted, .finished: break
@@ -254,7 +267,8 @@ extension OwnerSearch {
 // MARK: - Steps
 
 extension OwnerSearch {
-    /// The get goes to the first from `start` on that can be reached, if none is this node.
+    /// Sends the get to the first reachable owner from `start`, or acts as the owner if this node
+    /// is it.
     mutating func queryNextOwner(from start: Int, _ now: Instant, _ effects: inout [Effect]) {
         var index = start
         while index < preference.count, skippedOwnerCount <= Self.skippedOwnersMax {
@@ -272,7 +286,7 @@ extension OwnerSearch {
         actAsOwner(now, &effects)
     }
 
-    /// This node acts as the owner.
+    /// Probes the possible former owners with this node acting as the owner.
     mutating func actAsOwner(_ now: Instant, _ effects: inout [Effect]) {
         let reachable = preference.filter { $0.isReachable && $0.node != localNode }
         let asked = reachable.prefix(probesMax).map(\.node) + drainingNodes
@@ -331,7 +345,7 @@ extension OwnerSearch {
         queryNextOwner(from: owner + 1, now, &effects)
     }
 
-    /// The next that can be reached.
+    /// Returns the index of the next reachable owner.
     func nextOwner(after owner: Int) -> Int? {
         preference.indices.first {
             $0 > owner && preference[$0].isReachable && preference[$0].node != localNode

@@ -1,38 +1,41 @@
 import Synchronization
 
-/// The counters of one event loop: only its thread adds, any thread may read.
+/// The counters of one event loop. Only the loop's thread adds; any thread may read.
 ///
-/// With one writer an addition needs no locked instruction: a relaxed load and a relaxed store.
+/// With one writer, an addition needs no locked instruction: a relaxed load and a relaxed store.
 package final class EventLoopCounters: Sendable {
     private let cells = CounterCells()
 
+    /// Creates counters of zero.
     package init() {}
 
-    /// Adds `amount`; call on the thread of the counters' loop only.
+    /// Adds `amount`, which may be negative; call only on the thread of the loop.
     package func add(_ metric: Metric, _ amount: Int = 1) {
         let cell = metric.rawValue
         let value = cells.load(cell) &+ UInt64(bitPattern: Int64(amount))
         cells.store(value, in: cell)
     }
 
-    /// The value so far; as two's complement, because one loop may open what another closes.
+    /// Returns the value as two's complement: it may be negative, because one loop may close what
+    /// another opened.
     func load(_ metric: Metric) -> UInt64 {
         cells.load(metric.rawValue)
     }
 }
 
-/// The counters that no loop owns: any thread may add, set and read.
+/// The counters that belong to no event loop; any thread may add, set and read.
 package final class NodeCounters: Sendable {
     private let cells = CounterCells()
 
+    /// Creates counters of zero.
     package init() {}
 
-    /// Adds `amount` in one atomic step.
+    /// Adds `amount`, which may be negative, in one atomic step.
     package func add(_ metric: Metric, _ amount: Int = 1) {
         cells.add(UInt64(bitPattern: Int64(amount)), to: metric.rawValue)
     }
 
-    /// Replaces the value of a gauge that somebody else keeps, such as the bytes in memory.
+    /// Sets a gauge whose value is maintained elsewhere, such as the bytes in memory.
     package func set(_ metric: Metric, to value: Int) {
         cells.store(UInt64(bitPattern: Int64(value)), in: metric.rawValue)
     }
@@ -42,9 +45,10 @@ package final class NodeCounters: Sendable {
     }
 }
 
-/// Room for every ``Metric``, with a cache line of padding on either side.
+/// The storage for every ``Metric``, with a cache line of padding on either side.
 ///
-/// The padding keeps two loops' counters, which may lie side by side in the heap, off one line.
+/// The padding keeps the counters of two loops off one cache line when they are adjacent in the
+/// heap.
 private struct CounterCells: ~Copyable, Sendable {
     private static let padding = 8
     private let words = InlineArray<272, Atomic<UInt64>> { _ in Atomic(0) }

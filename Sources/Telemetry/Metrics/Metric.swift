@@ -1,17 +1,17 @@
-/// Everything that is counted; the raw value is its place among the counters.
+/// A counter or gauge of the node; the raw value is its index in the counters.
 ///
-/// ``MetricFamily/table`` says what each one means.
+/// ``MetricFamily/table`` describes each of them.
 package enum Metric: Int, CaseIterable, Sendable {
     case requestsHit
     case requestsHitOnDisk
     case requestsRevalidated
     case requestsMissed
-    /// Another node had it.
+    /// Served by another node.
     case requestsFromPeer
     case requestsCollapsed
-    /// Given though no longer fresh.
+    /// Served although stale.
     case requestsStale
-    /// Of a site, what no cache may answer.
+    /// Requests to a site that must not be served from a cache.
     case requestsBypassed
     case requestsGenerated
 
@@ -21,7 +21,8 @@ package enum Metric: Int, CaseIterable, Sendable {
     case responsesRedirected
     case responsesClientError
     case responsesServerError
-    /// Begun and not brought to their end: the client went, or the rest did not come.
+    /// Incomplete responses: the client disconnected, or (`responsesAborted`) the rest did not
+    /// arrive.
     case responsesClientClosed
     case responsesAborted
     case sentBytes
@@ -29,10 +30,10 @@ package enum Metric: Int, CaseIterable, Sendable {
     case connectionsOpen
     case connectionsAccepted
     case connectionsRefused
-    /// Idle ones that were closed to make room.
+    /// Idle connections closed in favour of new ones.
     case connectionsEvicted
     case requestsMalformed
-    /// With certificates, and with a ticket of an earlier one.
+    /// Full handshakes with certificates; ``handshakesResumed`` counts those with a session ticket.
     case handshakes
     case handshakesResumed
     case handshakesFailed
@@ -55,7 +56,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originFetchesStarted
     case originFetchesOK
     case originFetchesFailed
-    /// Nobody wanted the rest.
+    /// Fetches aborted because no client waited for the rest.
     case originFetchesAbandoned
     case originResponsesSuccess
     case originResponsesRedirected
@@ -110,7 +111,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case evictionsForLoweredLimit
     case evictionsForPressure
     case evictionsPurged
-    /// Of sites, for others of the same URL.
+    /// Variants of a site's URL evicted in favour of others.
     case variantsDropped
     case memoryUsedBytes
     case memoryLimitBytes
@@ -216,7 +217,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case joining
     case voters
 
-    /// The answer's counter for a status code of 200 to 599.
+    /// Returns the counter of responses for a status code of 200 to 599.
     package static func responses(status: UInt16) -> Metric {
         switch status {
         case 206: .responsesPartial
@@ -228,7 +229,7 @@ package enum Metric: Int, CaseIterable, Sendable {
         }
     }
 
-    /// The counter of an origin's answer for a status code of 200 to 599.
+    /// Returns the counter of origin responses for a status code of 200 to 599.
     package static func originResponses(status: UInt16) -> Metric {
         switch status {
         case 304: .originResponsesNotModified

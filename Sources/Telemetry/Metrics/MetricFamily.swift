@@ -1,50 +1,60 @@
-/// One row of the table of metrics: a family of series under one Prometheus name.
+/// A row of the table of metrics: a family of series under one Prometheus name.
 package struct MetricFamily: Sendable {
+    /// The Prometheus type of a family.
     package enum Kind: String, Sendable {
-        /// Only grows.
+        /// A value that never decreases.
         case counter
+        /// A value that may decrease.
         case gauge
-        /// Counts by ``LatencyBuckets``, and their sum.
+        /// Counts per bucket of ``LatencyBuckets``, and their sum.
         case histogram
     }
 
-    /// Which values there are, and what tells them apart.
+    /// The origin of a family's values, and the labels that distinguish them.
     package enum Source: Sendable {
-        /// Of the whole node, one for each value of `label`, which is empty if there is one.
+        /// Values of the whole node, one for each value of `label`; `label` is empty for a single
+        /// value.
         case node(label: String, [Series<Metric>])
-        /// Sums over what other families have one by one, for each value of `label`.
+        /// Sums over metrics of other families, one for each value of `label`.
         case sums(label: String, [Sum])
-        /// One for each ``CacheOutcome``, told apart by `cache`.
+        /// One value for each ``CacheOutcome``, distinguished by the label `cache`.
         case outcomes(OutcomeMetric)
-        /// For each site, which `site` says, one for each value of `label`, as for the node.
+        /// One value for each site (label `site`) and value of `label`, which may be empty.
         case sites(label: String, [Series<SiteMetric>])
-        /// One for each other member of the cluster, told apart by `member`, its id.
+        /// One value for each other member of the cluster, distinguished by its id in the label
+        /// `member`.
         case members(MemberMetric)
     }
 
-    /// One value, and that of the label; empty if the family has none.
+    /// A metric and its label value, which is empty if the family has no label.
     package struct Series<Value: Sendable>: Sendable {
+        /// The metric.
         package let metric: Value
+        /// The label value.
         package let label: String
     }
 
-    /// What is added up for one value of the label.
+    /// The metrics that are added up for one label value.
     package struct Sum: Sendable {
+        /// The metrics to add.
         package let metrics: [Metric]
+        /// The label value.
         package let label: String
     }
 
-    /// The Prometheus name, unit and `_total` included.
+    /// The Prometheus name, including the unit and `_total`.
     package let name: String
+    /// The Prometheus type.
     package let kind: Kind
-    /// What one is: `bytes`, `seconds`, `ratio`, or the noun that is counted.
+    /// The unit: `bytes`, `seconds`, `ratio`, or the noun that is counted.
     package let unit: String
-    /// So many of what is counted are one of the unit.
+    /// The number of counted increments per unit, by which values are divided.
     package let divisor: UInt64
+    /// The origin of the values.
     package let source: Source
-    /// One line for the operator, without a full stop.
+    /// The meaning for the operator, in one line without a full stop.
     package let meaning: String
-    /// What to do about a value that looks wrong.
+    /// The advice for an unexpected value.
     package let advice: String
 
     init(
@@ -60,7 +70,7 @@ package struct MetricFamily: Sendable {
         self.advice = advice
     }
 
-    /// A family of one value.
+    /// Creates a family of one value without labels.
     init(
         _ name: String, _ kind: Kind, _ unit: String, divisor: UInt64 = 1, _ metric: Metric,
         meaning: String, advice: String
@@ -82,13 +92,13 @@ package struct MetricFamily: Sendable {
 }
 
 extension MetricFamily {
-    /// The name without `_total`: what OpenMetrics calls the family.
+    /// The name without `_total`, which OpenMetrics uses for the family.
     package var baseName: String {
         kind == .counter && name.hasSuffix("_total") ? String(name.dropLast(6)) : name
     }
 
-    /// The names of its labels, in the order in which they are written; a histogram's buckets have
-    /// `le` besides.
+    /// The names of the labels in the order in which they are written, without the `le` of
+    /// histograms.
     package var labels: [String] {
         switch source {
         case .node(let label, _), .sums(let label, _): label.isEmpty ? [] : [label]
@@ -98,7 +108,7 @@ extension MetricFamily {
         }
     }
 
-    /// The values that a label can have; nil if they come from outside, as names of sites do.
+    /// Returns the possible values of a label; `nil` if they are not fixed, as for names of sites.
     package func values(of label: String) -> [String]? {
         guard label != "site", label != "member" else { return nil }
         return switch source {
@@ -110,8 +120,8 @@ extension MetricFamily {
         }
     }
 
-    /// Every family once; every ``Metric``, ``SiteMetric``, ``OutcomeMetric`` and ``MemberMetric``
-    /// is of exactly one, sums apart.
+    /// All families. Every ``Metric``, ``SiteMetric``, ``OutcomeMetric`` and ``MemberMetric`` is in
+    /// exactly one of them, apart from sums.
     package static let table: [MetricFamily] =
         requestFamilies + siteFamilies + connectionFamilies + originFamilies + memoryFamilies
         + pressureFamilies + diskFamilies + clusterFamilies + peerFamilies + invalidationFamilies

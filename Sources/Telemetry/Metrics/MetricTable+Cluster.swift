@@ -1,5 +1,5 @@
 extension MetricFamily {
-    /// The rows of the cluster.
+    /// The families of cluster membership.
     static let clusterFamilies = [
         MetricFamily(
             "nuthatch_members", .gauge, "members", by: "state",
@@ -43,7 +43,7 @@ extension MetricFamily {
             advice: "None while others are alive: this node is cut off."),
     ]
 
-    /// The rows of what goes on between peers.
+    /// The families of traffic between peers.
     static let peerFamilies = [
         MetricFamily(
             "nuthatch_peer_handshakes_total", .counter, "handshakes", by: "outcome",
@@ -126,7 +126,7 @@ extension MetricFamily {
 }
 
 extension MetricFamily {
-    /// The rows of invalidations.
+    /// The families of invalidations.
     static let invalidationFamilies = [
         MetricFamily(
             "nuthatch_purges_issued_total", .counter, "purges", by: "mode",

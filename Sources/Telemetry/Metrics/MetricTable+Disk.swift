@@ -1,5 +1,5 @@
 extension MetricFamily {
-    /// The rows of the disk tier; all zero without one.
+    /// The families of the disk tier; all values are zero without one.
     static let diskFamilies = diskGauges + diskCounters
 
     private static let diskGauges = [

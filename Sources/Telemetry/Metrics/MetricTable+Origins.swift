@@ -1,5 +1,5 @@
 extension MetricFamily {
-    /// What goes on between the node and its origins.
+    /// The families of fetches from origins.
     static let originFamilies = [
         MetricFamily(
             "nuthatch_origin_fetches_started_total", .counter, "fetches", .originFetchesStarted,

@@ -146,7 +146,7 @@ extension MetricFamily {
 }
 
 extension MetricFamily {
-    /// The rows of which each site has series.
+    /// The families with series for each site.
     static let siteFamilies = [
         MetricFamily(
             "nuthatch_site_requests_total", .counter, "requests",
@@ -171,7 +171,7 @@ extension MetricFamily {
 }
 
 extension MetricFamily {
-    /// The rows of memory pressure.
+    /// The families of memory pressure.
     static let pressureFamilies = [
         MetricFamily(
             "nuthatch_memory_held_limit_bytes", .gauge, "bytes", .memoryEffectiveLimitBytes,
@@ -200,7 +200,7 @@ extension MetricFamily {
 }
 
 extension MetricFamily {
-    /// Whose fault what went wrong was.
+    /// The families of errors by the side that caused them.
     static let errorFamilies = [
         MetricFamily(
             "nuthatch_errors_total", .counter, "errors",
@@ -232,7 +232,8 @@ extension MetricFamily {
         .peerHandshakesFailed, .peerFaults, .peerRequestsFailed, .headsRefusedFromPeers,
     ]
 
-    /// Without what was asked of no origin: what is not allowed, limits, and the circuit.
+    /// Failures of contacted origins, without rejections by the allow list, limits and the circuit
+    /// breaker.
     private static let originErrors: [Metric] = [
         .originFailuresName, .originFailuresConnect, .originFailuresTLS, .originFailuresTimeout,
         .originFailuresBroken, .originFailuresProtocol, .originFailuresTooLarge,

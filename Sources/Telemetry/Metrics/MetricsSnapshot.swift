@@ -1,13 +1,14 @@
-/// The value of every metric at about one moment: the sum over all loops and the node.
+/// The values of all metrics at approximately one moment: sums over all event loops and the node.
 package struct MetricsSnapshot: Sendable {
     private var values: [UInt64]
-    /// In the order of the table of sites.
+    /// The sites in the order of the site table.
     package let sites: [SiteSnapshot]
+    /// The latencies and bytes by outcome.
     package let outcomes: OutcomeSnapshot
     /// The other members of the cluster, each once.
     package let members: [MemberSnapshot]
 
-    /// Reads all counters; each one is exact, together they are not of one instant.
+    /// Reads all counters. Each value is exact, but they are not read at the same instant.
     package init(
         loops: [EventLoopCounters], node: NodeCounters, sites: [SiteSnapshot] = [],
         outcomes: [OutcomeHistograms] = [], members: [MemberSnapshot] = []
@@ -20,30 +21,34 @@ package struct MetricsSnapshot: Sendable {
         }
     }
 
-    /// The sum; a gauge read between its two ends may be one below nothing, and counts as 0 then.
+    /// The value of a metric; a gauge whose sum is negative because it was read during a change
+    /// counts as 0.
     package subscript(metric: Metric) -> UInt64 {
         let sum = values[metric.rawValue]
         return Int64(bitPattern: sum) < 0 ? 0 : sum
     }
 }
 
-/// What is measured of each other member of the cluster.
+/// The quantities measured for each other member of the cluster.
 package enum MemberMetric: CaseIterable, Sendable {
-    /// Invalidations that are synced here and that it has not confirmed.
+    /// The number of invalidations synced here that the member has not confirmed.
     case lagRecords
 }
 
-/// The value of every metric of one member at about one moment.
+/// The values of the metrics of one member at approximately one moment.
 package struct MemberSnapshot: Sendable {
-    /// Its id: 32 hexadecimal digits.
+    /// The id of the member: 32 hexadecimal digits.
     package let name: String
+    /// The value of ``MemberMetric/lagRecords``.
     package let lagRecords: UInt64
 
+    /// Creates a snapshot from its parts.
     package init(name: String, lagRecords: UInt64) {
         self.name = name
         self.lagRecords = lagRecords
     }
 
+    /// The value of a metric.
     package subscript(metric: MemberMetric) -> UInt64 {
         switch metric {
         case .lagRecords: lagRecords

@@ -1,14 +1,15 @@
 import Synchronization
 
-/// The counters of one site on one event loop: only the loop's thread adds, any thread may read.
+/// The counters of one site on one event loop. Only the loop's thread adds; any thread may read.
 package final class SiteCounters: Sendable {
-    /// With a cache line of padding on either side, as those of a loop have.
+    /// The counters, with a cache line of padding on either side as in ``EventLoopCounters``.
     private let words = InlineArray<40, Atomic<UInt64>> { _ in Atomic(0) }
     private static let padding = 8
 
+    /// Creates counters of zero.
     package init() {}
 
-    /// Adds `amount`, which is not negative; call on the thread of the counters' loop only.
+    /// Adds `amount`, which must not be negative; call only on the thread of the loop.
     package func add(_ metric: SiteMetric, _ amount: Int = 1) {
         let cell = Self.padding + metric.cell
         let value = words[cell].load(ordering: .relaxed) &+ UInt64(amount)
@@ -20,12 +21,13 @@ package final class SiteCounters: Sendable {
     }
 }
 
-/// The value of every metric of one site at about one moment.
+/// The values of all metrics of one site at approximately one moment.
 package struct SiteSnapshot: Sendable {
+    /// The name of the site.
     package let name: String
     private let values: [UInt64]
 
-    /// The sums over the counters of all loops.
+    /// Sums the counters of all event loops.
     package init(name: String, counters: [SiteCounters]) {
         self.name = name
         values = (0..<SiteMetric.cellsCount).map { cell in
@@ -33,25 +35,27 @@ package struct SiteSnapshot: Sendable {
         }
     }
 
+    /// The value of a metric.
     package subscript(metric: SiteMetric) -> UInt64 { values[metric.cell] }
 }
 
-/// Everything that is counted per site.
+/// The metrics of each site.
 package enum SiteMetric: Hashable, CaseIterable, Sendable {
-    /// Answers by how the cache took part in them.
+    /// The number of responses by cache outcome.
     case requests(CacheOutcome)
-    /// Of bodies given to clients, by the same.
+    /// The bytes of bodies sent to clients by cache outcome.
     case bodyBytes(CacheOutcome)
-    /// Of bodies that came from the origin.
+    /// The bytes of bodies received from the origin.
     case originBytes
 
+    /// All metrics of a site.
     package static let allCases: [SiteMetric] =
         CacheOutcome.allCases.map { .requests($0) } + CacheOutcome.allCases.map { .bodyBytes($0) }
         + [.originBytes]
 
     private static let outcomesCount = 9
 
-    /// Its place among the counters.
+    /// The index in the counters.
     @inline(__always)
     var cell: Int {
         switch self {

@@ -1,26 +1,30 @@
-/// The keys that come most often among all that come, in bounded room (Metwally, Agrawal, El
-/// Abbadi: "Efficient computation of frequent and top-k elements in data streams", 2005).
+/// A bounded list of the most frequent keys in a stream (Metwally, Agrawal, El Abbadi: "Efficient
+/// computation of frequent and top-k elements in data streams", 2005).
 ///
-/// A key that is not counted takes the place of the one that is counted least, and its count: so a
-/// count is too large by at most the least one, and no key that came more often is missing.
+/// A key that is not in the list replaces the one with the least count and takes over its count. So
+/// a count is too large by at most the least count, and no key with a higher frequency is missing.
 package struct SpaceSaving: Sendable {
+    /// The count of one key.
     package struct Counter: Hashable, Sendable {
+        /// The key.
         package var key: UInt64
+        /// The upper bound of the key's frequency.
         package var count: UInt64
-        /// At most so much of the count is others'.
+        /// The part of ``count`` that may belong to other keys.
         package var error: UInt64
     }
 
-    /// In no order.
+    /// The counters, unordered.
     package private(set) var counters: [Counter] = []
     private let countersMax: Int
 
+    /// Creates an empty list of at most `countersMax` keys.
     package init(countersMax: Int) {
         self.countersMax = countersMax
         counters.reserveCapacity(countersMax)
     }
 
-    /// The key has come so often; takes no memory.
+    /// Counts `times` occurrences of a key; never allocates memory.
     package mutating func add(_ key: UInt64, times: UInt64 = 1) {
         var least = 0
         for place in counters.indices {
@@ -37,7 +41,7 @@ package struct SpaceSaving: Sendable {
         counters[least] = Counter(key: key, count: former &+ times, error: former)
     }
 
-    /// What is long ago counts less: halves every count.
+    /// Halves every count, so that older occurrences weigh less, and removes counts of 0.
     package mutating func decay() {
         for place in counters.indices {
             counters[place].count /= 2

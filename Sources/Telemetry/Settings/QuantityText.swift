@@ -1,6 +1,6 @@
 package import Ground
 
-/// Sizes as operators write them: a whole number and a unit, such as `512MiB`, or a bare `0`.
+/// The text form of sizes: a whole number and a unit, such as `512MiB`, or a bare `0`.
 package enum SizeText {
     private static let units: [(name: String, bytes: UInt64)] = [
         ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),
@@ -10,7 +10,7 @@ package enum SizeText {
     /// The names of the units, largest first.
     package static var unitNames: [String] { units.map(\.name) }
 
-    /// The number of bytes that `text` says, or nil if it is no size or past `UInt64.max`.
+    /// Returns the number of bytes, or `nil` if `text` is not a size or exceeds `UInt64.max`.
     package static func parse(_ text: String) -> UInt64? {
         guard let (number, unit) = splitQuantity(text) else { return nil }
         if unit.isEmpty { return number == 0 ? 0 : nil }
@@ -19,7 +19,7 @@ package enum SizeText {
         return overflow ? nil : bytes
     }
 
-    /// `bytes` in the largest unit that divides it, so that ``parse(_:)`` gives the same number.
+    /// Returns `bytes` in the largest unit that divides it; ``parse(_:)`` returns the same number.
     package static func format(_ bytes: UInt64) -> String {
         if bytes == 0 { return "0B" }
         for unit in units where bytes.isMultiple(of: unit.bytes) {
@@ -29,7 +29,7 @@ package enum SizeText {
     }
 }
 
-/// Lengths of time as operators write them: a whole number and a unit, such as `30s`, or `0`.
+/// The text form of durations: a whole number and a unit, such as `30s`, or a bare `0`.
 package enum DurationText {
     private static let units: [(name: String, nanoseconds: Int64)] = [
         ("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("m", 60_000_000_000),
@@ -39,7 +39,7 @@ package enum DurationText {
     /// The names of the units, largest first.
     package static var unitNames: [String] { units.map(\.name) }
 
-    /// The interval that `text` says, or nil if it is no duration or longer than an ``Interval``.
+    /// Returns the duration, or `nil` if `text` is not one or exceeds the range of ``Interval``.
     package static func parse(_ text: String) -> Interval? {
         guard let (number, unit) = splitQuantity(text) else { return nil }
         if unit.isEmpty { return number == 0 ? .zero : nil }
@@ -50,7 +50,9 @@ package enum DurationText {
         return overflow ? nil : Interval(nanoseconds: nanoseconds)
     }
 
-    /// `interval`, not negative and of whole milliseconds, in the largest unit that divides it.
+    /// Returns `interval` in the largest unit that divides it.
+    ///
+    /// `interval` must not be negative and must be in whole milliseconds.
     package static func format(_ interval: Interval) -> String {
         if interval == .zero { return "0s" }
         for unit in units where interval.nanoseconds.isMultiple(of: unit.nanoseconds) {
@@ -60,7 +62,7 @@ package enum DurationText {
     }
 }
 
-/// The leading digits of `text` as a number and the rest as a unit; nil without a digit.
+/// Splits a text into its leading digits as a number and the rest as a unit; `nil` without a digit.
 private func splitQuantity(_ text: String) -> (number: UInt64, unit: String)? {
     let digits = text.utf8.prefix(while: ASCII.isDigit)
     guard let number = UInt64(Substring(digits)) else { return nil }

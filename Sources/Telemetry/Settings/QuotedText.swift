@@ -1,20 +1,20 @@
 extension String {
-    /// The text in quotation marks and on one line, cut after `limit` characters.
+    /// Returns the text in quotation marks on one line, truncated after `limit` characters.
     ///
-    /// Escaped are quotation marks, backslashes, and whatever a terminal or a log could take for
-    /// more than text: control and format characters and the separators of lines and paragraphs.
+    /// Quotation marks and backslashes are escaped, and all characters that a terminal or a log
+    /// might interpret: control and format characters, and separators of lines and paragraphs.
     package func quoted(limit: Int = 200) -> String {
         "\"" + prefix(limit).escaped(quotes: true) + (count > limit ? "…\"" : "\"")
     }
 
-    /// The text without user name and password, if it is a URL or an authority that has them.
+    /// The text with the user information of a URL or an authority replaced by `…`.
     package var withoutUserinfo: String {
         guard let end = lastIndex(of: "@") else { return self }
         let start = firstRange(of: "://").map(\.upperBound) ?? startIndex
         return start <= end ? self[..<start] + "…" + self[end...] : self
     }
 
-    /// The text on one line, for what is a name and usually a plain one.
+    /// The text on one line, without quotation marks, for names that are usually plain.
     package var singleLine: String { self[...].escaped(quotes: false) }
 }
 
@@ -37,7 +37,7 @@ extension Substring {
 }
 
 extension Unicode.Scalar {
-    /// True for what shows nothing, or breaks or turns the line it stands in.
+    /// True for a character that is not visible, or that breaks or reverses the line.
     package var isInvisible: Bool {
         if isASCII { return value < 0x20 || value == 0x7F }
         switch properties.generalCategory {

@@ -1,8 +1,8 @@
 import Ground
 
-/// One row of the table of settings: everything that is known of a setting without a value for it.
+/// A row of the table of settings: the properties of a setting apart from its value.
 package struct Setting: Hashable, Sendable {
-    /// Under which heading a setting stands in `--help`.
+    /// The headings of settings in `--help`.
     package enum Section: String, CaseIterable, Sendable {
         case node = "Node"
         case memory = "Memory"
@@ -13,22 +13,26 @@ package struct Setting: Hashable, Sendable {
         case cluster = "Cluster"
     }
 
+    /// The name of the setting.
     package let name: SettingName
+    /// The heading in `--help`.
     package let section: Section
+    /// The type of the values.
     package let kind: SettingKind
-    /// The texts that hold when no source names the setting; empty for none.
+    /// The texts of the default values; empty if there is none.
     package let defaults: [String]
-    /// What the default depends on; empty where ``defaults`` says it all.
+    /// The rule by which the default is computed; empty if ``defaults`` is the whole default.
     package let defaultNote: String
-    /// True if the setting may be given several times; in the environment separated by white space.
+    /// True if the setting may be repeated; values are separated by white space in the environment.
     package let isList: Bool
-    /// True if a running node cannot take over a new value.
+    /// True if a running node cannot apply a new value.
     package let needsRestart: Bool
-    /// One line for the operator, without a full stop.
+    /// The meaning for the operator, in one line without a full stop.
     package let meaning: String
-    /// What to do when the limit is reached or the value does not fit.
+    /// The advice for a limit that is reached or a value that does not fit.
     package let advice: String
 
+    /// Creates a row from its parts.
     package init(
         _ name: SettingName, in section: Section, _ kind: SettingKind, default defaults: String...,
         note defaultNote: String = "", isList: Bool = false, needsRestart: Bool = false,
@@ -45,13 +49,13 @@ package struct Setting: Hashable, Sendable {
         self.advice = advice
     }
 
-    /// The default as an operator reads it.
+    /// The default as displayed to an operator.
     package var defaultText: String {
         if !defaultNote.isEmpty { return defaultNote }
         return defaults.isEmpty ? "none" : defaults.joined(separator: " ")
     }
 
-    /// A value that would be accepted; nil if none can be shown.
+    /// An example of a valid value; `nil` if there is none.
     package var example: String? {
         switch kind {
         case .network: "10.0.0.0/8"
@@ -78,7 +82,7 @@ package struct Setting: Hashable, Sendable {
         }
     }
 
-    /// The paragraph of `--help`: meaning, units, range, default, environment.
+    /// The paragraph for `--help`: meaning, units, range, default and environment variable.
     package var help: String {
         var parts = ["Allowed: \(kind.allowed)"]
         if !kind.unit.isEmpty { parts.append("Units: \(kind.unit)") }
@@ -91,9 +95,9 @@ package struct Setting: Hashable, Sendable {
 }
 
 extension Setting {
-    /// Reads one value of this setting.
+    /// Parses one value of this setting.
     ///
-    /// - Throws: which setting, from where, why not, and what is allowed.
+    /// - Throws: the error with the setting, the source, the reason and the allowed values.
     package func parse(
         _ text: String, from source: SettingSource
     ) throws(SettingError) -> SettingValue {
@@ -145,7 +149,7 @@ extension Setting {
         }
     }
 
-    /// What stands before the first `=`, and behind it.
+    /// Parses the Host pattern before the first `=` and the base URL after it.
     private static func site(_ text: String) throws(ParseFailure) -> SettingValue {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let pattern = SitePattern(String(parts[0])) else {
@@ -171,7 +175,7 @@ extension Setting {
             }
     }
 
-    /// Type and subtype in lower case (RFC 9110 §8.3.1).
+    /// Returns type and subtype in lower case (RFC 9110 §8.3.1).
     private static func mediaType(_ text: String) -> String? {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let isType =
@@ -194,7 +198,7 @@ extension Setting {
         return value
     }
 
-    /// Decimal digits only: the standard reading would take a sign.
+    /// Parses decimal digits only; the standard library would accept a sign.
     private static func count(_ text: String) -> UInt64? {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? UInt64(text) : nil
     }

@@ -1,14 +1,15 @@
-/// Where the text of a setting came from.
+/// The source of the text of a setting.
 package enum SettingSource: Hashable, Sendable {
     /// The command line.
     case flag
+    /// An environment variable.
     case environment
-    /// A file as it was named, and the line from 1.
+    /// A file, by the name that was given, and the line counted from 1.
     case file(name: String, line: Int?)
-    /// The table.
+    /// The default in the table of settings.
     case builtIn
 
-    /// As in `from environment NUTHATCH_MEMORY_LIMIT`, for the setting `name`.
+    /// Returns the source as text for a message, such as `environment NUTHATCH_MEMORY_LIMIT`.
     package func text(for name: SettingName) -> String {
         switch self {
         case .flag: "flag \(name.flag)"
@@ -20,29 +21,36 @@ package enum SettingSource: Hashable, Sendable {
     }
 }
 
-/// One value that a setting refused: which setting, from where, why, and what is allowed.
+/// The error for an invalid value: the setting, the source, the reason, and the allowed values.
 package struct SettingError: Error, Hashable, CustomStringConvertible {
-    /// Why a text is no value.
+    /// The reason why a text is not a valid value.
     package enum Problem: Hashable, Sendable {
+        /// The text does not have the required form.
         case malformed
+        /// The value is below the range.
         case belowRange
+        /// The value is above the range.
         case aboveRange
-        /// A network with bits set past its prefix; the one that was perhaps meant.
+        /// A network with bits set beyond its prefix; `meant` is the network without them.
         case hostBitsSet(meant: String)
-        /// A setting of one value was given this many.
+        /// This number of values was given for a setting with a single value.
         case severalValues(Int)
-        /// A list that must not be empty is.
+        /// No value was given for a list that must not be empty.
         case noValue
-        /// A mapping, or a list inside a list, in the YAML file.
+        /// A mapping, or a list inside a list, was found in the YAML file.
         case nested
     }
 
+    /// The setting.
     package let setting: Setting
+    /// The source of the text.
     package let source: SettingSource
-    /// The refused text; empty if the fault is not in a text.
+    /// The rejected text; empty if the error does not concern a text.
     package let text: String
+    /// The reason.
     package let problem: Problem
 
+    /// Creates an error from its parts.
     package init(setting: Setting, source: SettingSource, text: String, problem: Problem) {
         self.setting = setting
         self.source = source
@@ -50,7 +58,7 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
         self.problem = problem
     }
 
-    /// One line, control bytes escaped.
+    /// The message for the operator, on one line with control characters escaped.
     package var description: String {
         let name = setting.name
         return "setting \(name.rawValue) (from \(source.text(for: name))): \(reason); "

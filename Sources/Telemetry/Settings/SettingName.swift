@@ -1,4 +1,4 @@
-/// Every setting of a node; the raw value is the flag without dashes, and the key in the file.
+/// A setting of the node; the raw value is the key in the file, and the flag without dashes.
 package enum SettingName: String, CaseIterable, Sendable {
     case config
     case listen
@@ -104,14 +104,14 @@ package enum SettingName: String, CaseIterable, Sendable {
     case fence
     case forgetAfter = "forget-after"
 
-    /// The flag, as in `--memory-limit`.
+    /// The command-line flag, such as `--memory-limit`.
     package var flag: String { "--" + rawValue }
 
-    /// The variable, as in `NUTHATCH_MEMORY_LIMIT`.
+    /// The environment variable, such as `NUTHATCH_MEMORY_LIMIT`.
     package var environmentName: String {
         Self.environmentPrefix + String(rawValue.uppercased().map { $0 == "-" ? "_" : $0 })
     }
 
-    /// What the names of all variables of a node begin with.
+    /// The prefix of all environment variables of a node.
     package static let environmentPrefix = "NUTHATCH_"
 }

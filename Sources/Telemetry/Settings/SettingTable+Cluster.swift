@@ -1,7 +1,7 @@
 import Ground
 
 extension Setting {
-    /// Whom a node forms a cluster with, and how.
+    /// The settings of the cluster.
     static let clusterRows: [Setting] = [
         Setting(
             .clusterSecretFile, in: .cluster, .path,

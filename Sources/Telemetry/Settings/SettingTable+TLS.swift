@@ -1,7 +1,7 @@
 import Ground
 
 extension Setting {
-    /// How connections are encrypted, to clients and to origins.
+    /// The settings of encryption to clients and origins.
     static let tlsRows: [Setting] = [
         Setting(
             .tlsCertificate, in: .tls, .path, isList: true,

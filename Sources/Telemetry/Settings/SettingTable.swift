@@ -1,7 +1,7 @@
 import Ground
 
 extension Setting {
-    /// Every setting once, in the order of ``SettingName``.
+    /// All settings, each once, in the order of ``SettingName``.
     package static let table: [Setting] =
         nodeRows + memoryRows + diskRows
         + originRows + originConnectionRows + originResponseRows + fetchRows
@@ -355,12 +355,12 @@ extension Setting {
             advice: "Clients wait above it; browsers ask for fewer than 128 at a time."),
     ]
 
-    /// Any time limit that has to end some time: 10 ms to a day.
+    /// The range of time limits that must be finite: 10 ms to a day.
     static let timeLimits = SettingKind.duration(.milliseconds(10) ... .seconds(86_400))
 }
 
 extension SettingName {
-    /// The setting's row; every name has one.
+    /// The row of the setting in the table; every name has one.
     package var setting: Setting {
         guard let row = Setting.table.first(where: { $0.name == self }) else {
             preconditionFailure("no row for \(self)")

@@ -1,27 +1,27 @@
 package import Ground
 
-/// A setting's value after its text was read; which case it is follows from the setting's kind.
+/// The parsed value of a setting; the case follows from the ``SettingKind``.
 package enum SettingValue: Hashable, Sendable {
     case bytes(UInt64)
     case duration(Interval)
     case count(UInt64)
     case address(ListenAddress)
-    /// The port is not opened.
+    /// The word `off`: the port is not opened, or the function is disabled.
     case off
     case path(String)
     case choice(String)
     case network(Network)
     case originPattern(OriginPattern)
     case site(SitePattern, BaseURL)
-    /// In lower case.
+    /// A media type in lower case.
     case mediaType(String)
-    /// A host in lower case, or an IPv6 address without brackets, and a port.
+    /// A lower-case host, or an IPv6 address without brackets, and a port.
     case hostPort(host: String, port: UInt16)
     case name(String)
 }
 
 extension SettingValue {
-    /// The value as an operator may write it.
+    /// The value in the form that an operator writes.
     package var text: String {
         switch self {
         case .bytes(let bytes): SizeText.format(bytes)
@@ -42,7 +42,7 @@ extension SettingValue {
     }
 }
 
-/// What a setting's text must be, and within which bounds.
+/// The type of a setting's values and their range.
 package enum SettingKind: Hashable, Sendable {
     case bytes(ClosedRange<UInt64>)
     case duration(ClosedRange<Interval>)
@@ -51,24 +51,24 @@ package enum SettingKind: Hashable, Sendable {
     case count(ClosedRange<UInt64>)
     /// A numeric address and a port.
     case address
-    /// The same, or `off`.
+    /// A numeric address and a port, or `off`.
     case addressOrOff
     case path
     case choice([String])
     /// One network of a list.
     case network
-    /// One pattern of a list.
+    /// One origin pattern of a list.
     case originPattern
-    /// One site of a list: what it answers to, and where its answers come from.
+    /// One site of a list: its Host pattern and the base URL of its origin.
     case site
     /// One media type of a list, without parameters.
     case mediaType
-    /// A name or a numeric address, and a port.
+    /// A host name or a numeric address, and a port.
     case hostPort
-    /// What the operator calls something, in the letters of a host name.
+    /// A name chosen by the operator, in the characters of host names.
     case name
 
-    /// What a value is called in a sentence, with its article.
+    /// The noun for a value in a sentence, with its article.
     package var noun: String {
         switch self {
         case .bytes: "a size"
@@ -86,7 +86,7 @@ package enum SettingKind: Hashable, Sendable {
         }
     }
 
-    /// What stands for a value in a synopsis.
+    /// The placeholder for a value in a synopsis.
     package var placeholder: String {
         switch self {
         case .bytes: "size"
@@ -106,7 +106,7 @@ package enum SettingKind: Hashable, Sendable {
         }
     }
 
-    /// The units in which a value may be written; empty for kinds without a unit.
+    /// The permitted units of a value; empty for kinds without a unit.
     package var unit: String {
         switch self {
         case .bytes: SizeText.unitNames.reversed().joined(separator: ", ")
@@ -115,7 +115,7 @@ package enum SettingKind: Hashable, Sendable {
         }
     }
 
-    /// The bounds or the choices.
+    /// The permitted range or choices as text.
     package var allowed: String {
         switch self {
         case .bytes(let range):
@@ -141,17 +141,21 @@ package enum SettingKind: Hashable, Sendable {
     }
 }
 
-/// Where a port is opened: a numeric address and a port, 0 for one that the kernel chooses.
+/// The address of a listening socket: a numeric address and a port, 0 to let the kernel choose.
 package struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
+    /// The numeric address.
     package let address: IPAddress
+    /// The port; 0 to let the kernel choose.
     package let port: UInt16
 
+    /// Creates an address from its parts.
     package init(address: IPAddress, port: UInt16) {
         self.address = address
         self.port = port
     }
 
-    /// `127.0.0.1:8080`, `[::1]:8080`, or `localhost` (which is 127.0.0.1) with a port.
+    /// Parses `127.0.0.1:8080`, `[::1]:8080`, or `localhost` (127.0.0.1) with a port; `nil`
+    /// otherwise.
     package init?(_ text: String) {
         guard let parts = HostPort(text), let port = parts.port else { return nil }
         if parts.host == "localhost" {
@@ -162,6 +166,7 @@ package struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// The address in the form that ``init(_:)`` accepts.
     package var description: String {
         address.bitCount == 128 ? "[\(address)]:\(port)" : "\(address):\(port)"
     }

@@ -1,58 +1,59 @@
-/// Numbers of the disk format that more than one part of it needs; <doc:DiskFormat> is the
-/// specification.
+/// The constants that several parts of the disk format use; <doc:DiskFormat> is the specification.
 package enum DiskFormat {
-    /// Files of another major version are not read.
+    /// The major version; files with another one are not read.
     package static let major: UInt16 = 1
-    /// A newer minor version is read as far as it is understood.
+    /// The minor version; files with a newer one are read as far as this program understands them.
     package static let minor: UInt16 = 1
-    /// Size of a segment's header.
+    /// The size of a segment's header in bytes.
     package static let headerBytes = 4096
-    /// Records begin at multiples of this from the segment's beginning.
+    /// The alignment of records in bytes, from the beginning of the segment.
     package static let unitBytes = 64
-    /// Size of the part of a body that has a checksum of its own.
+    /// The size in bytes of the parts of a body that have a checksum each.
     package static let chunkBytes = 64 << 10
-    /// No node counts so far; counting on from a greater number could overflow.
+    /// The largest value of a stored counter; incrementing a greater one could overflow.
     package static let countMax: UInt64 = 1 << 62
-    /// Stands for a wall time that is not known.
+    /// The value that represents an unknown wall time.
     package static let noTime = Int64.min
 
-    /// `bytes` rounded up to whole units.
+    /// Returns `bytes` rounded up to whole units.
     package static func rounded(_ bytes: Int) -> Int {
         (bytes + unitBytes - 1) / unitBytes * unitBytes
     }
 
-    /// The seed of the checksum of the record at `offset`.
+    /// Returns the seed for the checksum of the record at `offset`.
     package static func recordSeed(salt: UInt64, offset: UInt64) -> UInt64 {
         salt ^ offset
     }
 
-    /// The seed of the checksum of chunk `number` of the body of the record at `offset`.
+    /// Returns the seed for the checksum of chunk `number` of the body of the record at `offset`.
     package static func chunkSeed(salt: UInt64, offset: UInt64, number: Int) -> UInt64 {
         salt ^ offset ^ (UInt64(number) &+ 1) << 40
     }
 }
 
-/// Why a file or a part of it is not what it should be.
+/// The reason why a file or a part of it is rejected.
 package enum DiskFormatError: Error, Hashable, Sendable {
-    /// It ends before it should, or a size in it leads out of it.
+    /// The file ends too early, or a size in it exceeds it.
     case truncated
-    /// It does not begin as such a file or part begins.
+    /// The magic bytes are wrong.
     case badMagic
-    /// Another major version wrote it.
+    /// The major version is not supported.
     case unsupportedVersion(major: UInt16)
-    /// Another node wrote it.
+    /// The file belongs to another node.
     case nodeMismatch
-    /// It is of another size than this node's segments.
+    /// The segment size differs from this node's; the value is the size found.
     case segmentSizeMismatch(UInt64)
-    /// It counts on from where no node has ever counted to.
+    /// A stored counter exceeds ``DiskFormat/countMax``.
     case counterOutOfRange
-    /// Bytes in it have changed.
+    /// The checksum does not match.
     case checksumMismatch
-    /// Its bytes are those that were written, and yet no answer can be made of them.
+    /// The checksum matches, but the record does not contain a valid response; the value is the
+    /// reason.
     case invalidRecord(String)
 }
 
 extension DiskFormatError: CustomStringConvertible {
+    /// The reason as text for a log line, with "it" as the subject.
     package var description: String {
         switch self {
         case .truncated: "it is cut off"

@@ -1,59 +1,58 @@
 package import Ground
 
-/// Finds the record of an entry in the disk log by its digest; one index per shard, whose owner has
-/// the lock.
+/// A map from digests to records of the disk log, for one shard. The caller holds the shard's lock.
 ///
 /// A hash table of chains, with exactly as many chains as entries (linear hashing: Litwin, VLDB
-/// 1980). An entry that comes brings a chain with it, into which the members of one other chain are
-/// divided; one that goes takes the last chain along, whose members go back to where they came
-/// from. So the table is never rebuilt: an insertion moves no entry and looks at those of two
-/// chains, of about one entry each; a removal moves one entry, the last, into the gap.
+/// 1980). Each inserted entry adds a chain, into which part of one other chain is moved. Each
+/// removed entry removes the last chain, whose members return to the chain they came from. The
+/// table is therefore never rebuilt: an insertion moves no entry and visits those of two chains, of
+/// about one entry each; a removal moves one entry, the last, into the gap.
 ///
-/// All entries lie side by side, 40 bytes each (``DiskIndexSlots``), with at most two chunks of
-/// room: below 48 bytes per entry from 1,000 entries on, whatever the history.
+/// All entries are stored contiguously, 40 bytes each (``DiskIndexSlots``), with at most two chunks
+/// of spare capacity: below 48 bytes per entry from 1,000 entries on, whatever the history.
 ///
-/// Digests can be chosen: who tries 2^k keys finds one whose digest ends in k wanted bits. A table
-/// that went by those bits alone could be given a chain of thousands of entries (1,000 entries with
-/// 20 equal bits: 2^30 hashes, minutes of work), all of which a look-up in that chain would pass
-/// under the lock. So the chain is found by a product with two secret numbers: without them, equal
-/// bits of digests say nothing of their chains. It is no keyed hash in the strict sense; what it
-/// hides is where an entry lies, and a look-up's time is small beside the network's.
+/// Digests can be chosen: trying 2^k keys yields one whose digest ends in k wanted bits. If those
+/// bits alone selected the chain, an attacker could create a chain of thousands of entries (1,000
+/// entries with 20 equal bits: 2^30 hashes, minutes of work), which every look-up in it would
+/// traverse under the lock. So the chain is selected by a product with two secret numbers; without
+/// them, equal bits of digests do not predict equal chains. This is not a keyed hash in the strict
+/// sense. It hides only the position of an entry, and the duration of a look-up is small beside the
+/// network's.
 ///
-/// The order of ``forEach(below:atMost:_:)`` follows from the calls alone; the secret numbers have
-/// no part in it.
+/// The order of ``forEach(below:atMost:_:)`` depends on the calls alone, not on the secret numbers.
 ///
-/// Invariant: an entry is in the chain ``chain(of:)`` and in no other; chain `n` begins at the head
-/// that slot `n` holds, whichever entry that slot holds.
+/// Invariant: an entry is in the chain `chain(of:)` and in no other; chain `n` begins at the head
+/// stored in slot `n`, whichever entry that slot holds.
 package struct DiskIndex: ~Copyable {
     private var slots = DiskIndexSlots()
     private let key0: UInt64
     private let key1: UInt64
 
-    /// How many slots insertions and removals have looked at so far to keep the chains, beside the
-    /// look-up that each begins with: a measure of their work.
+    /// The number of slots visited so far by insertions and removals to maintain chains, without
+    /// their initial look-ups: a measure of their work.
     package private(set) var steps: UInt64 = 0
-    /// How many entries have been moved to another place in memory so far.
+    /// The number of entries moved in memory so far.
     package private(set) var moves: UInt64 = 0
 
-    /// An empty index; `key0` and `key1` are 128 bits that no client knows, drawn once per process.
+    /// Creates an empty index; `key0` and `key1` are 128 secret bits, drawn once per process.
     package init(key0: UInt64, key1: UInt64) {
         self.key0 = key0
         self.key1 = key1
     }
 
-    /// Number of entries, below 2^32.
+    /// The number of entries, below 2^32.
     package var count: Int { slots.count }
 
-    /// Everything that the index has allocated, used or not.
+    /// The bytes that the index has allocated, used or not.
     package var residentBytes: Int { MemoryLayout<DiskIndex>.size + slots.allocatedBytes }
 
-    /// What is known of the entry; nil if it is not on disk.
+    /// Returns the facts of an entry's record; `nil` if it is not on disk.
     package func find(_ digest: EntryDigest) -> DiskEntry? {
         guard let position = position(of: digest) else { return nil }
         return slots[position].entry
     }
 
-    /// Keeps `entry` for `digest`; what was kept for it until now.
+    /// Stores `entry` for `digest` and returns the entry it replaces.
     @discardableResult
     package mutating func insert(_ digest: EntryDigest, _ entry: DiskEntry) -> DiskEntry? {
         let hash = hash(digest)
@@ -74,9 +73,10 @@ package struct DiskIndex: ~Copyable {
         return nil
     }
 
-    /// Forgets the entry if its record lies at `location`; false if it lies elsewhere or nowhere.
+    /// Removes the entry if its record is at `location`; returns false if it is elsewhere or
+    /// absent.
     ///
-    /// What gives up a record must not forget a newer one of the same entry.
+    /// The condition protects a newer record of the same entry from the removal of an older one.
     package mutating func remove(_ digest: EntryDigest, ifAt location: DiskLocation) -> Bool {
         guard slots.count > 0 else { return false }
         let chain = chain(of: hash(digest))
@@ -90,9 +90,9 @@ package struct DiskIndex: ~Copyable {
         return true
     }
 
-    /// Adds `count` accesses, the last of them at `seconds`; false if there is no such entry.
+    /// Adds `count` accesses, the last of them at `seconds`; returns false if the entry is absent.
     ///
-    /// Reports may come in any order: the later last access stands.
+    /// Calls may come in any order of time: the latest access is kept.
     package mutating func touch(
         _ digest: EntryDigest, count: UInt32, at seconds: UInt32
     ) -> Bool {
@@ -105,12 +105,13 @@ package struct DiskIndex: ~Copyable {
         return true
     }
 
-    /// Up to `entriesMax` entries at positions below `position`, downwards; the position to go on
-    /// from, 0 after the last.
+    /// Visits up to `entriesMax` entries at positions below `position`, in descending order.
     ///
-    /// A walk that begins at ``count`` may be cut into parts with any calls between them. It meets
-    /// every entry that is there throughout, a few of them twice: a removal moves the last entry
-    /// down, never up.
+    /// A walk from ``count`` may be divided into calls with any other calls between them. It visits
+    /// every entry that exists throughout, a few of them twice: a removal moves the last entry to a
+    /// lower position, never to a higher one.
+    ///
+    /// - Returns: the position to continue from, 0 after the last entry.
     package func forEach(
         below position: Int, atMost entriesMax: Int, _ body: (EntryDigest, DiskEntry) -> Void
     ) -> Int {
@@ -132,9 +133,9 @@ extension DiskIndex {
         return product.high ^ product.low
     }
 
-    /// The chain that a hash belongs to, of as many as there are entries, which must be some.
+    /// Returns the chain of a hash, among as many chains as there are entries, at least one.
     ///
-    /// Chains that the present doubling has not come to yet hold what will be two chains.
+    /// Chains that the current doubling has not yet reached hold the entries of two future chains.
     @inline(__always)
     private func chain(of hash: UInt64) -> Int {
         let highest = 1 &<< (63 &- slots.count.leadingZeroBitCount)
@@ -165,9 +166,9 @@ extension DiskIndex {
         return nil
     }
 
-    /// Moves those members of a chain that belong to `new`, which is empty and the last, to it.
+    /// Moves the members of a chain that belong to `new`, the last chain, which is empty.
     ///
-    /// The order within both is kept.
+    /// The order within both chains is kept.
     private mutating func divideChain(into new: Int) {
         let bit = 1 &<< (63 &- new.leadingZeroBitCount)
         let old = new & ~bit
@@ -190,13 +191,13 @@ extension DiskIndex {
         append(DiskIndexSlot.none, after: tails.go, of: new)
     }
 
-    /// Makes `next` follow `tail`, or be the first of its chain.
+    /// Links `next` after `tail`, or as the first slot of the chain.
     @inline(__always)
     private mutating func append(_ next: UInt32, after tail: Int?, of chain: Int) {
         if let tail { slots.setNext(tail, next) } else { slots.setHead(chain, next) }
     }
 
-    /// Puts the members of the last chain before those of the chain that it was divided from.
+    /// Prepends the members of the last chain to the chain that it was divided from.
     private mutating func rejoinChain(from last: Int) {
         let first = slots.head(last)
         guard first != DiskIndexSlot.none else { return }
@@ -212,9 +213,9 @@ extension DiskIndex {
         slots.setHead(last, DiskIndexSlot.none)
     }
 
-    /// Moves the last entry to `position`, whose own is in no chain any more.
+    /// Moves the last entry to `position`, whose own entry is no longer in a chain.
     ///
-    /// The last chain must be empty: its members have been put back.
+    /// The last chain must be empty: its members have been rejoined.
     private mutating func moveLast(to position: Int) {
         let last = slots.count - 1
         let slot = slots[last]
@@ -226,7 +227,7 @@ extension DiskIndex {
         moves += 1
     }
 
-    /// Makes what points to `position` in `chain` point to `next`.
+    /// Redirects the link to `position` in `chain` to `next`.
     private mutating func relink(_ position: Int, in chain: Int, to next: UInt32) {
         steps += 1
         var before = slots.head(chain)

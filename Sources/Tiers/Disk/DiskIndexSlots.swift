@@ -1,45 +1,45 @@
 import Ground
 
-/// One entry of the disk index and the head of one of its chains: 40 bytes.
+/// An entry of the disk index and the head of one of its chains, in 40 bytes.
 struct DiskIndexSlot {
-    /// No slot.
+    /// The value of a link that points to no slot.
     static let none = UInt32.max
 
     var digest: EntryDigest
     var entry: DiskEntry
-    /// The slot after this one in the chain that this one is in.
+    /// The next slot in this slot's chain.
     var next: UInt32
     /// The first slot of the chain whose number is this slot's position.
     var head: UInt32
 }
 
-/// Slots at positions 0, 1, 2, …, in chunks, so that growth never copies a slot.
+/// An array of slots in chunks, so that growth never copies a slot.
 ///
-/// A chunk is allocated whole and never grows. There are 64 chunks to a doubling of the positions,
-/// the first of 32 slots, until a chunk holds 8,192 (320 KiB); from there on all hold as many. What
-/// is allocated and not used, at most two chunks, is thus about a thirtieth of a large store.
+/// A chunk is allocated at its full size and never grows. There are 64 chunks per doubling of the
+/// positions, the first of 32 slots, up to chunks of 8,192 slots (320 KiB); all further ones have
+/// this size. The unused capacity, at most two chunks, is thus about a thirtieth of a large store.
 ///
-/// Invariant: all chunks but the last two are full, and none but the last is empty. One empty chunk
-/// is kept, so that a count which goes up and down about a chunk's end costs no allocation.
+/// Invariant: all chunks but the last two are full, and only the last may be empty. One empty chunk
+/// is kept, so that a count that varies around the end of a chunk causes no allocation.
 struct DiskIndexSlots {
     private var chunks: [[DiskIndexSlot]] = []
     private var chunkBytes = 0
     private(set) var count = 0
 
-    /// log2 of 2,048, from which positions are counted so that the first chunks are not tiny.
+    /// log2 of 2,048, the number added to positions so that the first chunks are not tiny.
     private static let firstOctave = 11
-    /// log2 of the chunks to a doubling.
+    /// log2 of the number of chunks per doubling.
     private static let stepBits = 6
     /// log2 of the slots in the largest chunks.
     private static let chunkBitsMax = 13
-    /// Where chunks stop growing.
+    /// The shifted position from which all chunks have the same size.
     private static let evenFrom = 1 << (chunkBitsMax + stepBits + 1)
-    /// The chunks before ``evenFrom``.
+    /// The number of chunks before ``evenFrom``.
     private static let unevenChunks = (chunkBitsMax + stepBits + 1 - firstOctave) << stepBits
-    /// An array's own header and that of the allocator, rounded up.
+    /// The headers of an array and of its allocation in bytes, rounded up.
     private static let arrayBytes = 48
 
-    /// Everything allocated for slots, used or not, with the headers of arrays and allocator.
+    /// The bytes allocated for slots, used or not, with the headers of arrays and allocations.
     var allocatedBytes: Int {
         chunkBytes + Self.arrayBytes + chunks.capacity * MemoryLayout<[DiskIndexSlot]>.stride
     }
@@ -50,7 +50,7 @@ struct DiskIndexSlots {
         return chunks[place.chunk][place.index]
     }
 
-    /// The same as `self[position].head`, reading nothing else.
+    /// Returns `self[position].head` without reading the rest of the slot.
     @inline(__always)
     func head(_ position: Int) -> UInt32 {
         let place = Self.position(position)
@@ -75,7 +75,7 @@ struct DiskIndexSlots {
         chunks[place.chunk][place.index].entry = entry
     }
 
-    /// Puts what `slot` says of an entry at `position`, which keeps the head of its chain.
+    /// Replaces the entry at `position` by that of `slot`; the head of the chain stays.
     mutating func replaceEntry(at position: Int, by slot: DiskIndexSlot) {
         let place = Self.position(position)
         let head = chunks[place.chunk][place.index].head
@@ -104,7 +104,7 @@ struct DiskIndexSlots {
         if chunks.capacity > 4 * chunks.count { shortenChunkList() }
     }
 
-    /// Gives back most of the room for chunks that are gone; no slot moves.
+    /// Releases most of the capacity for removed chunks; no slot moves.
     private mutating func shortenChunkList() {
         var list: [[DiskIndexSlot]] = []
         list.reserveCapacity(2 * chunks.count)
@@ -116,12 +116,12 @@ struct DiskIndexSlots {
         arrayBytes + chunk.capacity * MemoryLayout<DiskIndexSlot>.stride
     }
 
-    /// How many slots the chunk of this number holds.
+    /// Returns the number of slots in a chunk.
     private static func slotCount(chunk: Int) -> Int {
         1 << min((chunk >> stepBits) + firstOctave - stepBits, chunkBitsMax)
     }
 
-    /// The chunk that a position lies in, and where in it.
+    /// Returns the chunk of a position and the index in it.
     @inline(__always)
     private static func position(_ position: Int) -> (chunk: Int, index: Int) {
         let from = position &+ (1 << firstOctave)

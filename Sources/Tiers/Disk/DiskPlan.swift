@@ -1,45 +1,52 @@
-/// How a node's disk limit is divided: segments of one size, and what the file system takes beside.
+/// The division of a node's disk limit into segments of one size and the file system's overhead.
 package struct DiskPlan: Hashable, Sendable {
-    /// A multiple of ``segmentUnitBytes``.
+    /// The size of a segment in bytes, a multiple of ``segmentUnitBytes``.
     package let segmentBytes: Int
-    /// The most segments there may be, the free one included.
+    /// The maximum number of segments, including the free one.
     package let segments: Int
 
-    /// No log can be kept within the limit.
+    /// The error for a limit within which no log can be kept.
     package struct TooSmall: Error, Hashable {
-        /// The least limit that can be kept, in bytes.
+        /// The smallest usable limit in bytes.
         package let neededBytes: UInt64
     }
 
-    /// The least limit there can be.
+    /// The smallest usable limit in bytes.
     package static let limitBytesMin =
         fixedBytes
         + UInt64(SegmentAllocator.Settings.segmentsMin)
         * (segmentBytesMin + UInt64(fileOverheadBytes))
 
-    /// Segments are whole multiples of it.
+    /// The unit of segment sizes in bytes.
     package static let segmentUnitBytes: UInt64 = 64 << 10
-    /// No segment is smaller.
+    /// The smallest segment size in bytes.
     package static let segmentBytesMin: UInt64 = 1 << 20
-    /// What a kill costs at the next start is a scan of two open segments.
+    /// Chosen because the start after a crash scans two open segments.
     private static let segmentBytesUsual: UInt64 = 128 << 20
-    /// Offsets are 24 bits of units.
+    /// The largest segment size: offsets have 24 bits, in units of 64 bytes.
     private static let segmentBytesMax: UInt64 = 1 << 30
     private static let segmentsMax = 65_000
-    /// Segments below which none is made larger for the sake of large objects.
+    /// The number of segments that must remain when they are enlarged for large objects.
     private static let segmentsWanted: UInt64 = 22
-    /// What a record and its segment have beside the body.
+    /// The bytes of a record and its segment beside the body.
     private static let headRoomBytes: UInt64 = 128 << 10
-    /// Blocks that a file system adds to a file's own, for where its parts lie.
+    /// The blocks that a file system allocates per file for its own metadata.
     static let fileOverheadBytes = 8 << 10
-    /// The directory, the lock, the identity and its successor.
+    /// The bytes of the directory, the lock, the identity and the copy that replaces it.
     private static let fixedBytes: UInt64 = 64 << 10
 
-    /// A plan for `limitBytes`, of a limit that has `otherBytes` more for other things; the largest
-    /// body that may be stored has `objectBytesMax`.
+    /// Divides a limit into segments.
     ///
-    /// Segments keep their `formerSegmentBytes` as long as that makes sense, because with another
-    /// size everything stored is lost.
+    /// Segments keep their former size as long as that is reasonable, because everything stored is
+    /// lost with another one.
+    ///
+    /// - Parameters:
+    ///   - limitBytes: the limit of the log.
+    ///   - otherBytes: the part of the node's limit reserved for other data, added to compute
+    ///     segment sizes.
+    ///   - objectBytesMax: the largest body that may be stored.
+    ///   - formerSegmentBytes: the segment size of the existing log; `nil` if there is none.
+    /// - Throws: ``TooSmall`` if the limit is below ``limitBytesMin``.
     package init(
         limitBytes: UInt64, otherBytes: UInt64 = 0, objectBytesMax: UInt64,
         formerSegmentBytes: UInt64?
@@ -57,11 +64,17 @@ package struct DiskPlan: Hashable, Sendable {
         segments = min(Self.segmentsMax, Self.count(room, bytes))
     }
 
-    /// The size of segments, a multiple of `unit`: a 64th of the limit, but `least` to 128 MiB.
+    /// Returns the size of segments: a 64th of the limit, at least `least` and at most 128 MiB.
     ///
-    /// Or as large as the longest record, as long as that leaves ``segmentsWanted``, because what
-    /// is larger than a segment is not kept. With fewer the free one and the two that are open
-    /// would be too much of the limit.
+    /// Segments are made larger for the longest record, as long as ``segmentsWanted`` remain,
+    /// because a record longer than a segment is not kept. With fewer segments, the free one and
+    /// the two open ones would take too much of the limit.
+    ///
+    /// - Parameters:
+    ///   - limitBytes: the node's limit.
+    ///   - recordBytesMax: the longest record that may be stored.
+    ///   - least: the smallest segment size.
+    ///   - unit: the size is a multiple of it.
     package static func segmentBytes(
         limitBytes: UInt64, recordBytesMax: UInt64, least: UInt64 = segmentBytesMin,
         unit: UInt64 = segmentUnitBytes

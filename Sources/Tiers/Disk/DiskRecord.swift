@@ -1,30 +1,38 @@
 package import Ground
 
-/// Everything that a record says before its body; see "Record" in <doc:DiskFormat>.
+/// The metadata that precedes the body in a record; see "Record" in <doc:DiskFormat>.
 package struct DiskRecord: Hashable, Sendable {
-    /// SHA-256 that names the entry.
+    /// The name of the entry.
     package var name: EntryName
-    /// The node's stamp when the request for the entry began.
+    /// The node's invalidation version when the request for the entry began.
     package var invalidationVersion: InvalidationVersion
+    /// The wall times of the response.
     package var times: DiskTimes
-    /// Last access, in seconds since 1970, and how often there was one.
+    /// The last access, in seconds since 1970.
     package var lastAccess: UInt32
+    /// The number of accesses.
     package var accessCount: UInt16
+    /// The flags of the response.
     package var flags: EntryFlags
-    /// See `EntryMetadata`; 0 in records of before sites.
+    /// Seconds of staleness allowed while revalidating, as in `EntryMetadata`; 0 in records of
+    /// versions without sites.
     package var staleWhileRevalidateSeconds: UInt32
+    /// Seconds of staleness allowed if the origin fails, as in `EntryMetadata`; 0 in older records.
     package var staleIfErrorSeconds: UInt32
+    /// The extents of the parts of ``head``.
     package var layout: DiskHeadLayout
     /// The normalised URL.
     package var key: [UInt8]
     /// The field lines as they are sent.
     package var head: [UInt8]
+    /// The tags of the response, including those that hold URL names.
     package var tags: [[UInt8]]
-    /// Size of the body in bytes.
+    /// The size of the body in bytes.
     package var bodyBytes: UInt64
-    /// One for each chunk of the body; see ``DiskFormat/chunkSeed(salt:offset:number:)``.
+    /// The checksums of the body's chunks; see ``DiskFormat/chunkSeed(salt:offset:number:)``.
     package var chunkSums: [UInt64]
 
+    /// Creates a record from its parts; `chunkSums` must have ``chunkCount(_:)`` elements.
     package init(
         name: EntryName, invalidationVersion: InvalidationVersion, times: DiskTimes,
         lastAccess: UInt32,
@@ -48,7 +56,7 @@ package struct DiskRecord: Hashable, Sendable {
         self.chunkSums = chunkSums
     }
 
-    /// Number of chunks of a body of `bytes`.
+    /// Returns the number of chunks of a body of `bytes`.
     package static func chunkCount(_ bytes: UInt64) -> Int {
         Int((bytes + UInt64(DiskFormat.chunkBytes) - 1) / UInt64(DiskFormat.chunkBytes))
     }
@@ -56,17 +64,18 @@ package struct DiskRecord: Hashable, Sendable {
 
 /// The wall times of a record, in milliseconds since 1970.
 package struct DiskTimes: Hashable, Sendable {
-    /// When the request began that the origin last answered with it or with its validation.
+    /// The start of the request that the origin last answered with this response or its validation.
     package var validated: Int64
-    /// When its age was zero (RFC 9111 §4.2.3).
+    /// The time at which the age was zero (RFC 9111 §4.2.3).
     package var generated: Int64
-    /// When it is no longer fresh.
+    /// The time at which freshness ends.
     package var freshUntil: Int64
-    /// Last-Modified; ``DiskFormat/noTime`` if there is none.
+    /// The value of Last-Modified; ``DiskFormat/noTime`` if there is none.
     package var lastModified: Int64
-    /// Date.
+    /// The value of Date.
     package var date: Int64
 
+    /// Creates times from their parts, in milliseconds since 1970.
     package init(
         validated: Int64, generated: Int64, freshUntil: Int64, lastModified: Int64, date: Int64
     ) {
@@ -78,14 +87,20 @@ package struct DiskTimes: Hashable, Sendable {
     }
 }
 
-/// Where the parts of a rendered head lie, in bytes from its beginning.
+/// The positions of the parts of a rendered head, in bytes from its beginning.
 package struct DiskHeadLayout: Hashable, Sendable {
+    /// The start of the lines for a 206 with one range.
     package var partialStart: UInt32
+    /// The start of the lines for a 206 with several ranges.
     package var multipartStart: UInt32
+    /// The start of the lines for a 304.
     package var notModifiedStart: UInt32
+    /// The value of Content-Type.
     package var contentType: Extent
+    /// The value of ETag, with its quotes and `W/`.
     package var entityTag: Extent
 
+    /// Creates a layout from its parts.
     package init(
         partialStart: UInt32, multipartStart: UInt32, notModifiedStart: UInt32,
         contentType: Extent, entityTag: Extent
@@ -98,24 +113,24 @@ package struct DiskHeadLayout: Hashable, Sendable {
     }
 }
 
-/// How a record is laid out; known from its fixed part alone.
+/// The lengths of a record's parts, known from its fixed part alone.
 package struct DiskRecordExtent: Hashable, Sendable {
-    /// From the record's beginning to its body.
+    /// The length of the metadata before the body in bytes.
     package var metaBytes: Int
-    /// Size of the body.
+    /// The size of the body in bytes.
     package var bodyBytes: UInt64
 
-    /// Of the whole record, with the zeros up to a unit.
+    /// The length of the whole record in bytes, including padding to a unit.
     package var recordBytes: Int { DiskFormat.rounded(metaBytes + Int(bodyBytes)) }
 }
 
 extension DiskRecord {
-    /// Size of the fixed part that this program writes.
+    /// The length of the fixed part that this program writes, in bytes.
     package static let fixedBytes = 192
 
     private static let magic: UInt32 = 0x4345_524E
 
-    /// What the record takes in a segment.
+    /// The lengths of the record's parts.
     package var extent: DiskRecordExtent {
         let tagBytes = tags.reduce(0) { $0 + 2 + $1.count }
         return DiskRecordExtent(
@@ -123,7 +138,7 @@ extension DiskRecord {
             bodyBytes: bodyBytes)
     }
 
-    /// Everything before the body, for a record at `offset` of a segment with `salt`.
+    /// Returns the encoded metadata for a record at `offset` of a segment with `salt`.
     package func metaBytes(salt: UInt64, offset: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(extent.metaBytes)
@@ -171,8 +186,10 @@ extension DiskRecord {
         return bytes
     }
 
-    /// The layout that a fixed part names, not yet checked; nil if no record begins so, or none
-    /// that fits into `space` bytes.
+    /// Reads the lengths from a fixed part, without verifying its checksum.
+    ///
+    /// - Returns: `nil` if no record begins with these bytes or the record does not fit in `space`
+    ///   bytes.
     package static func extent(_ fixed: Span<UInt8>, space: Int) -> DiskRecordExtent? {
         guard fixed.count >= fixedBytes, fixed.little32(at: 0) == magic else { return nil }
         let fixedSize = UInt64(fixed.little16(at: 4))
@@ -187,9 +204,13 @@ extension DiskRecord {
         return DiskRecordExtent(metaBytes: Int(metaBytes), bodyBytes: bodyBytes)
     }
 
-    /// The record whose bytes before the body are these.
+    /// Decodes the metadata of a record.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Parameters:
+    ///   - bytes: everything before the body.
+    ///   - salt: the salt of the segment.
+    ///   - offset: the position of the record in the segment.
+    /// - Throws: the reason if the metadata is invalid.
     package init(
         meta bytes: Span<UInt8>, salt: UInt64, offset: UInt64
     ) throws(DiskFormatError) {
@@ -256,36 +277,36 @@ extension DiskHeadLayout {
     }
 }
 
-/// Turns instants of the boot clock into wall times that outlive the process, and back.
+/// A conversion between instants of the boot clock and wall times that outlive the process.
 ///
-/// The two clocks are read together once, when the process starts: an operator who sets the wall
-/// clock back while it runs makes nothing fresh again.
+/// The two clocks are read together once, at the start of the process, so that setting the wall
+/// clock back while it runs makes no response fresh again.
 package struct DiskClock: Hashable, Sendable {
     private let instant: Instant
-    /// In milliseconds since 1970.
+    /// The wall time at ``instant``, in milliseconds since 1970.
     private let wall: Int64
 
-    /// At `instant` the wall clock shows `wall` milliseconds since 1970.
+    /// Creates a conversion with which `instant` corresponds to `wall` milliseconds since 1970.
     package init(instant: Instant, wall: Int64) {
         self.instant = instant
         self.wall = wall
     }
 
-    /// Milliseconds since 1970; the greatest number for ``Ground/Instant/distantFuture``.
+    /// Returns milliseconds since 1970; the greatest number for ``Ground/Instant/distantFuture``.
     package func wall(_ instant: Instant) -> Int64 {
         guard instant != .distantFuture else { return .max }
         let (sum, isOver) = wall.addingReportingOverflow((instant - self.instant).milliseconds)
         return isOver ? .max : sum
     }
 
-    /// The instant at which the wall clock shows so many milliseconds since 1970.
+    /// Returns the instant that corresponds to `wall` milliseconds since 1970.
     package func instant(_ wall: Int64) -> Instant {
         guard wall != .max else { return .distantFuture }
         let (difference, isOver) = wall.subtractingReportingOverflow(self.wall)
         return instant + .milliseconds(isOver ? (wall < 0 ? .min : .max) : difference)
     }
 
-    /// Seconds since 1970, as accesses are kept.
+    /// Returns seconds since 1970, the unit of access times.
     package func second(_ instant: Instant) -> UInt32 {
         UInt32(clamping: wall(instant) / 1000)
     }

@@ -1,16 +1,17 @@
 package import Ground
 
-/// Who writes below a node's directory; see "Identity" in <doc:DiskFormat>.
+/// The identity of the node that owns a directory; see "Identity" in <doc:DiskFormat>.
 package struct NodeIdentity: Hashable, Sendable {
-    /// Drawn once, for the life of the directory.
+    /// The id of the node, drawn once for the lifetime of the directory.
     package var nodeID: NodeID
-    /// The start that this is; entries and marks are stamped with it.
+    /// The number of this start; part of the invalidation version of entries and marks.
     package var bootEpoch: UInt64
-    /// Size of every segment in bytes.
+    /// The size of every segment in bytes.
     package var segmentBytes: UInt64
-    /// The newest wall time that the node has seen, in milliseconds since 1970.
+    /// The latest wall time that the node has seen, in milliseconds since 1970.
     package var newestWall: Int64
 
+    /// Creates an identity from its parts.
     package init(
         nodeID: NodeID, bootEpoch: UInt64, segmentBytes: UInt64, newestWall: Int64
     ) {
@@ -20,10 +21,10 @@ package struct NodeIdentity: Hashable, Sendable {
         self.newestWall = newestWall
     }
 
-    /// Size of the file.
+    /// The size of the file in bytes.
     package static let bytesCount = 128
 
-    /// The file's bytes.
+    /// The encoded file.
     package var bytes: [UInt8] {
         var bytes = Array("NUTHNODE".utf8)
         bytes.appendFormatVersion()
@@ -37,9 +38,9 @@ package struct NodeIdentity: Hashable, Sendable {
         return bytes
     }
 
-    /// What a file of these bytes says.
+    /// Decodes the file.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Throws: the reason if the file is invalid.
     package init(_ bytes: Span<UInt8>) throws(DiskFormatError) {
         try bytes.checkMagic("NUTHNODE", count: Self.bytesCount)
         guard bytes.little64(at: 16) == bytes.checksum(24..<Self.bytesCount, seed: 0) else {
@@ -53,8 +54,7 @@ package struct NodeIdentity: Hashable, Sendable {
 }
 
 extension [UInt8] {
-    /// Major and minor version, and the four bytes behind them, for files whose checksum stands at
-    /// 16.
+    /// Appends major and minor version and four further bytes, for files with their checksum at 16.
     mutating func appendFormatVersion(_ behind: UInt32 = 0) {
         appendLittle(DiskFormat.major)
         appendLittle(DiskFormat.minor)
@@ -66,7 +66,7 @@ extension [UInt8] {
         appendLittle(version.count)
     }
 
-    /// Puts the checksum of everything from `start` on at `offset`.
+    /// Writes the checksum of everything from `start` at `offset`.
     mutating func writeChecksum(at offset: Int, from start: Int, seed: UInt64) {
         let sum = span.checksum(start..<count, seed: seed)
         setLittle(sum, at: offset)
@@ -78,7 +78,7 @@ extension Span<UInt8> {
         XXH64.hash(extracting(range), seed: seed)
     }
 
-    /// A number that is counted on from.
+    /// Returns a stored counter; throws if it exceeds ``DiskFormat/countMax``.
     func count(at offset: Int) throws(DiskFormatError) -> UInt64 {
         let count = little64(at: offset)
         guard count <= DiskFormat.countMax else { throw .counterOutOfRange }
@@ -89,8 +89,8 @@ extension Span<UInt8> {
         InvalidationVersion(epoch: little64(at: offset), count: little64(at: offset + 8))
     }
 
-    /// Throws unless there are `count` bytes that begin with `magic` and the major version that
-    /// this program reads.
+    /// Throws unless the file has `count` bytes and begins with `magic` and a supported major
+    /// version.
     func checkMagic(
         _ magic: String, count wanted: Int, major: UInt16 = DiskFormat.major
     ) throws(DiskFormatError) {

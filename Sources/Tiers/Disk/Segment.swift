@@ -1,37 +1,41 @@
 package import Ground
 
-/// What ``SegmentAllocator`` knows of one segment.
+/// The state of one segment in ``SegmentAllocator``.
 package struct Segment: Hashable, Sendable {
+    /// The stages in the life of a segment, in order.
     package enum State: UInt8, Sendable {
-        /// Holds nothing, and its file may be cut to nothing. Next: open.
+        /// Holds nothing; the file may be truncated. Next: open.
         case free
-        /// Takes records. Next: closed.
+        /// Records are appended. Next: closed.
         case open
-        /// Holds records, takes no more. Next: reclaiming.
+        /// Holds records; nothing is appended. Next: reclaiming.
         case closed
-        /// Its records are being re-inserted or dropped. Next: free.
+        /// The records are being re-inserted or dropped. Next: free.
         case reclaiming
     }
 
+    /// The current state.
     package internal(set) var state = State.free
-    /// Which queue it belongs to; without meaning while free.
+    /// The queue that the segment belongs to; meaningless while it is free.
     package internal(set) var queue = SegmentQueue.small
-    /// Greater than that of any segment opened before; 0 while free.
+    /// The sequence number, greater than that of any segment opened before; 0 while free.
     package internal(set) var sequence: UInt64 = 0
-    /// Bytes taken by records and their footer entries; at most ``SegmentAllocator/Settings/room``.
+    /// The bytes taken by records and their footer entries; at most
+    /// ``SegmentAllocator/Settings/capacityBytes``.
     package internal(set) var usedBytes = 0
-    /// Records appended, alive or not.
+    /// The number of records appended, live or not.
     package internal(set) var recordCount = 0
-    /// Those of ``usedBytes`` whose entries are not known to be gone.
+    /// The part of ``usedBytes`` that belongs to entries not known to be removed.
     package internal(set) var liveBytes = 0
-    /// The least stamp of its records; nil if it has none.
+    /// The least invalidation version of its records; `nil` if it has none.
     package var leastVersion: InvalidationVersion?
 
+    /// Creates a free segment.
     package init() {}
 
-    /// A closed segment as recovery finds it.
+    /// Creates a closed segment as recovery finds it.
     ///
-    /// `usedBytes` and `liveBytes` count records with their footer entries.
+    /// `usedBytes` and `liveBytes` include footer entries.
     package init(
         closedIn queue: SegmentQueue, sequence: UInt64, usedBytes: Int, recordCount: Int,
         liveBytes: Int, leastVersion: InvalidationVersion?
@@ -45,7 +49,7 @@ package struct Segment: Hashable, Sendable {
         self.leastVersion = leastVersion
     }
 
-    /// Of a recovered segment, so many bytes are an entry's; never more than are used.
+    /// Sets the live bytes of a recovered segment, at most ``usedBytes``.
     package mutating func setLiveBytes(_ bytes: Int) {
         liveBytes = min(bytes, usedBytes)
     }
@@ -58,42 +62,45 @@ package struct Segment: Hashable, Sendable {
     }
 }
 
-/// Names a segment of the disk's log: 0 up to the number of segments that the cap allows.
+/// The number of a segment of the disk log: 0 up to the maximum number of segments, exclusive.
 package struct SegmentID: Hashable, Sendable {
+    /// The number.
     package var index: UInt32
 
+    /// Creates an id from a number.
     package init(index: UInt32) {
         self.index = index
     }
 }
 
-/// The two queues that the log's segments belong to, each first in, first out.
+/// The two queues of the log's segments, each first in, first out.
 ///
-/// The raw values are for segment headers.
+/// The raw values are stored in segment headers.
 package enum SegmentQueue: UInt8, CaseIterable, Sendable {
-    /// Newcomers, a tenth of the log.
+    /// New entries; an eighth of the log.
     case small = 0
-    /// What was asked for again while it was in the small queue or soon after, and all that is
-    /// re-inserted.
+    /// Entries requested again while in the small queue or soon after, and all re-inserted records.
     case main = 1
 }
 
-/// The first bytes of a segment; see "Segment header" in <doc:DiskFormat>.
+/// The header of a segment; see "Segment header" in <doc:DiskFormat>.
 package struct SegmentHeader: Hashable, Sendable {
+    /// The node that owns the segment.
     package var nodeID: NodeID
-    /// Size of the file in bytes.
+    /// The size of the file in bytes.
     package var segmentBytes: UInt64
-    /// Greater than that of every segment opened before.
+    /// The sequence number, greater than that of every segment opened before.
     package var sequence: UInt64
-    /// Drawn anew each time the file is used.
+    /// A random number drawn each time the file is reused; part of all checksum seeds.
     package var salt: UInt64
-    /// The node's stamp when the segment was opened.
+    /// The node's invalidation version when the segment was opened.
     package var openedAtVersion: InvalidationVersion
-    /// Wall time of the opening, in milliseconds since 1970.
+    /// The wall time when the segment was opened, in milliseconds since 1970.
     package var openedWall: Int64
-    /// Which queue its records belong to: 0 small, 1 main.
+    /// The queue of its records: 0 small, 1 main.
     package var queue: UInt8
 
+    /// Creates a header from its parts.
     package init(
         nodeID: NodeID, segmentBytes: UInt64, sequence: UInt64, salt: UInt64,
         openedAtVersion: InvalidationVersion, openedWall: Int64, queue: UInt8
@@ -107,7 +114,7 @@ package struct SegmentHeader: Hashable, Sendable {
         self.queue = queue
     }
 
-    /// The header's bytes, ``DiskFormat/headerBytes`` of them.
+    /// The encoded header, ``DiskFormat/headerBytes`` long.
     package var bytes: [UInt8] {
         var bytes = Array("NUTHSEGM".utf8)
         bytes.appendFormatVersion(UInt32(DiskFormat.headerBytes))
@@ -124,9 +131,9 @@ package struct SegmentHeader: Hashable, Sendable {
         return bytes
     }
 
-    /// What a segment that begins with these bytes says of itself.
+    /// Decodes a header and checks that it belongs to this node.
     ///
-    /// - Throws: what is wrong with it, or that it is not one of this node's.
+    /// - Throws: the reason if the header is invalid, or of another node or segment size.
     package init(
         _ bytes: Span<UInt8>, nodeID wanted: NodeID, segmentBytes size: UInt64
     ) throws(DiskFormatError) {

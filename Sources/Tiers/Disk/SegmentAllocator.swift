@@ -1,42 +1,44 @@
 package import Ground
 
-/// Says where each record of the disk's log goes, and which segment makes room for it.
+/// The allocator of the disk log: chooses the position of each record and the segment to reclaim.
 ///
 /// The log is a fixed number of segments of one size. Records are appended to at most two open
-/// segments, one a queue; a record is never split. Room is made by reclaiming the oldest segment of
-/// a queue: the caller re-inserts what ``ReclaimPolicy`` wants to keep and forgets the rest.
+/// segments, one per queue; a record is never split. Space is made by reclaiming the oldest segment
+/// of a queue: the caller re-inserts the records that ``ReclaimPolicy`` keeps and drops the others.
 ///
-/// The ledger is the truth of what it answers: with `.open` the new segment *is* open, and the
-/// caller makes it so before it asks again. One writer asks; reads need no ledger.
+/// Results take effect when they are returned: after `.open` the new segment *is* open, and the
+/// caller creates it on disk before its next call. There is one writer; reads do not involve the
+/// allocator.
 ///
-/// **Laws.**
+/// **Invariants.**
 /// - Segments in use (open, closed, reclaiming) never exceed ``Settings/segments``.
 /// - When a reclaim starts, at least one segment is free, and only re-insertion may open the last
-///   free one. (After a crash in the midst of a reclaim none may be free; then the first reclaim
-///   re-inserts nothing.)
-/// - A reclaim opens one segment at most: what it re-inserts came out of one.
-/// - Re-insertion lives on credit: each byte admitted lends ``Settings/reinsertedPerAdmitted``
-///   bytes, and the credit is never more than that many segments. So bytes written per byte
-///   admitted stay below one more than that, and a rule that keeps everything is cut off: for one
-///   place there are at most 2 × `reinsertedPerAdmitted` + 4 reclaims. (Of two reclaims in
-///   succession that free no segment on balance, what is re-inserted exceeds one segment.)
+///   free one. (After a crash during a reclaim there may be none; then the first reclaim re-inserts
+///   nothing.)
+/// - A reclaim opens one segment at most, because its records come from one segment.
+/// - Re-insertion is limited by credit: each byte admitted adds ``Settings/reinsertedPerAdmitted``
+///   bytes, and the credit never exceeds that many segments. So bytes written per byte admitted
+///   stay below that number plus one, and a policy that keeps everything is stopped: one allocation
+///   causes at most 2 × `reinsertedPerAdmitted` + 4 reclaims. (Of two successive reclaims that
+///   together free no segment, the re-inserted bytes exceed one segment.)
 package struct SegmentAllocator: Sendable {
+    /// The sizes of the log.
     package let settings: Settings
-    /// By ``SegmentID/index``.
+    /// The segments, by ``SegmentID/index``.
     package private(set) var segments: [Segment]
-    /// Segments of state free.
+    /// The number of free segments.
     package private(set) var freeCount: Int
     private var openSegments: [SegmentID?] = [nil, nil]
     private var inUse = [0, 0]
     private var reclaiming: SegmentID?
-    /// Bytes that the present reclaim may still re-insert.
+    /// The bytes that the current reclaim may still re-insert.
     private var reinsertableBytes = 0
     private var creditBytes: Int
     private var sequence: UInt64 = 0
 
-    /// An empty log, or what recovery found: closed segments, each by its name.
+    /// Creates an empty log, or one with the closed segments that recovery found.
     ///
-    /// - Precondition: a recovered segment is named once, within the cap, and fits.
+    /// - Precondition: a recovered segment occurs once, within the maximum number, and fits.
     package init(settings: Settings, recovered: [(id: SegmentID, segment: Segment)] = []) {
         self.settings = settings
         segments = Array(repeating: Segment(), count: settings.segments)
@@ -55,31 +57,36 @@ package struct SegmentAllocator: Sendable {
         }
     }
 
-    /// Segments of `queue` that are open, closed or being reclaimed.
+    /// Returns the number of segments of `queue` that are open, closed or being reclaimed.
     package func segmentsInUse(by queue: SegmentQueue) -> Int {
         inUse[Int(queue.rawValue)]
     }
 
-    /// The segment of `queue` that takes records, if there is one.
+    /// Returns the open segment of `queue`, if there is one.
     package func openSegment(of queue: SegmentQueue) -> SegmentID? {
         openSegments[Int(queue.rawValue)]
     }
 
-    /// How many segments there are in which state.
+    /// The number of segments in each state.
     package var counts: Counts {
         let open = openSegments.count { $0 != nil }
         return Counts(free: freeCount, open: open, closed: segments.count - freeCount - open)
     }
 
-    /// The least stamp of all records in the log; nil if it is empty.
+    /// The least invalidation version of all records in the log; `nil` if it is empty.
     package var leastVersion: InvalidationVersion? {
         segments.compactMap(\.leastVersion).min()
     }
 
-    /// A place for a new entry's record of `recordBytes`, footer entry not counted.
+    /// Allocates space for the record of a new entry.
     ///
-    /// While a segment is being reclaimed, what would need another segment has to wait, and so
-    /// has everything for the main queue, whose room is then the re-inserted records'.
+    /// During a reclaim, a record that needs another segment has to wait, and so has every record
+    /// for the main queue, whose space is then reserved for re-inserted records.
+    ///
+    /// - Parameters:
+    ///   - recordBytes: the length of the record without its footer entry.
+    ///   - queue: the queue that ``ReclaimPolicy/queue(forNewEntry:)`` has chosen.
+    ///   - version: the invalidation version of the record.
     package mutating func allocate(
         recordBytes: Int, in queue: SegmentQueue, version: InvalidationVersion
     ) -> Placement {
@@ -97,10 +104,11 @@ package struct SegmentAllocator: Sendable {
         return freeCount > 1 ? open(queue) : reclaim()
     }
 
-    /// A place in the main queue for a record of the segment being reclaimed.
+    /// Allocates space in the main queue for a record of the segment that is being reclaimed.
     ///
-    /// Answers `.at`, `.open`, or `.tooLarge` once the reclaim has re-inserted all it may, or if
-    /// the free segment it opened was ``closed(_:)`` early: then this record is dropped.
+    /// - Returns: `.write`, `.open`, or `.tooLarge` if the record must be dropped: the reclaim has
+    ///   re-inserted as much as it may, or no segment is free because the one it opened was closed
+    ///   early with ``segmentClosed(_:)``.
     package mutating func allocateForReinsertion(recordBytes: Int, version: InvalidationVersion)
         -> Placement
     {
@@ -113,7 +121,7 @@ package struct SegmentAllocator: Sendable {
         return append(bytes, .main, version)
     }
 
-    /// All records of the segment are re-inserted or dropped, and nobody reads them any more.
+    /// Frees a segment whose records are all re-inserted or dropped and no longer read.
     package mutating func segmentReclaimed(_ id: SegmentID) {
         precondition(reclaiming == id, "segment \(id.index) is not being reclaimed")
         inUse[Int(segments[Int(id.index)].queue.rawValue)] -= 1
@@ -122,7 +130,7 @@ package struct SegmentAllocator: Sendable {
         reclaiming = nil
     }
 
-    /// An open segment takes no more: at shutdown, or after an error of writing.
+    /// Closes an open segment before it is full: at shutdown, or after a write error.
     package mutating func segmentClosed(_ id: SegmentID) {
         let queue = Int(segments[Int(id.index)].queue.rawValue)
         precondition(openSegments[queue] == id, "segment \(id.index) is not open")
@@ -130,12 +138,13 @@ package struct SegmentAllocator: Sendable {
         openSegments[queue] = nil
     }
 
-    /// An entry whose record of `recordBytes` lies in the segment was removed or replaced.
+    /// Records that an entry whose record of `recordBytes` lies in the segment was removed or
+    /// replaced.
     ///
     /// A closed segment without live bytes is reclaimed before all others.
     package mutating func entryRemoved(_ id: SegmentID, recordBytes: Int) {
         let bytes = recordBytes + settings.footerBytesPerRecord
-        // Footers that were forged may name more than there is room for.
+        // A forged footer may list more bytes than the segment has.
         segments[Int(id.index)].liveBytes = max(0, segments[Int(id.index)].liveBytes - bytes)
     }
 
@@ -180,8 +189,10 @@ package struct SegmentAllocator: Sendable {
         return .reclaim(id)
     }
 
-    /// A segment without live bytes; or the oldest one of the small queue as long as that has more
-    /// than its share; or the oldest one of the main queue.
+    /// Returns the segment to reclaim.
+    ///
+    /// A segment without live bytes; otherwise the oldest of the small queue if that exceeds its
+    /// share; otherwise the oldest of the main queue.
     private func nextToReclaim() -> SegmentID? {
         var dead: SegmentID?
         var oldest: [SegmentID?] = [nil, nil]
@@ -204,12 +215,16 @@ package struct SegmentAllocator: Sendable {
 }
 
 extension SegmentAllocator {
-    /// Segments by what they are; one that is being reclaimed is still closed.
+    /// The number of segments in each state; one that is being reclaimed counts as closed.
     package struct Counts: Hashable, Sendable {
+        /// The number of free segments.
         package var free = 0
+        /// The number of open segments.
         package var open = 0
+        /// The number of closed segments, including one being reclaimed.
         package var closed = 0
 
+        /// Creates counts of zero.
         package init() {}
 
         init(free: Int, open: Int, closed: Int) {
@@ -219,25 +234,27 @@ extension SegmentAllocator {
         }
     }
 
-    /// Sizes in bytes; the same for all segments and for as long as the log lives.
+    /// The sizes of the log in bytes, the same for all segments and for the lifetime of the log.
     package struct Settings: Hashable, Sendable {
-        /// The cap, the free one included; at least ``segmentsMin``.
+        /// The maximum number of segments, including the free one; at least ``segmentsMin``.
         package var segments: Int
-        /// Length of a segment's file.
+        /// The length of a segment's file.
         package var segmentBytes: Int
-        /// What stands before the first record.
+        /// The length of the header before the first record.
         package var headerBytes: Int
-        /// The fixed part of what stands behind the last record.
+        /// The length of the fixed part of the footer.
         package var footerBytes: Int
-        /// What each record adds to the footer.
+        /// The length that each record adds to the footer.
         package var footerBytesPerRecord: Int
-        /// Bytes re-inserted for each byte admitted, at most.
+        /// The maximum number of bytes re-inserted per byte admitted.
         package var reinsertedPerAdmitted: Int
 
-        /// Two that are open, one that can be reclaimed, and the free one.
+        /// The smallest number of segments: two open, one to be reclaimed, and the free one.
         package static let segmentsMin = 4
 
-        /// - Precondition: at least ``segmentsMin`` segments, with room for a record.
+        /// Creates settings from their parts; sizes are in bytes.
+        ///
+        /// - Precondition: at least ``segmentsMin`` segments, with space for a record.
         package init(
             segments: Int, segmentBytes: Int, headerBytes: Int = 0, footerBytes: Int = 0,
             footerBytesPerRecord: Int = 0, reinsertedPerAdmitted: Int = 8
@@ -253,29 +270,31 @@ extension SegmentAllocator {
                 "no log can be kept in \(self)")
         }
 
-        /// Bytes for records and their footer entries in one segment.
+        /// The bytes for records and their footer entries in one segment.
         package var capacityBytes: Int { segmentBytes - headerBytes - footerBytes }
-        /// A longer record is not kept.
+        /// The longest record that is kept, in bytes.
         package var recordBytesMax: Int { capacityBytes - footerBytesPerRecord }
-        /// The small queue's share, its open segment included; beyond, it is reclaimed first.
+        /// The share of the small queue in segments, including its open one; above it, this queue
+        /// is reclaimed first.
         ///
-        /// An eighth of what holds records, rounded to whole segments.
+        /// An eighth of the segments that hold records, rounded to whole segments.
         package var smallSegments: Int { max(1, (segments - 1 + 4) / 8) }
-        /// The most that re-insertion may save up.
+        /// The maximum credit for re-insertion in bytes.
         var creditMax: Int { reinsertedPerAdmitted * capacityBytes }
     }
 
-    /// What the caller does with a record.
+    /// The action of the caller for a record.
     package enum Placement: Hashable, Sendable {
-        /// Writes it at this offset in bytes of the segment; the place is taken.
+        /// Write the record at this byte offset of the segment; the space is allocated.
         case write(SegmentID, offset: Int)
-        /// Writes the footer of `closing`, makes the segment's file and header, and asks again.
+        /// Write the footer of `closing`, create the segment's file and header, and ask again.
         case open(SegmentID, sequence: UInt64, closing: SegmentID?)
-        /// Re-inserts or drops each record of the segment, says ``reclaimed(_:)``, and asks again.
+        /// Re-insert or drop each record of the segment, report ``segmentReclaimed(_:)``, and ask
+        /// again.
         case reclaim(SegmentID)
-        /// Asks again once that segment is reclaimed, or does not keep the record.
+        /// Ask again once that segment is reclaimed, or do not keep the record.
         case wait(until: SegmentID)
-        /// Does not keep it.
+        /// Do not keep the record.
         case tooLarge
     }
 }

@@ -1,20 +1,25 @@
 package import Ground
 
-/// What a closed segment's end says of its records; see "Footer" in <doc:DiskFormat>.
+/// The list of records at the end of a closed segment; see "Footer" in <doc:DiskFormat>.
 package struct SegmentFooter: Hashable, Sendable {
-    /// One record.
+    /// The facts of one record.
     package struct Entry: Hashable, Sendable {
+        /// The digest of the entry.
         package var digest: EntryDigest
-        /// Where the record begins and what it takes, in ``DiskFormat/unitBytes``.
+        /// The position of the record in ``DiskFormat/unitBytes``.
         package var offsetUnits: UInt32
+        /// The length of the record in ``DiskFormat/unitBytes``.
         package var units: UInt32
+        /// The node's invalidation version when the request for the entry began.
         package var invalidationVersion: InvalidationVersion
-        /// In seconds since 1970.
+        /// The last access in seconds since 1970.
         package var lastAccess: UInt32
+        /// The number of accesses.
         package var accessCount: UInt16
-        /// See ``DiskShareID``.
+        /// The share of the disk; see ``DiskShareID``.
         package var share: UInt16
 
+        /// Creates an entry from its parts.
         package init(
             digest: EntryDigest, offsetUnits: UInt32, units: UInt32,
             invalidationVersion: InvalidationVersion,
@@ -29,24 +34,28 @@ package struct SegmentFooter: Hashable, Sendable {
             self.share = share
         }
 
-        /// Size in bytes.
+        /// The length of an encoded entry in bytes.
         package static let bytesCount = 48
     }
 
+    /// The records in the order in which they were written.
     package var entries: [Entry]
-    /// Where the records end.
+    /// The offset at which the records end.
     package var recordsEnd: UInt64
-    /// That of the segment's header.
+    /// The sequence number of the segment's header.
     package var sequence: UInt64
-    /// The least stamp of records that are not named any more; nil if it is none below those that
-    /// are.
+    /// The least invalidation version of records no longer listed, if it is below that of all
+    /// listed ones; otherwise `nil`.
     ///
-    /// A scan would find them again, so marks that cover them are still wanted.
+    /// A scan would find these records again, so marks that cover them are still needed.
     package var leastOmittedVersion: InvalidationVersion?
-    /// The fingerprints of all names of records in the segment, those without an entry included,
-    /// ascending; nil if that is not known, as in footers of earlier versions.
+    /// The fingerprints of all names of records in the segment, including records without an entry,
+    /// in ascending order.
+    ///
+    /// `nil` if unknown, as in footers of earlier versions.
     package var fingerprints: [UInt32]?
 
+    /// Creates a footer from its parts.
     package init(
         entries: [Entry], recordsEnd: UInt64, sequence: UInt64,
         leastOmittedVersion: InvalidationVersion? = nil,
@@ -59,24 +68,27 @@ package struct SegmentFooter: Hashable, Sendable {
         self.fingerprints = fingerprints
     }
 
-    /// The least stamp of the segment's records; ``InvalidationVersion/last`` if there are none.
+    /// The least invalidation version of the segment's records; ``InvalidationVersion/last`` if it
+    /// has none.
     package var leastVersion: InvalidationVersion {
         entries.map(\.invalidationVersion).reduce(leastOmittedVersion ?? .last, min)
     }
 
-    /// Size of the trailer.
+    /// The length of the trailer in bytes.
     package static let trailerBytes = 64
 
-    /// One with names, and one without.
+    /// The magic of a footer with fingerprints, and of one without.
     private static let (magic, formerMagic) = ("NUTHFOO2", "NUTHFOOT")
 
-    /// The most names of a record that there is room for; a segment with one of more has a footer
-    /// without names.
+    /// The number of names per record that the reserved space allows.
+    ///
+    /// A segment with a record of more names has a footer without fingerprints.
     package static let fingerprintsMax = 8
-    /// The most bytes that a record takes in the footer.
+    /// The maximum number of bytes per record in the footer.
     package static let bytesPerRecord = Entry.bytesCount + 4 * fingerprintsMax
 
-    /// What a footer of `count` entries, and so many names, takes at the end of a segment.
+    /// Returns the length of a footer with `count` entries and this number of fingerprints, in
+    /// bytes.
     package static func bytesCount(of count: Int, fingerprints: Int = 0) -> Int {
         count * Entry.bytesCount + (fingerprints + 1) / 2 * 8 + trailerBytes
     }
@@ -85,10 +97,10 @@ package struct SegmentFooter: Hashable, Sendable {
         Self.bytesCount(of: entries.count, fingerprints: fingerprints?.count ?? 0)
     }
 
-    /// Where it begins in a segment of `segmentBytes`.
+    /// Returns the offset of the footer in a segment of `segmentBytes`.
     package func start(segmentBytes: UInt64) -> UInt64 { segmentBytes - UInt64(bytesCount) }
 
-    /// The bytes that end a segment with this `salt` of `segmentBytes`.
+    /// Returns the encoded footer for a segment with this `salt` and length.
     package func bytes(salt: UInt64, segmentBytes: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
         let size = bytesCount
@@ -119,10 +131,10 @@ package struct SegmentFooter: Hashable, Sendable {
         return bytes
     }
 
-    /// How many bytes at the end of the segment the footer takes whose trailer these bytes are; not
-    /// yet checked.
+    /// Reads the length of a footer from its trailer, without verifying the checksum.
     ///
-    /// - Throws: that no trailer is like this.
+    /// - Returns: the number of bytes at the end of the segment.
+    /// - Throws: the reason if the trailer is invalid.
     package static func bytesCount(
         trailer: Span<UInt8>, segmentBytes: UInt64
     ) throws(DiskFormatError) -> Int {
@@ -138,10 +150,12 @@ package struct SegmentFooter: Hashable, Sendable {
         return Int(size)
     }
 
-    /// The footer of these bytes, ``bytesCount(trailer:segmentBytes:)`` of them, in the segment
-    /// that `header` begins.
+    /// Decodes a footer.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Parameters:
+    ///   - bytes: the ``bytesCount(trailer:segmentBytes:)`` bytes at the end of the segment.
+    ///   - header: the header of the segment.
+    /// - Throws: the reason if the footer is invalid.
     package init(_ bytes: Span<UInt8>, header: SegmentHeader) throws(DiskFormatError) {
         guard bytes.count >= Self.trailerBytes else { throw .truncated }
         let trailer = bytes.count - Self.trailerBytes

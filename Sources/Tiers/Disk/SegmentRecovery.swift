@@ -1,39 +1,41 @@
 package import Ground
 
-/// Finds out what a segment file holds when a node starts: by its footer if that checks, by a scan
-/// if not.
+/// The recovery of a segment file when a node starts: by its footer if valid, otherwise by a scan.
 ///
-/// The shell reads what ``wanted`` names and hands it over until that is nil; then ``outcome`` says
-/// what there is. One segment's damage never reaches another.
+/// The shell reads ``nextRead`` and reports ``bytesRead(_:)`` until it is `nil`; then ``outcome``
+/// has the result. Damage of one segment does not affect others.
 package struct SegmentRecovery: Sendable {
-    /// What a segment was found to hold.
+    /// The recovered contents of a segment.
     package struct RecoveredSegment: Hashable, Sendable {
+        /// The header of the segment.
         package var header: SegmentHeader
         /// The records in the order in which they were written.
         package var entries: [SegmentFooter.Entry]
-        /// Where the records end; what lies behind is not used.
+        /// The offset at which the records end; bytes after it are not used.
         package var recordsEnd: UInt64
-        /// True if the entries come from a scan: the segment was not closed, or its footer is
-        /// damaged, so that a new one is to be written.
+        /// True if the entries come from a scan, so that a new footer must be written: the segment
+        /// was not closed, or its footer is damaged.
         package var needsFooter: Bool
-        /// What began as a record and does not check, with its offset.
+        /// The offsets of damaged records.
         package var damaged: [UInt64]
-        /// The least stamp of records that the footer leaves out, or a later start may read.
+        /// The least invalidation version of records that the footer omits or that a later start
+        /// may read; `nil` if there are none.
         package var leastOmittedVersion: InvalidationVersion?
-        /// The fingerprints of all names of its records, and of those that a later start may read;
-        /// nil if that is not known.
+        /// The fingerprints of all names of its records and of those that a later start may read;
+        /// `nil` if unknown.
         package var fingerprints: FingerprintSet?
 
-        /// The least stamp of all records in the segment; nil if there are none.
+        /// The least invalidation version of all records in the segment; `nil` if there are none.
         package var leastVersion: InvalidationVersion? {
             (entries.map(\.invalidationVersion) + [leastOmittedVersion].compactMap(\.self)).min()
         }
     }
 
-    /// What has become of a segment.
+    /// The result of the recovery of a segment.
     package enum Outcome: Hashable, Sendable {
+        /// The segment has usable contents.
         case recovered(RecoveredSegment)
-        /// Nothing in it can be used; the file is free.
+        /// The segment has no usable contents; the file is free.
         case discarded(DiskFormatError)
     }
 
@@ -51,20 +53,20 @@ package struct SegmentRecovery: Sendable {
     private var entries: [SegmentFooter.Entry] = []
     private var damaged: [UInt64] = []
     private var fingerprints = FingerprintSet()
-    /// A record has more names than a footer has room for.
+    /// True if a record has more names than the footer has space for.
     private var hasTooManyFingerprints = false
-    /// Some of the file could not be read, which a later start perhaps can.
+    /// True if part of the file could not be read, which may succeed at a later start.
     private var hasUnreadableRanges = false
-    /// Nil until ``wanted`` is.
+    /// The result; `nil` until ``nextRead`` is `nil`.
     package private(set) var outcome: Outcome?
 
-    /// A file of a node with this id, whose segments have this size.
+    /// Creates a recovery for a file of the node with this id and segment size.
     package init(nodeID: NodeID, segmentBytes: UInt64) {
         self.nodeID = nodeID
         self.segmentBytes = segmentBytes
     }
 
-    /// What is to be read next; nil when there is an ``outcome``.
+    /// The range to read next; `nil` once there is an ``outcome``.
     package var nextRead: SegmentScan.ReadRange? {
         switch state {
         case .header: SegmentScan.ReadRange(offset: 0, bytes: DiskFormat.headerBytes)
@@ -79,7 +81,7 @@ package struct SegmentRecovery: Sendable {
         SegmentScan.ReadRange(offset: segmentBytes - UInt64(bytes), bytes: bytes)
     }
 
-    /// Takes the bytes of ``wanted``, fewer only where the file ends.
+    /// Processes the bytes of ``nextRead``, which may be fewer only at the end of the file.
     package mutating func bytesRead(_ bytes: Span<UInt8>) {
         switch state {
         case .header: readHeader(bytes)
@@ -99,7 +101,7 @@ package struct SegmentRecovery: Sendable {
         }
     }
 
-    /// What was wanted cannot be read.
+    /// Records that ``nextRead`` could not be read.
     package mutating func readFailed() {
         switch state {
         case .header: finish(.discarded(.truncated))
@@ -160,7 +162,7 @@ package struct SegmentRecovery: Sendable {
     private mutating func continueScan(_ header: SegmentHeader, _ scan: SegmentScan) {
         state = .scan(header, scan)
         guard scan.nextRead == nil else { return }
-        // Behind the records lies what the file was used for before, or one that was torn.
+        // After the records lie remains of the file's previous use, or a torn record.
         let isWhole = !hasUnreadableRanges && !damaged.contains { $0 < scan.recordsEnd }
         finish(
             .recovered(
@@ -177,7 +179,7 @@ package struct SegmentRecovery: Sendable {
 }
 
 extension SegmentFooter.Entry {
-    /// What the footer says of a record at `offset`.
+    /// Creates the footer entry of a record at `offset`.
     package init(_ record: DiskRecord, at offset: UInt64) {
         self.init(
             digest: record.name.digest,
@@ -190,29 +192,32 @@ extension SegmentFooter.Entry {
 }
 
 extension DiskRecord {
-    /// The fingerprints of its names.
+    /// The fingerprints of the record's names.
     package var fingerprints: [UInt32] { URLName.fingerprints(ofKey: key, tags: tags) }
 }
 
-/// Puts together what a start has found in the segments of a log: which record of an entry counts,
-/// and what the ledger takes over.
+/// The selection of the entries that a start takes over from recovered segments.
 ///
-/// Segments are taken in the order of their sequence, records in the order in which they were
-/// written, and the later one of an entry counts. What was not asked for within the age limit is
-/// not taken over; what marks have killed is found when it is read.
+/// Segments must be passed in the order of their sequence numbers; records are visited in the order
+/// in which they were written, and the later one of an entry counts. Entries without access within
+/// the age limit are not taken over. Records that marks cover are detected when they are read.
 package struct LogRecovery: Sendable {
     private let leastAccess: UInt32
 
-    /// What was last asked for before the second `leastAccess` is not taken over.
+    /// Creates a selection that omits entries last accessed before the second `leastAccess`.
     package init(leastAccess: UInt32) {
         self.leastAccess = leastAccess
     }
 
-    /// Gives `body` what of a segment at `index` is taken over, in order; each in the place of what
-    /// was given for the same digest before.
+    /// Calls `body` for each entry of a segment that is taken over, in order; it replaces an
+    /// earlier one with the same digest.
     ///
-    /// `newestAccess` is the second at which the log was last written to, as far as is known: what
-    /// was not checkpointed is given the benefit of the doubt.
+    /// - Parameters:
+    ///   - segment: the recovered segment.
+    ///   - index: the number of the segment.
+    ///   - newestAccess: the second of the last known write to the log. Entries without a footer
+    ///     count as accessed then, because later accesses may be lost.
+    ///   - body: receives the digest and the entry.
     package func recover(
         _ segment: SegmentRecovery.RecoveredSegment, at index: UInt16, newestAccess: UInt32,
         _ body: (EntryDigest, DiskEntry) -> Void

@@ -1,59 +1,60 @@
 import Ground
 
-/// Finds the records of a segment that has no footer which checks: it was not closed, or its end is
-/// damaged.
+/// A scan for the records of a segment without a valid footer, because it was not closed or its end
+/// is damaged.
 ///
-/// The shell reads what ``wanted`` names, hands it to ``read(_:)``, and does so until ``wanted`` is
-/// nil. Every byte of a record is checked, so that one which was torn while it was written takes
-/// the place of no older one. A damaged record costs itself: the scan goes on one unit behind its
-/// beginning.
+/// The shell reads ``nextRead`` and passes it to ``bytesRead(_:)`` until it is `nil`. Every byte of
+/// a record is verified, so that a torn record never replaces an older one. A damaged record
+/// affects only itself: the scan continues one unit after its beginning.
 package struct SegmentScan: Sendable {
-    /// What a part that was read has shown.
+    /// The result of a read.
     package enum RecordScanResult: Hashable, Sendable {
-        /// A record that checks, at this offset.
+        /// A valid record at this offset.
         case record(DiskRecord, at: UInt64)
-        /// Something that began as a record at this offset does not check.
+        /// An invalid record at this offset.
         case damaged(at: UInt64, DiskFormatError)
     }
 
-    /// A part of the segment.
+    /// A range of the segment.
     package struct ReadRange: Hashable, Sendable {
+        /// The offset in the segment in bytes.
         package var offset: UInt64
+        /// The length in bytes.
         package var bytes: Int
     }
 
     private enum State: Sendable {
-        /// Looks for the beginning of a record.
+        /// Searches for the beginning of a record.
         case seeking
-        /// A fixed part promises this much.
+        /// A fixed part with these lengths was found.
         case candidate(DiskRecordExtent)
-        /// What comes before the body checks; so many chunks of the body do.
+        /// The metadata and this number of body chunks are valid.
         case body(DiskRecord, checked: Int)
     }
 
     private let header: SegmentHeader
     private var state = State.seeking
-    /// Where the next record may begin, or the one that is looked at begins.
+    /// The position from which to search, or of the record being verified.
     private var position: UInt64
-    /// Where the last record that checks ends.
+    /// The end of the last valid record, as an offset in bytes.
     package private(set) var recordsEnd: UInt64
 
-    /// Up to here reads are small, because a large one has failed.
+    /// The position up to which reads are small, because a large one has failed.
     private var smallReadsUntil: UInt64 = 0
 
-    /// How much is read at once while no record is in sight; where that has failed, to the end of a
-    /// page.
+    /// The length of reads while searching. Where such a read has failed, reads end at a page
+    /// boundary.
     private static let blockBytes = 64 << 10
     private static let pageBytes: UInt64 = 4096
 
-    /// Begins behind the header.
+    /// Creates a scan that starts after the header.
     package init(_ header: SegmentHeader) {
         self.header = header
         position = UInt64(DiskFormat.headerBytes)
         recordsEnd = position
     }
 
-    /// What is to be read next; nil at the segment's end.
+    /// The range to read next; `nil` at the end of the segment.
     package var nextRead: ReadRange? {
         switch state {
         case .seeking:
@@ -74,7 +75,9 @@ package struct SegmentScan: Sendable {
         }
     }
 
-    /// Takes the bytes of ``wanted``, fewer only where the file ends; nil if they show nothing yet.
+    /// Processes the bytes of ``nextRead``, which may be fewer only at the end of the file.
+    ///
+    /// - Returns: the record found or rejected; `nil` if there is no result yet.
     package mutating func bytesRead(_ bytes: Span<UInt8>) -> RecordScanResult? {
         let isShort = bytes.count < nextRead?.bytes ?? 0
         switch state {
@@ -100,9 +103,9 @@ package struct SegmentScan: Sendable {
         }
     }
 
-    /// What was wanted cannot be read.
+    /// Records that ``nextRead`` could not be read.
     ///
-    /// Of what lies in the same block everything that can be read is still found.
+    /// All readable records of the same block are still found.
     package mutating func readFailed() -> RecordScanResult? {
         guard case .seeking = state else { return skip(.truncated) }
         if position < smallReadsUntil {

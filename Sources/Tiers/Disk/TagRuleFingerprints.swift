@@ -1,15 +1,15 @@
 import Ground
 
-/// By which rules the answers of each site are tagged with their originals; see "Originals" in
-/// <doc:DiskFormat>.
+/// The fingerprints of the rules by which each site's responses are tagged with their originals;
+/// see "Originals" in <doc:DiskFormat>.
 package struct TagRuleFingerprints: Hashable, Sendable {
-    /// By the hash of a site's name; sites without rules are not there.
+    /// The rules' fingerprints by the hash of the site's name, only of sites that have rules.
     private var rules: [UInt64: UInt64] = [:]
 
-    /// Of no site.
+    /// Creates an empty table.
     package init() {}
 
-    /// What the rules of the site of this name come to; nil if it has none, or that is not known.
+    /// The fingerprint of a site's rules; `nil` if it has none or it is unknown.
     package subscript(site: String) -> UInt64? {
         get { rules[Self.hash(site)] }
         set { rules[Self.hash(site)] = newValue }
@@ -19,7 +19,7 @@ package struct TagRuleFingerprints: Hashable, Sendable {
         XXH64.hash(Array(site.utf8).span, seed: 0)
     }
 
-    /// What this note and the other one say alike.
+    /// Returns the sites whose fingerprints are equal in both tables.
     package func intersection(_ other: TagRuleFingerprints) -> TagRuleFingerprints {
         var note = self
         note.rules = rules.filter { other.rules[$0.key] == $0.value }
@@ -28,13 +28,13 @@ package struct TagRuleFingerprints: Hashable, Sendable {
 
     private static let fixedBytes = 24
     private static let rowBytes = 16
-    /// More sites than a node may have.
+    /// More rows than the number of sites that a node may have.
     private static let rowsMax = 4096
 
-    /// Bytes of a file that need to be read.
+    /// The number of bytes of a file that need to be read.
     package static let bytesMax = fixedBytes + rowsMax * rowBytes
 
-    /// The file.
+    /// The encoded file.
     package var bytes: [UInt8] {
         var bytes = Array("NUTHORIG".utf8)
         bytes.appendFormatVersion(UInt32(rules.count))
@@ -47,9 +47,9 @@ package struct TagRuleFingerprints: Hashable, Sendable {
         return bytes
     }
 
-    /// What a file that begins with these bytes says.
+    /// Decodes a file that begins with these bytes.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Throws: the reason if the file is invalid.
     package init(_ bytes: Span<UInt8>) throws(DiskFormatError) {
         try bytes.checkMagic("NUTHORIG", count: Self.fixedBytes)
         let count = Int(bytes.little32(at: 12))

@@ -1,19 +1,22 @@
 import Ground
 
-/// The fingerprints of some names; see ``URLName/fingerprint(_:)``.
+/// A set of name fingerprints, four bytes each; see ``URLName/fingerprint(_:)``.
 ///
-/// Four bytes for each. They are sorted when they are looked through, not when they come.
+/// Elements are sorted when the set is read, not when they are inserted.
 package struct FingerprintSet: Hashable, Sendable {
     private var sorted: [UInt32] = []
     private var added: [UInt32] = []
 
+    /// Creates an empty set.
     package init() {}
 
+    /// Creates a set of the given fingerprints, in any order and with repetitions.
     package init(_ names: [UInt32]) { added = names }
 
+    /// Inserts a fingerprint.
     package mutating func insert(_ name: UInt32) { added.append(name) }
 
-    /// Ascending, each once.
+    /// The elements in ascending order, each once.
     package var fingerprints: [UInt32] {
         mutating get {
             sort()
@@ -21,14 +24,15 @@ package struct FingerprintSet: Hashable, Sendable {
         }
     }
 
+    /// True if the set contains the fingerprint.
     package mutating func contains(_ name: UInt32) -> Bool {
         sort()
         return sorted.sortedIndex(of: name) != nil
     }
 
-    /// Adds to `found` what is here of `wanted`, which ascends.
+    /// Adds the elements of `wanted` that are in this set to `found`; `wanted` must be ascending.
     ///
-    /// Few are looked for one by one, many with one walk over both.
+    /// Looks up a few elements one by one; for many, traverses both lists once.
     package mutating func intersect(_ wanted: [UInt32], into found: inout Set<UInt32>) {
         guard wanted.count * 16 > sorted.count + added.count else {
             for name in wanted where contains(name) { found.insert(name) }

@@ -1,13 +1,16 @@
 package import Ground
 
-/// What must not come back, or not unasked: entries that a target covers and that were asked for
-/// before (DESIGN.md §7, "Stamps and marks").
+/// A recorded invalidation: covers entries with a given target whose requests began earlier
+/// (Design, "Versions and marks").
 package struct InvalidationMark: Hashable, Sendable {
+    /// The entries that the mark covers.
     package var target: PurgeTarget
-    /// True: entries stamped before are stale; false: they are dead.
+    /// True if covered entries become stale, false if they become unusable.
     package var isSoft: Bool
+    /// The position of the invalidation in the order of this node.
     package var version: InvalidationVersion
 
+    /// Creates a mark from its parts.
     package init(_ target: PurgeTarget, isSoft: Bool, version: InvalidationVersion) {
         self.target = target
         self.isSoft = isSoft
@@ -16,16 +19,18 @@ package struct InvalidationMark: Hashable, Sendable {
 }
 
 extension InvalidationMark {
-    /// What a mark makes of a record.
+    /// The effect of a mark on an entry.
     package enum Effect: Hashable, Sendable {
-        /// Never served again.
+        /// The entry is never served again.
         case purged
-        /// Served only after the origin was asked.
+        /// The entry is served only after revalidation.
         case stale
     }
 
-    /// What becomes of an entry with this key and these tags, whose request began at `stamp`; nil
-    /// if it is not covered, or was asked for after the mark.
+    /// Returns the effect on an entry whose request began at `version`.
+    ///
+    /// - Returns: `nil` if the target does not cover the entry, or its request began after the
+    ///   mark.
     package func effect(on key: [UInt8], tags: [[UInt8]], version: InvalidationVersion) -> Effect? {
         guard self.version > version, covers(key, tags) else { return nil }
         return isSoft ? .stale : .purged
@@ -43,13 +48,17 @@ extension InvalidationMark {
         }
     }
 
-    /// Under which names a URL, a prefix or a host covers the entry.
+    /// Returns the names of an entry that marks for a URL, a prefix or a host are compared with.
     static func names(_ key: [UInt8], _ tags: [[UInt8]]) -> [ArraySlice<UInt8>] {
         [URLName.name(ofKey: key)] + tags.compactMap(URLName.name(inTag:))
     }
 
-    /// True if a part of a URL ends between the bytes `last` and `next`, of which the one is nil at
-    /// its beginning and the other at its end; `atPort`: a host ends before its port, too.
+    /// True if a component of a URL ends between two bytes.
+    ///
+    /// - Parameters:
+    ///   - next: the byte after the position; `nil` at the end of the URL.
+    ///   - last: the byte before the position; `nil` at the beginning of the URL.
+    ///   - atPort: true to accept the end of a host before its port.
     static func isBoundary(before next: UInt8?, after last: UInt8?, atPort: Bool) -> Bool {
         switch next {
         case nil, UInt8(ascii: "/"), UInt8(ascii: "?"): true
@@ -60,7 +69,7 @@ extension InvalidationMark {
 }
 
 extension ArraySlice<UInt8> {
-    /// True if `start` begins it and ends where a part of a URL ends.
+    /// True if this name starts with `start` and a URL component ends there.
     fileprivate func begins(with start: [UInt8], atPort: Bool) -> Bool {
         guard starts(with: start) else { return false }
         let next = count > start.count ? self[startIndex + start.count] : nil

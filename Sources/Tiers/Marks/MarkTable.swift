@@ -1,17 +1,18 @@
 package import Ground
 
-/// What was invalidated and when, found by what it covers: an entry is held against any number of
-/// marks with a look-up for each part of its URL where a prefix may end, and one for each tag.
+/// A table of marks by their targets. It finds the marks that cover an entry with one look-up for
+/// each position in its URL where a prefix may end, and one for each tag.
 ///
-/// Marks are known by their hashes under a ``MarkHashKey``: two that share one cover what either
-/// covers, so that an entry is asked for again in vain, and never served in error.
+/// Marks are stored as hashes under a ``MarkHashKey``. Two targets with the same hash share their
+/// marks, so that an entry may be fetched again unnecessarily but is never served in error.
 ///
-/// **Laws.** ``effect(on:tags:stamp:)`` is the worst of what `InvalidationMark.effect` says for
-/// each mark that was applied, unless hashes collide: then it may be worse. After ``fold(upTo:)``
-/// it is no better than `stale` where it was not nil before. A table that took all
-/// ``pieces(where:)`` of another, and the marks that were not wanted, says what that one says.
+/// **Invariants.** ``effect(on:tags:version:)`` is the strongest of the effects of all applied
+/// marks (``InvalidationMark/effect(on:tags:version:)``), or stronger if hashes collide. After
+/// ``fold(upTo:)`` it is at least `stale` where it was not `nil` before. A table decoded from all
+/// ``encodedChunks(where:)`` of another, with the marks that were not wanted applied, gives the
+/// same effects.
 package struct MarkTable: Sendable {
-    /// The latest marks that cover one thing.
+    /// The versions of the latest hard and soft marks for one target.
     struct LatestVersions {
         var hard = InvalidationVersion.zero
         var soft = InvalidationVersion.zero
@@ -22,7 +23,7 @@ package struct MarkTable: Sendable {
             if isSoft { soft = max(soft, version) } else { hard = max(hard, version) }
         }
 
-        /// Gives the later one of those that are forgotten.
+        /// Removes the marks up to `version` and returns the later of those removed.
         mutating func forget(upTo version: InvalidationVersion) -> InvalidationVersion? {
             let gone = max(hard <= version ? hard : .zero, soft <= version ? soft : .zero)
             if hard <= version { hard = .zero }
@@ -53,17 +54,19 @@ package struct MarkTable: Sendable {
 
     var everything = LatestVersions()
     var others: [UInt64: LatestVersions] = [:]
-    /// Of the marks of each kind; what was asked for after them is not looked up.
+    /// The latest version of each kind of mark; an entry with a later request needs no look-up.
     var newestVersions = Array(repeating: InvalidationVersion.zero, count: Kind.allCases.count)
-    /// Bytes of the longest prefix, and of the longest host: further no URL is looked at.
+    /// The lengths in bytes of the longest prefix and the longest host, where the search of a URL
+    /// ends.
     var prefixBytesMax = 0
     var hostBytesMax = 0
-    /// By which marks and names are hashed.
+    /// The key under which marks and names are hashed.
     package let key: MarkHashKey
-    /// The hash of no bytes.
+    /// The hash state for an empty input.
     private let start: KeyedHashStream
 
-    /// What a hash is of, so that no two kinds have one; the number is that in ``newest``.
+    /// The kinds of hashed targets, none of which share a hash; the number is the index in
+    /// ``newestVersions``.
     private enum Kind: UInt8, CaseIterable {
         case url, prefix, host, tag
 
@@ -73,30 +76,30 @@ package struct MarkTable: Sendable {
         }
     }
 
-    /// A table without marks.
+    /// Creates a table without marks.
     package init(key: MarkHashKey = .publiclyKnown) {
         self.key = key
         start = KeyedHashStream(key.hash)
     }
 
-    /// The table of `marks`.
+    /// Creates a table with `marks` applied.
     package init(_ marks: [InvalidationMark], key: MarkHashKey = .publiclyKnown) {
         self.init(key: key)
         for mark in marks { apply(mark) }
     }
 
-    /// Things that are covered, *everything* apart.
+    /// The number of targets, without `everything`.
     package var count: Int { others.count }
 
-    /// Whatever is stamped before is stale.
+    /// The version of the latest soft mark for everything; entries of earlier requests are stale.
     package var softVersionForEverything: InvalidationVersion { everything.soft }
 
-    /// Where the marks are that cover one thing.
+    /// The handle of the marks for one target.
     package struct Slot: Hashable, Sendable {
         fileprivate let hash: UInt64
     }
 
-    /// Applies a mark; gives where it is, nil for one that covers everything.
+    /// Applies a mark and returns its slot, `nil` for one that covers everything.
     @discardableResult
     package mutating func apply(_ mark: InvalidationMark) -> Slot? {
         switch mark.target {
@@ -123,8 +126,9 @@ package struct MarkTable: Sendable {
         return slot
     }
 
-    /// Takes over the marks of another table, each with the stamp that `stamped` makes of its own;
-    /// by another key only those for everything.
+    /// Adds the marks of another table, with versions converted by `mappingVersions`.
+    ///
+    /// If the other table has a different key, only its marks for everything are added.
     package mutating func merge(
         _ other: MarkTable, mappingVersions: (InvalidationVersion) -> InvalidationVersion = { $0 }
     ) {
@@ -140,11 +144,11 @@ package struct MarkTable: Sendable {
         hostBytesMax = max(hostBytesMax, other.hostBytesMax)
     }
 
-    // MARK: Forgetting
+    // MARK: Removal
 
-    /// Puts one mark, soft and for everything, in the place of all up to `stamp`.
+    /// Replaces all marks up to `version` by one soft mark for everything.
     ///
-    /// Of what is stamped no earlier than that mark it says what it said before.
+    /// Effects on entries with the version of that mark or a later one do not change.
     package mutating func fold(upTo version: InvalidationVersion) {
         var last: InvalidationVersion?
         var kept: [UInt64: LatestVersions] = [:]
@@ -158,34 +162,39 @@ package struct MarkTable: Sendable {
         everything.record(last, isSoft: true)
     }
 
-    /// Forgets marks of which nothing is left to be covered; later ones in the same place stay.
+    /// Removes the marks of a slot that covers no entries, unless it has a mark later than
+    /// `version`.
     package mutating func forget(_ slot: Slot, upTo version: InvalidationVersion) {
         guard let latest = others[slot.hash], latest.newest <= version else { return }
         others[slot.hash] = nil
     }
 
-    /// The stamp up to which about half of the things that are covered were last invalidated; nil
-    /// if nothing is covered.
+    /// The version before which about half of the targets were last invalidated; `nil` if there are
+    /// none.
     ///
-    /// Hashes have no order, so that any thousands of them are a fair sample.
+    /// Computed from up to 4,096 targets; as hashes are unordered, any of them are a fair sample.
     package var medianVersion: InvalidationVersion? {
         let sample = others.values.prefix(4096).map(\.newest).sorted()
         return sample.isEmpty ? nil : sample[(sample.count - 1) / 2]
     }
 
-    // MARK: Looking up
+    // MARK: Look-up
 
-    /// What becomes of an entry with this key and these tags, whose request began at `stamp`; nil
-    /// if nothing covers it that came after.
+    /// Returns the effect of the marks on an entry whose request began at `version`.
     ///
-    /// `key` is a URL, or that of one of its variants: the URL, a line feed, and what selects it.
+    /// - Parameters:
+    ///   - key: a URL, or the key of a variant: the URL, a line feed, and the selecting values.
+    ///   - tags: the tags of the entry.
+    ///   - version: the invalidation version at the start of the entry's request.
+    /// - Returns: `nil` if no later mark covers the entry.
     package func effect(on key: [UInt8], tags: [[UInt8]], version: InvalidationVersion)
         -> InvalidationMark.Effect?
     {
         latest(key, tags, version).effect(on: version)
     }
 
-    /// The latest soft mark that covers such an entry and came after it; nil if there is none.
+    /// Returns the latest soft mark later than `version` that covers an entry; `nil` if there is
+    /// none.
     package func soft(on key: [UInt8], tags: [[UInt8]], version: InvalidationVersion)
         -> InvalidationVersion?
     {
@@ -209,7 +218,7 @@ package struct MarkTable: Sendable {
         return latest
     }
 
-    /// Looks for marks of a URL, and of each prefix and host that it begins with.
+    /// Finds marks for a URL, and for each prefix and host that it begins with.
     private func matchURL(
         _ name: ArraySlice<UInt8>, _ latest: inout LatestVersions, _ version: InvalidationVersion
     ) {
@@ -233,7 +242,7 @@ package struct MarkTable: Sendable {
         if let found = others[kind.hash(hash)] { latest.merge(found) }
     }
 
-    /// Looks for marks of each beginning of `url` that ends where a part of it does.
+    /// Finds marks for each beginning of `url` that ends at a component boundary.
     private func matchPrefixes(of url: ArraySlice<UInt8>, _ latest: inout LatestVersions) {
         var hash = start
         var hashedTo = url.startIndex
@@ -260,10 +269,10 @@ package struct MarkTable: Sendable {
     }
 }
 
-/// A table as bytes, to be kept; see "Marks" in <doc:DiskFormat>.
+// MARK: - Stored form; see "Marks" in <doc:DiskFormat>
 extension MarkTable {
-    /// The marks with stamps that are wanted, in pieces that can be taken one by one in any order;
-    /// at least one.
+    /// Encodes the marks with wanted versions in chunks that can be decoded in any order; at least
+    /// one.
     package func encodedChunks(where isWanted: (InvalidationVersion) -> Bool = { _ in true })
         -> [[UInt8]]
     {
@@ -278,13 +287,13 @@ extension MarkTable {
         return pieces
     }
 
-    /// About the most bytes of a piece.
+    /// The approximate maximum size of a chunk in bytes.
     private static let chunkBytesMax = 48 << 10
-    /// Size of one mark in bytes.
+    /// The size of an encoded mark in bytes.
     package static let markBytes = 40
     private static let headBytes = 16 + 2 * 16 + 4 * 16 + 2 * 8
 
-    /// What every piece begins with: the key, what covers everything, and what look-ups go by.
+    /// The beginning of every chunk: the key, the marks for everything, and the limits of look-ups.
     private var head: [UInt8] {
         var bytes: [UInt8] = []
         bytes.appendLittle(key.first)
@@ -295,9 +304,9 @@ extension MarkTable {
         return bytes
     }
 
-    /// The table that `pieces` were made of; an empty one under `key` if there are none.
+    /// Decodes all chunks of a table; `nil` if they are not chunks of one table.
     ///
-    /// Nil if they cannot have been made of one.
+    /// Without chunks, creates an empty table with `key`.
     package init?(encodedChunks: [[UInt8]], key: MarkHashKey) {
         let found = encodedChunks.first.flatMap { piece in
             piece.count < 16
@@ -332,21 +341,23 @@ extension MarkTable {
     }
 }
 
-/// The secret by which a node's marks are hashed: whoever does not know it cannot choose URLs or
-/// tags that a mark of others covers.
+/// The secret key under which a node's marks are hashed. Without it, an attacker cannot choose URLs
+/// or tags that another's marks cover.
 ///
-/// Drawn once, and kept with the marks, for of what they cover nothing else is known.
+/// Drawn once and stored with the marks, because the marks' targets are known only by their hashes.
 package struct MarkHashKey: Hashable, Sendable {
+    /// The first 64 bits.
     package let first: UInt64
+    /// The second 64 bits.
     package let second: UInt64
 
+    /// Creates a key from its halves.
     package init(first: UInt64, second: UInt64) {
         self.first = first
         self.second = second
     }
 
-    /// One that everybody knows, where nobody chooses names to do harm: in simulations and
-    /// measurements.
+    /// A fixed key for simulations and measurements, where names are not hostile.
     package static let publiclyKnown = MarkHashKey(first: 0, second: 0)
 
     var hash: KeyedHash { KeyedHash(key0: first, key1: second) }

@@ -1,31 +1,37 @@
 package import Ground
 
-/// Marks for URLs of which it is yet to be seen whether anything can be covered by them; most name
-/// what nobody has stored.
+/// The marks for URLs that are not yet known to cover any entry; most name URLs that are not
+/// stored.
 ///
-/// **Law.** A mark may go if no entry that is older, and has its URL in its key or its tags, can be
-/// found any more: when each request under way, and each entry on its way from one place to
-/// another, is stamped no earlier than the mark, and after that neither memory nor any file of the
-/// disk that a start might read has an entry under this name. For whatever comes into memory or to
-/// the disk later was asked for later: of an origin, or of a peer, which answers a question only
-/// when it has applied all that this node had applied by then; or it was held when it was looked,
-/// under its names. That order counts, for what is put in its place ends its lease after that.
+/// **Invariant.** A mark may be removed once no older entry with its URL in key or tags can be
+/// found any more. That holds when, first, every request under way and every entry in transit
+/// between tiers has at least the mark's version, and, after that, neither memory nor any disk file
+/// that a start might read has an entry with this name. For every entry that reaches memory or disk
+/// later was requested later, either from an origin or from a peer, which replies to a query only
+/// after it has applied all invalidations that this node had applied by then; or it was stored
+/// during the search, under its names. The order of the two steps matters, because an entry in
+/// transit releases its version only after it has been stored.
 package struct UnconfirmedMarks: Sendable {
-    /// One of them.
+    /// One mark in the list.
     package struct UnconfirmedMark: Hashable, Sendable {
+        /// The fingerprint of the URL's name.
         package let fingerprint: UInt32
-        /// Where it is in the table.
+        /// The slot of the mark in the table.
         package let slot: MarkTable.Slot
+        /// The version of the mark.
         package let version: InvalidationVersion
     }
 
-    /// In the order of their stamps.
+    /// The marks in the order of their versions.
     private var marks: [UnconfirmedMark] = []
 
+    /// Creates an empty list.
     package init() {}
 
+    /// The number of marks.
     package var count: Int { marks.count }
 
+    /// Appends a mark for a URL's `name`; its version must not be earlier than those in the list.
     package mutating func insert(
         _ name: [UInt8], _ slot: MarkTable.Slot, _ version: InvalidationVersion
     ) {
@@ -34,14 +40,14 @@ package struct UnconfirmedMarks: Sendable {
                 fingerprint: URLName.fingerprint(name[...]), slot: slot, version: version))
     }
 
-    /// Takes those that are no later than `stamp`.
+    /// Removes and returns the marks up to `version`.
     package mutating func remove(upTo version: InvalidationVersion) -> [UnconfirmedMark] {
         let count = marks.firstIndex { $0.version > version } ?? marks.count
         defer { marks.removeFirst(count) }
         return Array(marks[..<count])
     }
 
-    /// Takes the older half of them.
+    /// Removes and returns the older half of the marks.
     package mutating func removeOldestHalf() -> [UnconfirmedMark] {
         guard let middle = marks.dropFirst(marks.count / 2).first else { return [] }
         return remove(upTo: middle.version)

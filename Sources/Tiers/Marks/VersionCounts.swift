@@ -1,15 +1,17 @@
 package import Ground
 
-/// How many hold something that is stamped so, by stamp.
+/// The numbers of requests under way and entries in transit, by their invalidation versions.
 package struct VersionCounts: Sendable {
-    /// In the order of the stamps; no count is 0.
+    /// The counts in the order of versions; none is 0.
     private var counts: [(version: InvalidationVersion, count: Int)] = []
 
+    /// Creates empty counts.
     package init() {}
 
-    /// Nil if nobody holds anything.
+    /// The least version in use; `nil` if there is none.
     package var least: InvalidationVersion? { counts.first?.version }
 
+    /// Records the start of one use of a version.
     package mutating func insert(_ version: InvalidationVersion) {
         let index = index(of: version)
         if index < counts.count, counts[index].version == version {
@@ -19,7 +21,9 @@ package struct VersionCounts: Sendable {
         }
     }
 
-    /// - Precondition: it was begun, and not ended as often.
+    /// Records the end of one use of a version.
+    ///
+    /// - Precondition: a use of this version has been started and not ended.
     package mutating func remove(_ version: InvalidationVersion) {
         let index = index(of: version)
         precondition(index < counts.count && counts[index].version == version, "ends at \(version)")
@@ -27,7 +31,7 @@ package struct VersionCounts: Sendable {
         if counts[index].count == 0 { counts.remove(at: index) }
     }
 
-    /// That of the first one that is not less.
+    /// Returns the position of the first version that is not less than `version`.
     private func index(of version: InvalidationVersion) -> Int {
         counts.partitionPoint { $0.version < version }
     }

@@ -1,21 +1,23 @@
-/// How a body is cut into chunks of memory (DESIGN.md §6): full chunks of 64 KiB, then the tail.
+/// The division of a body into chunks of memory (Design, "Memory tier"): full chunks of 64 KiB,
+/// then the tail.
 ///
 /// The allocator rounds every request up to a power of two, so a tail in one piece could waste
-/// almost half of its memory. It is cut into at most three powers of two instead, unless one piece
-/// wastes next to nothing.
+/// almost half of its memory. It is divided into at most three powers of two, unless one piece
+/// wastes almost nothing.
 package enum BodyLayout {
-    /// Bytes of a full chunk.
+    /// The size of a full chunk in bytes.
     package static let chunkBytes = 65_536
-    /// No piece is smaller.
+    /// The smallest piece in bytes.
     package static let pieceBytesMin = 64
-    /// The tail is in at most this many pieces.
+    /// The maximum number of pieces of the tail.
     package static let tailPiecesMax = 3
 
-    /// A longer body, which no machine can hold, counts as this long: more than any limit allows,
-    /// and still far from where sums of it overflow.
+    /// The length in bytes at which body lengths saturate: more than any limit allows, yet small
+    /// enough that sums do not overflow.
     package static let bodyBytesMax: UInt64 = 1 << 60
 
-    /// The capacities of the tail's pieces, in order; the last may be filled in part.
+    /// Returns the capacities of the tail's pieces in bytes, in order; the last may be partly
+    /// filled.
     ///
     /// - Precondition: `tailBytes` is less than ``chunkBytes``.
     package static func tail(_ tailBytes: Int) -> [Int] {
@@ -41,7 +43,8 @@ package enum BodyLayout {
         return count > 1 && sum >= whole ? ([whole, 0, 0], 1) : (capacities, count)
     }
 
-    /// Bytes of memory that the chunks of a body take; of any length that an origin may claim.
+    /// Returns the bytes of memory for the chunks of a body, of any length that an origin may
+    /// claim.
     package static func capacity(_ bodyBytes: UInt64) -> Int {
         let bytes = Int(min(bodyBytes, bodyBytesMax))
         let (chunks, tailBytes) = bytes.quotientAndRemainder(dividingBy: chunkBytes)
@@ -49,7 +52,7 @@ package enum BodyLayout {
         return chunks * chunkBytes + capacities[0] + capacities[1] + capacities[2]
     }
 
-    /// The least power of two that is not less than `bytes`.
+    /// Returns the least power of two that is not less than `bytes`.
     private static func roundedUp(_ bytes: Int) -> Int {
         var power = 1
         while power < bytes { power <<= 1 }

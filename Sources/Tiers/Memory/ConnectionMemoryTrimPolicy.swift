@@ -1,24 +1,27 @@
 package import Ground
 
-/// Decides when memory that closed connections left free is to be given back to the kernel, which
-/// the allocator does not do by itself where something that lives on lies behind it.
+/// The policy for returning memory freed by closed connections to the kernel.
 ///
-/// Giving back holds up whoever allocates meanwhile, so it is for the calm after many have gone.
+/// The allocator does not return it by itself if a live allocation follows it. Returning memory
+/// blocks concurrent allocations, so it is done in a calm period after many connections have
+/// closed.
 package struct ConnectionMemoryTrimPolicy: Sendable {
-    /// The most that were open since memory was last given back.
+    /// The maximum number of open connections since memory was last returned.
     private var openMax = 0
-    /// So many are open, a few more or less, since then.
+    /// The start of the calm period, and the number of connections that were open then.
     private var calm: (open: Int, since: Instant)?
 
-    /// Fewer are not worth it.
+    /// The minimum number of closed connections for which memory is returned.
     package static let closedMin = 512
+    /// The time without larger changes before memory is returned.
     package static let calmTime = Interval.seconds(5)
-    /// More than so many come or gone end the calm.
+    /// The change in the number of connections that ends a calm period.
     private static let calmDeviationMax = 64
 
+    /// Creates a policy that has seen no connections.
     package init() {}
 
-    /// Takes a new look at how many connections are open; true if memory is to be given back now.
+    /// Evaluates the number of open connections; returns true if memory is to be returned now.
     package mutating func evaluate(now: Instant, openConnections: Int) -> Bool {
         openMax = max(openMax, openConnections)
         guard openMax - openConnections >= max(Self.closedMin, openMax / 2) else {

@@ -1,16 +1,16 @@
 import Ground
 
-/// Finds entries by their hash: open addressing with linear probing, one 8-byte slot per entry.
+/// An index of entries by hash: open addressing with linear probing, one 8-byte slot per entry.
 ///
-/// A slot holds the low 32 bits of the hash (the *tag*) beside the entry's id, so that a look-up of
-/// an absent key ends inside the cache line it began in, without going to the entries. The tag also
-/// names the home position, so slots move on growth and on removal without the entries' help.
-/// A removal moves later slots back instead of leaving a tombstone: no run of slots outlives its
-/// entries, whatever the history.
+/// A slot holds the low 32 bits of the hash (the *tag*) and the entry's id, so that a look-up of an
+/// absent key ends in the cache line where it began, without accessing entries. The tag also
+/// determines the home position, so slots move on growth and removal without access to entries. A
+/// removal moves later slots back and leaves no tombstone: runs of slots never outlive their
+/// entries.
 ///
-/// Invariant: between a slot's home position and its position there is no empty slot.
+/// Invariant: there is no empty slot between a slot's home position and its position.
 struct EntryIndex {
-    /// Tag in the upper half, id in the lower; ``empty`` if none.
+    /// The tag in the upper half and the id in the lower, or ``empty``.
     private var slots: [UInt64]
     private var mask: Int
     private(set) var count = 0
@@ -24,7 +24,7 @@ struct EntryIndex {
         mask = size - 1
     }
 
-    /// Number of slots, a power of two; at most three quarters of them are taken.
+    /// The number of slots, a power of two; at most three quarters of them are in use.
     var slotCount: Int { slots.count }
 
     @inline(__always)
@@ -53,7 +53,7 @@ struct EntryIndex {
         }
     }
 
-    /// Takes `id` in; true if the table had to be doubled for it.
+    /// Inserts `id`; returns true if the table was doubled for it.
     mutating func insert(_ hash: UInt64, _ id: EntryID) -> Bool {
         let grows = (count + 1) * 4 > slots.count * 3
         if grows { grow() }
@@ -62,7 +62,7 @@ struct EntryIndex {
         return grows
     }
 
-    /// Takes `id`, which is in the table under `hash`, out.
+    /// Removes `id`, which must be in the table under `hash`.
     mutating func remove(_ hash: UInt64, _ id: EntryID) {
         let wanted = UInt64(UInt32(truncatingIfNeeded: hash)) << 32 | UInt64(id.index)
         var hole = home(wanted)

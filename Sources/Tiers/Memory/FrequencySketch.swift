@@ -1,27 +1,28 @@
-/// How often keys were asked for of late, within a fixed number of bytes, never too few: the sketch
+/// An estimate of recent request frequencies in a fixed number of bytes, never too low: the sketch
 /// of TinyLFU (Einziger, Friedman, Manes, 2017).
 ///
-/// Four counters of four bits stand for each key, each shared with others; the least of them is the
-/// estimate. When ten times as many uses were counted as there are words, all counters are halved,
-/// so that what was popular once is forgotten.
+/// Each key has four counters of four bits, shared with other keys; the estimate is the least of
+/// them. After ten times as many uses as there are words, all counters are halved, so that former
+/// popularity is forgotten.
 package struct FrequencySketch: Sendable {
-    /// 16 counters each.
+    /// The counters, 16 per word.
     private var words: [UInt64]
     private var uses = 0
 
-    /// What a counter stops at.
+    /// The value at which counters saturate.
     package static let frequencyMax: UInt8 = 15
     private static let rows = 4
     private static let usesPerWord = 10
 
-    /// An empty sketch of 8 bytes for each of `words`, a power of two: about as many keys are told
-    /// apart.
+    /// Creates an empty sketch of `count` words of 8 bytes, a power of two.
+    ///
+    /// It distinguishes about as many keys as it has words.
     package init(words count: Int) {
         precondition(count > 0 && count & (count - 1) == 0, "a sketch of \(count) words")
         words = Array(repeating: 0, count: count)
     }
 
-    /// Notes a use of the key with this hash; how often it was used, this use included.
+    /// Records a use of the key with this hash and returns its frequency, including this use.
     package mutating func increment(_ hash: UInt64) -> UInt8 {
         uses += 1
         if uses >= words.count * Self.usesPerWord { age() }
@@ -36,7 +37,8 @@ package struct FrequencySketch: Sendable {
         return least
     }
 
-    /// How often the key with this hash was used; never less than it was since the last halving.
+    /// Returns the frequency of the key with this hash; never less than its uses since the last
+    /// halving, up to ``frequencyMax``.
     package func frequency(_ hash: UInt64) -> UInt8 {
         (0..<Self.rows).reduce(Self.frequencyMax) { least, row in
             let (word, shift) = counterPosition(hash, row)
@@ -51,7 +53,7 @@ package struct FrequencySketch: Sendable {
     }
 
     private func counterPosition(_ hash: UInt64, _ row: Int) -> (word: Int, shift: UInt64) {
-        // Each row sees the hash turned by another number of bits and multiplied anew.
+        // Each row rotates the hash by a different number of bits and multiplies it.
         let turned = hash >> UInt64(row * 16) | hash << (UInt64(64 - row * 16) % 64)
         let mixed = (turned ^ UInt64(row)) &* 0x9E37_79B9_7F4A_7C15
         let word = Int(truncatingIfNeeded: mixed >> 32) & (words.count - 1)

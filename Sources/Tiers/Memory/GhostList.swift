@@ -1,27 +1,32 @@
-/// Remembers how often evicted entries had been asked for, in 8 bytes each, and bounded.
+/// A bounded list of evicted entries with their frequencies, 8 bytes each.
 ///
-/// The hash chooses a bucket of eight (one cache line), in which the newest memory takes the place
-/// of the oldest. What is older than the horizon (in bytes evicted since) counts as forgotten. Two
-/// keys that agree in bucket and fingerprint are taken for one, at most once in 130,000 misses: an
-/// entry is then valued too highly, and nothing worse.
+/// The hash selects a bucket of eight slots (one cache line), in which a new ghost replaces the
+/// oldest. Ghosts older than the horizon (in bytes evicted since) are ignored. Two keys with the
+/// same bucket and fingerprint are confused, at most once in 130,000 misses; the only effect is
+/// that an entry is valued too highly.
 struct GhostList {
-    /// Fingerprint (20 bits), frequency (4 bits), bytes evicted before it (40 bits); 0 if empty.
+    /// Fingerprint (20 bits), frequency (4 bits), evicted bytes at insertion (40 bits); 0 if empty.
     private var slots: [UInt64]
     private var bucketMask: Int
 
     private static let ways = 8
     private static let stampMask: UInt64 = (1 << 40) - 1
 
-    /// `slotCount` is a power of two, 8 at least.
+    /// Creates an empty list; `slotCount` must be a power of two, at least 8.
     init(slotCount: Int) {
         slots = Array(repeating: 0, count: slotCount)
         bucketMask = slotCount / Self.ways - 1
     }
 
-    /// The bound: no more are remembered.
+    /// The maximum number of ghosts.
     var slotCount: Int { slots.count }
 
-    /// Notes that an entry of `frequency` (15 at most) was evicted when `evictedBytes` had been.
+    /// Records an eviction.
+    ///
+    /// - Parameters:
+    ///   - hash: the hash of the entry.
+    ///   - frequency: at most 15.
+    ///   - evictedBytes: the total of bytes evicted so far.
     mutating func insert(_ hash: UInt64, frequency: UInt8, evictedBytes: UInt64) {
         let start = firstSlot(hash)
         var oldest = start
@@ -43,7 +48,7 @@ struct GhostList {
             | evictedBytes & Self.stampMask
     }
 
-    /// The frequency of an entry evicted within the last `horizonBytes`.
+    /// Returns the frequency of an entry evicted within the last `horizonBytes`; otherwise `nil`.
     func frequency(_ hash: UInt64, evictedBytes: UInt64, horizonBytes: UInt64) -> UInt8? {
         guard let position = position(of: hash) else { return nil }
         let slot = slots[position]
@@ -51,7 +56,7 @@ struct GhostList {
         return UInt8(truncatingIfNeeded: slot >> 40 & 0xF)
     }
 
-    /// The same; it is then forgotten.
+    /// Removes a ghost and returns its frequency; `nil` if there is none within `horizonBytes`.
     mutating func remove(
         _ hash: UInt64, evictedBytes: UInt64, horizonBytes: UInt64
     ) -> UInt8? {
@@ -60,9 +65,9 @@ struct GhostList {
         return found
     }
 
-    /// Doubles the room.
+    /// Doubles the capacity.
     ///
-    /// Both halves get all memories; each is asked for in one of the two only.
+    /// Both halves receive all ghosts; each ghost is looked up in only one of them.
     mutating func grow() {
         slots += slots
         bucketMask = slots.count / Self.ways - 1

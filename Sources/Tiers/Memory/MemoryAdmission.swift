@@ -1,46 +1,52 @@
-/// How room is made in memory, over all shards: who has to be worth it, and which shard gives.
+/// The rules for making space in memory, over all shards: which new entries must justify evictions,
+/// and which shard evicts.
 ///
-/// **Admission by value.** One large newcomer could flush hundreds of entries that are worth more
-/// than it. So before each eviction for it, its gain is compared with the least value of what would
-/// go (``MemoryEvictionPolicy/nextVictim(for:)``). If it is less, the newcomer is not kept; its
-/// frequency goes to the ghost list (``MemoryEvictionPolicy/refused(hash:)``), so that it is worth
-/// more when it returns; and inflation rises by the gain, so that what is no longer asked for does
-/// not stay for ever.
+/// **Admission by value.** One large new entry could displace hundreds of entries of higher value.
+/// So before each eviction for it, its gain is compared with the least value of the entries that
+/// would be evicted (``MemoryEvictionPolicy/nextVictim(for:)``). If the gain is less, the new entry
+/// is rejected. Its frequency is recorded in the ghost list
+/// (``MemoryEvictionPolicy/recordRejection(hash:)``), so that it is worth more when it returns.
+/// Inflation rises by the gain, so that entries no longer requested do not stay for ever.
 ///
-/// A newcomer of up to a 16th of the limit is not judged: it displaces little, and what is refused
-/// is not shared by those who ask while it is fetched. Nor is what is fetched for the disk of the
-/// node, because the way there leads through memory; a large one is judged when it comes back from
-/// there.
+/// A new entry of up to a 16th of the limit is always admitted: it displaces little, and a rejected
+/// response cannot be shared by requests that arrive during its fetch. So is an entry fetched for
+/// the node's disk, which has to pass through memory; a large one is evaluated when it is read back
+/// from disk.
 ///
-/// **Figures.** Object miss ratio of memory alone, before and with it, for 16, 64 and 256 MiB
-/// (`nuthatch-sim eviction web-mix large-newcomers --mib 16,64,256`); it costs no time that could
-/// be measured, because less is evicted.
+/// **Figures.** Object miss ratio of memory alone, without and with the rule, for 16, 64 and 256
+/// MiB (`nuthatch-sim eviction web-mix large-newcomers --mib 16,64,256`). It costs no measurable
+/// time, because fewer entries are evicted.
 ///
 /// | trace | without | with |
 /// |---|---|---|
 /// | web-mix | .7464 .6654 .4933 | .7157 .6100 .4918 |
 /// | large-newcomers | .3911 .4663 .1054 | .3911 .2383 .0871 |
 ///
-/// On adaptsize_web at 1 % it is .6611 instead of .6681; on recorded traces nothing is worse.
-/// Judging everything, or from a 64th on, is within a tenth of a point of it; from a quarter on, up
-/// to a point worse.
+/// On adaptsize_web at 1 % the ratio is .6611 instead of .6681; on recorded traces nothing is
+/// worse. Applying the rule to all entries, or from a 64th on, is within a tenth of a point of it;
+/// from a quarter on, up to a point worse.
 package enum MemoryAdmission {
-    /// The part of the limit from which on a newcomer is judged.
+    /// The fraction of the limit above which new entries are evaluated.
     private static let admissionFraction = 16
 
-    /// True if a newcomer of `bytes` gets in only if it is worth more than what would go for it.
+    /// True if a new entry of `bytes` is admitted only if it is worth more than the entries it
+    /// displaces.
     ///
-    /// Of a body that grows, `bytes` are what has come so far.
+    /// For a body still arriving, `bytes` is the amount received so far.
     package static func isSubjectToAdmission(_ bytes: Int, limitBytes: Int) -> Bool {
         bytes > limitBytes / admissionFraction
     }
 
-    /// Which of `count` shards gives up an entry: the one whose inflation is behind the others', so
-    /// that all of them act like one; nil if all are empty.
+    /// Returns the shard that evicts an entry: the one with the least inflation, so that all shards
+    /// act like one; `nil` if all are empty.
     ///
-    /// Not one that holds less than half of its share of the `bytes` of all entries: what little it
-    /// holds may be hot, and nothing in it could go instead. `shard` gives the bytes that one
-    /// holds, and its inflation.
+    /// Shards with less than half of an average share are skipped: their few entries may be hot,
+    /// and nothing else in them could be evicted.
+    ///
+    /// - Parameters:
+    ///   - count: the number of shards.
+    ///   - bytes: the bytes of all entries.
+    ///   - shard: returns the bytes and the inflation of a shard.
     package static func evictingShard(
         among count: Int, bytes: Int, _ shard: (Int) -> (bytes: Int, inflation: UInt64)
     ) -> Int? {

@@ -1,26 +1,27 @@
 package import Ground
 
-/// Decides which entries one shard of memory keeps; bodies, keys and locks are the caller's.
+/// The eviction policy of one shard of memory; bodies, keys and locks are managed by the caller.
 ///
 /// The caller keeps its objects in an array indexed by ``EntryID/index``, and calls under the
-/// shard's lock. Limits hold for the node, over all shards, so they are the caller's too: before it
-/// admits, it evicts, here or on another shard, until there is room. ``MemoryAdmission`` says for
-/// which newcomers, and from which shard.
+/// shard's lock. Limits apply to the node, over all shards, so they are also the caller's task:
+/// before it admits an entry, it evicts others, here or in another shard, until there is space.
+/// ``MemoryAdmission`` decides for which new entries, and from which shard.
 ///
-/// **What is maximised.** A miss in memory costs one disk read whatever its size, so the policy
-/// maximises hits per byte kept: an entry asked for *f* times is worth *f* / cost. That is GDSF
-/// (Cherkasova, HPL-98-69, 1998): value = *L* + weight / cost, evict the least, and let *L*, the
-/// *inflation*, be the value of the last victim, so that what is no longer asked for is overtaken.
-/// Three things are different here:
+/// **Objective.** A miss in memory costs one disk read whatever its size, so the policy maximises
+/// hits per byte kept: an entry requested *f* times is worth *f* / cost. That is GDSF (Cherkasova,
+/// HPL-98-69, 1998): value = *L* + weight / cost, evict the least, and set *L*, the *inflation*, to
+/// the value of the last victim, so that entries no longer requested are overtaken. Three details
+/// differ:
 ///
-/// - *A hit only counts.* The entry stays where it is queued; when its turn to be evicted comes and
-///   it was touched meanwhile, it is queued again at its new value (as CLOCK and S3-FIFO do). That
-///   makes a hit one write to a byte, and is a little better on every trace than exact GDSF.
-/// - *Newcomers weigh a fifth* of an entry asked for once more, so that a scan passes through a
-///   small part of the memory. This is the small queue of S3-FIFO (Yang et al., SOSP 2023), but one
-///   that heeds size.
-/// - *A ghost list* remembers the frequency of what was evicted within the last 2 × ``bytes`` of
-///   evictions; what returns is queued with that frequency plus 2 (asked for, and evicted wrongly).
+/// - *A hit only counts.* The entry keeps its position in its queue. If it was hit meanwhile when
+///   its turn to be evicted comes, it is queued again at its new value (as in CLOCK and S3-FIFO). A
+///   hit thus writes one byte, and the result is slightly better on every trace than exact GDSF.
+/// - *New entries weigh a fifth* of an entry requested once more, so that a scan passes through a
+///   small part of the memory. This is the small queue of S3-FIFO (Yang et al., SOSP 2023), but
+///   sensitive to size.
+/// - *A ghost list* keeps the frequency of entries evicted within the last 2 × ``bytes`` of
+///   evictions; one that returns is queued with that frequency plus 2 (requested, and evicted
+///   wrongly).
 ///
 /// Values are rounded to four steps an octave, so entries of equal weight / cost share a queue in
 /// which arrival order is value order: 168 queues instead of a heap, constant time for everything.
@@ -34,17 +35,17 @@ package import Ground
 /// | cloudphysics_io | .8199 .7909 .7441 | .8218 .8031a .7418s | .8232 .8051 .7418 |
 /// | cache2k_web12_unit | .5732 .3402 .2706 | .5665 .3515 .2775s | .5900 .3519 .2775 |
 ///
-/// The constants lie in the middle of a plateau: with newcomers at ¼ to ⅙ and a horizon of 1.8 to
-/// 2.5 all nine stay within one point of the best other. Eight shards cost 0.4 points at most if
-/// the shard that gives way is always the one whose ``inflation`` is the least, and 1 if they take
-/// turns. A shard should hold some dozens of entries at least.
+/// The constants lie in the middle of a plateau: with new entries at ¼ to ⅙ and a horizon of 1.8 to
+/// 2.5 all nine stay within one point of the best other. Eight shards cost at most 0.4 points if
+/// the shard that evicts is always the one with the least ``inflation``, and 1 if they take turns.
+/// A shard should hold at least some dozens of entries.
 ///
-/// **Rejected.** S3-FIFO: 4 to 5 points behind on adaptsize_web, being blind to size. Its small
+/// **Rejected.** S3-FIFO: 4 to 5 points behind on adaptsize_web, because it ignores size. Its small
 /// queue before a main queue ordered by value: still 2 to 4 points behind there, because four keys
-/// in five are asked for once, and that queue drops small ones as early as large ones. Exact GDSF:
-/// 3.7 points behind S3-FIFO on cloudphysics_io at 10 %, a loop that it keeps chasing. No ghost
-/// list: 3 points worse there. A frequency of 3 at most: up to 1.3 points worse on cache2k_web12.
-/// Halving frequencies at each turn: no better, not even where popularity drifts.
+/// in five are requested once, and that queue drops small ones as early as large ones. Exact GDSF:
+/// 3.7 points behind S3-FIFO on cloudphysics_io at 10 %, which has a loop that exact GDSF always
+/// misses. No ghost list: 3 points worse there. A maximum frequency of 3: up to 1.3 points worse on
+/// cache2k_web12. Halving frequencies at each turn: no better, even where popularity drifts.
 ///
 /// **Cost.** An entry takes 33 bytes and 10.7 to 21.3 of the index; the ghost list takes as much as
 /// the index: 54 to 76 bytes in all where `expectedEntries` was right.
@@ -52,24 +53,27 @@ package struct MemoryEvictionPolicy: ~Copyable {
     private var index: EntryIndex
     private var ghosts: GhostList
     private var queues = ValueQueues()
-    /// How often each entry was asked for after its admission, by id.
+    /// The number of requests of each entry since its admission, by id.
     ///
-    /// Counted to ``frequencyMax``; one more means that it was asked for again since it was queued.
+    /// Saturates at ``frequencyMax``; one more means that the entry was requested since it was
+    /// queued.
     private var frequencies: [UInt8] = []
-    /// First of the ids given back, chained by ``QueuedEntry/next``.
+    /// The first of the free ids, chained by ``QueuedEntry/next``.
     private var freeHead = ValueQueues.none
     private var evictedBytes: UInt64 = 0
 
-    /// Sum of the entries' costs.
+    /// The sum of the entries' costs in bytes.
     package private(set) var bytes: UInt64 = 0
 
     private static let frequencyMax: UInt8 = 15
-    /// What a return from the ghost list adds to the frequency.
+    /// The frequency added to an entry that returns from the ghost list.
     private static let returnBonus: UInt8 = 2
-    /// Touched entries that one call of ``evict()`` queues again before it evicts the next anyway.
+    /// The number of hit entries that one call of ``nextVictim(for:)`` queues again at most; after
+    /// them it evicts regardless.
     private static let requeuedMax = 1024
 
-    /// Room for `expectedEntries` is set aside; beyond, tables double, which takes a while once.
+    /// Creates a policy with capacity for `expectedEntries`; beyond it, tables double, which takes
+    /// time.
     package init(expectedEntries: Int) {
         index = EntryIndex(expectedEntries: expectedEntries)
         ghosts = GhostList(slotCount: index.slotCount)
@@ -77,15 +81,16 @@ package struct MemoryEvictionPolicy: ~Copyable {
         frequencies.reserveCapacity(expectedEntries)
     }
 
-    /// Number of entries.
+    /// The number of entries.
     package var count: Int { index.count }
 
-    /// The bound on evicted entries that are remembered.
+    /// The maximum number of ghosts.
     package var ghostsMax: Int { ghosts.slotCount }
 
-    /// The value at which this shard last evicted; wraps around, compare with ``isBehind(_:_:)``.
+    /// The value at which this shard last evicted; wraps around, so compare with
+    /// ``isBehind(_:_:)``.
     ///
-    /// Evicting always from the shard where it is the least makes all shards one cache.
+    /// Always evicting from the shard with the least inflation makes all shards act as one cache.
     package var inflation: UInt64 { queues.inflation }
 
     /// True if the inflation `left` is less than `right`.
@@ -94,56 +99,56 @@ package struct MemoryEvictionPolicy: ~Copyable {
         Int64(bitPattern: left &- right) < 0
     }
 
-    /// The shard of `shards` that keeps entries of this hash: by its upper bits.
+    /// Returns the shard for entries with this hash, by its upper bits.
     ///
-    /// The index takes the lower ones, and would cluster if shards were chosen by those.
+    /// The index uses the lower bits, and would cluster if they also selected the shard.
     @inline(__always)
     package static func shard(of hash: UInt64, among shards: Int) -> Int {
         Int(truncatingIfNeeded: ((hash >> 32) &* UInt64(shards)) >> 32)
     }
 
-    /// The first entry that may have this hash; compare key bytes and variant before using it.
+    /// Returns the first entry that may have this hash; the caller must compare key and variant.
     ///
-    /// Candidates agree in the lower 32 bits of the hash, and become void at the next change.
+    /// Candidates agree in the lower 32 bits of the hash. They become invalid at the next change.
     @inline(__always)
     package func first(_ hash: UInt64) -> Candidate? {
         index.first(hash)
     }
 
-    /// The next entry that may have the hash of `candidate`.
+    /// Returns the next entry that may have the hash of `candidate`.
     @inline(__always)
     package func next(after candidate: Candidate) -> Candidate? {
         index.next(after: candidate)
     }
 
-    /// Notes a hit.
+    /// Records a hit.
     @inline(__always)
     package mutating func recordHit(_ id: EntryID) {
         let frequency = frequencies[Int(id.index)]
         frequencies[Int(id.index)] = frequency &+ (frequency <= Self.frequencyMax ? 1 : 0)
     }
 
-    /// Times the entry was asked for since its admission, 15 at most.
+    /// Returns the number of requests of the entry since its admission, at most 15.
     package func frequency(of id: EntryID) -> UInt8 {
         min(Self.frequencyMax, frequencies[Int(id.index)])
     }
 
-    /// What an entry that comes now would be worth above the inflation, by its `cost` in bytes and
-    /// by how often it is remembered to have been asked for.
+    /// Returns the value above inflation that a new entry would have, by its `cost` in bytes and
+    /// its frequency in the ghost list.
     package func gain(hash: UInt64, cost: UInt32) -> UInt64 {
         ValueQueues.gain(cost: cost, frequency: rememberedFrequency(hash))
     }
 
-    /// Remembers how often a newcomer was asked for that was worth less than what would have had to
-    /// go.
+    /// Records the frequency of a new entry that was rejected because of its low value.
     package mutating func recordRejection(hash: UInt64) {
         ghosts.insert(
             hash, frequency: rememberedFrequency(hash), evictedBytes: evictedBytes)
     }
 
-    /// Takes in an entry of `cost` bytes, overhead included; the caller has made room for it.
+    /// Admits an entry of `cost` bytes, including overhead; the caller has made space for it.
     ///
-    /// Others of the same hash stay. The id is free again once the entry is evicted or removed.
+    /// Other entries with the same hash stay. The id is reused after the entry is evicted or
+    /// removed.
     package mutating func admit(hash: UInt64, cost: UInt32) -> EntryID {
         let frequency = Self.frequency(
             returning: ghosts.remove(hash, evictedBytes: evictedBytes, horizonBytes: bytes &* 2))
@@ -155,18 +160,20 @@ package struct MemoryEvictionPolicy: ~Copyable {
         return id
     }
 
-    /// Chooses one victim, forgets it and says which it was; nil if the shard is empty.
+    /// Evicts the entry of least value and returns it; `nil` if the shard is empty.
     package mutating func evict() -> Victim? {
         guard let victim = nextVictim() else { return nil }
         evict(victim)
         return victim
     }
 
-    /// Chooses one victim and takes it out of its queue; nil if the shard is empty, or if every
-    /// entry is worth more than `gain`, by which the shard's inflation has then risen.
+    /// Selects the entry of least value and removes it from its queue.
     ///
-    /// `gain` is that of the newcomer for which room is made. Before anything else, the caller
-    /// either evicts the victim or puts it back.
+    /// Before any other call, the caller must either evict the victim or requeue it.
+    ///
+    /// - Parameter gain: the value of the new entry for which space is made.
+    /// - Returns: `nil` if the shard is empty, or if every entry is worth more than `gain`, by
+    ///   which the inflation is then raised.
     package mutating func nextVictim(for gain: UInt64 = .max) -> Victim? {
         var requeued = 0
         while let (queue, distance) = queues.least() {
@@ -190,7 +197,8 @@ package struct MemoryEvictionPolicy: ~Copyable {
         return nil
     }
 
-    /// Forgets the victim of ``nextVictim(for:)``, all but its frequency; its id is free again.
+    /// Evicts the victim of ``nextVictim(for:)``; its frequency becomes a ghost, and its id is
+    /// reused.
     package mutating func evict(_ victim: Victim) {
         evictedBytes &+= UInt64(victim.cost)
         ghosts.insert(
@@ -199,13 +207,13 @@ package struct MemoryEvictionPolicy: ~Copyable {
         free(victim.id)
     }
 
-    /// Queues the victim of ``nextVictim(for:)`` again, as if it had been asked for as often as it
-    /// was and no more: it stays, and nothing was evicted.
+    /// Returns the victim of ``nextVictim(for:)`` to its queue with its present frequency; nothing
+    /// is evicted.
     package mutating func requeue(_ victim: Victim) {
         queue(victim.id, frequency(of: victim.id))
     }
 
-    /// Takes out an entry that is not to be remembered (purged, say) and returns its cost in bytes.
+    /// Removes an entry without a ghost, for example a purged one, and returns its cost in bytes.
     @discardableResult
     package mutating func remove(_ id: EntryID) -> UInt32 {
         let facts = queues.entries[Int(id.index)]
@@ -215,7 +223,7 @@ package struct MemoryEvictionPolicy: ~Copyable {
         return facts.cost
     }
 
-    /// Gives an entry a new cost in bytes, when its answer is replaced; its frequency stays.
+    /// Changes the cost of an entry in bytes when its response is replaced; its frequency stays.
     package mutating func updateCost(_ id: EntryID, cost: UInt32) {
         bytes = bytes - UInt64(queues.entries[Int(id.index)].cost) + UInt64(cost)
         queues.unlink(id.index)
@@ -223,8 +231,8 @@ package struct MemoryEvictionPolicy: ~Copyable {
         queue(id, frequency(of: id))
     }
 
-    /// Halves how often an entry was asked for if that is more than it could be counted on from,
-    /// and gives what it is now.
+    /// Halves the frequency of an entry if it is above half of the maximum, so that further hits
+    /// can be counted, and returns the result.
     package mutating func halveFrequency(_ id: EntryID) -> UInt8 {
         let frequency = frequency(of: id)
         guard frequency > Self.frequencyMax / 2 else { return frequency }
@@ -239,7 +247,7 @@ package struct MemoryEvictionPolicy: ~Copyable {
                 hash, evictedBytes: evictedBytes, horizonBytes: bytes &* 2))
     }
 
-    /// What an entry begins with that is remembered with this frequency, or not at all.
+    /// Returns the initial frequency of an entry, given that of its ghost, or `nil` if it has none.
     private static func frequency(returning remembered: UInt8?) -> UInt8 {
         remembered.map { min(frequencyMax, $0 + returnBonus) } ?? 0
     }
@@ -272,19 +280,21 @@ package struct MemoryEvictionPolicy: ~Copyable {
 }
 
 extension MemoryEvictionPolicy {
-    /// Where a look-up stands.
+    /// The position of a look-up by hash.
     package struct Candidate: Hashable, Sendable {
+        /// The entry.
         package let id: EntryID
         let tag: UInt32
         let position: UInt32
     }
 
-    /// What ``nextVictim(for:)`` has chosen.
+    /// The entry that ``nextVictim(for:)`` has selected.
     package struct Victim: Hashable, Sendable {
+        /// The id of the entry.
         package let id: EntryID
-        /// As given to ``admit(hash:cost:)``.
+        /// The hash given to ``admit(hash:cost:)``.
         package let hash: UInt64
-        /// In bytes.
+        /// The cost in bytes.
         package let cost: UInt32
     }
 }

@@ -1,38 +1,40 @@
 package import Ground
 
-/// Decides how much of the memory limit may be used now, so that the kernel kills nobody.
+/// The policy for how much of the memory limit may be used now, to avoid an out-of-memory kill.
 ///
-/// The working set of the process's control groups and of the machine is what counts, not the
-/// cache's own account: buffers of connections, the disk's index and other processes take memory
-/// too. Page cache does not count; the kernel takes it back.
+/// It evaluates the working sets of the process's control groups and of the machine, not the
+/// cache's own account, because connection buffers, the disk index and other processes use memory
+/// too. Page cache does not count; the kernel reclaims it.
 ///
-/// **Room.** What a bound has left once the cache has grown to the limit held (an eighth on top,
-/// for what the allocator loses) is its *room*. The rule keeps it near the bound's reserve:
+/// **Room.** The *room* of a bound is what it has left once the cache has grown to the current
+/// limit, plus an eighth for the allocator's losses. The policy keeps it near the bound's reserve:
 ///
-/// - below half of the reserve the limit held is lowered at once, so that room is the reserve;
-/// - from there to one and a half of it nothing changes, so that what comes and goes within half a
-///   reserve moves nothing;
-/// - above, after ``calmTime`` without a break, the limit held grows by a 32nd of the configured
-///   one a ``growthInterval``, until it is the configured one.
+/// - below half of the reserve, the current limit is lowered at once, so that room equals the
+///   reserve;
+/// - from there to one and a half reserves nothing changes, so that variations within half a
+///   reserve have no effect;
+/// - above, after ``calmTime`` without interruption, the current limit grows by a 32nd of the
+///   configured one per ``growthInterval``, up to the configured one.
 ///
-/// As the limit held is kept strictly, the cache itself cannot pass it between two looks, however
-/// fast it fills. Other memory may grow by half a reserve a second, if the kernel has what was
-/// evicted within 300 ms, and as long as there is a cache to give up: the limit held is never less
-/// than ``floorBytes``.
+/// The current limit is enforced strictly, so the cache itself cannot exceed it between two
+/// evaluations, however fast it fills. Other memory may grow by half a reserve per second, if the
+/// kernel receives evicted memory within 300 ms, and as long as there is a cache to evict: the
+/// current limit is never below ``floorBytes``.
 ///
-/// **Stalls.** Where everything waited for memory for a tenth of the last ten seconds, the limit is
-/// lowered too, by a 16th of the configured one every five seconds, but to no less than a half of
-/// it: while there is room the cache may not be what is short.
+/// **Stalls.** If all tasks waited for memory for a tenth of the last ten seconds, the limit is
+/// lowered too, by a 16th of the configured one every five seconds, but not below half of it: while
+/// there is room, the cache may not be the cause.
 package struct MemoryPressurePolicy: Sendable {
-    /// What the memory tier has, in bytes.
+    /// The use of the memory tier in bytes.
     package struct Usage: Hashable, Sendable {
-        /// What the operator allows.
+        /// The limit that the operator has configured.
         package var configuredBytes: Int
-        /// Everything reserved.
+        /// All reserved bytes.
         package var usedBytes: Int
-        /// What of it is reserved for fetches under way, and may be still to come.
+        /// The part reserved for active fetches, some of which may not have arrived yet.
         package var fetchBytes: Int
 
+        /// Creates a use from its parts, in bytes.
         package init(configuredBytes: Int, usedBytes: Int, fetchBytes: Int) {
             self.configuredBytes = configuredBytes
             self.usedBytes = usedBytes
@@ -40,62 +42,65 @@ package struct MemoryPressurePolicy: Sendable {
         }
     }
 
-    /// What to do now.
+    /// The result of an evaluation.
     package struct Decision: Hashable, Sendable {
-        /// The limit to hold; the configured one if there is no pressure.
+        /// The current limit in bytes; the configured one if there is no pressure.
         package var limitBytes: Int
-        /// Why the limit held was lowered just now; nil if it was not.
+        /// The reason why this evaluation lowered the limit; `nil` if it did not.
         package var reductionReason: Reason?
-        /// What the allocator holds and nobody uses is to be given back to the kernel.
+        /// True if unused memory of the allocator is to be returned to the kernel.
         package var releasesFreeMemory: Bool
-        /// When to look again.
+        /// The time until the next evaluation.
         package var nextEvaluationDelay: Interval
     }
 
-    /// Why less is held.
+    /// The reason for a lower limit.
     package enum Reason: Hashable, Sendable {
-        /// A bound is near.
+        /// The memory in use is near a bound.
         case lowHeadroom
-        /// Everything waits for memory.
+        /// All tasks wait for memory.
         case stall
     }
 
-    /// The limit held under pressure; nil while the configured one is.
+    /// The current limit under pressure; `nil` while the configured one applies.
     private var reducedLimitBytes: Int?
-    /// Since when there is more room than has to be.
+    /// The start of the period with spare room; `nil` outside of one.
     private var calmSince: Instant?
     private var grownAt = Instant.zero
     private var stallSeenAt: Instant?
     private var releasedAt: Instant?
     private var lastReduction: Reduction?
-    /// The least that was reserved for fetches since `since`, and in the time before that.
+    /// The least reservation for fetches since `since`, and in the period before.
     private var fetchReservation = (least: 0, leastBefore: 0, since: Instant.zero)
 
-    /// What was evicted last, and what its working set was to be seen by.
+    /// The last eviction, and the headroom before it, by which its effect is recognised.
     private struct Reduction: Sendable {
         var at: Instant
         var evictedBytes: Int
         var headroomBytes: Int
     }
 
+    /// Creates a policy without a reduced limit.
     package init() {}
 
-    /// The least that is held: the least that the configured limit may be.
+    /// The lower bound of the current limit in bytes, also the smallest configurable limit.
     package static let floorBytes = 16 << 20
+    /// The time with spare room before the limit grows.
     package static let calmTime = Interval.seconds(10)
+    /// The time between two steps of growth.
     package static let growthInterval = Interval.seconds(1)
-    /// How long evicted bytes may take until the kernel counts them as free.
+    /// The time until the kernel counts evicted bytes as free.
     private static let settlingTime = Interval.seconds(1)
-    /// What is reserved for fetches counts if it is for so long at least.
+    /// The time for which bytes must be reserved for fetches to count.
     private static let fetchReservationTime = Interval.seconds(1)
     private static let stallInterval = Interval.seconds(5)
     private static let stalledPermilleMax = 100
     private static let releaseInterval = Interval.seconds(20)
 
-    /// Whether less than the configured limit is held.
+    /// True if the current limit is below the configured one.
     package var isLimitReduced: Bool { reducedLimitBytes != nil }
 
-    /// Takes a new look; to be called again after the decision's ``DecisionTrace/nextLook``.
+    /// Evaluates a sample; to be called again after ``Decision/nextEvaluationDelay``.
     package mutating func evaluate(
         now: Instant, usage: Usage, sample: SystemMemorySample
     ) -> Decision {
@@ -135,10 +140,10 @@ package struct MemoryPressurePolicy: Sendable {
 
     // MARK: Room
 
-    /// What of the bytes that are reserved for fetches has been so all the time.
+    /// Returns the bytes that were reserved for fetches throughout the last one to two periods.
     ///
-    /// In a full tier fetches take the place of what was evicted for them, which the process still
-    /// has: as they come and go, so does what is reserved, and the working set stays as it is.
+    /// In a full tier fetches take the space of entries evicted for them, which the process still
+    /// holds: the reservation varies while the working set does not.
     private mutating func sustainedFetchBytes(_ now: Instant, fillingBytes: Int) -> Int {
         if now - fetchReservation.since >= Self.fetchReservationTime {
             fetchReservation = (fillingBytes, fetchReservation.least, now)
@@ -147,15 +152,15 @@ package struct MemoryPressurePolicy: Sendable {
         return min(fetchReservation.least, fetchReservation.leastBefore)
     }
 
-    /// What the bound has left once the cache has grown to `limit`.
+    /// Returns what the bound has left once the cache has grown to `limit`.
     private func room(of bound: SystemMemorySample.Bound, at limit: Int, _ use: Usage) -> Int {
         let growth = max(0, limit - (use.usedBytes - use.fetchBytes))
         return bound.headroomBytes - growth - growth / 8
     }
 
-    /// Evicted bytes that the kernel may still count as taken.
+    /// Returns the evicted bytes that the kernel may still count as used.
     ///
-    /// Nothing is expected any more where the next growth could be the last.
+    /// 0 if headroom is so small that the next growth could exceed the bound.
     private func settlingBytes(
         _ now: Instant, headroomBytes: Int, _ bound: SystemMemorySample.Bound
     ) -> Int {
@@ -166,8 +171,8 @@ package struct MemoryPressurePolicy: Sendable {
         return min(lastReduction.evictedBytes, max(0, awaited))
     }
 
-    /// The limit that leaves every bound its reserve, if one has less than half of it; nil if none
-    /// has.
+    /// Returns the limit that leaves every bound its reserve, if one has less than half of it;
+    /// otherwise `nil`.
     private func lowered(
         _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, creditBytes: Int
     ) -> Int? {
@@ -176,7 +181,7 @@ package struct MemoryPressurePolicy: Sendable {
             let room = room(of: bound, at: limit, use) + creditBytes
             if room < bound.reserveBytes / 2 { missing = max(missing, bound.reserveBytes - room) }
         }
-        // While readers hold what was evicted, evicting more would not free it.
+        // While readers hold evicted bodies, further evictions would not free memory.
         guard missing > 0, use.usedBytes <= limit else { return nil }
         let lower = max(min(limit, Self.floorBytes), limit - missing)
         return lower < limit ? lower : nil
@@ -197,7 +202,7 @@ package struct MemoryPressurePolicy: Sendable {
 
     // MARK: Growth
 
-    /// True after a while in which every bound had room to spare.
+    /// True after ``calmTime`` in which every bound had spare room.
     private mutating func isCalm(
         _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, _ now: Instant
     ) -> Bool {
@@ -225,10 +230,10 @@ package struct MemoryPressurePolicy: Sendable {
         return min(use.configuredBytes, limit + step)
     }
 
-    // MARK: Pace
+    // MARK: Intervals
 
-    /// At once where something is evicted, and now and then where there is less room than the
-    /// reserve: what entries have left may be lying there, and is no reason to lower the limit.
+    /// True if entries are evicted, and at intervals if there is less room than the reserve: memory
+    /// freed by entries may cause that, and is no reason to lower the limit.
     private mutating func shouldReleaseFreeMemory(
         _ now: Instant, _ limit: Int, _ use: Usage, _ reading: SystemMemorySample
     ) -> Bool {
@@ -253,14 +258,15 @@ package struct MemoryPressurePolicy: Sendable {
 }
 
 extension MemoryPressurePolicy {
-    /// What a process takes beside the limit, without a disk's index and clients' connections.
+    /// The memory that a process uses beside the limit, without disk index and client connections.
     private static let processBytes = 32 << 20
 
-    /// The bound that has no room for `configuredBytes` beside the process, however little else
-    /// there is, and the whole mebibytes for which it has; nil if every bound has room.
+    /// Returns the bound that has insufficient space for `configuredBytes`, even if little else is
+    /// used; `nil` if every bound suffices.
     ///
-    /// For the bytes of a cache that is full and for what the allocator loses (an eighth) it leaves
-    /// half of the reserve, as ``looked(now:use:reading:)`` does.
+    /// It allows for the bytes of a full cache, the allocator's losses (an eighth) and half of the
+    /// reserve, as ``evaluate(now:usage:sample:)`` does. `fittingBytes` is the largest limit that
+    /// fits, in whole mebibytes.
     package static func insufficientBound(
         _ configuredBytes: Int, in reading: SystemMemorySample
     ) -> (bound: SystemMemorySample.Bound, fittingBytes: Int)? {
@@ -273,43 +279,44 @@ extension MemoryPressurePolicy {
     }
 }
 
-/// What one look at the kernel's files says about the memory around the process.
+/// A sample of the kernel's memory statistics around the process.
 package struct SystemMemorySample: Hashable, Sendable {
-    /// One bound on the process's memory: a control group that it is in, or the machine.
+    /// A bound on the process's memory: a control group that contains it, or the machine.
     package struct Bound: Hashable, Sendable {
-        /// For the operator: `control group /a/b`, or `machine`.
+        /// The name for messages: `control group /a/b`, or `machine`.
         package var name: String
-        /// What everything inside may take, in bytes.
+        /// The limit for everything inside, in bytes.
         package var limitBytes: Int
-        /// What of it is taken and cannot be had back without giving something up: neither free
-        /// nor page cache.
+        /// The bytes used that cannot be reclaimed without loss: neither free nor page cache.
         package var workingBytes: Int
 
+        /// Creates a bound from its parts.
         package init(name: String, limitBytes: Int, workingBytes: Int) {
             self.name = name
             self.limitBytes = limitBytes
             self.workingBytes = workingBytes
         }
 
-        /// What is left before the kernel has to kill; may be negative.
+        /// The bytes left before the kernel has to kill a process; may be negative.
         package var headroomBytes: Int { limitBytes - workingBytes }
 
-        /// What is kept free: an eighth, 16 MiB at least and 256 MiB at most.
+        /// The bytes to keep free: an eighth of the limit, at least 16 MiB and at most 256 MiB.
         package var reserveBytes: Int { min(256 << 20, max(16 << 20, limitBytes / 8)) }
     }
 
     /// Every bound that could be read.
     package var bounds: [Bound]
-    /// Share of the last ten seconds in which nothing ran because all of it waited for memory (PSI,
-    /// `full avg10`), in thousandths; nil where the kernel does not say.
+    /// The share of the last ten seconds in which all tasks waited for memory (PSI, `full avg10`),
+    /// in thousandths; `nil` if the kernel does not report it.
     package var stalledPermille: Int?
 
+    /// Creates a sample from its parts.
     package init(bounds: [Bound], stalledPermille: Int? = nil) {
         self.bounds = bounds
         self.stalledPermille = stalledPermille
     }
 
-    /// The bound that the process is nearest to; nil if none could be read.
+    /// The bound with the least headroom beyond its reserve; `nil` if none could be read.
     package var tightest: Bound? {
         bounds.min { $0.headroomBytes - $0.reserveBytes < $1.headroomBytes - $1.reserveBytes }
     }

@@ -1,19 +1,19 @@
-/// All entries of a shard, in the order of their values.
+/// The entries of a shard in the order of their values, in one first-in, first-out queue per step
+/// of weight / cost.
 ///
-/// There is one first-in, first-out queue per step of weight / cost.
-/// The *gain* of a queue is what its entries are worth above the inflation at which they were
-/// queued. The gain is constant within a queue and inflation never falls, so the head of a queue is
-/// the least of it, and the least of all is found among the heads. Values wrap around: each due
-/// value lies less than 2^63 ahead of ``inflation``, and only that distance is compared.
+/// The *gain* of a queue is the value of its entries above the inflation at which they were queued.
+/// It is constant within a queue and inflation never falls, so the head of a queue has its least
+/// value, and the least of all values is found among the heads. Values wrap around: each value is
+/// less than 2^63 ahead of ``inflation``, and only this distance is compared.
 ///
-/// Invariant: the heads' due values are not behind ``inflation``.
+/// Invariant: the values of the heads are not behind ``inflation``.
 struct ValueQueues {
-    /// No entry.
+    /// The value of a link that points to no entry.
     static let none = UInt32.max
 
-    /// By id; those of no entry keep their place.
+    /// The entries by id; free ids keep their element.
     var entries: [QueuedEntry] = []
-    /// The value of the entry popped last, and the gains of those refused since.
+    /// The value of the last entry popped, plus the gains of entries rejected since.
     private(set) var inflation: UInt64 = 0
 
     private var heads: [UInt32]
@@ -22,10 +22,9 @@ struct ValueQueues {
     private var headValues: [UInt64]
     private var occupied: InlineArray<3, UInt64> = [0, 0, 0]
 
-    /// Four a doubling of cost / weight, which is below 2^42 in units of 1/512 byte.
+    /// Four per doubling of cost / weight, which is below 2^42 in units of 1/512 byte.
     private static let queueCount = 42 * 4
-    /// The weight of an entry which was asked for once after its admission, twice it for twice, …;
-    /// that of a newcomer is 1.
+    /// The weight of an entry per request after its admission; that of a new entry is 1.
     private static let hitWeight: UInt64 = 5
 
     init() {
@@ -34,7 +33,7 @@ struct ValueQueues {
         headValues = Array(repeating: 0, count: Self.queueCount)
     }
 
-    /// Queues an entry that is in no queue, by its cost and by how often it was asked for.
+    /// Queues an entry that is in no queue, by its cost and frequency.
     mutating func append(_ entry: UInt32, frequency: UInt8) {
         let queue = Self.queue(cost: entries[Int(entry)].cost, frequency: frequency)
         let tail = tails[queue]
@@ -51,7 +50,7 @@ struct ValueQueues {
         setHead(of: queue, to: entry)
     }
 
-    /// Takes an entry out of its queue.
+    /// Removes an entry from its queue.
     mutating func unlink(_ entry: UInt32) {
         let facts = entries[Int(entry)]
         let queue = Int(facts.queue)
@@ -67,8 +66,8 @@ struct ValueQueues {
         }
     }
 
-    /// The queue whose head has the least value, and how far that lies ahead of ``inflation``; nil
-    /// if there is no entry.
+    /// Returns the queue whose head has the least value, and the distance of that value from
+    /// ``inflation``; `nil` if there are no entries.
     func least() -> (queue: Int, distance: UInt64)? {
         var least: Int?
         var leastDistance = UInt64.max
@@ -86,10 +85,11 @@ struct ValueQueues {
         return least.map { ($0, leastDistance) }
     }
 
-    /// The entry at the head of a queue that is not empty.
+    /// Returns the head of a queue that is not empty.
     func head(of queue: Int) -> UInt32 { heads[queue] }
 
-    /// Takes the head out of the queue that ``least()`` has named; its value becomes the inflation.
+    /// Removes the head of the queue that ``least()`` has returned; its value becomes the
+    /// inflation.
     mutating func popHead(of queue: Int) {
         inflation = headValues[queue]
         unlink(heads[queue])
@@ -102,7 +102,7 @@ struct ValueQueues {
         inflation &+= gain
     }
 
-    /// What an entry of this cost and frequency is worth above the inflation.
+    /// Returns the value above inflation of an entry with this cost and frequency.
     static func gain(cost: UInt32, frequency: UInt8) -> UInt64 {
         gain(of: queue(cost: cost, frequency: frequency))
     }
@@ -118,7 +118,8 @@ struct ValueQueues {
         headValues[queue] = entries[Int(entry)].queuedAt &+ Self.gain(of: queue)
     }
 
-    /// The queue for cost / weight: its logarithm to base 2 in quarters, linear within an octave.
+    /// Returns the queue for cost / weight: its binary logarithm in quarters, linear within an
+    /// octave.
     private static func queue(cost: UInt32, frequency: UInt8) -> Int {
         let weight = frequency == 0 ? 1 : hitWeight * UInt64(frequency)
         let ratio = (UInt64(max(cost, 1)) << 9) / weight
@@ -127,24 +128,24 @@ struct ValueQueues {
         return octave * 4 + Int(quarter)
     }
 
-    /// 2^50 / (cost / weight), in the middle of the step: 2^octave × (9 + 2 × quarter) / 8.
+    /// Returns 2^50 / (cost / weight) at the middle of the step: 2^octave × (9 + 2 × quarter) / 8.
     private static func gain(of queue: Int) -> UInt64 {
         ((1 << 53) / UInt64(9 + 2 * (queue & 3))) >> UInt64(queue >> 2)
     }
 }
 
-/// What the queues keep of one entry: 32 bytes.
+/// The queue data of one entry: 32 bytes.
 struct QueuedEntry {
     var hash: UInt64
-    /// ``ValueQueues/inflation`` at the moment at which the entry was queued.
+    /// The ``ValueQueues/inflation`` at the time the entry was queued.
     var queuedAt: UInt64 = 0
-    /// In bytes.
+    /// The cost in bytes.
     var cost: UInt32
-    /// Neighbours in the queue; ``ValueQueues/none`` at its ends.
+    /// The neighbours in the queue; ``ValueQueues/none`` at its ends.
     var previous = ValueQueues.none
     var next = ValueQueues.none
     var queue: UInt8 = 0
-    /// The frequency by which ``queue`` was chosen.
+    /// The frequency for which ``queue`` was chosen.
     var frequency: UInt8 = 0
 
     init(hash: UInt64, cost: UInt32) {
