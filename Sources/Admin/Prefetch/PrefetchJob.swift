@@ -83,7 +83,7 @@ package struct PrefetchJob: Sendable {
         return shown
     }
 
-    // MARK: What is next
+    // MARK: - Scheduling
 
     /// Dequeues the next item, which counts as running until ``itemFinished(_:_:at:)``; `nil` if
     /// none may be started now.
@@ -159,7 +159,7 @@ package struct PrefetchJob: Sendable {
         if isDrained { releaseQueues() }
     }
 
-    // MARK: What comes of it
+    // MARK: - Results
 
     private mutating func add(_ url: String) {
         guard seenURLs.insert(url).inserted else { return }
