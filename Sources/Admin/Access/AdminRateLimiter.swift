@@ -22,13 +22,14 @@ package struct AdminRateLimiter: Sendable {
         case refused(AdminAccessError, delay: Interval)
     }
 
-    /// Returns what to do with a request after the access check, and charges its cost.
+    /// Decides about a request after the access check, and charges its cost.
     ///
     /// - Parameters:
     ///   - verdict: the outcome of the access check for `caller` and `operation`.
     ///   - caller: the client that sent the request.
     ///   - operation: the operation it calls.
     ///   - now: the present time.
+    /// - Returns: the decision; a refusal may have to be delayed.
     package mutating func admit(
         _ verdict: AdminAccessPolicy.Authorization, of caller: AdminCaller,
         to operation: AdminOperation,

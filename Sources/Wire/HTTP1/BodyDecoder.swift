@@ -152,6 +152,7 @@ package struct BodyDecoder: Sendable {
     /// - Parameters:
     ///   - bytes: the received bytes.
     ///   - start: the offset to continue at, at most the count of `bytes`.
+    /// - Returns: a piece, the end, an error, or that more bytes are needed.
     package mutating func next(_ bytes: Span<UInt8>, from start: Int) -> BodyDecodingResult {
         precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
         var index = start

@@ -69,6 +69,7 @@ package struct ResponseParser: ~Copyable {
     ///   - bytes: the received bytes.
     ///   - start: the offset of the head.
     ///   - requestIsHead: true if the request's method is HEAD, whose response has no body.
+    /// - Returns: a head, an error, or that more bytes are needed.
     package mutating func parse(
         _ bytes: Span<UInt8>, from start: Int, requestIsHead: Bool
     ) -> ResponseParseResult {

@@ -169,7 +169,7 @@ extension TLSSession {
         return key
     }
 
-    /// Takes ownership of a new ticket; returns false, without ownership, if it cannot be used.
+    /// Keeps a new ticket and its reference; returns false, keeping neither, if it is unusable.
     func storeTicket(ticket: OpaquePointer) -> Bool {
         guard case .client(let client, let host) = endpoint,
             unsafe SSL_SESSION_is_resumable(ticket) == 1
