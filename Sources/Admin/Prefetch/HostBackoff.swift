@@ -116,8 +116,9 @@ package struct HostBackoff: Sendable {
         return hosts.count - 1
     }
 
-    /// Returns the host and port that the item is requested from, in lower case and as written;
-    /// empty for a URL of the node's own API.
+    /// Returns the host and port of the item's URL, as written, in lower case.
+    ///
+    /// For a URL of the node's own API that is the node itself.
     private static func host(of task: PrefetchJob.Item) -> String {
         let url =
             switch task {

@@ -23,7 +23,7 @@ package struct PrefetchJob: Sendable {
         /// The host could not be reached or, if `isHostFault` is false, a limit of the node was
         /// reached. `retryAfter` is `nil` if no time was given.
         case deferred(reason: String, retryAfter: Interval?, isHostFault: Bool = true)
-        /// The item failed for good; if the host responded, its other items are unaffected.
+        /// The item failed for good; a response from the host resets its back-off.
         case failed(reason: String, hostResponded: Bool = true)
     }
 

@@ -81,7 +81,7 @@ package final class HTTP2ClientSession: HTTP2Session {
         unsafe nghttp2_session_consume_stream(nghttp2Session, stream.id, count)
     }
 
-    /// Sends a PING, which ``HTTP2ClientDelegate/pingAcknowledged()`` answers.
+    /// Sends a PING; ``HTTP2ClientDelegate/pingAcknowledged()`` follows when it is acknowledged.
     package func sendPing() {
         unsafe nghttp2_submit_ping(nghttp2Session, 0, nil)
     }

@@ -51,10 +51,11 @@ package final class TLSClientContext: Sendable {
 package struct TLSClientSettings: Hashable, Sendable {
     /// True if the system's issuers are trusted.
     package var trustsSystem: Bool
-    /// Additional issuers in PEM, or the only ones; each certificate may end a chain. `nil` for
-    /// none.
+    /// Additional issuers in PEM, or the only ones; each certificate may end a chain.
+    ///
+    /// `nil` for none.
     package var issuersPEM: [UInt8]?
-    /// The accepted keys; if not empty, the other side must have one of them. See ``TLSPin``.
+    /// The accepted keys; if not empty, the other side must have one of them (see ``TLSPin``).
     package var pins: [TLSPin]
     /// The lowest version of TLS that is accepted.
     package var minimumVersion: TLSVersion

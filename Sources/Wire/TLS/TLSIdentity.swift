@@ -6,8 +6,9 @@ package struct TLSIdentity: Hashable, Sendable {
     package var chainPEM: [UInt8]
     /// The private key in PEM, not encrypted.
     package var keyPEM: [UInt8]
-    /// The OCSP response (RFC 6960) that the certificate is not revoked, in DER; sent unchanged to
-    /// clients that ask for it. `nil` for none.
+    /// The OCSP response (RFC 6960) that the certificate is not revoked, in DER; `nil` for none.
+    ///
+    /// Sent unchanged to clients that ask for it.
     package var ocspDER: [UInt8]?
 
     /// Creates an identity from the contents of its files, which are not checked.

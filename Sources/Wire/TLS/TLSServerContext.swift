@@ -44,7 +44,7 @@ package final class TLSServerContext: Sendable {
         tickets = try SharedTicketKeys()
     }
 
-    /// Replaces the keys that encrypt the tickets of all sessions. Thread-safe.
+    /// Replaces the keys that encrypt the tickets of all sessions; thread-safe.
     package func setTicketKeys(_ keys: TicketKeys) {
         tickets.current = keys
     }

@@ -93,7 +93,9 @@ extension TLSSession {
         }
     }
 
-    /// Sends close_notify: no more data follows. Data from the other side can still be read.
+    /// Sends close_notify: no more data follows.
+    ///
+    /// Data from the other side can still be read.
     package func close() {
         switch state {
         case .open, .closed: break
