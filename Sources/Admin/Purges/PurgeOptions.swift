@@ -61,8 +61,9 @@ package struct PurgeOptions: Hashable, Sendable {
 }
 
 extension PurgeOptions {
-    /// Reads the options of a PURGE request from its field lines in `bytes`: `Nuthatch-Purge-Wait:
-    /// all` and `Nuthatch-Purge-Timeout: 1s`.
+    /// Reads the options of a PURGE request from its field lines in `bytes`.
+    ///
+    /// The fields are `Nuthatch-Purge-Wait: all` and `Nuthatch-Purge-Timeout: 1s`.
     package init(
         _ lines: [FieldLine], in bytes: Span<UInt8>
     ) throws(PurgeError) {

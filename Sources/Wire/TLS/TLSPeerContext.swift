@@ -7,10 +7,10 @@ import COpenSSL
 /// decrypt recorded traffic. Only suites with SHA-256 are allowed: OpenSSL would negotiate SHA-384,
 /// to which the key does not belong, and fail. There is no resumption and no early data.
 ///
-/// The key is HKDF-SHA256 (RFC 5869) of the secret, without salt, with the info `nuthatch peer key
-/// 1`, 32 bytes. The identity on the wire is `nuthatch-peer-1:` and 8 bytes in hexadecimal of
-/// HKDF-SHA256 with the info `nuthatch peer identity 1`. It is not secret, and lets the other side
-/// select one of several secrets.
+/// The key is HKDF-SHA256 (RFC 5869) of the secret, without salt, with the info
+/// `nuthatch peer key 1`, 32 bytes. The identity on the wire is `nuthatch-peer-1:` and 8 bytes in
+/// hexadecimal of HKDF-SHA256 with the info `nuthatch peer identity 1`. It is not secret, and lets
+/// the other side select one of several secrets.
 package final class TLSPeerContext: Sendable {
     /// The minimum length of a secret in bytes.
     package static let secretBytesMin = 32
