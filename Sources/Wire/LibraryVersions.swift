@@ -1,15 +1,15 @@
 import CNgHTTP2
 import COpenSSL
 
-/// The versions of the C libraries that are linked, as they call themselves at run time.
+/// The versions of the linked C libraries, as reported at run time.
 package enum LibraryVersions {
-    /// Like `OpenSSL 3.0.19 27 Jan 2026`.
+    /// OpenSSL's version, such as `OpenSSL 3.0.19 27 Jan 2026`.
     package static var openSSL: String {
         guard let text = unsafe OpenSSL_version(OPENSSL_VERSION) else { return "OpenSSL" }
         return unsafe String(cString: text)
     }
 
-    /// Like `nghttp2 1.52.0`.
+    /// nghttp2's version, such as `nghttp2 1.52.0`.
     package static var ngHTTP2: String {
         guard let info = unsafe nghttp2_version(0), let text = unsafe info.pointee.version_str
         else { return "nghttp2" }
@@ -17,13 +17,13 @@ package enum LibraryVersions {
     }
 }
 
-/// What holds for OpenSSL in the whole process.
+/// Process-wide configuration of OpenSSL.
 package enum OpenSSLLibrary {
-    /// Keeps OpenSSL from giving up its memory when the process exits; to be called before anything
-    /// else here is used.
+    /// Keeps OpenSSL from freeing its global state when the process exits; must be called before
+    /// any other use of OpenSSL.
     ///
-    /// It would do so while other threads still let go of what is theirs, which then crashes them;
-    /// the kernel takes everything back in any case.
+    /// The cleanup would run while other threads still release their objects, which then crashes
+    /// them; the kernel reclaims all memory in any case.
     package static func disableExitCleanup() {
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }

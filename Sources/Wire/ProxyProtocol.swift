@@ -1,42 +1,47 @@
 package import Ground
 
-/// Reads the header that a trusted proxy puts before the first byte of a connection: PROXY
-/// protocol, version 1 (a line of text) and version 2 (binary), as HAProxy specifies it.
+/// Parses the header that a trusted proxy sends before the first byte of a connection: PROXY
+/// protocol version 1 (a line of text) and version 2 (binary), as HAProxy specifies it.
 ///
-/// Decided here: bytes that cannot begin a header are refused at once, so that nobody waits for the
-/// rest; destination addresses are checked and dropped; what follows the addresses
-/// of version 2 (type-length-value fields, among them a CRC32c) is skipped unread; families that
-/// name no IP address over a stream are a source that is not known.
+/// Choices where the specification allows several: bytes that cannot begin a header are refused at
+/// once, without waiting for the rest; destination addresses are validated and dropped; the
+/// type-length-value fields of version 2 (among them a CRC32c) are skipped unread; families without
+/// an IP address over a stream yield an unknown source.
 package enum ProxyProtocol {
-    /// Bytes of a header in version 1, CR LF included.
+    /// The maximum size of a version 1 header in bytes, including CR LF.
     package static let lineBytesMax = 107
-    /// Bytes of a header in version 2, type-length-value fields included; the format allows 64 KiB,
-    /// and proxies send a few hundred.
+    /// The maximum size of a version 2 header in bytes, including type-length-value fields; the
+    /// format allows 64 KiB, and proxies send a few hundred.
     package static let binaryBytesMax = 4 * 1024
 
-    /// The header at the beginning of `bytes`, which are the first of a connection.
+    /// Parses the header at the start of `bytes`, the first ones of a connection.
     package static func read(_ bytes: Span<UInt8>) -> ProxyProtocolResult {
         guard bytes.count > 0 else { return .needsMore }
         return bytes[0] == signature[0] ? binary(bytes) : line(bytes)
     }
 }
 
-/// What ``ProxyProtocol/read(_:)`` found.
+/// The result of ``ProxyProtocol/read(_:)``.
 package enum ProxyProtocolResult: Hashable, Sendable {
-    /// All bytes are the beginning of a header. Call again with the same bytes and more.
+    /// The bytes are an incomplete header. Call again with the same bytes and more.
     case needsMore
-    /// Who connected to the proxy, or nil if it does not say (`UNKNOWN`, `LOCAL`): then the
-    /// connection's own address stands. The client's bytes begin at `end`.
+    /// The address that connected to the proxy; the client's bytes begin at `end`.
+    ///
+    /// `nil` if the proxy does not state it (`UNKNOWN`, `LOCAL`): the connection's own address then
+    /// applies.
     case source(ProxySource?, end: Int)
-    /// No header; close the connection.
+    /// There is no valid header; close the connection.
     case refused
 }
 
-/// The client's end of the connection to a proxy.
+/// The client's address on its connection to the proxy.
 package struct ProxySource: Hashable, Sendable {
+    /// The client's IP address.
     package var address: IPAddress
+    /// The client's port.
     package var port: UInt16
 
+    /// Creates a source from its parts.
     package init(_ address: IPAddress, port: UInt16) {
         self.address = address
         self.port = port
@@ -57,7 +62,7 @@ extension ProxyProtocol {
         let isUnknown = hasPrefix(bytes, to: stop, with: unknown)
         let isV4 = hasPrefix(bytes, to: stop, with: v4)
         guard isUnknown || isV4 || hasPrefix(bytes, to: stop, with: v6) else { return .refused }
-        // Whatever the proxy says of a connection it does not know is to be ignored.
+        // For a connection that the proxy does not know, the rest of the line must be ignored.
         if isUnknown, stop > unknown.count, bytes[unknown.count] != Byte.space { return .refused }
         guard stop + 1 < limit else {
             return limit == lineBytesMax ? .refused : .needsMore
@@ -72,13 +77,13 @@ extension ProxyProtocol {
         return .source(source, end: stop + 2)
     }
 
-    /// True if the bytes before `end` begin like `text`, as far as they go.
+    /// Returns true if the bytes before `end` match the start of `text`, as far as they go.
     private static func hasPrefix(_ bytes: Span<UInt8>, to end: Int, with text: [UInt8]) -> Bool {
         for index in 0..<min(end, text.count) where bytes[index] != text[index] { return false }
         return true
     }
 
-    /// `source SP destination SP port SP port`.
+    /// Parses `source SP destination SP port SP port`.
     private static func addresses(
         _ bytes: Span<UInt8>, at range: Range<Int>, isV4: Bool
     ) -> ProxySource? {
@@ -105,7 +110,7 @@ extension ProxyProtocol {
             : IPAddress.readV6(bytes, at: range).map { .v6($0) }
     }
 
-    /// 0 to 65535 in decimal without zeros in front.
+    /// Parses a port: 0 to 65535 in decimal without leading zeros.
     private static func port(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt16? {
         guard range.count <= 5, let number = bytes.decimal(at: range),
             range.count == 1 || bytes[range.lowerBound] != UInt8(ascii: "0")
@@ -118,7 +123,7 @@ extension ProxyProtocol {
 
 extension ProxyProtocol {
     private static let signature: [UInt8] = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]
-    /// Signature, version and command, family and transport, length.
+    /// The size in bytes of signature, version and command, family and transport, and length.
     private static let fixedCount = 16
 
     private static func binary(_ bytes: Span<UInt8>) -> ProxyProtocolResult {
@@ -130,7 +135,7 @@ extension ProxyProtocol {
         guard isLocal || bytes[12] == 0x21 else { return .refused }
         guard bytes.count > 13 else { return .needsMore }
         let family = bytes[13]
-        // The family of a connection of the proxy's own says nothing, whatever it is.
+        // For a connection of the proxy's own, the family is irrelevant.
         guard isLocal || family >> 4 <= 3 && family & 15 <= 2 else { return .refused }
         guard bytes.count >= fixedCount else { return .needsMore }
         let end = fixedCount + Int(bytes[14]) << 8 + Int(bytes[15])
@@ -146,7 +151,8 @@ extension ProxyProtocol {
         }
     }
 
-    /// Bytes of the addresses of a family: two of them, with ports but for those of Unix sockets.
+    /// Returns the size in bytes of a family's addresses: two of them, with ports except for Unix
+    /// sockets.
     private static func addressCount(_ family: UInt8) -> Int {
         switch family >> 4 {
         case 1: 12

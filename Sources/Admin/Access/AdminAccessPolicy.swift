@@ -1,34 +1,41 @@
 package import HTTPRules
 
-/// Who may do what on the admin port.
+/// The rules that decide what each caller of the admin port may do.
 ///
-/// Without tokens and without issuers of certificates whoever reaches the port may do everything;
-/// it is on loopback then. With either, everybody has to prove who they are, on loopback too: what
-/// stands before a node may pass on what comes from elsewhere.
+/// Without tokens and without issuers of client certificates every caller may do everything; the
+/// port then listens on loopback only. With either, every caller must authenticate, on loopback
+/// too: a proxy in front of a node may forward requests from elsewhere.
 package struct AdminAccessPolicy: Hashable, Sendable {
-    /// What a token is good for.
+    /// A configured token and its role.
     package struct Grant: Hashable, Sendable {
+        /// The role that the token confers.
         package var role: AdminRole
+        /// The digest of the token; the token itself is not kept.
         package var digest: TokenDigest
 
+        /// Creates a grant of `role` for the token with `digest`.
         package init(_ role: AdminRole, _ digest: TokenDigest) {
             self.role = role
             self.digest = digest
         }
     }
 
+    /// The tokens that are accepted; empty if none is configured.
     package var grants: [Grant]
 
+    /// Creates a policy that accepts the tokens of `grants`.
     package init(grants: [Grant] = []) {
         self.grants = grants
     }
 
+    /// The outcome of an access check; ``allowed(_:)`` carries the caller's role.
     package enum Authorization: Hashable, Sendable {
         case allowed(AdminRole)
         case denied(AdminAccessError)
     }
 
-    /// Whether `caller` may do what takes `role`; nil for what everybody may.
+    /// Returns whether `caller` may call an operation that needs `role`; `nil` means no role is
+    /// needed.
     package func authorize(_ caller: AdminCaller, for role: AdminRole?) -> Authorization {
         guard let role else { return .allowed(.read) }
         if caller.isCrossSite { return .denied(.crossSite) }
@@ -39,12 +46,12 @@ package struct AdminAccessPolicy: Hashable, Sendable {
         }
     }
 
-    /// What the caller may do at most.
+    /// Returns the highest role of `caller`, or the reason why it has none.
     private func role(of caller: AdminCaller) -> Result<AdminRole, AdminAccessError> {
         switch caller.credential {
         case .certificate: return .success(.admin)
         case .token(let digest):
-            // All are compared, so that the time tells nothing of which was right.
+            // All digests are compared, so that the time does not reveal which one matched.
             var found: AdminRole?
             for grant in grants where digest.isAmong([grant.digest]) { found = grant.role }
             if let found { return .success(found) }
@@ -58,29 +65,29 @@ package struct AdminAccessPolicy: Hashable, Sendable {
     }
 }
 
-/// Why the admin port does not do what it was asked; nothing was done.
+/// The reason why the admin port refuses a request; nothing was done.
 package enum AdminAccessError: Error, Hashable, Sendable {
     case tokenMissing
     case tokenMalformed
     case tokenUnknown
-    /// A token came, and this node has none to compare it with.
+    /// A token was sent, but this node has no tokens configured.
     case tokensNotConfigured
-    /// A wrong one came after too many others from this address.
+    /// A wrong token was sent after too many others from this address.
     case attemptRateExceeded(retryAfterSeconds: Int)
-    /// The token was good, and has been given too many reports of late.
+    /// The token is valid, but has been used for too many reports recently.
     case reportRateExceeded(retryAfterSeconds: Int)
-    /// Who asks has the first, and it takes the second.
+    /// The caller has the first role, but the operation needs the second.
     case insufficientRole(AdminRole, AdminRole)
     case crossSite
-    /// Asked for by a name that anybody may give to this machine.
+    /// The request's authority is a name that anybody can point at this machine in DNS.
     case hostNotAllowed([UInt8])
 }
 
 extension AdminAccessError {
-    /// What may be guessed at.
+    /// True if the refusal counts as a failed guess of a token.
     package var isFailedAttempt: Bool { self == .tokenUnknown || self == .tokenMalformed }
 
-    /// When it helps to ask again; nil if time alone does not.
+    /// The time in seconds after which a retry may succeed; `nil` if waiting does not help.
     package var retryAfterSeconds: Int? {
         switch self {
         case .attemptRateExceeded(let seconds), .reportRateExceeded(let seconds): seconds
@@ -101,6 +108,7 @@ extension AdminAccessError {
         }
     }
 
+    /// The problem document (RFC 9457) for this refusal: status 401, 403, 421 or 429.
     package var problem: ProblemDocument {
         switch self {
         case .tokenMissing:
@@ -155,16 +163,17 @@ extension AdminAccessError {
     }
 }
 
-/// What who asks the admin port may do; each role may do what those before it may.
+/// The role of a caller of the admin port; each role includes those before it.
 package enum AdminRole: String, CaseIterable, Comparable, Sendable {
-    /// See everything, and change nothing.
+    /// May read everything, and change nothing.
     case read
-    /// Have entries forgotten, or fetched ahead.
+    /// May also purge and prefetch entries.
     case purge
-    /// Take nodes out of service, and change how they work.
+    /// May also take nodes out of service, and change how they work.
     case admin
 
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
+    /// Returns true if `one` has fewer rights than `other`.
     package static func < (one: AdminRole, other: AdminRole) -> Bool { one.rank < other.rank }
 }

@@ -1,27 +1,30 @@
 package import Ground
 package import HTTPRules
 
-/// Who asks the admin port, as far as that is known before anything is done.
+/// A caller of the admin port: its address, its credential and the fields that access depends on.
 package struct AdminCaller: Hashable, Sendable {
-    /// What came as proof.
+    /// The proof of identity that came with a request.
     package enum Credential: Hashable, Sendable {
         case none
-        /// Authorization is there, and holds no bearer token.
+        /// The Authorization field is present, and holds no bearer token.
         case malformed
         case token(TokenDigest)
-        /// A certificate of an issuer that operators are known by.
+        /// A client certificate from an issuer that is trusted for operators.
         case certificate
     }
 
+    /// The caller's IP address; `nil` if it has none.
     package var address: IPAddress?
+    /// The proof of identity that the caller sent.
     package var credential: Credential
-    /// Host, or what stands for it; empty if there is none.
+    /// The value of Host or of `:authority`; empty if there is none.
     package var authority: [UInt8]
-    /// The field Origin (RFC 6454 §7).
+    /// The value of the field Origin (RFC 6454 §7).
     package var origin: [UInt8]?
-    /// The field Sec-Fetch-Site (W3C Fetch Metadata).
+    /// The value of the field Sec-Fetch-Site (W3C Fetch Metadata).
     package var fetchSite: [UInt8]?
 
+    /// Creates a caller from what its request says; `proof` is its ``credential``.
     package init(
         address: IPAddress?, proof: Credential, authority: [UInt8], origin: [UInt8]? = nil,
         fetchSite: [UInt8]? = nil
@@ -33,7 +36,7 @@ package struct AdminCaller: Hashable, Sendable {
         self.fetchSite = fetchSite
     }
 
-    /// A page of another site has a browser ask.
+    /// True if a page of another site made the browser send the request.
     var isCrossSite: Bool {
         if let fetchSite {
             return !fetchSite.elementsEqual("same-origin".utf8)
@@ -47,9 +50,10 @@ package struct AdminCaller: Hashable, Sendable {
         }
     }
 
-    /// The name asked for is an address, or `localhost`: nobody else can have made it lead here.
+    /// True if the authority is an address or `localhost`, which nobody else can point here.
     ///
-    /// A page whose own name was made to lead to this machine (DNS rebinding) asks by that name.
+    /// With DNS rebinding, the name of another site resolves to this machine, and the site's page
+    /// sends requests with that name.
     var hasAddressAuthority: Bool {
         var name = authority[...]
         if name.first == UInt8(ascii: "[") {

@@ -1,26 +1,35 @@
 package import Ground
 import HTTPRules
 
-/// What callers of the admin port have used up, and what is done with the next request: a value.
+/// The rate limits of the admin port: failed tokens per address, and reports per token.
 ///
-/// A right token is always looked at, whoever else guesses from its address. Wrong ones beyond a
-/// few are answered late. What may only look may do so only so often: reports cost time that
-/// clients would wait.
+/// A valid token is always checked, even if others guess from the same address. Wrong tokens beyond
+/// a small burst are refused late. Roles below admin get only a limited rate of reports, because
+/// reports cost time that clients would wait for.
 package struct AdminRateLimiter: Sendable {
-    /// Wrong tokens, by the address that they came from.
+    /// Failed attempts, by the prefix of the caller's address.
     private var failedAttempts = RateLimiter(.init(burst: 10, refill: .seconds(6)))
-    /// What reports have cost, by the token that they were given to.
+    /// The cost of the reports sent, by token.
     private var reportCosts = RateLimiter(.init(burst: 500, refill: .milliseconds(10)))
 
+    /// Creates a limiter whose buckets are all full.
     package init() {}
 
+    /// The decision about one request.
     package enum Admission: Hashable, Sendable {
         case admitted(AdminRole)
-        /// Refused when `delay` has passed.
+        /// The refusal, to be sent once `delay` has passed.
         case refused(AdminAccessError, delay: Interval)
     }
 
-    /// What is done with the request of `caller` for `operation`, which `access` was asked about.
+    /// Decides about a request after the access check, and charges its cost.
+    ///
+    /// - Parameters:
+    ///   - verdict: the outcome of the access check for `caller` and `operation`.
+    ///   - caller: the client that sent the request.
+    ///   - operation: the operation it calls.
+    ///   - now: the present time.
+    /// - Returns: the decision; a refusal may have to be delayed.
     package mutating func admit(
         _ verdict: AdminAccessPolicy.Authorization, of caller: AdminCaller,
         to operation: AdminOperation,
@@ -45,17 +54,21 @@ package struct AdminRateLimiter: Sendable {
     private static func seconds(_ wait: Interval) -> Int { Int(wait.seconds) + 1 }
 }
 
-/// Buckets that fill again with time, one for each of those who take from them: a value.
+/// Token buckets that refill with time, one per key.
 ///
-/// They are bounded, whoever takes: the one that is full again first makes room for another.
+/// Their number is bounded: beyond ``Settings/keysMax`` the bucket that would be full first is
+/// dropped.
 package struct RateLimiter: Sendable {
+    /// The size and the refill rate of the buckets.
     package struct Settings: Hashable, Sendable {
         /// Units in a full bucket.
         package var burst: Int
-        /// Time until a unit that was taken is there again.
+        /// The time in which one unit is refilled.
         package var refill: Interval
+        /// The maximum number of buckets kept.
         package var keysMax = 1_024
 
+        /// Creates settings for buckets of `burst` units that regain one unit every `refill`.
         package init(burst: Int, refill: Interval) {
             self.burst = burst
             self.refill = refill
@@ -63,15 +76,18 @@ package struct RateLimiter: Sendable {
     }
 
     private let settings: Settings
-    /// When the bucket of each holder will be full again.
+    /// The time at which the bucket of each key is full again.
     private var fullAt: [UInt128: Instant] = [:]
 
+    /// Creates a limiter whose buckets are all full.
     package init(_ settings: Settings) {
         self.settings = settings
     }
 
-    /// Takes `units` from the bucket of `holder`; if they are not there, nothing is taken, and the
-    /// time until they are is given.
+    /// Withdraws `units` from the bucket of `holder`.
+    ///
+    /// - Returns: `nil` if they were taken; else the time until they are available, and nothing is
+    ///   taken.
     package mutating func take(_ units: Int = 1, from holder: UInt128, at now: Instant) -> Interval?
     {
         let wanted = max(fullAt[holder] ?? now, now) + time(units)

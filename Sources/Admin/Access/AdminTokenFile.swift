@@ -1,25 +1,27 @@
 package import HTTPRules
 
-/// The tokens of the admin port: a line each, `ROLE TOKEN`, or a token alone, whose role is admin.
+/// Reads the token file of the admin port: one `ROLE TOKEN` per line; a token alone has role admin.
 package enum AdminTokenFile {
-    /// A token before only its digest is kept.
+    /// A token in clear text with its role, before only its digest is kept.
     package struct Entry: Hashable, Sendable {
+        /// The role that the token confers.
         package var role: AdminRole
+        /// The bytes of the token.
         package var token: [UInt8]
     }
 
-    /// What a file of them may be.
+    /// The allowed format of a token file, in words for an operator.
     package static let allowedFormat =
         "1 to \(TokenFile.countMax) lines, each a role (read, purge or admin), a space, and a "
         + "token of \(TokenFile.tokenBytesMin) to \(TokenFile.tokenBytesMax) letters, digits and "
         + "-._~+/=; # begins a comment line"
 
-    /// Why such a file is of no use; nothing of what stands in it is told.
+    /// The reason why a token file is rejected; no content of the file is included.
     package enum ParseError: Error, Hashable, Sendable {
         case role(line: Int)
         case tokens(TokenFileFault)
 
-        /// One clause, without a full stop.
+        /// The reason as one clause, without a full stop.
         package var message: String {
             switch self {
             case .role(let line): "line \(line) begins with what is no role"
@@ -28,7 +30,7 @@ package enum AdminTokenFile {
         }
     }
 
-    /// The tokens in their order; empty lines and comments are skipped.
+    /// Returns the tokens in file order; empty lines and comments are skipped.
     package static func entries(of bytes: [UInt8]) throws(ParseError) -> [Entry] {
         var roles: [AdminRole] = []
         var rest: [UInt8] = []

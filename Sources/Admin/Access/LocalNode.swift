@@ -1,44 +1,47 @@
 package import Telemetry
 
-/// Where the node of this machine is reached, as its settings say.
+/// The addresses of this machine's node, derived from its settings.
 ///
-/// Each part fails by itself: a setting that cannot be used matters only to what needs it.
+/// Each part fails on its own: an unusable setting affects only the commands that need it.
 package struct LocalNode: Sendable {
-    /// A setting that cannot be used.
+    /// A setting that cannot be used, and why.
     package struct SettingError: Error, Hashable {
-        /// For the operator, on one line.
+        /// The explanation for the operator, on one line.
         package let text: String
 
+        /// Creates an error with its explanation.
         package init(_ text: String) {
             self.text = text
         }
     }
 
-    /// The admin port, as far as commands can use it.
+    /// The state of the admin port, as seen by the commands of the client.
     package enum AdminPort: Hashable, Sendable {
-        /// `tokenFile` is the path of the file with the tokens that are accepted; nil if none is
-        /// needed.
+        /// The port's address; `tokenFile` is the path of the file with the accepted tokens, or
+        /// `nil` if no token is needed.
         case address(ListenAddress, tokenFile: String?)
-        /// It is not opened.
+        /// The port is not opened.
         case disabled
-        /// It accepts only clients that show a certificate.
+        /// The port accepts only clients with a certificate.
         case requiresCertificate
-        /// Its port is not known before the node runs.
+        /// The port's number is 0, so that it is known only once the node runs.
         case ephemeral
     }
 
-    /// True if the command line gives admin-listen, which beats ``ClientEnvironmentVariable/node``.
+    /// True if the command line sets admin-listen, which overrides
+    /// ``ClientEnvironmentVariable/node``.
     package let hasAdminFlag: Bool
+    /// The admin port, or the setting that makes it unknown.
     package let adminPort: Result<AdminPort, SettingError>
-    /// The path of the file with the tokens of the admin port; nil for none.
+    /// The path of the admin port's token file; `nil` for none.
     package let adminTokenFile: Result<String?, SettingError>
-    /// The first address that serves clients in clear text; nil if there is none, or all have
-    /// port 0.
+    /// The first clear-text address for clients; `nil` if there is none, or all have port 0.
     package let clientAddress: Result<ListenAddress?, SettingError>
-    /// The first address in clear text, of the admin port or of those for clients; nil if there is
-    /// none, or all have port 0.
+    /// The first clear-text address of the admin port or for clients; `nil` if there is none, or
+    /// all have port 0.
     package let healthAddress: Result<ListenAddress?, SettingError>
 
+    /// Creates the description of a node from its parts.
     package init(
         hasAdminFlag: Bool, adminPort: Result<AdminPort, SettingError>,
         adminTokenFile: Result<String?, SettingError>,
@@ -52,7 +55,7 @@ package struct LocalNode: Sendable {
         self.healthAddress = healthAddress
     }
 
-    /// A node of whose settings nothing can be used.
+    /// Creates the description of a node with no usable settings.
     package init(hasAdminFlag: Bool, error: SettingError) {
         self.init(
             hasAdminFlag: hasAdminFlag, adminPort: .failure(error), adminTokenFile: .failure(error),
@@ -60,10 +63,10 @@ package struct LocalNode: Sendable {
     }
 }
 
-/// A variable of the environment that commands read beside the settings of a node.
+/// An environment variable that client commands read in addition to a node's settings.
 package enum ClientEnvironmentVariable: String, CaseIterable, Sendable {
-    /// Admin ports of the nodes that are asked, as `HOST:PORT`.
+    /// The admin ports of the nodes to query, each as `HOST:PORT`.
     case node = "NUTHATCH_NODE"
-    /// Path of the file with the token that proves who asks.
+    /// The path of the file with the caller's token.
     case tokenFile = "NUTHATCH_TOKEN_FILE"
 }

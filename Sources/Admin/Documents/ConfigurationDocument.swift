@@ -1,15 +1,19 @@
 package import Telemetry
 
-/// The settings that hold in a node: `/admin/v1/configuration`.
+/// The settings in force in a node: `/admin/v1/configuration`.
 ///
-/// Secrets are in files of their own, and are not here; where those files are is.
+/// Secrets are kept in separate files and never appear here; the paths of those files do.
 package struct ConfigurationDocument: Sendable {
+    /// One setting with its values and their source.
     package struct Entry: Sendable {
+        /// The setting.
         package var setting: Setting
+        /// The values in force, as text; several for a setting that can be repeated.
         package var texts: [String]
-        /// Where it comes from, in words.
+        /// The source of the values, in words: flag, environment, file and line, or default.
         package var source: String
 
+        /// Creates an entry from its parts.
         package init(_ setting: Setting, _ texts: [String], source: String) {
             self.setting = setting
             self.texts = texts
@@ -17,12 +21,16 @@ package struct ConfigurationDocument: Sendable {
         }
     }
 
+    /// One site and its options.
     package struct Site: Sendable {
+        /// The pattern of the site's hosts.
         package var pattern: String
+        /// The address of the site's origin.
         package var origin: String
-        /// What the site says beside the settings: name and value.
+        /// The site's other options, as name and value.
         package var options: [(name: String, text: String)]
 
+        /// Creates a site from its parts.
         package init(_ pattern: String, origin: String, options: [(name: String, text: String)]) {
             self.pattern = pattern
             self.origin = origin
@@ -30,17 +38,21 @@ package struct ConfigurationDocument: Sendable {
         }
     }
 
+    /// All settings.
     package var entries: [Entry]
+    /// All sites.
     package var sites: [Site]
-    /// Settings of images, in the file's spelling.
+    /// The image settings, named as in the configuration file.
     package var images: [(name: String, text: String)]
 
+    /// Creates the document from its parts; `rows` are its ``entries``.
     package init(rows: [Entry], sites: [Site], images: [(name: String, text: String)]) {
         self.entries = rows
         self.sites = sites
         self.images = images
     }
 
+    /// The document as JSON.
     package var json: JSON {
         [
             "settings": .list(entries.map(\.json)),
@@ -86,23 +98,30 @@ extension ConfigurationDocument.Entry {
 
 /// `{"level": "info"}`: the least severe message that is logged.
 package struct LogLevelDocument: Hashable, Sendable {
+    /// The level, one of ``levels``.
     package var level: String
 
+    /// Creates the document for `level`, which is not checked.
     package init(_ level: String) {
         self.level = level
     }
 
+    /// The accepted levels, the least severe first.
     package static let levels = [
         "trace", "debug", "info", "notice", "warning", "error", "critical",
     ]
+    /// The maximum size of a request body with a level, in bytes.
     package static let bodyBytesMax = 1_024
 
+    /// The document as JSON.
     package var json: JSON { ["level": .text(level)] }
 
     static let schema = JSONSchema.object(.required("level", JSONSchema.enumeration(levels)))
 }
 
 extension LogLevelDocument: Decodable {
+    /// Decodes and checks a level.
+    ///
     /// - Throws: ``RequestBodyError``, or the decoder's own errors.
     package init(from decoder: any Decoder) throws {
         let object = try StrictKeyedContainer(decoder, allowedKeys: ["level"])

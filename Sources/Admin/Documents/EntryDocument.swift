@@ -1,62 +1,82 @@
-/// What a node holds under one URL, and what it would do with it: `/admin/v1/entry`.
+/// The variants that a node holds for one URL and how it would serve them: `/admin/v1/entry`.
 package struct EntryDocument: Sendable {
-    /// What a client without wishes of its own would get now.
+    /// The result of a request without cache directives for this variant at this moment.
     package enum ServeDecision: String, CaseIterable, Sendable {
-        /// It is given.
+        /// Served as is.
         case fresh
-        /// It is given though it is no longer fresh, and validated meanwhile.
+        /// Served although expired, and revalidated in the background.
         case stale
-        /// The origin is asked whether it is still good.
+        /// Revalidated at the origin first.
         case revalidate
-        /// The origin is asked for all of it.
+        /// Fetched in full from the origin.
         case refetch
     }
 
-    /// One stored answer.
+    /// One stored response.
     package struct Variant: Sendable {
+        /// The key that the variant is stored under, as text.
         package var key: String
-        /// What the variant is called among those that the node holds under one URL: digits of a
-        /// hash of its key and of what has selected it.
+        /// The name of the variant among those of one URL: hexadecimal digits of a hash of its key
+        /// and of the request fields that select it.
         package let name: String
+        /// True if the variant is in memory.
         package var isInMemory = false
+        /// True if the variant is on disk.
         package var isOnDisk = false
+        /// The status code of the stored response.
         package var status: UInt16 = 200
+        /// The value of Content-Type; empty if there is none.
         package var contentType = ""
+        /// The size of the stored body in bytes.
         package var bodyBytes: UInt64 = 0
+        /// The value of ETag; `nil` if there is none.
         package var entityTag: String?
+        /// The value of Last-Modified; `nil` if there is none.
         package var lastModified: String?
+        /// The current age (RFC 9111 §4.2.3) in milliseconds.
         package var ageMilliseconds: Int64 = 0
-        /// Negative: it has been stale for so long.
+        /// The remaining freshness in milliseconds; negative once expired.
         package var remainingFreshnessMilliseconds: Int64 = 0
-        /// Nil if that is not known.
+        /// The time in milliseconds since the last validation; `nil` if unknown.
         package var validatedMillisecondsAgo: Int64?
-        /// As the disk has it; nil if it is not there.
+        /// The number of accesses that the disk tier has recorded; `nil` if the variant is not on
+        /// disk.
         package var accesses: UInt64?
+        /// The time in milliseconds since the last recorded access; `nil` if not on disk.
         package var lastAccessMillisecondsAgo: Int64?
+        /// The invalidation version of the entry: boot epoch, and number of invalidations applied
+        /// in it.
         package var invalidationVersion = ""
+        /// The tags that a purge can name the variant by.
         package var tags: [String] = []
-        /// Fields of the request that have selected it.
+        /// The lower-case names of the request fields that select the variant (RFC 9111 §4.1).
         package var vary: [String] = []
-        /// The stored head.
+        /// The fields of the stored response.
         package var fields: [(name: String, value: String)] = []
+        /// The result for a request without cache directives.
         package var decision = ServeDecision.fresh
-        /// Why, in words.
+        /// The reason for ``decision``, in words.
         package var reason = ""
 
+        /// Creates a variant with default values.
         package init(key: String, name: String) {
             self.key = key
             self.name = name
         }
     }
 
+    /// The URL that was looked up.
     package var url: String
-    /// Of the first variant, where nothing else is known.
+    /// The key of the URL's first variant, where nothing else is known.
     package var key: String
+    /// The variants that this node holds.
     package var variants: [Variant]
-    /// By node id, the first owner first.
+    /// The node ids of the key's owners, the primary first.
     package var owners: [String]
+    /// True if this node is one of the owners.
     package var isOwner: Bool
 
+    /// Creates the document from its parts.
     package init(
         url: String, key: String, variants: [Variant], owners: [String], isOwner: Bool
     ) {
@@ -67,6 +87,7 @@ package struct EntryDocument: Sendable {
         self.isOwner = isOwner
     }
 
+    /// The document as JSON.
     package var json: JSON {
         [
             "url": .text(url), "key": .text(key), "variants": .list(variants.map(\.json)),
@@ -127,17 +148,22 @@ extension EntryDocument.Variant {
         .required("why", JSONSchema.string))
 }
 
-/// The entries of memory that are asked for most: `/admin/v1/hot`.
+/// The most accessed memory entries: `/admin/v1/hot`.
 package struct HotEntriesDocument: Sendable {
+    /// One memory entry.
     package struct Entry: Sendable {
+        /// The entry's key, as text.
         package var key: String
-        /// The URL that its origin was asked for.
+        /// The URL that the entry was fetched from.
         package var url: String
+        /// The value of Content-Type; empty if there is none.
         package var contentType: String
+        /// The size of the body in bytes.
         package var bodyBytes: UInt64
-        /// As estimated from a sample; what is long ago counts less.
+        /// The number of accesses, estimated from a sample and decaying with time.
         package var accesses: UInt64
 
+        /// Creates an entry from its parts.
         package init(
             key: String, url: String, contentType: String, bodyBytes: UInt64, accesses: UInt64
         ) {
@@ -149,13 +175,15 @@ package struct HotEntriesDocument: Sendable {
         }
     }
 
-    /// The hottest first.
+    /// The entries, the most accessed first.
     package var entries: [Entry]
 
+    /// Creates the document with `rows` as its entries.
     package init(rows: [Entry]) {
         self.entries = rows
     }
 
+    /// The document as JSON.
     package var json: JSON {
         let rows: [JSON] = entries.map { row in
             [

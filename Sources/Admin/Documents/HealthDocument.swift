@@ -1,12 +1,12 @@
-/// `/healthz` and `/readyz`.
+/// The bodies and statuses of `/healthz` and `/readyz`.
 package enum HealthDocument {
-    /// As long as the process answers.
+    /// The body of `/healthz`, constant while the process responds.
     package static let alive: JSON = ["status": "ok"]
 
-    /// What a node says of itself.
+    /// Returns the body of `/readyz`.
     ///
-    /// One that `isFenced` is ready all the same: it can serve, at the price of asking origins. One
-    /// that is not counted is not yet needed for any majority.
+    /// A fenced node can be ready: it serves, but revalidates at origins. A node that is not a
+    /// voter is not yet part of any majority.
     package static func json(
         _ readiness: Readiness, isFenced: Bool, isVoter: Bool = true
     ) -> JSON {
@@ -16,7 +16,8 @@ package enum HealthDocument {
         return .object(members)
     }
 
-    /// 503 says that requests should go elsewhere; `needs` holds what else has to be so.
+    /// Returns 200 for a ready node, if the further condition `requiring` holds, else 503: requests
+    /// should go elsewhere.
     package static func status(_ readiness: Readiness, requiring: Bool = true) -> UInt16 {
         readiness == .ready && requiring ? 200 : 503
     }
@@ -27,14 +28,14 @@ package enum HealthDocument {
         .optional("counted", JSONSchema.boolean, "False while it is not counted, else left out"))
 }
 
-/// Whether a node wants to be sent requests; health is another matter, and ends with the process.
+/// The readiness of a node for requests; liveness is separate, and holds until the process ends.
 package enum Readiness: String, CaseIterable, Sendable {
-    /// Not all ports are open yet. Can become: joining, ready.
+    /// Not all ports are open yet. Next: joining, ready.
     case starting
-    /// The node looks for its cluster, and serves nobody. Can become: ready.
+    /// The node looks for its cluster, and serves no clients. Next: ready.
     case joining
-    /// Requests are served. Can become: draining.
+    /// The node serves requests. Next: draining.
     case ready
-    /// The node was told to stop; running requests are finished, new ones should go elsewhere.
+    /// The node is stopping: it finishes running requests, and new ones should go elsewhere.
     case draining
 }

@@ -1,45 +1,52 @@
 import HTTPRules
 
-/// A value of JSON (RFC 8259) that is to be written; members of an object stay in their order.
+/// A JSON value (RFC 8259) for output; the members of an object keep their order.
 package indirect enum JSON: Hashable, Sendable {
     case null
     case bool(Bool)
     case number(Int64)
-    /// What is no number, or infinite, is written as null.
+    /// A number; written as `null` if it is infinite or not a number.
     case decimal(Double)
     case text(String)
     case list([JSON])
     case object([Member])
 
+    /// A member of an object.
     package struct Member: Hashable, Sendable {
+        /// The member's name, unescaped.
         package var name: String
+        /// The member's value.
         package var value: JSON
 
+        /// Creates a member from its name and value.
         package init(_ name: String, _ value: JSON) {
             self.name = name
             self.value = value
         }
     }
 
+    /// Creates a number, clamped to the range of `Int64`, or `null` for `nil`.
     package init(_ number: (some FixedWidthInteger)?) {
         self = number.map { .number(Int64(clamping: $0)) } ?? .null
     }
 
+    /// Creates a string, or `null` for `nil`.
     package init(_ text: String?) { self = text.map(JSON.text) ?? .null }
 
-    /// What is not UTF-8 is shown as U+FFFD.
+    /// Creates a string from UTF-8, or `null` for `nil`; invalid UTF-8 becomes U+FFFD.
     package init(_ bytes: [UInt8]?) { self.init(bytes.map { String(decoding: $0, as: UTF8.self) }) }
 
+    /// Creates a list of strings.
     package init(_ strings: [String]) { self = .list(strings.map(JSON.text)) }
 
-    /// On one line.
+    /// The value as text on one line.
     package var compactText: String {
         var bytes: [UInt8] = []
         append(to: &bytes, isFormatted: false)
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The same with each element of a list of objects on a line of its own, and a line's end.
+    /// The value as UTF-8 with a final newline; each object in a list has its own line.
     package var formattedBytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes, isFormatted: true)
@@ -83,13 +90,19 @@ extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral,
     ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByNilLiteral, ExpressibleByStringInterpolation
 {
+    /// Creates an object with `members` in their order.
     package init(dictionaryLiteral members: (String, JSON)...) {
         self = .object(members.map { Member($0.0, $0.1) })
     }
 
+    /// Creates a list.
     package init(arrayLiteral values: JSON...) { self = .list(values) }
+    /// Creates a string.
     package init(stringLiteral text: String) { self = .text(text) }
+    /// Creates a number.
     package init(integerLiteral number: Int64) { self = .number(number) }
+    /// Creates a Boolean.
     package init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// Creates `null`.
     package init(nilLiteral: ()) { self = .null }
 }

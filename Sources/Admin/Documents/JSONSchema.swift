@@ -1,4 +1,4 @@
-/// Shapes of JSON, as JSON Schema 2020-12 has them, which OpenAPI 3.1 uses.
+/// Constructors of JSON Schema 2020-12, the dialect of OpenAPI 3.1.
 enum JSONSchema {
     /// A property of an object.
     struct Property: Sendable {
@@ -6,7 +6,7 @@ enum JSONSchema {
         let schema: JSON
         let isRequired: Bool
 
-        /// One that is always there.
+        /// Returns a property that is always present.
         static func required(_ name: String, _ shape: JSON, _ meaning: String = "") -> Property {
             Property(name: name, schema: described(shape, meaning), isRequired: true)
         }
@@ -16,7 +16,7 @@ enum JSONSchema {
         }
     }
 
-    /// An object with these properties and no others.
+    /// Returns the schema of an object with these properties and no others.
     static func object(_ properties: Property...) -> JSON { object(properties) }
 
     static func object(_ properties: [Property]) -> JSON {
@@ -37,18 +37,18 @@ enum JSONSchema {
         return .object(members)
     }
 
-    /// An object whose members are all of one shape, whatever their names.
+    /// Returns the schema of an object with arbitrary names whose values all have one schema.
     static func map(of element: JSON) -> JSON {
         ["type": "object", "additionalProperties": element]
     }
 
     static let string: JSON = ["type": "string"]
     static let boolean: JSON = ["type": "boolean"]
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     static let fraction: JSON = ["type": "number", "minimum": 0, "maximum": 1]
-    /// A count, or a length of time.
+    /// A count, or a duration; not negative.
     static let count: JSON = ["type": "integer", "minimum": 0]
-    /// 32 hexadecimal digits.
+    /// An identifier of 32 hexadecimal digits.
     static let id = text(pattern: "^[0-9a-f]{32}$")
 
     static func integer(_ range: ClosedRange<Int64>) -> JSON {
@@ -58,7 +58,7 @@ enum JSONSchema {
         ]
     }
 
-    /// Text of so many characters; bytes are never fewer.
+    /// Returns the schema of a text with `length` characters; its bytes are at least as many.
     static func text(length: ClosedRange<Int>, pattern: String? = nil) -> JSON {
         let members = [
             JSON.Member("type", "string"), JSON.Member("minLength", JSON(length.lowerBound)),

@@ -1,31 +1,52 @@
-/// What operators are told of one member of the cluster, as the node that is asked believes.
+/// One member of the cluster, as this node sees it.
 package struct MemberDocument: Hashable, Sendable {
-    /// 32 hexadecimal digits, as is ``process``.
+    /// The member's node id, 32 hexadecimal digits.
     package var node: String
+    /// The id of the member's process, 32 hexadecimal digits.
     package var process: String
-    /// Host and port: letters, digits and `.-_:[]` only.
+    /// The member's host and port: letters, digits and `.-_:[]` only.
     package var address: String
-    /// `alive`, `suspected`, `dead` or `left`; `unknown` of one that is counted and was not met.
+    /// The state: `alive`, `suspected`, `dead` or `left`; `unknown` for a voter never met.
     package var state: String
-    /// Majorities are of it, and receipts wait for it.
+    /// True if the member is a voter: majorities count it, and receipts wait for it.
     package var isVoter: Bool
-    /// Since it was asked last which invalidations it has, and answered; nil if it never did.
+    /// The time in milliseconds since the member last replied to a query for its invalidation
+    /// version; `nil` if it never did.
     package var millisecondsSinceContact: Int64?
-    /// What it declares.
+    /// The weight that the member declares.
     package var weight: Int
-    /// What of ``weight`` the ring counts; nil from a node that does not say.
+    /// The part of ``weight`` that the ring uses; `nil` from a node that does not report it.
     package var effectiveWeight: Int?
+    /// True if the member reports that it has all invalidations.
     package var isCaughtUp: Bool
+    /// True if the member is draining.
     package var isDraining: Bool
-    /// The node that is asked.
+    /// True for the node that produced the document.
     package var isSelf: Bool
-    /// There is a connection with it.
+    /// True if this node has a connection with the member.
     package var isConnected: Bool
-    /// What it owns first of all keys, from 0 to 1.
+    /// The member's share of all keys as primary owner, from 0 to 1.
     package var primaryShare: Double
-    /// Invalidations that are synced here and that it has not confirmed; nil if that is not known.
+    /// The number of invalidations synced here and not confirmed by the member; `nil` if unknown.
     package var lagRecords: UInt64?
 
+    /// Creates a row from its parts.
+    ///
+    /// - Parameters:
+    ///   - node: the node id, 32 hexadecimal digits.
+    ///   - process: the process id, 32 hexadecimal digits.
+    ///   - address: host and port.
+    ///   - state: one of the values of ``state``.
+    ///   - isCounted: true for a voter.
+    ///   - contactMilliseconds: the value of ``millisecondsSinceContact``.
+    ///   - weight: the declared weight.
+    ///   - countedWeight: the weight that the ring uses; `weight` if `nil`.
+    ///   - isCaughtUp: true if it has all invalidations.
+    ///   - isDraining: true if it drains.
+    ///   - isSelf: true for the node that produces the document.
+    ///   - isConnected: true if there is a connection.
+    ///   - ringShare: the share of keys as primary owner, from 0 to 1.
+    ///   - lagRecords: the number of unconfirmed invalidations.
     package init(
         node: String, process: String, address: String, state: String, isCounted: Bool,
         contactMilliseconds: Int64?, weight: Int, countedWeight: Int? = nil, isCaughtUp: Bool,
@@ -48,11 +69,12 @@ package struct MemberDocument: Hashable, Sendable {
         self.lagRecords = lagRecords
     }
 
-    /// `{"members": […]}`, one object a line; none for a node that is in no cluster.
+    /// Returns `{"members": […]}`, one object per line; empty for a node outside any cluster.
     package static func json(_ rows: [MemberDocument]) -> JSON {
         ["members": .list(rows.map(\.json))]
     }
 
+    /// The row as JSON.
     package var json: JSON {
         [
             "node": .text(node), "process": .text(process), "address": .text(address),

@@ -1,19 +1,21 @@
-/// What operators are told of one origin.
+/// The connections and the circuit breaker of one origin.
 package struct OriginDocument: Hashable, Sendable {
-    /// Host and port: letters, digits and `.-_:[]` only.
+    /// The origin's host and port: letters, digits and `.-_:[]` only.
     package var origin: String
-    /// Connections open or being opened, idle ones included.
+    /// The number of connections open or being opened, including idle ones.
     package var connections: Int
+    /// The number of idle connections.
     package var idle: Int
-    /// Fetches that wait for a connection.
+    /// The number of fetches waiting for a connection.
     package var waiting: Int
-    /// `closed`, `open` or `half-open`.
+    /// The state of the circuit breaker: `closed`, `open` or `half-open`.
     package var circuit: String
-    /// Failed fetches since the last whole answer.
+    /// The number of failed fetches since the last complete response.
     package var failures: Int
-    /// Milliseconds until an open circuit lets a fetch through; nil if it is not open.
+    /// The time in milliseconds until an open circuit admits a fetch; `nil` if it is not open.
     package var retryAfterMilliseconds: Int64?
 
+    /// Creates a row from its parts.
     package init(
         origin: String, connections: Int, idle: Int, waiting: Int, circuit: String,
         failures: Int, retryAfterMilliseconds: Int64?
@@ -27,7 +29,7 @@ package struct OriginDocument: Hashable, Sendable {
         self.retryAfterMilliseconds = retryAfterMilliseconds
     }
 
-    /// `{"origins": […]}`, one object a line.
+    /// Returns `{"origins": […]}`, one object per line.
     package static func json(_ rows: [OriginDocument]) -> JSON {
         ["origins": .list(rows.map(\.json))]
     }

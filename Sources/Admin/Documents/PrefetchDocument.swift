@@ -1,29 +1,34 @@
-/// How far a prefetch has come: `/admin/v1/prefetches/{name}`.
+/// The progress of a prefetch job: `/admin/v1/prefetches/{name}`.
 package struct PrefetchDocument: Hashable, Sendable, Codable {
+    /// The kind of source of the URLs.
     package enum Source: String, CaseIterable, Sendable, Codable {
         case urls
         case sitemap
     }
 
+    /// The state of the job.
     package enum State: String, CaseIterable, Sendable, Codable {
-        /// The sitemap is being read, and nothing of it was asked for yet.
+        /// The sitemap is being read, and no URL has been requested yet.
         case reading
         case running
         case done
-        /// An operator has said so, or the node stops; what was under way ends.
+        /// An operator cancelled the job, or the node stops; running requests finish.
         case cancelled
         /// The sitemap could not be read.
         case failed
 
-        /// Nothing more is begun.
+        /// True if no further requests are started.
         package var isFinished: Bool { self != .reading && self != .running }
     }
 
-    /// A URL that was not prefetched, and why.
+    /// A URL that could not be prefetched, and why.
     package struct Failure: Hashable, Sendable, Codable {
+        /// The URL.
         package var url: String
+        /// The reason, in words.
         package var reason: String
 
+        /// Creates a failure; `why` is its ``reason``.
         package init(url: String, why: String) {
             self.url = url
             self.reason = why
@@ -35,31 +40,37 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         }
     }
 
-    /// What it is called in paths.
+    /// The name of the job in paths.
     package var prefetch: String
+    /// The kind of source of the URLs.
     package var source: Source
+    /// The URL of the sitemap; `nil` for a list of URLs.
     package var sitemap: String?
+    /// The state of the job.
     package var state: State
-    /// Known so far; without those that were named twice.
+    /// The number of URLs known so far, without duplicates.
     package var urlsTotal = 0
-    /// The sum of the next three.
+    /// The number of finished URLs: the sum of cached, fetched and failed ones.
     package var urlsDone = 0
-    /// Were in memory or on disk, and still good.
+    /// The number of URLs found in memory or on disk, and still valid.
     package var urlsCached = 0
-    /// Came from an origin, or from the node that owns them.
+    /// The number of URLs fetched from an origin or from their owner.
     package var urlsFetched = 0
+    /// The number of URLs that failed.
     package var urlsFailed = 0
-    /// Those that could not be read, and what they name is not known.
+    /// The number of sitemaps that could not be read; their URLs are unknown.
     package var sitemapsFailed = 0
-    /// Bytes of the bodies of those that were held or fetched.
+    /// The total size in bytes of the bodies cached or fetched.
     package var bodyBytes: UInt64 = 0
-    /// Time from its beginning until now, or its end.
+    /// The time in milliseconds from the start until now, or until the end.
     package var elapsedMilliseconds: Int64 = 0
-    /// The first ``faultsMax``.
+    /// The first failures, up to ``failuresMax``.
     package var failures: [Failure] = []
 
+    /// The maximum number of failures listed.
     package static let failuresMax = 20
 
+    /// Creates the document of a new job.
     package init(prefetch: String, source: Source, sitemap: String? = nil, state: State) {
         self.prefetch = prefetch
         self.source = source
@@ -80,6 +91,7 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         case elapsedMilliseconds = "running_ms"
     }
 
+    /// The document as JSON.
     package var json: JSON {
         var members = [
             JSON.Member("prefetch", .text(prefetch)), JSON.Member("source", .text(source.rawValue)),
@@ -99,7 +111,7 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         return .object(members)
     }
 
-    /// `{"prefetches":[…]}`, as they are given.
+    /// Returns `{"prefetches":[…]}` in the given order.
     package static func json(_ documents: [PrefetchDocument]) -> JSON {
         ["prefetches": .list(documents.map(\.json))]
     }

@@ -1,57 +1,80 @@
 package import Ground
 import HTTPRules
 
-/// How far one purge has come, as the node that is asked sees it; <doc:Purges> has every field.
+/// The progress of one purge, as this node sees it; <doc:Purges> lists every field.
 ///
-/// All times are milliseconds that this node has measured; no clock of another node is in them.
+/// All times are milliseconds measured by this node; no other node's clock is involved.
 package struct ReceiptDocument: Hashable, Sendable {
+    /// The progress of the purge at one member.
     package enum ConfirmationState: Hashable, Sendable {
-        /// It has applied and synced the purge; this node learnt so that long after it had the
-        /// purge itself.
+        /// The member has applied and synced the purge; this node learnt of it
+        /// `elapsedMilliseconds` after it had the purge itself.
         case confirmed(elapsedMilliseconds: Int64)
-        /// There is a connection with it, and it has not said so.
+        /// The member is connected, and has not confirmed.
         case pending
-        /// There is no connection with it since that long, and it has not said so.
+        /// The member has been disconnected for `sinceMillisecondsAgo`, and has not confirmed.
         case unreachable(sinceMillisecondsAgo: Int64)
     }
 
+    /// One member that can serve clients, and its confirmation.
     package struct Member: Hashable, Sendable {
-        /// 32 hexadecimal digits.
+        /// The member's node id, 32 hexadecimal digits.
         package var node: String
+        /// The progress of the purge at the member.
         package var state: ConfirmationState
 
+        /// Creates a row from its parts.
         package init(node: String, _ standing: ConfirmationState) {
             self.node = node
             self.state = standing
         }
     }
 
+    /// The name of the receipt.
     package var name: ReceiptID
-    /// The client's, or the node's that took the purge.
+    /// The id of the purge: the client's, or the one that the accepting node made.
     package var id: [UInt8]
+    /// True for a soft purge, which marks entries as stale; false for a hard one.
     package var isSoft: Bool
-    /// As the record has them.
+    /// The targets, as recorded.
     package var targets: [PurgeTarget]
-    /// The node that issued it, 32 hexadecimal digits; nil if it is of a process that is not known
-    /// here any more.
+    /// The node that issued the purge, 32 hexadecimal digits; `nil` if its process is no longer
+    /// known here.
     package var issuer: String?
-    /// The node whose view this is, 32 hexadecimal digits: what others have learnt may differ.
+    /// The node whose view this is, 32 hexadecimal digits; other nodes may know more or less.
     package var observer: String
-    /// How long this node has had it.
+    /// The time in milliseconds since this node received the purge.
     package var ageMilliseconds: Int64
-    /// How long after that a majority of the counted members had it; nil if it has not.
+    /// The time in milliseconds from then until a majority of the voters had it; `nil` if it has
+    /// not.
     package var majorityMilliseconds: Int64?
-    /// In how long, from now, no node serves what is covered, whether it has confirmed or not; 0 if
-    /// that is so, nil if there is no majority yet or no fence.
-    package var millisecondsUntilBounded: Int64?
-    /// Everybody who can serve, by node id.
-    package var members: [Member]
-    /// Nobody else can serve.
+    /// The time in milliseconds, from now, after which no node serves the purged entries, confirmed
+    /// or not.
     ///
-    /// False for up to two fences after more than half of the counted members have started anew or
-    /// were replaced, for nobody may know whom they had answered before.
+    /// 0 if that holds already; `nil` while there is no majority, or no fence.
+    package var millisecondsUntilBounded: Int64?
+    /// All members that can serve clients, ordered by node id.
+    package var members: [Member]
+    /// True if no node outside ``members`` can serve.
+    ///
+    /// False for up to two fence durations after more than half of the voters restarted or were
+    /// replaced, because it is then unknown whom the former voters had replied to.
     package var areMembersKnown: Bool
 
+    /// Creates the document from its parts; times are in milliseconds.
+    ///
+    /// - Parameters:
+    ///   - name: the receipt's name.
+    ///   - id: the purge's id.
+    ///   - isSoft: true for a soft purge.
+    ///   - targets: the recorded targets.
+    ///   - issuedBy: the id of the issuing node.
+    ///   - seenBy: the id of this node.
+    ///   - heldMilliseconds: the value of ``ageMilliseconds``.
+    ///   - majorityMilliseconds: the value of ``majorityMilliseconds``.
+    ///   - boundedInMilliseconds: the value of ``millisecondsUntilBounded``.
+    ///   - members: the members that can serve.
+    ///   - areMembersKnown: true if no other node can serve.
     package init(
         _ name: ReceiptID, id: [UInt8], isSoft: Bool, targets: [PurgeTarget], issuedBy: String?,
         seenBy: String, heldMilliseconds: Int64, majorityMilliseconds: Int64?,
@@ -71,7 +94,7 @@ package struct ReceiptDocument: Hashable, Sendable {
         self.areMembersKnown = areMembersKnown
     }
 
-    /// The members that have confirmed, that are pending, and that cannot be reached.
+    /// The numbers of members that have confirmed, are pending, and are unreachable.
     package var counts: (confirmed: Int, pending: Int, unreachable: Int) {
         members.reduce(into: (0, 0, 0)) { counts, member in
             switch member.state {
@@ -82,20 +105,21 @@ package struct ReceiptDocument: Hashable, Sendable {
         }
     }
 
-    /// Every node that can serve has it; a node that knows of no majority cannot say so.
+    /// True if every node that can serve has the purge; false while no majority is known.
     package var isFullyConfirmed: Bool {
         majorityMilliseconds != nil && areMembersKnown && !members.isEmpty
             && counts.confirmed == members.count
     }
 
-    /// The answer to who has issued it: 200 if all have confirmed, else 202, whatever was waited
-    /// for.
+    /// The status of the response to the purge: 200 if all have confirmed, else 202, independent of
+    /// the requested acknowledgement.
     ///
-    /// To who asks for the receipt it is 200.
+    /// A request for the receipt gets 200.
     package var issueStatusCode: UInt16 { isFullyConfirmed ? 200 : 202 }
 }
 
 extension ReceiptDocument {
+    /// The document as JSON.
     package var json: JSON {
         let counts = counts
         return [
@@ -111,7 +135,7 @@ extension ReceiptDocument {
         ]
     }
 
-    /// `{"purges": […]}`, one receipt a line.
+    /// Returns `{"purges": […]}`, one receipt per line.
     package static func json(_ receipts: [ReceiptDocument]) -> JSON {
         ["purges": .list(receipts.map(\.json))]
     }
@@ -172,10 +196,10 @@ extension ReceiptDocument.Member {
 }
 
 extension PurgeRequest {
-    /// What every URL begins with; what else it must be no pattern says.
+    /// The prefix of every URL; the pattern does not express the remaining rules.
     private static let url = #"^([Hh][Tt][Tt][Pp][Ss]?:)?//[^\x00-\x1f\x7f]+$"#
     private static let prefix = #"^[^\x00-\x1f\x7f?#]+$"#
-    /// No control characters, and no white space at its ends.
+    /// A tag without control characters, and without white space at its ends.
     private static let tag = #"^[^\x00-\x20\x7f]([^\x00-\x08\x0a-\x1f\x7f]*[^\x00-\x20\x7f])?$"#
     private static let id = #"^[^\x00-\x1f\x7f]+$"#
 
@@ -194,24 +218,28 @@ extension PurgeRequest {
         .optional("timeout_ms", JSONSchema.integer(0...60_000)))
 }
 
-/// Names the receipt of a purge, at every node the same: the process that issued it and its number
-/// in that process's stream; `0123456789abcdef0123456789abcdef-17` as text.
+/// The name of a purge's receipt, the same at every node.
+///
+/// The issuing process and the purge's number in that process's stream; as text
+/// `0123456789abcdef0123456789abcdef-17`.
 package struct ReceiptID: Hashable, Sendable, CustomStringConvertible {
-    /// The 128 bits of the process id.
+    /// The upper 64 bits of the process id.
     package let high: UInt64
+    /// The lower 64 bits of the process id.
     package let low: UInt64
-    /// From 1.
+    /// The purge's number in the stream of its process, from 1.
     package let number: UInt64
 
+    /// Creates a name from its parts.
     package init(high: UInt64, low: UInt64, number: UInt64) {
         self.high = high
         self.low = low
         self.number = number
     }
 
-    /// The name that `text` spells; nil if it is none.
+    /// Creates the name that `text` spells; `nil` if it is not a receipt name.
     ///
-    /// A name has one spelling: lower case, and no leading zeros in its number.
+    /// Each name has one spelling: lower case, and no leading zeros in the number.
     package init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count > 33, bytes.count <= 33 + 20, bytes[32] == UInt8(ascii: "-"),
@@ -229,5 +257,6 @@ package struct ReceiptID: Hashable, Sendable, CustomStringConvertible {
 
     static let schema = JSONSchema.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]{0,18}$")
 
+    /// The name as 32 hexadecimal digits, a hyphen and the number.
     package var description: String { hexadecimal(high) + hexadecimal(low) + "-\(number)" }
 }

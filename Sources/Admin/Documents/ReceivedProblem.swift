@@ -1,15 +1,16 @@
 import HTTPRules
 import Telemetry
 
-/// What an answer that refuses says of itself (RFC 9457), as who has asked reads it;
-/// ``HTTPRules/ProblemDocument`` is what writes it.
+/// The content of a problem document (RFC 9457), as read by a client.
+///
+/// ``HTTPRules/ProblemDocument`` is the type that nodes write.
 package struct ReceivedProblem: Hashable, Sendable {
-    /// The name of a node's problem; nil for any other type.
+    /// The name of a Nuthatch problem; `nil` for any other type.
     package let name: String?
-    /// What is wrong, on one line.
+    /// The problem in words, on one line.
     package let message: String
 
-    /// Of a body that is no problem document: its beginning.
+    /// Creates a problem from a body that is no problem document; its message is the beginning.
     package init(ofText body: [UInt8]) {
         name = nil
         message = String(String(decoding: body, as: UTF8.self).prefix(80)).singleLine
@@ -21,7 +22,9 @@ extension ReceivedProblem: Decodable {
         case type, title, detail
     }
 
-    /// - Throws: the decoder's own errors where there is no title.
+    /// Decodes a problem document.
+    ///
+    /// - Throws: the decoder's own errors if there is no title.
     package init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         let type = (try? members.decode(String.self, forKey: .type)) ?? ""

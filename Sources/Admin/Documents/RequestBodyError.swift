@@ -1,14 +1,15 @@
-/// Why a body is not what was wanted.
+/// The reason why a request body is rejected.
 ///
-/// Places are those of a value in the body, as `targets[3].url`; the body itself has an empty one.
+/// The first value of each case is the path of the offending value, such as `targets[3].url`; the
+/// path of the body itself is empty.
 package enum RequestBodyError: Error, Hashable, Sendable {
-    /// The body is no JSON, or nested too deeply for anybody to mean it.
+    /// The body is not JSON, or nested more deeply than any valid body.
     case invalidJSON(String)
     case typeMismatch(String, expected: String)
     case unknownKey(String, key: String, allowed: [String])
     case invalidValue(String, allowed: String)
 
-    /// What a decoder threw.
+    /// Creates the error that corresponds to an error of a decoder.
     package init(decodingError error: any Error) {
         switch error {
         case let fault as RequestBodyError: self = fault
@@ -21,7 +22,7 @@ package enum RequestBodyError: Error, Hashable, Sendable {
         }
     }
 
-    /// `targets[3].url` for such a path.
+    /// Returns a path as text, such as `targets[3].url`.
     static func path(_ path: [any CodingKey]) -> String {
         var place = ""
         for key in path {
@@ -36,7 +37,7 @@ package enum RequestBodyError: Error, Hashable, Sendable {
 }
 
 extension RequestBodyError {
-    /// What is wrong, where, and what is allowed.
+    /// The message: what is wrong, where, and what is allowed.
     package var message: String {
         switch self {
         case .invalidJSON(let place):
@@ -52,14 +53,13 @@ extension RequestBodyError {
 
     static func subject(_ place: String) -> String { place.isEmpty ? "The body" : place }
 
-    /// At most 40 characters for a person to recognise.
+    /// Returns at most 40 characters of `text`, in quotes, for an operator to recognise.
     static func abbreviated(_ text: String) -> String {
         text.count > 40 ? "\"\(text.prefix(40))…\"" : "\"\(text)\""
     }
 }
 
-/// An object of which every key is known and every value is of the wanted type; what is not is told
-/// by its place.
+/// A decoded object with known keys only; errors carry the path of the offending value.
 struct StrictKeyedContainer {
     private struct Key: CodingKey {
         let stringValue: String
@@ -70,13 +70,15 @@ struct StrictKeyedContainer {
     }
 
     private let container: KeyedDecodingContainer<Key>
-    /// Where it stands in the body: `targets[3]`, or empty for the body itself.
+    /// The path of the object in the body: `targets[3]`, or empty for the body itself.
     let path: String
-    /// Its keys, in the order of ``allowed``.
+    /// The keys present, in the order of the allowed keys.
     let keys: [String]
 
-    /// - Throws: ``RequestBodyError`` if there is no object, or one with a key that is not
-    ///   `allowed`.
+    /// Opens the object of `decoder`.
+    ///
+    /// - Throws: ``RequestBodyError`` if there is no object, or one with a key that is not in
+    ///   `allowedKeys`.
     init(_ decoder: any Decoder, allowedKeys: [String]) throws {
         path = RequestBodyError.path(decoder.codingPath)
         do {
@@ -85,7 +87,7 @@ struct StrictKeyedContainer {
             throw RequestBodyError.typeMismatch(path, expected: "an object")
         }
         let present = Set(container.allKeys.map(\.stringValue))
-        // The order of a decoder's keys is anybody's guess.
+        // The order of a decoder's keys is unspecified.
         if let unknown = present.subtracting(allowedKeys).min() {
             throw RequestBodyError.unknownKey(path, key: unknown, allowed: allowedKeys)
         }
@@ -94,7 +96,7 @@ struct StrictKeyedContainer {
 
     func path(of name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
-    /// Nil if there is no such key.
+    /// Returns the string under `name`; `nil` if there is no such key.
     func string(_ name: String) throws -> String? {
         try value(name, expected: "a string") { try container.decode(String.self, forKey: $0) }
     }
@@ -104,12 +106,12 @@ struct StrictKeyedContainer {
         do {
             return try container.decode(Int64.self, forKey: Key(stringValue: name))
         } catch {
-            // For a fraction, and for more than the type holds, decoders have errors of their own.
+            // Decoders report fractions and numbers beyond the type's range in different ways.
             throw RequestBodyError.typeMismatch(path(of: name), expected: "a whole number")
         }
     }
 
-    /// False if it is `false`, or there is no such key.
+    /// Returns the Boolean under `name`; false if there is no such key.
     func flag(_ name: String) throws -> Bool {
         try value(name, expected: "true") { try container.decode(Bool.self, forKey: $0) } ?? false
     }

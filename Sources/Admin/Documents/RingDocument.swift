@@ -1,12 +1,15 @@
-/// Who owns how much of all keys: `/admin/v1/ring`.
+/// The shares of all keys that the nodes own: `/admin/v1/ring`.
 package struct RingDocument: Sendable {
+    /// One node's shares.
     package struct Share: Sendable {
-        /// 32 hexadecimal digits.
+        /// The node id, 32 hexadecimal digits.
         package var node: String
-        /// Of first ownership, and of second, from 0 to 1.
+        /// The share of keys that the node is the primary owner of, from 0 to 1.
         package var primary: Double
+        /// The share of keys that the node is the second owner of, from 0 to 1.
         package var secondary: Double
 
+        /// Creates a row; `first` and `second` are the shares as primary and as second owner.
         package init(node: String, first: Double, second: Double) {
             self.node = node
             self.primary = first
@@ -14,19 +17,25 @@ package struct RingDocument: Sendable {
         }
     }
 
+    /// The number of slots of the ring.
     package var slots: Int
+    /// The nodes with their shares.
     package var shares: [Share]
-    /// Who owns first, by its place in ``shares``, at ``stripCount`` slots evenly apart.
+    /// The primary owners at ``ownershipSampleCount`` evenly spaced slots, as indices into
+    /// ``shares``.
     package var ownershipSample: [Int]
 
+    /// The number of slots sampled.
     package static let ownershipSampleCount = 360
 
+    /// Creates the document from its parts; `strip` is its ``ownershipSample``.
     package init(slots: Int, shares: [Share], strip: [Int]) {
         self.slots = slots
         self.shares = shares
         self.ownershipSample = strip
     }
 
+    /// The document as JSON.
     package var json: JSON {
         [
             "slots": JSON(slots),

@@ -1,18 +1,26 @@
 package import Telemetry
 
-/// What has been counted since the start, with how things stand: `/admin/v1/statistics`, and each
-/// event of `/admin/v1/events`.
+/// The counters since the start, with the node's state: `/admin/v1/statistics`, and each event of
+/// `/admin/v1/events`.
 package struct StatisticsDocument: Sendable {
+    /// The time in milliseconds since the node started.
     package var uptimeMilliseconds: Int64
+    /// The metrics.
     package var snapshot: MetricsSnapshot
+    /// The node's readiness.
     package var readiness: Readiness
-    /// How long the fence has been closed; nil if it is open.
+    /// The time in milliseconds since the fence closed; `nil` if it is open.
     package var fencedMilliseconds: Int64?
+    /// True if the node has a disk tier.
     package var hasDisk: Bool
+    /// True if the node is a member of a cluster.
     package var isInCluster: Bool
+    /// The number of this node's purges that a voter has not confirmed.
     package var receiptsPending: Int
+    /// The members of the cluster.
     package var members: [MemberDocument]
 
+    /// Creates the document from its parts.
     package init(
         uptimeMilliseconds: Int64, snapshot: MetricsSnapshot, readiness: Readiness,
         fencedMilliseconds: Int64?, hasDisk: Bool, isInCluster: Bool, receiptsPending: Int,
@@ -28,7 +36,7 @@ package struct StatisticsDocument: Sendable {
         self.members = members
     }
 
-    /// What the outcomes are called here; those in ``latency`` are the first.
+    /// The names of the outcomes in the document; the first four also have latencies.
     private static let names: [(CacheOutcome, String)] = [
         (.hit, "memory"), (.disk, "disk"), (.peer, "peer"), (.miss, "origin"),
         (.revalidated, "revalidated"), (.collapsed, "collapsed"), (.stale, "stale"),
@@ -36,6 +44,7 @@ package struct StatisticsDocument: Sendable {
     ]
     private static let timedNames = names.prefix(4)
 
+    /// The document as JSON.
     package var json: JSON {
         let outcomes = snapshot.outcomes
         func table(_ value: (OutcomeSnapshot.Row) -> UInt64) -> JSON {

@@ -1,13 +1,19 @@
 package import Telemetry
 
-/// How things stand with a node: `/admin/v1/status`.
+/// The state of a node: `/admin/v1/status`.
 package struct StatusDocument: Sendable {
+    /// The state of the memory tier.
     package struct Memory: Sendable {
+        /// The bytes in use.
         package var usedBytes: UInt64
+        /// The capacity in bytes.
         package var limitBytes: UInt64
+        /// The bytes of evicted entries that are still being sent.
         package var pinnedBytes: UInt64
+        /// The number of entries.
         package var entries: UInt64
 
+        /// Reads the state from `snapshot`.
         package init(_ snapshot: MetricsSnapshot) {
             usedBytes = snapshot[.memoryUsedBytes]
             limitBytes = snapshot[.memoryLimitBytes]
@@ -16,12 +22,18 @@ package struct StatusDocument: Sendable {
         }
     }
 
+    /// The state of the disk tier.
     package struct Disk: Sendable {
+        /// True if the disk is usable.
         package var isUp: Bool
+        /// The bytes in use.
         package var usedBytes: UInt64
+        /// The capacity in bytes.
         package var limitBytes: UInt64
+        /// The number of entries.
         package var entries: UInt64
 
+        /// Reads the state from `snapshot`.
         package init(_ snapshot: MetricsSnapshot) {
             isUp = snapshot[.diskUp] == 1
             usedBytes = snapshot[.diskUsedBytes]
@@ -30,16 +42,20 @@ package struct StatusDocument: Sendable {
         }
     }
 
+    /// The state of the cluster, as this node sees it.
     package struct Cluster: Sendable {
+        /// The number of members alive.
         package var aliveCount: UInt64
+        /// The number of voters.
         package var voterCount: UInt64
-        /// Offers that are to be made, or are not answered.
+        /// The number of handoff offers queued or without a response.
         package var offersPending: UInt64
-        /// It hands over everything that it holds.
+        /// True if the node hands off all its entries.
         package var isHandingOff: Bool
-        /// It looks for its cluster, and has found none.
+        /// True if the node looks for its cluster, and has not found it.
         package var isJoining: Bool
 
+        /// Reads the state from `snapshot`.
         package init(_ snapshot: MetricsSnapshot) {
             isJoining = snapshot[.joining] == 1
             aliveCount = snapshot[.membersAlive]
@@ -49,29 +65,35 @@ package struct StatusDocument: Sendable {
         }
     }
 
-    /// 32 hexadecimal digits, as is ``process``.
+    /// The node id, 32 hexadecimal digits.
     package var node: String
+    /// The id of the process, 32 hexadecimal digits.
     package var process: String
+    /// The version of the program.
     package var version: String
+    /// The time in milliseconds since the node started.
     package var uptimeMilliseconds: Int64
-    /// What who asks may do.
+    /// The caller's role.
     package var role: AdminRole
+    /// The node's readiness.
     package var readiness: Readiness
-    /// How long the fence has been closed; nil if it is open.
+    /// The time in milliseconds since the fence closed; `nil` if it is open.
     package var fencedMilliseconds: Int64?
+    /// The state of the memory tier.
     package var memory: Memory
-    /// Nil without a disk.
+    /// The state of the disk tier; `nil` without one.
     package var disk: Disk?
-    /// Nil for a node that is in no cluster.
+    /// The state of the cluster; `nil` for a node outside any cluster.
     package var cluster: Cluster?
-    /// Places that it was told of and that do not answer while it is joining, and why.
+    /// The configured seeds that do not reply while the node joins, each with the reason.
     package var unreachableSeeds: [String]
-    /// How many of this node's purges somebody has not confirmed.
+    /// The number of this node's purges that a voter has not confirmed.
     package var receiptsPending: Int
     private let snapshot: MetricsSnapshot
-    /// The names of its sites.
+    /// The names of the node's sites.
     package var sites: [String]
 
+    /// Creates the document from its parts; `missing` are the ``unreachableSeeds``.
     package init(
         node: String, process: String, version: String, uptimeMilliseconds: Int64,
         role: AdminRole, readiness: Readiness, fencedMilliseconds: Int64?,
@@ -95,6 +117,7 @@ package struct StatusDocument: Sendable {
         self.sites = sites
     }
 
+    /// The document as JSON.
     package var json: JSON {
         [
             "node": .text(node), "process": .text(process), "version": .text(version),
@@ -131,6 +154,7 @@ package struct StatusDocument: Sendable {
 }
 
 extension StatusDocument.Memory {
+    /// The state as JSON.
     package var json: JSON {
         [
             "used_bytes": JSON(usedBytes), "limit_bytes": JSON(limitBytes),
@@ -145,6 +169,7 @@ extension StatusDocument.Memory {
 }
 
 extension StatusDocument.Disk {
+    /// The state as JSON.
     package var json: JSON {
         [
             "up": .bool(isUp), "used_bytes": JSON(usedBytes), "limit_bytes": JSON(limitBytes),
@@ -158,6 +183,7 @@ extension StatusDocument.Disk {
 }
 
 extension StatusDocument.Cluster {
+    /// The state as JSON.
     package var json: JSON {
         [
             "members_alive": JSON(aliveCount), "members_counted": JSON(voterCount),

@@ -1,24 +1,33 @@
-/// What helps whoever has to find out what is wrong with a node: `/admin/v1/support`.
+/// A bundle for diagnosing a node: `/admin/v1/support`.
 ///
-/// All documents of one moment, and what the kernel says of the process. Secrets are in none of
-/// them; names of hosts and the last purges are.
+/// All documents as of one moment, and what the kernel reports about the process. It contains no
+/// secrets, but host names and the last purges.
 package struct SupportDocument: Sendable {
-    /// What the kernel says; nil where it does not.
+    /// The kernel's figures for the process; `nil` where unavailable.
     package struct Process: Hashable, Sendable {
-        /// Name and version of the kernel, and the machine's kind.
+        /// The kernel's name and version, and the machine's architecture.
         package var system = ""
+        /// The number of processors.
         package var processors = 0
+        /// The process id.
         package var id: Int32 = 0
+        /// The physical memory in use (`VmRSS`), in bytes.
         package var residentBytes: UInt64?
+        /// The number of threads.
         package var threads: UInt64?
+        /// The number of open file descriptors.
         package var openDescriptors: Int?
+        /// The limit on open file descriptors.
         package var descriptorsMax: Int?
+        /// The CPU time in user mode, in milliseconds.
         package var userMilliseconds: Int64?
+        /// The CPU time in kernel mode, in milliseconds.
         package var systemMilliseconds: Int64?
 
+        /// Creates an empty set of figures.
         package init() {}
 
-        /// Takes what is of interest from the lines of `/proc/self/status` (proc(5)).
+        /// Reads the memory in use and the thread count from `/proc/self/status` (proc(5)).
         package mutating func parse(status: String) {
             for line in status.split(separator: "\n") {
                 let words = line.split { $0 == "\t" || $0 == " " }
@@ -32,21 +41,32 @@ package struct SupportDocument: Sendable {
         }
     }
 
-    /// As in `2026-11-21T01:02:03Z`.
+    /// The time of the snapshot, as in `2026-11-21T01:02:03Z`.
     package var takenAt: String
+    /// The kernel's figures for the process.
     package var process: Process
+    /// The node's state.
     package var status: StatusDocument
+    /// The counters since the start.
     package var statistics: StatisticsDocument
+    /// The settings in force.
     package var configuration: ConfigurationDocument
+    /// The log level in force.
     package var logLevel: LogLevelDocument
+    /// The members of the cluster.
     package var members: [MemberDocument]
+    /// The shares of the ring.
     package var ring: RingDocument
+    /// The origins.
     package var origins: [OriginDocument]
+    /// The receipts of the last purges.
     package var purges: [ReceiptDocument]
+    /// The prefetch jobs.
     package var prefetches: [PrefetchDocument]
-    /// As Prometheus is told them.
+    /// The metrics in the Prometheus text format.
     package var metrics: String
 
+    /// Creates the document from its parts.
     package init(
         takenAt: String, process: Process, status: StatusDocument, statistics: StatisticsDocument,
         configuration: ConfigurationDocument, logLevel: LogLevelDocument, members: [MemberDocument],
@@ -67,6 +87,7 @@ package struct SupportDocument: Sendable {
         self.metrics = metrics
     }
 
+    /// The document as JSON.
     package var json: JSON {
         [
             "taken_at": .text(takenAt), "process": process.json, "status": status.json,

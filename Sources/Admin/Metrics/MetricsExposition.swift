@@ -1,15 +1,15 @@
 package import Telemetry
 
-/// Metrics as scrapers read them: every family of the table, in its order.
+/// Renders all metric families in table order for a scraper.
 ///
-/// It is made on an event loop, of many sites too, so it is put together as bytes.
+/// The text is built as bytes, because it is rendered on an event loop and may cover many sites.
 package struct MetricsExposition {
     private let format: MetricsFormat
     private var bytes: [UInt8] = []
-    /// Of the line that is being written.
+    /// True if the line being written already has a label.
     private var hasLabels = false
 
-    /// Every family that has a value in `snapshot`.
+    /// Returns the text of every family that has a value in `snapshot`.
     package static func render(_ snapshot: MetricsSnapshot, as format: MetricsFormat) -> [UInt8] {
         var text = MetricsExposition(format: format)
         text.bytes.reserveCapacity(64 << 10 + snapshot.sites.count << 11)
@@ -51,7 +51,7 @@ package struct MetricsExposition {
         }
     }
 
-    /// The lines before the values.
+    /// Appends the HELP, TYPE and UNIT lines.
     private mutating func appendMetadata(_ family: MetricFamily) {
         let name = format == .openMetrics ? family.baseName : family.name
         append("# HELP ")
@@ -87,7 +87,7 @@ package struct MetricsExposition {
     ) {
         for series in series {
             append(family.name)
-            // A site's name is a host and a port, which need no escapes.
+            // A site's name is a host and a port, which need no escaping.
             append(label: "site", site.name)
             if !label.isEmpty { append(label: label, series.label) }
             append(value: site[series.metric], of: family)
@@ -112,7 +112,7 @@ package struct MetricsExposition {
             append(label: "cache", row.outcome.label)
             append(",le=\"")
             if place < LatencyBuckets.bounds.count {
-                // Among labels OpenMetrics writes all numbers as fractions.
+                // OpenMetrics writes the numbers in labels with a fraction.
                 append(
                     LatencyBuckets.bounds[place] * 1_000, by: family.divisor,
                     isFraction: format == .openMetrics)
@@ -151,7 +151,7 @@ package struct MetricsExposition {
         append(value: value, by: family.divisor)
     }
 
-    /// The end of a line.
+    /// Appends a value and ends the line.
     private mutating func append(value: UInt64, by divisor: UInt64) {
         append(hasLabels ? "} " : " ")
         hasLabels = false
@@ -159,8 +159,8 @@ package struct MetricsExposition {
         append("\n")
     }
 
-    /// A quotient by a power of ten, without zeros at the end; with `isFraction` at least one
-    /// behind the point.
+    /// Appends a quotient by a power of ten without trailing zeros; with `isFraction` at least one
+    /// digit follows the point.
     private mutating func append(_ number: UInt64, by divisor: UInt64, isFraction: Bool) {
         append(number: number / divisor)
         var (rest, unit) = (number % divisor, divisor / 10)

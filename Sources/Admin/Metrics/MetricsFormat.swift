@@ -1,13 +1,14 @@
 import Ground
 import HTTPRules
 
-/// How metrics are written down.
+/// A text format for metrics.
 package enum MetricsFormat: Hashable, CaseIterable, Sendable {
-    /// The text format that Prometheus has read from the beginning, version 0.0.4.
+    /// The original text format of Prometheus, version 0.0.4.
     case text
     /// OpenMetrics 1.0.
     case openMetrics
 
+    /// The value of Content-Type for the format.
     package var contentType: String {
         switch self {
         case .text: "text/plain; version=0.0.4; charset=utf-8"
@@ -15,7 +16,7 @@ package enum MetricsFormat: Hashable, CaseIterable, Sendable {
         }
     }
 
-    /// ``contentType`` without parameters.
+    /// The media type of ``contentType``, without parameters.
     package var mediaType: String {
         switch self {
         case .text: "text/plain"
@@ -30,10 +31,10 @@ package enum MetricsFormat: Hashable, CaseIterable, Sendable {
         }
     }
 
-    /// What a client gets that sends `accept`, the values of its Accept lines (RFC 9110 §12.5.1).
+    /// Selects the format for a client whose Accept lines are `accept` (RFC 9110 §12.5.1).
     ///
-    /// That which it likes better; of two that it likes equally the one that it names more closely,
-    /// else text. Who takes neither gets text all the same: it is a page for people, too.
+    /// The format with the higher weight wins; at equal weights, the one named more specifically,
+    /// else text. A client that accepts neither gets text, which people can read too.
     package init(accepting accept: [[UInt8]]) {
         var wishes: [MetricsFormat: MediaPreference] = [:]
         for range in accept.flatMap({ MediaRange.list($0.span) }) {
@@ -54,7 +55,8 @@ package enum MetricsFormat: Hashable, CaseIterable, Sendable {
             ? .openMetrics : .text
     }
 
-    /// A help text with the format's escapes: backslash and line feed, in OpenMetrics quotes too.
+    /// Returns a help text with the format's escapes: backslash and line feed, and in OpenMetrics
+    /// also quotes.
     package func escaped(_ text: String) -> String {
         var escaped = ""
         for character in text {
@@ -69,11 +71,11 @@ package enum MetricsFormat: Hashable, CaseIterable, Sendable {
     }
 }
 
-/// How much a client wants something.
+/// The preference of a client for a media type.
 private struct MediaPreference: Comparable {
-    /// In thousandths; 0 for not at all.
+    /// The weight in thousandths; 0 excludes the type.
     let weight: Int
-    /// By what it is named: everything, a type, a subtype, parameters too.
+    /// The specificity of the range: 0 for `*/*`, 1 for a type, 2 for a subtype, 3 with a version.
     let specificity: Int
 
     static func < (left: MediaPreference, right: MediaPreference) -> Bool {
@@ -88,7 +90,7 @@ private struct MediaRange {
     private var charset: String?
     private var weight = 1_000
 
-    /// Those of one line that can be read.
+    /// Returns the elements of one line that can be parsed.
     static func list(_ bytes: Span<UInt8>) -> [MediaRange] {
         var ranges: [MediaRange] = []
         var cursor = 0
@@ -111,7 +113,7 @@ private struct MediaRange {
         }
     }
 
-    /// Takes in a parameter; false if it makes no sense.
+    /// Records a parameter; returns false if it is malformed.
     private mutating func parseParameter(_ parameter: String) -> Bool {
         let halves = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard halves.count == 2 else { return parameter != "q" }
@@ -125,13 +127,13 @@ private struct MediaRange {
         case "q":
             guard let weight = Self.weight(halves[1]) else { return false }
             self.weight = weight
-        // What else may be asked for, as `escaping`, makes no difference here.
+        // Other parameters, such as `escaping`, do not matter here.
         default: break
         }
         return true
     }
 
-    /// `0.5` as thousandths; nil if it is no weight (RFC 9110 §12.4.2).
+    /// Returns a weight such as `0.5` in thousandths; `nil` if it is malformed (RFC 9110 §12.4.2).
     private static func weight(_ text: Substring) -> Int? {
         let digits = Array(text.utf8)
         guard let first = digits.first, digits.count <= 5, first == 0x30 || first == 0x31 else {
@@ -150,7 +152,7 @@ private struct MediaRange {
         return weight <= 1_000 ? weight : nil
     }
 
-    /// What it says of a format; nil if that is not among what it names.
+    /// Returns the preference that the range expresses for `format`; `nil` if it does not match.
     func preference(for format: MetricsFormat) -> MediaPreference? {
         let mediaType = format.mediaType
         let main = mediaType.prefix { $0 != "/" }

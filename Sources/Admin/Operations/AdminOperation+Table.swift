@@ -1,13 +1,13 @@
 extension AdminOperation {
-    /// Every operation once; each method at most once for a path.
+    /// All operations, each once; no two share both path and method.
     package static let all =
         publicOperations + nodeOperations + entryOperations + clusterOperations + purgeOperations
         + prefetchOperations
 
-    /// Bytes of the largest body that any of them takes.
+    /// The largest request body that any operation accepts, in bytes.
     package static let bodyBytesMax = all.compactMap { $0.body?.bytesMax }.max() ?? 0
 
-    /// The operation's row.
+    /// Returns the operation with this id.
     package static func operation(_ name: ID) -> AdminOperation {
         guard let row = all.first(where: { $0.id == name }) else {
             preconditionFailure("\(name) is not in the table")
@@ -247,10 +247,10 @@ extension AdminOperation {
     ]
 }
 
-/// What was begun: `{"status": …}`.
+/// The response of an operation that continues in the background: `{"status": …}`.
 package enum OperationStatusDocument {
     static let schema = JSONSchema.object(.required("status", JSONSchema.string))
 
-    /// `state` is one word.
+    /// Returns the document; `state` is one word.
     package static func json(_ state: String) -> JSON { ["status": .text(state)] }
 }

@@ -1,9 +1,9 @@
 package import Ground
 import Telemetry
 
-/// One thing that the admin port does: what asks for it, who may, and what can come of it.
+/// One operation of the admin port: its method and path, the role it needs, and its responses.
 ///
-/// ``table`` is what requests are routed by, and what ``OpenAPI`` renders.
+/// ``all`` is the table that requests are routed by and that ``OpenAPI`` renders.
 package struct AdminOperation: Sendable {
     /// The operation's id in the OpenAPI document.
     package enum ID: String, CaseIterable, Sendable {
@@ -39,39 +39,56 @@ package struct AdminOperation: Sendable {
         case undrain
     }
 
+    /// The operation's id.
     package let id: ID
+    /// The operation's method; for GET, HEAD is accepted too.
     package let method: String
-    /// Segments in braces are parameters.
+    /// The path template; segments in braces are parameters.
     package let path: String
     let segments: [Substring]
-    /// Nil for everybody.
+    /// The least role that is needed; `nil` if no authentication is needed.
     package let role: AdminRole?
-    /// One line, without a full stop.
+    /// A summary on one line, without a full stop.
     package let summary: String
+    /// The parameters in path and query.
     package let parameters: [AdminParameter]
+    /// The required request body; `nil` if there is none.
     package let body: RequestBody?
+    /// All possible responses, including those common to operations of the same kind.
     package let responses: [Response]
 
-    /// A body of JSON that a request has to bring.
+    /// A required request body in JSON.
     package struct RequestBody: Sendable {
+        /// The JSON Schema of the body.
         package let schema: JSON
+        /// The maximum size of the body in bytes.
         package let bytesMax: Int
     }
 
-    /// What may come back.
+    /// A possible response.
     package struct Response: Sendable {
+        /// The status code.
         package let status: UInt16
-        /// One clause, without a full stop.
+        /// The meaning as one clause, without a full stop.
         package let meaning: String
-        /// Media type and shape; nil for a problem document.
+        /// The media type and the schema; `nil` for a problem document.
         package let content: (type: String, shape: JSON)?
-        /// Further media types of the same shape, for those who ask for them.
+        /// The other media types that content negotiation may select, with the same schema.
         package let otherTypes: [String]
 
+        /// Creates a response in JSON.
         package init(_ status: UInt16, _ meaning: String, _ shape: JSON) {
             self.init(status, meaning, "application/json", shape)
         }
 
+        /// Creates a response of media type `type`.
+        ///
+        /// - Parameters:
+        ///   - status: the status code.
+        ///   - meaning: one clause, without a full stop.
+        ///   - type: the media type.
+        ///   - otherTypes: the media types that the client may ask for instead.
+        ///   - shape: the JSON Schema of the body.
         package init(
             _ status: UInt16, _ meaning: String, _ type: String, otherTypes: [String] = [],
             _ shape: JSON
@@ -82,7 +99,7 @@ package struct AdminOperation: Sendable {
             content = (type, shape)
         }
 
-        /// An answer with a problem document.
+        /// Creates a response with a problem document.
         package init(problem status: UInt16, _ meaning: String) {
             self.status = status
             self.meaning = meaning
@@ -106,7 +123,7 @@ package struct AdminOperation: Sendable {
         self.responses = responses + Self.commonResponses(role, hasBody: body != nil, parameters)
     }
 
-    /// What every operation of its kind may be answered with.
+    /// Returns the responses that every operation with these properties can have.
     private static func commonResponses(
         _ role: AdminRole?, hasBody: Bool, _ parameters: [AdminParameter]
     ) -> [Response] {
@@ -127,8 +144,9 @@ package struct AdminOperation: Sendable {
         return responses
     }
 
-    /// What an answer costs the node, in the units of ``AdminRateLimiter``, roughly by the time
-    /// that it takes; 0 for what everybody may ask for, and for what more than a look needs.
+    /// The cost of a response in the units of ``AdminRateLimiter``, roughly proportional to its
+    /// time; 0 for operations without authentication, and for those that need more than the role
+    /// read.
     var cost: Int {
         guard role == .read else { return 0 }
         switch id {
@@ -138,32 +156,37 @@ package struct AdminOperation: Sendable {
         }
     }
 
-    /// HEAD is answered as GET is, without the body.
+    /// Returns true if the operation accepts `method`; HEAD is accepted where GET is.
     func accepts(_ method: String) -> Bool {
         method == self.method || (method == "HEAD" && self.method == "GET")
     }
 }
 
-/// A parameter of a request, in its path or its query.
+/// A parameter in the path or the query of a request.
 package struct AdminParameter: Sendable {
+    /// The type of a parameter's value.
     package enum Kind: Sendable {
-        /// Of so many bytes at most, not empty.
+        /// A text of 1 to `bytesMax` bytes.
         case text(bytesMax: Int)
         case choice([String])
         case number(ClosedRange<Int64>)
         /// A number and a unit: `250ms`, `1s`.
         case duration(ClosedRange<Interval>)
-        /// ``Ground/NodeID``s, with commas between them.
+        /// A list of ``Ground/NodeID``s, separated by commas.
         case nodes
         /// A ``ReceiptID``.
         case receipt
     }
 
+    /// The parameter's name.
     package let name: String
+    /// True if the parameter is in the path, false if it is in the query.
     package let isInPath: Bool
+    /// True if the parameter must be present.
     package let isRequired: Bool
+    /// The type of the value.
     package let kind: Kind
-    /// One clause, without a full stop.
+    /// The meaning as one clause, without a full stop.
     package let meaning: String
 
     static func path(_ name: String, _ kind: Kind, _ meaning: String) -> AdminParameter {
@@ -178,7 +201,7 @@ package struct AdminParameter: Sendable {
             name: name, isInPath: false, isRequired: isRequired, kind: kind, meaning: meaning)
     }
 
-    /// What it may be, in words.
+    /// The allowed values in words.
     var allowed: String {
         switch kind {
         case .text(let bytesMax): "1 to \(bytesMax) bytes of UTF-8, percent-encoded"
@@ -192,7 +215,7 @@ package struct AdminParameter: Sendable {
         }
     }
 
-    /// What it may be, as JSON Schema has it.
+    /// The JSON Schema of the value.
     package var schema: JSON {
         switch kind {
         case .text(let bytesMax): JSONSchema.text(length: 1...bytesMax)

@@ -2,16 +2,16 @@ import Ground
 package import HTTPRules
 import Telemetry
 
-/// What is to be done about one request to the admin port.
+/// The routing decision for a request to the admin port.
 package enum AdminRoute: Sendable {
-    /// Do it, with the values of the parameters in the path, in their order.
+    /// Run the operation; `arguments` are the values of the path parameters in order.
     case operation(AdminOperation, arguments: [String])
-    /// 404: there is nothing of this name.
+    /// Respond with 404: the path is unknown.
     case notFound
-    /// 405 with this in Allow (RFC 9110 §15.5.6).
+    /// Respond with 405, and `allowed` in Allow (RFC 9110 §15.5.6).
     case methodNotAllowed(allowed: String)
 
-    /// The route of a request with `method` for `target`, in origin form, whose query is ignored.
+    /// Routes a request; `target` is in origin form, and its query is ignored.
     package init(method: String, target: String) {
         let path = target.prefix { $0 != "?" }
         let segments = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -31,7 +31,7 @@ package enum AdminRoute: Sendable {
             ? .notFound : .methodNotAllowed(allowed: methods.joined(separator: ", "))
     }
 
-    /// The values of a template's parameters; nil if the path is none of it.
+    /// Returns the values of the template's parameters; `nil` if the path does not match.
     private static func arguments(
         of segments: [Substring], as template: [Substring]
     ) -> [String]? {
@@ -51,22 +51,22 @@ package enum AdminRoute: Sendable {
         return arguments
     }
 
-    /// The paths that clients may ask for too, on the data port.
+    /// The health paths, which clients may request on the data port too.
     package static let publicPaths = [
         AdminOperation.operation(.getHealth).path, AdminOperation.operation(.getReadiness).path,
     ]
 
-    /// The letters that ``publicPaths`` begin with, behind the slash, as bits of their low six.
+    /// A bit set of the initials of ``publicPaths`` after the slash, indexed by their low six bits.
     package static let publicInitials = publicPaths.reduce(UInt64(0)) {
         $0 | 1 << UInt64(($1.utf8.dropFirst().first ?? 0) & 63)
     }
 }
 
-/// The parameters in a request's query, held against those that its operation has.
+/// The query parameters of a request, validated against its operation.
 package struct AdminQuery: Hashable, Sendable {
     private var texts: [String: String] = [:]
 
-    /// Why a query is refused; nothing was done.
+    /// The reason why a query is rejected; nothing was done.
     package enum QueryError: Error, Hashable, Sendable {
         case unknownParameter(String, allowed: [String])
         case duplicateParameter(String)
@@ -74,8 +74,9 @@ package struct AdminQuery: Hashable, Sendable {
         case missingParameter(String)
     }
 
-    /// Reads what follows the question mark; a `+` stays one, and a choice that may be `true` is so
-    /// if its name stands alone.
+    /// Parses the part after the question mark.
+    ///
+    /// A `+` stays a plus sign; a choice parameter without a value means `true`.
     package init(_ query: Substring, _ parameters: [AdminParameter]) throws(QueryError) {
         let known = parameters.filter { !$0.isInPath }
         for part in query.split(separator: "&") {
@@ -97,9 +98,10 @@ package struct AdminQuery: Hashable, Sendable {
         }
     }
 
-    /// The value of a parameter; nil if it is not said.
+    /// Returns the value of a parameter; `nil` if it is absent.
     package subscript(name: String) -> String? { texts[name] }
 
+    /// Returns the value of a parameter as a number; `nil` if it is absent or not a number.
     package func number(_ name: String) -> Int64? { texts[name].flatMap { Int64($0) } }
 }
 
@@ -124,6 +126,7 @@ extension AdminParameter {
 }
 
 extension AdminQuery.QueryError {
+    /// The problem document for the rejection, with status 400.
     package var problem: ProblemDocument {
         let detail =
             switch self {

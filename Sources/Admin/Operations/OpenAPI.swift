@@ -1,8 +1,9 @@
-/// The admin port's description of itself (OpenAPI 3.1).
+/// The OpenAPI 3.1 document of the admin port.
 package enum OpenAPI {
+    /// The media type of the document.
     package static let contentType = "application/json"
 
-    /// The document of a node of this version.
+    /// Returns the document for a node of this version.
     package static func document(version: String) -> JSON {
         [
             "openapi": "3.1.0",
@@ -50,7 +51,7 @@ package enum OpenAPI {
         if let role = operation.role {
             members.append(
                 JSON.Member("description", .text("For tokens of the role \(role.rawValue).")))
-            // On loopback a node without tokens asks for none.
+            // A node without tokens needs none on loopback.
             members.append(JSON.Member("security", [["token": []], [:]]))
         } else {
             members.append(JSON.Member("security", []))
@@ -95,12 +96,12 @@ package enum OpenAPI {
         ]
     }
 
-    /// The media type of RFC 9457.
+    /// The media type of problem documents (RFC 9457).
     static let problemType = "application/problem+json"
 
     private static let problem = problem(with: [])
 
-    /// A problem document with further members.
+    /// Returns the schema of a problem document with additional members.
     static func problem(with members: JSONSchema.Property...) -> JSON { problem(with: members) }
 
     private static func problem(with members: [JSONSchema.Property]) -> JSON {

@@ -1,32 +1,32 @@
 package import Ground
 
-/// The hosts that a prefetch was told to leave alone for a while, and what it has to ask of them
-/// then.
+/// The hosts that a prefetch backs off from, with the items delayed until they may be retried.
 package struct HostBackoff: Sendable {
-    /// A task that waits, and how often it was tried.
+    /// A delayed item, with the number of attempts so far.
     typealias DelayedItem = (task: PrefetchJob.Item, attempts: Int)
 
-    /// How things stand with a host.
+    /// The state of a host.
     enum HostState: Hashable {
         case available
         case backingOff
-        /// It was of no use for too long, the last time in these words.
+        /// The host failed too often; `why` is the last reason.
         case failed(why: String)
     }
 
     private struct Host {
         var delayed: [DelayedItem] = []
         var backoffUntil = Instant.zero
-        /// Pauses since it was of use, which make the next one longer.
+        /// The number of pauses since the last success; each makes the next one longer.
         var backoffCount = 0
-        /// Those of them that were its own fault.
+        /// The number of those pauses that the host caused.
         var failureCount = 0
-        /// What the last of them said.
+        /// The reason of the last pause.
         var reason = ""
 
         var isFailed: Bool { failureCount >= failuresMax || backoffCount >= backoffsMax }
 
-        /// For as long as it says, and longer each time; but not for ever.
+        /// Pauses the host for `said` or the doubling minimum, whichever is longer, up to
+        /// ``backoffMax``.
         mutating func backOff(for said: Interval, at now: Instant) {
             var pause = HostBackoff.backoffMin
             for _ in 1..<max(1, backoffCount) where pause < backoffMax { pause = pause + pause }
@@ -34,22 +34,22 @@ package struct HostBackoff: Sendable {
         }
     }
 
-    /// Those that have failed once.
+    /// The hosts that have failed at least once.
     private var hosts: [Host] = []
     private var hostIndexes: [String: Int] = [:]
 
-    /// Pauses of a host in succession after which nothing more is asked of it: those that were its
-    /// own fault, which come to half a minute at least, and all.
+    /// The number of consecutive pauses after which a host is given up: those that the host caused,
+    /// which take at least half a minute in total, and all pauses.
     package static let (failuresMax, backoffsMax) = (6, 20)
-    /// The shortest pause, which doubles until the host is of use again.
+    /// The shortest pause; it doubles until the host succeeds again.
     package static let backoffMin = Interval.seconds(1)
-    /// The longest, whatever it says.
+    /// The longest pause, whatever the host requests.
     package static let backoffMax = Interval.seconds(30)
 
-    /// Nothing waits.
+    /// True if no items are delayed.
     var isEmpty: Bool { hosts.allSatisfy(\.delayed.isEmpty) }
 
-    /// A task whose host may be asked again.
+    /// Removes and returns an item whose host may be retried.
     mutating func dequeue(at now: Instant) -> DelayedItem? {
         let place = hosts.firstIndex { !$0.delayed.isEmpty && now >= $0.backoffUntil }
         return place.map { hosts[$0].delayed.removeFirst() }
@@ -65,7 +65,7 @@ package struct HostBackoff: Sendable {
         hostIndexes[Self.host(of: task)].map { hosts[$0].isFailed } ?? false
     }
 
-    /// Keeps `task`, whose host is paused, until that may be asked again.
+    /// Delays `task` until the pause of its host has ended.
     mutating func enqueue(_ task: PrefetchJob.Item, attempts: Int) {
         guard let place = hostIndexes[Self.host(of: task)] else {
             preconditionFailure("a task waits for a host that was never paused")
@@ -73,7 +73,7 @@ package struct HostBackoff: Sendable {
         hosts[place].delayed.append((task, attempts))
     }
 
-    /// Those that waited for a host which is given up, with what it said; they wait no more.
+    /// Removes and returns the items of hosts that are given up, each with the reason.
     mutating func removeItemsOfFailedHosts() -> [(task: PrefetchJob.Item, why: String)] {
         var taken: [(task: PrefetchJob.Item, why: String)] = []
         for place in hosts.indices where hosts[place].isFailed {
@@ -83,7 +83,8 @@ package struct HostBackoff: Sendable {
         return taken
     }
 
-    /// What the ending of `task`, which was taken at `takenAt`, says about its host.
+    /// Updates the state of the item's host with an outcome; `takenAt` is when the item was
+    /// dequeued.
     mutating func record(
         from ending: PrefetchJob.ItemOutcome, of task: PrefetchJob.Item, takenAt: Instant,
         at now: Instant
@@ -97,7 +98,7 @@ package struct HostBackoff: Sendable {
         case .failed(_, hostResponded: false): break
         case .deferred(let why, let retryAfter, let isOfHost):
             let place = hostIndex(of: task)
-            // Of those that were asked before it paused the first one has said it all.
+            // Of the items that were started before the pause, only the first counts.
             if takenAt >= hosts[place].backoffUntil {
                 hosts[place].backoffCount += 1
                 if isOfHost { hosts[place].failureCount += 1 }
@@ -115,8 +116,9 @@ package struct HostBackoff: Sendable {
         return hosts.count - 1
     }
 
-    /// Whom it is asked of: host and port as they are written, in lower case; the node itself, if
-    /// the URL is one of its API.
+    /// Returns the host and port of the item's URL, as written, in lower case.
+    ///
+    /// For a URL of the node's own API that is the node itself.
     private static func host(of task: PrefetchJob.Item) -> String {
         let url =
             switch task {

@@ -1,32 +1,35 @@
 package import Ground
 
-/// One prefetch: what is still to be asked for, what came of the rest, and what is next.
+/// One prefetch job: its queue, its running items and its results.
 ///
-/// It goes gently: at most ``runningMax`` questions at once, and none about a host for a while
-/// after the node has said that it is too busy for it; other hosts do not wait for that one.
+/// The job limits its load: at most ``runningMax`` requests at once, and after a host or the node
+/// was too busy, a pause for that host only.
 package struct PrefetchJob: Sendable {
-    /// What is asked next.
+    /// A unit of work: one URL or one sitemap to request.
     package enum Item: Hashable, Sendable {
         case url(String)
         case sitemap(String)
     }
 
-    /// What came of a task.
+    /// The outcome of an item.
     package enum ItemOutcome: Hashable, Sendable {
-        /// Was here, and is good.
+        /// The response was in the cache, and is valid.
         case cached(bodyBytes: UInt64)
-        /// Came from elsewhere.
+        /// The response was fetched from an origin or another node.
         case fetched(bodyBytes: UInt64)
         case sitemap(Sitemap)
-        /// It is to be asked again later, and so is what else is of its host: that is not reached,
-        /// or, unless `isOfHost`, a limit of the node was. `retryAfter` is nil if nothing was said
-        /// of how long.
+        /// The item, and others of its host, must be retried later.
+        ///
+        /// The host could not be reached or, if `isHostFault` is false, a limit of the node was
+        /// reached. `retryAfter` is `nil` if no time was given.
         case deferred(reason: String, retryAfter: Interval?, isHostFault: Bool = true)
-        /// Others of its host may fare better; they do if the host has answered.
+        /// The item failed for good; a response from the host resets its back-off.
         case failed(reason: String, hostResponded: Bool = true)
     }
 
+    /// The name of the job.
     package let name: String
+    /// The value of Accept for the requests.
     package let accept: String
     private let startedAt: Instant
     private var endedAt: Instant?
@@ -40,16 +43,17 @@ package struct PrefetchJob: Sendable {
     private var urlsDequeued = 0
 
     private struct RunningItem {
-        /// How often it was tried before.
+        /// The number of attempts before this one.
         let attempts: Int
         let startedAt: Instant
     }
 
-    /// Questions of one prefetch at once.
+    /// The maximum number of concurrent requests of one job.
     package static let runningMax = 4
-    /// Times that one task is tried while it is to be asked again later.
+    /// The maximum number of attempts of an item that is deferred.
     package static let attemptsMax = 10
 
+    /// Creates a job that starts at `now`.
     package init(_ request: PrefetchRequest, name: String, at now: Instant) {
         self.name = name
         accept = request.accept
@@ -65,12 +69,13 @@ package struct PrefetchJob: Sendable {
         }
     }
 
+    /// True if no more items are started.
     package var isFinished: Bool { document.state.isFinished }
 
-    /// What was cancelled may still have questions under way.
+    /// True if the job is finished and no request is running; a cancelled job may still have some.
     package var isDrained: Bool { isFinished && running.isEmpty }
 
-    /// As it is to be shown at `now`.
+    /// Returns the document of the job as of `now`.
     package func document(at now: Instant) -> PrefetchDocument {
         var shown = document
         shown.urlsDone = document.urlsCached + document.urlsFetched + document.urlsFailed
@@ -78,9 +83,10 @@ package struct PrefetchJob: Sendable {
         return shown
     }
 
-    // MARK: What is next
+    // MARK: - Scheduling
 
-    /// The next task, which then runs until it is told to have ended; nil if there is none now.
+    /// Dequeues the next item, which counts as running until ``itemFinished(_:_:at:)``; `nil` if
+    /// none may be started now.
     package mutating func dequeue(at now: Instant) -> Item? {
         guard !isFinished, running.count < Self.runningMax, let next = next(at: now) else {
             return nil
@@ -102,7 +108,7 @@ package struct PrefetchJob: Sendable {
         return nil
     }
 
-    /// What was not tried yet.
+    /// The next item that was not tried yet.
     private var nextUntried: Item? {
         if sitemapsDequeued < sitemaps.count { return .sitemap(sitemaps[sitemapsDequeued]) }
         return urlsDequeued < urls.count ? .url(urls[urlsDequeued]) : nil
@@ -112,7 +118,7 @@ package struct PrefetchJob: Sendable {
         if sitemapsDequeued < sitemaps.count { sitemapsDequeued += 1 } else { urlsDequeued += 1 }
     }
 
-    /// What was taken has ended so.
+    /// Records the outcome of an item that was dequeued.
     package mutating func itemFinished(_ task: Item, _ ending: ItemOutcome, at now: Instant) {
         guard let run = running.removeValue(forKey: task) else {
             preconditionFailure("a task has ended that was not taken")
@@ -136,7 +142,7 @@ package struct PrefetchJob: Sendable {
         finishIfDone(at: now)
     }
 
-    /// Has failed what would only wait for others to end: with the last of those it is over.
+    /// Fails the queued items of hosts that were given up, so that the job can finish.
     private mutating func failItemsOfFailedHosts(at now: Instant) {
         for (task, why) in delays.removeItemsOfFailedHosts() { recordFailure(task, why) }
         while let nextUntried, case .failed(let why) = delays.state(of: nextUntried, at: now) {
@@ -145,7 +151,7 @@ package struct PrefetchJob: Sendable {
         }
     }
 
-    /// Begins nothing more.
+    /// Cancels the job: no more items are started.
     package mutating func cancel(at now: Instant) {
         guard !isFinished else { return }
         document.state = .cancelled
@@ -153,7 +159,7 @@ package struct PrefetchJob: Sendable {
         if isDrained { releaseQueues() }
     }
 
-    // MARK: What comes of it
+    // MARK: - Results
 
     private mutating func add(_ url: String) {
         guard seenURLs.insert(url).inserted else { return }
@@ -163,7 +169,7 @@ package struct PrefetchJob: Sendable {
 
     private mutating func addLocations(_ sitemap: Sitemap, named task: Item) {
         document.state = .running
-        // The protocol has one index at most above the rest.
+        // The protocol allows one level of index only.
         if case .sitemap(let url) = task, url == document.sitemap {
             for further in sitemap.sitemaps where !sitemaps.contains(further) {
                 sitemaps.append(further)
@@ -218,7 +224,7 @@ package struct PrefetchJob: Sendable {
         if isDrained { releaseQueues() }
     }
 
-    /// Nobody asks any more what was to be asked.
+    /// Releases the queues of a finished job.
     private mutating func releaseQueues() {
         (urls, sitemaps, delays) = ([], [], HostBackoff())
         seenURLs = []

@@ -1,43 +1,51 @@
 package import Ground
 
-/// The prefetches of a node: those that run, and the last that are over.
+/// The prefetch jobs of a node: the running ones, and the last finished ones.
 package struct PrefetchJobTable: Sendable {
-    /// Why another one is not begun.
+    /// The reason why a job cannot be started.
     package enum StartError: Error, Hashable, Sendable {
-        /// ``runningMax`` run.
+        /// As many jobs as ``runningMax`` are running.
         case tooManyRunning
     }
 
-    /// A task, and the prefetch that it is of.
+    /// An item to request, with its job.
     package struct ScheduledItem: Hashable, Sendable {
+        /// The name of the job.
         package let name: String
+        /// The value of Accept for the request.
         package let accept: String
+        /// The item.
         package let task: PrefetchJob.Item
     }
 
-    /// Prefetches that run at once.
+    /// The maximum number of jobs running at once.
     package static let runningMax = 4
-    /// Prefetches that are over and still shown.
+    /// The maximum number of finished jobs that are kept.
     package static let finishedMax = 16
 
-    /// The oldest first.
+    /// The jobs, the oldest first.
     private var jobs: [PrefetchJob] = []
 
+    /// Creates an empty table.
     package init() {}
 
-    /// The newest first.
+    /// Returns the documents of all jobs, the newest first.
     package func documents(at now: Instant) -> [PrefetchDocument] {
         jobs.reversed().map { $0.document(at: now) }
     }
 
+    /// Returns the document of a job; `nil` if there is no job of this name.
     package func document(_ name: String, at now: Instant) -> PrefetchDocument? {
         jobs.first { $0.name == name }?.document(at: now)
     }
 
-    /// Nothing is to be asked now or later, unless another one begins.
+    /// True if no job is running or reading its sitemap.
     package var areAllFinished: Bool { jobs.allSatisfy(\.isFinished) }
 
-    /// `name` must be one that was not used before.
+    /// Starts a job; `name` must not have been used before.
+    ///
+    /// - Returns: the document of the new job.
+    /// - Throws: ``StartError/tooManyRunning`` at the limit.
     package mutating func start(
         _ request: PrefetchRequest, name: String, at now: Instant
     ) throws(StartError) -> PrefetchDocument {
@@ -51,7 +59,7 @@ package struct PrefetchJobTable: Sendable {
         return prefetch.document(at: now)
     }
 
-    /// What can be begun now.
+    /// Dequeues all items that may be started now.
     package mutating func dequeue(at now: Instant) -> [ScheduledItem] {
         var steps: [ScheduledItem] = []
         for index in jobs.indices {
@@ -64,7 +72,9 @@ package struct PrefetchJobTable: Sendable {
         return steps
     }
 
-    /// Gives the prefetch's document if this was its end.
+    /// Records the outcome of an item.
+    ///
+    /// - Returns: the job's document if this finished the job, else `nil`.
     package mutating func itemFinished(
         _ step: ScheduledItem, _ ending: PrefetchJob.ItemOutcome, at now: Instant
     ) -> PrefetchDocument? {
@@ -74,7 +84,7 @@ package struct PrefetchJobTable: Sendable {
         return !wasOver && jobs[index].isFinished ? jobs[index].document(at: now) : nil
     }
 
-    /// Nil if there is no such one, or it is over.
+    /// Cancels a job and returns its document; `nil` if there is no such job, or it is finished.
     package mutating func cancel(_ name: String, at now: Instant) -> PrefetchDocument? {
         guard let index = jobs.firstIndex(where: { $0.name == name && !$0.isFinished }) else {
             return nil
@@ -83,7 +93,7 @@ package struct PrefetchJobTable: Sendable {
         return jobs[index].document(at: now)
     }
 
-    /// Gives the documents of those that were not over.
+    /// Cancels all jobs and returns the documents of those that were not finished.
     package mutating func cancelAll(at now: Instant) -> [PrefetchDocument] {
         jobs.filter { !$0.isFinished }.compactMap { cancel($0.name, at: now) }
     }

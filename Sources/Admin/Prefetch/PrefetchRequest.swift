@@ -1,32 +1,36 @@
-/// What is to be fetched before clients ask for it: the body of `POST /admin/v1/prefetches`, either
-/// `{"urls": […]}` or `{"sitemap": "…"}`.
+/// A request to prefetch images: the body of `POST /admin/v1/prefetches`, either `{"urls": […]}` or
+/// `{"sitemap": "…"}`.
 package struct PrefetchRequest: Hashable, Sendable {
+    /// The source of the URLs.
     package enum Source: Hashable, Sendable {
-        /// In the order given, without repeats; at least one.
+        /// The URLs in the given order, without duplicates; at least one.
         case urls([String])
-        /// The URL of one.
+        /// The URL of a sitemap.
         case sitemap(String)
     }
 
+    /// The source of the URLs.
     package var source: Source
-    /// The value of Accept with which sites and images are asked; it decides which variant is kept.
+    /// The value of Accept for all requests; it decides which variant is stored.
     package var accept: String
 
+    /// Creates a request from its parts, which are not checked.
     package init(_ source: Source, accept: String = PrefetchRequest.acceptDefault) {
         self.source = source
         self.accept = accept
     }
 
-    /// Bytes of a body at most.
+    /// The maximum size of the request body in bytes.
     package static let bodyBytesMax = 1 << 20
-    /// URLs of one prefetch at most, those of a sitemap included.
+    /// The maximum number of URLs of one prefetch, including those of its sitemaps.
     package static let urlsMax = 10_000
-    /// Bytes of a URL at most.
+    /// The maximum length of a URL in bytes.
     package static let urlBytesMax = 8_192
-    /// Bytes of Accept at most.
+    /// The maximum length of Accept in bytes.
     package static let acceptBytesMax = 256
+    /// The value of Accept if the request has none.
     package static let acceptDefault = "*/*"
-    /// The name of the problem that answers while as many prefetches run as may.
+    /// The name of the problem document for a request beyond the limit of running jobs.
     package static let tooManyProblem = "prefetches-too-many"
 
     static let schema = JSONSchema.anyOf(
@@ -45,7 +49,9 @@ package struct PrefetchRequest: Hashable, Sendable {
 extension PrefetchRequest: Decodable {
     private static let keys = ["urls", "sitemap", "accept"]
 
-    /// - Throws: ``RequestBodyError``, or the decoder's own errors where the text is no JSON.
+    /// Decodes and checks the body of a request.
+    ///
+    /// - Throws: ``RequestBodyError``, or the decoder's own errors if the text is not JSON.
     package init(from decoder: any Decoder) throws {
         let object = try StrictKeyedContainer(decoder, allowedKeys: Self.keys)
         accept = try object.string("accept") ?? Self.acceptDefault
@@ -94,8 +100,8 @@ extension PrefetchRequest: Decodable {
         return url
     }
 
-    /// True for what begins as the URL of an image does, and has no white space or control
-    /// characters.
+    /// Returns true for a URL that begins with `http://` or `https://`, and has no white space or
+    /// control characters.
     static func isAbsolute(_ url: String) -> Bool {
         let lowered = url.prefix(8).lowercased()
         guard lowered.hasPrefix("http://") || lowered.hasPrefix("https://") else { return false }

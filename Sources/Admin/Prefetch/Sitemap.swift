@@ -1,32 +1,33 @@
-/// What a sitemap names (sitemaps.org protocol 0.9, with Google's image extension).
+/// The URLs listed in a sitemap (sitemaps.org protocol 0.9, with Google's image extension).
 ///
-/// Read by a scan for elements and not by a parser of XML: nothing here needs entities of a
-/// document's own, attributes or validation, and what an operator names may come from a stranger.
+/// The XML is scanned for elements, not fully parsed: entities of the document's own, attributes
+/// and validation are not needed, and the sitemap may come from an untrusted host.
 package struct Sitemap: Hashable, Sendable {
-    /// URLs of images, in order, without repeats.
+    /// The URLs of images, in order, without duplicates.
     package private(set) var images: [String] = []
-    /// URLs of further sitemaps; only an index has some.
+    /// The URLs of further sitemaps; only an index has them.
     package private(set) var sitemaps: [String] = []
-    /// More was named than is kept.
+    /// True if the sitemap lists more URLs than are kept.
     package private(set) var isTruncated = false
-    /// Names that are no absolute URLs, or too long for one.
+    /// The number of listed names that are no absolute URLs, or are too long.
     package private(set) var rejectedCount = 0
 
+    /// The reason why a sitemap is rejected.
     package enum FormatError: Error, Hashable, Sendable {
-        /// Neither a `urlset` nor a `sitemapindex`, nor a list of URLs.
+        /// The text is neither a `urlset` nor a `sitemapindex`, nor a list of URLs.
         case notSitemap
-        /// An element or a comment does not end.
+        /// An element or a comment is not closed.
         case truncated
-        /// It begins as what gzip writes.
+        /// The text is compressed with gzip.
         case compressed
     }
 
-    /// Sitemaps that an index may name, of which the others are left out.
+    /// The maximum number of sitemaps taken from an index; the others are ignored.
     package static let sitemapsMax = 100
-    /// Bytes of one sitemap at most; the protocol allows 50 MiB.
+    /// The maximum size of one sitemap in bytes; the protocol allows 50 MiB.
     package static let bytesMax = 10 << 20
 
-    /// Reads XML, or one URL a line; takes at most `imagesMax` images.
+    /// Parses XML, or one URL per line; keeps at most `imagesMax` images.
     package init(_ bytes: [UInt8], imagesMax: Int) throws(FormatError) {
         if bytes.starts(with: [0x1F, 0x8B]) { throw .compressed }
         let text = bytes.drop { $0 <= 0x20 || Self.byteOrderMark.contains($0) }
@@ -69,7 +70,7 @@ package struct Sitemap: Hashable, Sendable {
             if known.insert(value).inserted { sitemaps.append(value) }
             return
         }
-        // A page is none, but some sitemaps list images as pages.
+        // Pages are skipped, but some sitemaps list images as pages.
         guard parent == Self.image || Self.isImage(value) else { return }
         add(value, imagesMax, &known)
     }
@@ -101,7 +102,7 @@ package struct Sitemap: Hashable, Sendable {
         text.utf8.count <= PrefetchRequest.urlBytesMax && PrefetchRequest.isAbsolute(text)
     }
 
-    /// True if the path ends as files of images do.
+    /// Returns true if the path ends with the extension of an image file.
     static func isImage(_ url: String) -> Bool {
         let path = url.prefix { $0 != "?" && $0 != "#" }
         guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { return false }
@@ -115,7 +116,7 @@ package struct Sitemap: Hashable, Sendable {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without white space at either end.
+    /// The slice without white space at either end.
     var trimmed: ArraySlice<UInt8> {
         var rest = drop { $0 <= 0x20 }
         while let last = rest.last, last <= 0x20 { rest.removeLast() }
@@ -123,30 +124,30 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// Elements and texts of an XML document (XML 1.0), one after the other, without attributes,
+/// A scanner for the elements and texts of an XML 1.0 document, in order, without attributes,
 /// comments, processing instructions and declarations.
 ///
-/// Forgiving: whether an end belongs to its beginning is not looked at.
+/// The scanner is lenient: it does not check that end tags match start tags.
 struct XMLScanner {
     enum Event: Hashable {
-        /// The element's local name, without the prefix of a namespace; an empty element opens and
-        /// closes.
+        /// The start of an element with this local name, without a namespace prefix; an empty
+        /// element yields a start and an end.
         case elementStart([UInt8])
         case elementEnd
-        /// What stands between two tags, trimmed, with the five entities of XML and numbers
+        /// The text between two tags, trimmed, with the predefined entities and numeric references
         /// replaced; never empty.
         case text(String)
     }
 
     private let bytes: ArraySlice<UInt8>
     private var position: Int
-    /// An element without content was opened.
+    /// True if an empty element was started, whose end is still to be returned.
     private var hasPendingElementEnd = false
-    /// What was read of a text that a comment or CDATA has parted.
+    /// The text read so far, which comments or CDATA sections may split.
     private var text: [UInt8] = []
-    /// It is more than white space.
+    /// True if ``text`` is more than white space.
     private var hasNonWhitespace = false
-    /// Comes after the text before it.
+    /// The event to return after the text before it.
     private var pendingEvent: Event?
 
     init(_ bytes: ArraySlice<UInt8>) {
@@ -154,7 +155,7 @@ struct XMLScanner {
         position = bytes.startIndex
     }
 
-    /// Nil at the end.
+    /// Returns the next event; `nil` at the end.
     mutating func next() throws(Sitemap.FormatError) -> Event? {
         if let event = pendingEvent.take() { return event }
         if hasPendingElementEnd {
@@ -185,7 +186,7 @@ struct XMLScanner {
         position = end
     }
 
-    /// What stands at a `<`; nil if it is no tag.
+    /// Reads markup at a `<`; returns `nil` if it is no tag.
     private mutating func readMarkup() throws(Sitemap.FormatError) -> Event? {
         let rest = bytes[position...]
         if rest.starts(with: Self.comment) {
@@ -204,7 +205,7 @@ struct XMLScanner {
         case UInt8(ascii: "/"): return .elementEnd
         default:
             if inside.last == UInt8(ascii: "/") {
-                // Within a text it parts nothing.
+                // An empty element inside a text does not split the text.
                 guard !hasNonWhitespace else { return nil }
                 hasPendingElementEnd = true
             }
@@ -214,7 +215,7 @@ struct XMLScanner {
         }
     }
 
-    /// What stands between `count` bytes from here and `end`; goes on behind that.
+    /// Returns the bytes between `count` bytes from here and `end`, and moves past `end`.
     private mutating func skip(
         _ count: Int, to end: [UInt8]
     ) throws(Sitemap.FormatError) -> ArraySlice<UInt8> {
@@ -231,7 +232,7 @@ struct XMLScanner {
     private static let cdataStart = Array("<![CDATA[".utf8)
     private static let cdataEnd = Array("]]>".utf8)
 
-    /// References that are none stay as they are.
+    /// Appends `bytes` with references replaced; malformed references stay as they are.
     static func appendUnescaped(_ bytes: ArraySlice<UInt8>, to text: inout [UInt8]) {
         var rest = bytes
         while let start = rest.firstIndex(of: UInt8(ascii: "&")) {

@@ -1,40 +1,43 @@
 package import HTTPRules
 
-/// Why a purge, or a question after one, cannot be followed; nothing was purged.
+/// The reason why a purge or a query for a receipt is rejected; nothing was purged.
 ///
-/// Places are those of a value in the body, as `targets[3].url`; the body itself has an empty one.
+/// The first text of a case is the path of the offending value, such as `targets[3].url`; the path
+/// of the body itself is empty.
 package enum PurgeError: Error, Hashable, Sendable {
     case bodyTooLarge
     case invalidBody(RequestBodyError)
     case invalidID(String)
-    /// There are none.
+    /// The list of targets is empty.
     case noTargets
     case tooManyTargets
     case invalidTarget(String, PurgeTargetFault)
-    /// Targets that have several names have too many of them for one record.
+    /// The targets expand to too many names for one record.
     case tooManyNames(Int)
     /// The names are too long for one record.
     case recordTooLarge(bytesMax: Int)
-    /// Two parameters of the query, or one and the body, say the same.
+    /// An option is given twice: in two parameters, or in a parameter and the body.
     case duplicateParameter(String)
-    /// A field of a request with the method PURGE.
+    /// A field of a PURGE request is invalid.
     case invalidField(String, allowed: String)
     /// An earlier purge with this id has other targets or another mode.
     case idConflict
-    /// No text of a receipt's name.
+    /// The text is not the name of a receipt.
     case invalidReceiptID
-    /// The log does not hold it.
+    /// The log does not hold the receipt.
     case unknownReceipt
 
-    /// What a decoder threw while it read a ``PurgeRequest``.
+    /// Creates the error that corresponds to an error of a ``PurgeRequest``'s decoder.
     package init(decodingError error: any Error) {
         self = error as? PurgeError ?? .invalidBody(RequestBodyError(decodingError: error))
     }
 }
 
 extension PurgeError {
-    /// 400 where the request cannot be read, 413 where it is too large, 422 where it can be read
-    /// and not be followed (RFC 9110 §15.5).
+    /// The status code: 400 if the request is malformed, 413 if it is too large, 422 if it is
+    /// well-formed but invalid (RFC 9110 §15.5).
+    ///
+    /// 404 for an unknown receipt, and 409 for a conflict of ids.
     package var status: UInt16 {
         switch self {
         case .invalidBody(.invalidJSON), .duplicateParameter, .invalidField, .invalidReceiptID: 400
@@ -70,14 +73,14 @@ extension PurgeError {
         }
     }
 
-    /// The answer.
+    /// The problem document for the response.
     package var problem: ProblemDocument {
         ProblemDocument(status: status, name: name, title: title, detail: message)
     }
 }
 
 extension PurgeError {
-    /// What is wrong, where, and what is allowed.
+    /// The message: what is wrong, where, and what is allowed.
     package var message: String {
         switch self {
         case .invalidReceiptID:

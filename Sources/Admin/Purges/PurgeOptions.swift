@@ -2,18 +2,18 @@ package import Ground
 package import HTTPRules
 import Telemetry
 
-/// How long a client waits for the answer to its purge, as the query says it, or the fields of a
+/// The acknowledgement and the timeout that a purge asks for in its query, or in the fields of a
 /// PURGE.
 package struct PurgeOptions: Hashable, Sendable {
-    /// Nil if nothing says it.
+    /// The acknowledgement to wait for; `nil` if not given.
     package internal(set) var wait: PurgeAcknowledgement?
-    /// Nil if nothing says it.
+    /// The maximum wait; `nil` if not given.
     package internal(set) var timeout: Interval?
 
-    /// Nothing is said.
+    /// Creates options with nothing given.
     package init() {}
 
-    /// `wait=all&timeout=1s`; `timeout_ms=1000` means the same.
+    /// Reads the options of a query: `wait=all&timeout=1s`, or `timeout_ms=1000`.
     package init(_ query: AdminQuery) throws(PurgeError) {
         wait = query["wait"].flatMap { PurgeAcknowledgement(rawValue: $0) }
         timeout = query["timeout"].flatMap { DurationText.parse($0) }
@@ -22,7 +22,7 @@ package struct PurgeOptions: Hashable, Sendable {
         timeout = .milliseconds(milliseconds)
     }
 
-    /// The parameters of a query that say it.
+    /// The query parameters for the options.
     static let parameters: [AdminParameter] = [
         .query(
             "wait", .choice(PurgeAcknowledgement.allCases.map(\.rawValue)), "What is waited for"),
@@ -32,8 +32,9 @@ package struct PurgeOptions: Hashable, Sendable {
             "The same in milliseconds"),
     ]
 
-    /// What is waited for, and for how long at most, where the body of the same request says
-    /// `body`.
+    /// Combines the options with those of the same request's body, and applies the defaults.
+    ///
+    /// - Throws: ``PurgeError/duplicateParameter(_:)`` if both give the same option.
     package func resolved(
         with body: PurgeRequest
     ) throws(PurgeError) -> (wait: PurgeAcknowledgement, timeout: Interval) {
@@ -45,12 +46,12 @@ package struct PurgeOptions: Hashable, Sendable {
         return joined.resolved
     }
 
-    /// The same where nothing else is said.
+    /// The options with defaults for what is not given.
     package var resolved: (wait: PurgeAcknowledgement, timeout: Interval) {
         (wait ?? .standard, timeout ?? PurgeRequest.timeoutDefault)
     }
 
-    /// A duration that a client may wait; nil for any other text.
+    /// Returns the duration that `text` gives; `nil` if it is malformed or out of range.
     static func timeout(_ text: String) -> Interval? {
         DurationText.parse(text).flatMap { PurgeRequest.timeoutRange.contains($0) ? $0 : nil }
     }
@@ -60,8 +61,9 @@ package struct PurgeOptions: Hashable, Sendable {
 }
 
 extension PurgeOptions {
-    /// What a request with the method PURGE says, whose field lines lie in `bytes`:
-    /// `Nuthatch-Purge-Wait: all` and `Nuthatch-Purge-Timeout: 1s`.
+    /// Reads the options of a PURGE request from its field lines in `bytes`.
+    ///
+    /// The fields are `Nuthatch-Purge-Wait: all` and `Nuthatch-Purge-Timeout: 1s`.
     package init(
         _ lines: [FieldLine], in bytes: Span<UInt8>
     ) throws(PurgeError) {

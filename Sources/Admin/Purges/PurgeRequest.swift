@@ -1,31 +1,31 @@
 package import Ground
 import HTTPRules
 
-/// What a client wants to be purged, and how long it waits: the body and the query of
-/// `POST /admin/v1/purges`; see <doc:Purges>.
+/// A purge as a client requests it: the body of `POST /admin/v1/purges`; see <doc:Purges>.
 package struct PurgeRequest: Hashable, Sendable {
-    /// Makes a repeat harmless; nil if the node is to make one.
+    /// The client's id, which makes repeats idempotent; `nil` if the node is to make one.
     package var id: [UInt8]?
-    /// Stale at once, in place of gone.
+    /// True if entries become stale, false if they are removed.
     package var isSoft = false
-    /// 1 to ``targetsMax``.
+    /// The targets, 1 to ``targetsMax``.
     package var targets: [PurgeTarget]
-    /// Nil if the body does not say.
+    /// The acknowledgement to wait for; `nil` if not given.
     package var wait: PurgeAcknowledgement?
-    /// Nil if the body does not say.
+    /// The maximum wait; `nil` if not given.
     package var timeout: Interval?
 
-    /// Bytes of a body at most.
+    /// The maximum size of the body in bytes.
     package static let bodyBytesMax = 64 << 10
-    /// Targets of one purge at most; one record of the log holds them all.
+    /// The maximum number of targets of one purge; one record of the log holds them all.
     package static let targetsMax = 256
-    /// Bytes of an id at most.
+    /// The maximum length of an id in bytes.
     package static let idBytesMax = 128
-    /// How long a client may wait.
+    /// The allowed range of ``timeout``.
     package static let timeoutRange = Interval.zero ... .seconds(60)
-    /// How long one waits that does not say.
+    /// The timeout if none is given.
     package static let timeoutDefault = Interval.seconds(5)
 
+    /// Creates a purge from its parts, which are not checked.
     package init(id: [UInt8]? = nil, isSoft: Bool = false, targets: [PurgeTarget]) {
         self.id = id
         self.isSoft = isSoft
@@ -33,17 +33,17 @@ package struct PurgeRequest: Hashable, Sendable {
     }
 }
 
-/// What an answer to a purge waits for.
+/// The condition that the response to a purge waits for.
 package enum PurgeAcknowledgement: String, CaseIterable, Sendable {
-    /// Nothing: the purge is applied here, and not yet synced.
+    /// No wait: the purge is applied here, and not yet synced.
     case none
-    /// The purge is synced here and sent to every member that there is a connection with: it
-    /// survives this process.
+    /// The purge is synced here and sent to every connected member, so that it survives a crash of
+    /// this process.
     case issued
     /// No member is pending.
     case all
 
-    /// What is waited for if nothing is said.
+    /// The acknowledgement if none is given.
     package static let standard = PurgeAcknowledgement.issued
 
     static let allowed = allCases.map(\.rawValue).joined(separator: ", ")
@@ -56,11 +56,10 @@ extension PurgeRequest: Decodable {
         case targets
     }
 
-    /// Reads the body of a purge.
+    /// Decodes and checks the body of a purge.
     ///
-    /// - Throws: ``PurgeError`` or ``RequestBodyError`` for everything that is not as it has to be;
-    ///   those, and the decoder's own errors where the text is no JSON, are read by
-    ///   ``PurgeError/init(reading:)``.
+    /// - Throws: ``PurgeError`` or ``RequestBodyError`` for an invalid body, or the decoder's own
+    ///   errors if the text is not JSON; ``PurgeError/init(decodingError:)`` converts all of them.
     package init(from decoder: any Decoder) throws {
         let object = try StrictKeyedContainer(decoder, allowedKeys: Key.allCases.map(\.rawValue))
         targets = []
@@ -97,7 +96,7 @@ extension PurgeRequest: Decodable {
         targets = try Self.targets(object)
     }
 
-    /// True if `bytes` can be the id of a purge: any UTF-8 without control characters.
+    /// Returns true if `bytes` can be the id of a purge: any UTF-8 without control characters.
     static func isID(_ bytes: [UInt8]) -> Bool {
         1...idBytesMax ~= bytes.count && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }

@@ -1,18 +1,21 @@
 import COpenSSL
 package import HTTPRules
 
-/// A key of HMAC-SHA-256 (RFC 2104), hashed as far as it is the same for every text.
+/// A key for HMAC-SHA-256 (RFC 2104), with the part of the hash that is common to all texts
+/// computed in advance.
 ///
-/// Takes less than half the time of OpenSSL's own HMAC with a context that is kept and copied
-/// (`EVP_MAC_CTX_dup`), which allocates four contexts for a text; here it is one.
+/// A signature takes less than half the time of OpenSSL's own HMAC with a context that is kept and
+/// copied (`EVP_MAC_CTX_dup`), which allocates four contexts per text; this allocates one.
 @safe
 package final class HMACKey: Sendable {
-    /// Have taken in the key, and are only ever copied from, which threads may do at one time.
+    /// Contexts that have hashed the key; they are only copied from, which several threads may do
+    /// concurrently.
     private nonisolated(unsafe) let inner: OpaquePointer
     private nonisolated(unsafe) let outer: OpaquePointer
 
     private static let blockBytes = 64
 
+    /// Creates a key from a secret of any length.
     package init(_ secret: [UInt8]) {
         var key = secret.count > Self.blockBytes ? sha256(secret.span) : secret
         key += Array(repeating: 0, count: Self.blockBytes - key.count)
@@ -25,7 +28,7 @@ package final class HMACKey: Sendable {
         unsafe EVP_MD_CTX_free(outer)
     }
 
-    /// The code of `text`.
+    /// Returns the authentication code of `text`.
     package func sign(_ text: Span<UInt8>) -> Signature {
         let context = unsafe Self.context()
         defer { unsafe EVP_MD_CTX_free(context) }
@@ -41,7 +44,7 @@ package final class HMACKey: Sendable {
         return unsafe context
     }
 
-    /// A context that has taken in one block.
+    /// Returns a new context that has hashed one block.
     private static func context(of block: [UInt8]) -> OpaquePointer {
         let context = unsafe context()
         let isDone = unsafe block.withUnsafeBytes { raw in
@@ -52,7 +55,7 @@ package final class HMACKey: Sendable {
         return unsafe context
     }
 
-    /// The hash of what `start` has taken in and of `text` behind it; `context` is room for it.
+    /// Returns the hash of what `start` has hashed, followed by `text`; `context` is overwritten.
     private static func finish(
         _ context: OpaquePointer, from start: OpaquePointer, _ text: Span<UInt8>
     ) -> InlineArray<32, UInt8> {
@@ -67,31 +70,30 @@ package final class HMACKey: Sendable {
                     && Int(written) == Signature.bytesCount
             }
         }
-        // It fails only for want of memory.
+        // OpenSSL fails here only if it is out of memory.
         precondition(isDone, "no SHA-256")
         return digest
     }
 }
 
-/// The keys of signed URLs, ready for use by any number of threads.
+/// Signs URLs and verifies their signatures; usable by any number of threads at once.
 package final class URLSigner: Sendable {
     private let keys: [HMACKey]
 
-    /// The first key signs; a signature of any is accepted.
+    /// Creates a signer with a non-empty list of keys: the first one signs, all verify.
     package init(_ keys: [SigningKey]) {
         precondition(!keys.isEmpty, "nothing to sign with")
         self.keys = keys.map { HMACKey($0.secret) }
     }
 
-    /// What the first key makes of `text`, which is a ``SignatureBase``.
+    /// Returns the signature of `text`, a ``SignatureBase``, with the first key.
     package func sign(_ text: Span<UInt8>) -> Signature {
         keys[0].sign(text)
     }
 
-    /// True if one of the keys makes this signature of `text`.
+    /// Returns true if `signature` is valid for `text` with one of the keys.
     ///
-    /// How long it takes tells which key it was, if any, and nothing of the signature that would be
-    /// right.
+    /// The duration depends on which key matches, if any, but not on the expected signature.
     package func accepts(_ signature: Signature, of text: Span<UInt8>) -> Bool {
         for key in keys where key.sign(text).isSame(as: signature) { return true }
         return false

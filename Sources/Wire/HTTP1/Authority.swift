@@ -1,11 +1,11 @@
 import Ground
 
-/// The syntax of `uri-host [":" port]`, the value of Host (RFC 9110 §7.2, RFC 3986 §3.2).
+/// Validates `uri-host [":" port]`, the value of Host (RFC 9110 §7.2, RFC 3986 §3.2).
 package enum Authority {
-    /// True if the bytes in `range` are a name or address that is not empty, and at most a port up
-    /// to 65535.
+    /// Returns true if the bytes in `range` are a non-empty name or address with an optional port
+    /// up to 65535.
     ///
-    /// User information is refused (RFC 9110 §4.2.4), as is an empty host (§4.2.1).
+    /// User information is rejected (RFC 9110 §4.2.4), as is an empty host (§4.2.1).
     package static func isValid(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return false }
         var index = range.lowerBound
@@ -32,8 +32,8 @@ package enum Authority {
         return index == end || isPort(bytes, from: index, end: end)
     }
 
-    /// The offset of the first byte that is no letter, digit, `-` or `.`; of the end if there is
-    /// none.
+    /// Returns the offset of the first byte that is not a letter, digit, `-` or `.`; `end` if there
+    /// is none.
     @inline(__always)
     private static func commonPrefixEnd(_ bytes: Span<UInt8>, from start: Int, end: Int) -> Int {
         var index = start
@@ -44,7 +44,7 @@ package enum Authority {
         }
     }
 
-    /// The offset past the `]` of an IPv6 address.
+    /// Returns the offset past the `]` of an IPv6 address; `nil` if it is malformed.
     private static func bracketEnd(_ bytes: Span<UInt8>, from start: Int, end: Int) -> Int? {
         var index = start + 1
         while index < end, ByteClass.addressV6.contains(bytes[index]) { index += 1 }
@@ -52,7 +52,7 @@ package enum Authority {
         return index + 1
     }
 
-    /// True for `:` and no more than a 16-bit number; `:` alone is the default port (RFC 3986
+    /// Returns true for `:` and at most a 16-bit number; `:` alone means the default port (RFC 3986
     /// §3.2.3).
     private static func isPort(_ bytes: Span<UInt8>, from start: Int, end: Int) -> Bool {
         guard bytes[start] == Byte.colon else { return false }

@@ -1,52 +1,53 @@
 package import Ground
 import HTTPRules
 
-/// How much a chunked body may carry beside its data.
+/// The limits on a chunked body's overhead.
 package struct BodyLimits: Hashable, Sendable {
-    /// Bytes of chunk extensions in the whole body, so that tiny chunks cannot hide a flood of
-    /// them.
+    /// The maximum size in bytes of all chunk extensions of a body, so that tiny chunks cannot
+    /// carry unlimited extensions.
     package var extensionBytesMax: Int
-    /// Bytes of the trailer section, line ends included.
+    /// The maximum size in bytes of the trailer section, including line ends.
     package var trailerBytesMax: Int
 
+    /// Creates limits in bytes.
     package init(extensionBytesMax: Int = 4 * 1024, trailerBytesMax: Int = 8 * 1024) {
         self.extensionBytesMax = extensionBytesMax
         self.trailerBytesMax = trailerBytesMax
     }
 }
 
-/// What ``BodyDecoder/next(_:from:)`` found.
+/// The result of ``BodyDecoder/next(_:from:)``.
 package enum BodyDecodingResult: Hashable, Sendable {
-    /// A piece of the body that is not empty; go on at `next`.
+    /// A non-empty piece of the body; continue at `next`.
     case data(Extent, next: Int)
-    /// All bytes have been taken in; go on with the bytes that come after them.
+    /// All bytes are consumed; continue with the bytes that follow them.
     case needsMore
-    /// The body ends before `next`. Further calls say the same.
+    /// The body ends before `next`. Further calls return the same.
     case end(next: Int)
-    /// Where the body ends cannot be known; close the connection.
+    /// The end of the body cannot be determined; close the connection.
     case refused(BodyDecodingError)
 }
 
-/// Why a body cannot be read to its end.
+/// The reason why a body cannot be decoded.
 package enum BodyDecodingError: Hashable, Sendable {
-    /// No hexadecimal size, or a byte that may not follow it (RFC 9112 §7.1).
+    /// The size is not hexadecimal, or is followed by an invalid byte (RFC 9112 §7.1).
     case malformedChunkSize
-    /// 2⁶⁴ bytes or more, or more than 16 digits.
+    /// The size is 2⁶⁴ bytes or more, or has more than 16 digits.
     case chunkTooLarge
-    /// Not `;name[=value]` without white space (RFC 9112 §7.1.1).
+    /// The extension is not `;name[=value]` without white space (RFC 9112 §7.1.1).
     case malformedExtension
     case extensionsTooLong(bytesMax: Int)
     /// A line of the chunked coding, or a chunk's data, does not end in CR LF.
     case lineEnd
     case trailer(LineSyntaxError)
     case trailersTooLong(bytesMax: Int)
-    /// A trailer field that would change framing or routing (RFC 9110 §6.5.1).
+    /// A trailer field would change framing or routing (RFC 9110 §6.5.1).
     case forbiddenTrailer
 
-    /// The status code of the answer, if the body is that of a request.
+    /// The status code of the response, if the body is that of a request.
     package var status: UInt16 { 400 }
 
-    /// A sentence for whoever sent the body.
+    /// The explanation for the sender of the body, one sentence.
     package var message: String {
         switch self {
         case .malformedChunkSize: "A chunk's size is not a hexadecimal number alone."
@@ -63,41 +64,42 @@ package enum BodyDecodingError: Hashable, Sendable {
     }
 }
 
-/// Finds a body's data in the bytes that follow a head; for requests and answers.
+/// Decodes the body that follows a head, for requests and responses.
 ///
-/// The caller need not keep what has been passed: every byte before `next` is done with, and after
-/// `.needsMore` every byte given. Chunk extensions are checked and dropped; so are trailers, unless
-/// they are to be kept.
+/// The caller need not keep consumed bytes: these are all bytes before `next`, and after
+/// `.needsMore` all bytes passed. Chunk extensions are validated and dropped, and so are trailers,
+/// unless they are to be kept. Instances are used by one thread at a time.
 package struct BodyDecoder: Sendable {
+    /// The limits on the overhead of a chunked body.
     package let limits: BodyLimits
-    /// ``trailers`` are wanted.
+    /// True if ``trailers`` are kept.
     let keepsTrailers: Bool
-    /// The trailer section as far as it has come, if it is kept.
+    /// The trailer section received so far, if it is kept.
     var trailerSection: [UInt8] = []
     var state: State
-    /// Bytes of the body or of the present chunk that have not come; 0 before a chunk's size.
+    /// The bytes left in the body or the current chunk; 0 before a chunk's size.
     var remaining: UInt64 = 0
-    /// Hexadecimal digits of the present chunk's size.
+    /// The number of hexadecimal digits read of the current chunk's size.
     var digits = 0
     var extensionBytes = 0
     var trailerBytes = 0
-    /// The name of the present trailer field as ``FieldName/init(first:second:third:)`` takes it.
+    /// The current trailer field's name, as ``FieldName/init(first:second:third:)`` takes it.
     var name: (UInt64, UInt64, UInt64) = (0, 0, 0)
     var nameBytes = 0
 
     enum State: Hashable, Sendable {
-        /// ``remaining`` bytes, then the end.
+        /// Within a body of known length; ``remaining`` bytes follow.
         case length
         case untilClose
         case done
-        /// Before or in the digits of a chunk's size.
+        /// Before or within the digits of a chunk's size.
         case size
-        /// LF must follow; then comes data, or the trailer section after the chunk of size 0.
+        /// LF must follow, then data, or the trailer section after the chunk of size 0.
         case sizeLineFeed
-        /// After `;`: at least one byte of a name.
+        /// After `;`; at least one byte of a name must follow.
         case extensionNameStart
         case extensionName
-        /// After `=`: a token or a quoted string.
+        /// After `=`; a token or a quoted string must follow.
         case extensionValueStart
         case extensionValue
         case extensionQuoted
@@ -105,7 +107,7 @@ package struct BodyDecoder: Sendable {
         case extensionEscaped
         /// After the closing quote.
         case extensionAfterQuote
-        /// ``remaining`` bytes of a chunk.
+        /// Within a chunk; ``remaining`` bytes of it follow.
         case chunk
         case chunkCarriageReturn
         case chunkLineFeed
@@ -113,12 +115,12 @@ package struct BodyDecoder: Sendable {
         case trailerName
         case trailerValue
         case trailerLineFeed
-        /// LF must follow, and ends the body.
+        /// LF must follow and ends the body.
         case lastLineFeed
         case failed(BodyDecodingError)
     }
 
-    /// A decoder before the first byte of a body.
+    /// Creates a decoder for a new body.
     package init(
         _ framing: BodyFraming, limits: BodyLimits = BodyLimits(), keepsTrailers: Bool = false
     ) {
@@ -135,19 +137,22 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// True once `.end` has been, or would be, returned.
+    /// True if the body is complete: ``next(_:from:)`` returns `.end`.
     package var isAtEnd: Bool { state == .done }
 
-    /// The fields that came after the body, once its end has come; none unless they were to be
-    /// kept.
+    /// The trailer fields of a complete body; empty unless they are kept.
     package var trailers: Trailers {
         guard isAtEnd, !trailerSection.isEmpty else { return Trailers() }
-        // The last line end is that of the section.
+        // The last line end belongs to the section, not to a field.
         return Trailers(trailerSection.dropLast(2)) ?? Trailers()
     }
 
-    /// The next piece of the body in `bytes`, from `start` on, which must lie in `bytes` or at its
-    /// end.
+    /// Decodes the next piece of the body.
+    ///
+    /// - Parameters:
+    ///   - bytes: the received bytes.
+    ///   - start: the offset to continue at, at most the count of `bytes`.
+    /// - Returns: a piece, the end, an error, or that more bytes are needed.
     package mutating func next(_ bytes: Span<UInt8>, from start: Int) -> BodyDecodingResult {
         precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
         var index = start
@@ -178,7 +183,7 @@ package struct BodyDecoder: Sendable {
     }
 }
 
-/// The lines of the chunked coding, byte by byte (RFC 9112 §7.1).
+/// Decodes the lines of the chunked coding, byte by byte (RFC 9112 §7.1).
 extension BodyDecoder {
     mutating func consume(_ byte: UInt8) {
         switch state {

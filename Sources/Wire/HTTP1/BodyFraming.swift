@@ -1,28 +1,29 @@
 import Ground
 
-/// How the end of a message's body is found (RFC 9112 §6.3).
+/// The way in which the end of a message's body is determined (RFC 9112 §6.3).
 package enum BodyFraming: Hashable, Sendable {
-    /// There is no body, whatever the fields say.
+    /// There is no body, whatever the fields are.
     case none
-    /// Content-Length, in bytes.
+    /// The body has this number of bytes (Content-Length).
     case length(UInt64)
-    /// Transfer-Encoding: chunked.
+    /// The body is chunked (Transfer-Encoding).
     case chunked
-    /// The body ends where the connection does; answers only.
+    /// The body ends with the connection; responses only.
     case untilClose
 }
 
-/// How the body of a request that is sent is framed (RFC 9112 §6).
+/// The framing of the body of a request to send (RFC 9112 §6).
 package enum RequestBodyFraming: Hashable, Sendable {
-    /// There is none, and no field says so.
+    /// There is no body, and no field that describes one.
     case none
-    /// Content-Length, in bytes; 0 for a body that is said to be empty (RFC 9110 §8.6).
+    /// The body has this number of bytes (Content-Length); 0 if the field is sent for an empty body
+    /// (RFC 9110 §8.6).
     case length(UInt64)
     case chunked
-    /// Bytes of another protocol, until one side ends the connection (RFC 9110 §7.8).
+    /// Bytes of another protocol follow until one side closes the connection (RFC 9110 §7.8).
     case upgraded
 
-    /// The framing of a request that was received; nil for one that only answers have.
+    /// Creates the framing of a received request; `nil` for a framing that only responses have.
     package init?(_ framing: BodyFraming) {
         switch framing {
         case .none: self = .none
@@ -32,10 +33,10 @@ package enum RequestBodyFraming: Hashable, Sendable {
         }
     }
 
-    /// True if no byte of a body follows the head.
+    /// True if the head is followed by no body byte.
     package var isEmpty: Bool { self == .none || self == .length(0) }
 
-    /// Appends the field line that says so, with its CR LF.
+    /// Appends the framing's field line, with its CR LF.
     package func appendField(to head: inout [UInt8]) {
         switch self {
         case .none, .upgraded: break

@@ -1,14 +1,14 @@
-/// Eight bytes at a time in one `UInt64`, the first byte lowest.
+/// Tests of eight bytes at a time in one `UInt64`, the first byte lowest.
 ///
-/// Every test gives a word with the high bit of each byte that passed. Only the lowest set bit is
-/// exact in the tests made with a borrow: what lies above it may be a false alarm.
+/// Each test returns a word with the high bit of each byte that passed. In the tests that subtract
+/// with a borrow only the lowest set bit is exact: bits above it may be false positives.
 enum ByteLanes {
     static let ones: UInt64 = 0x0101_0101_0101_0101
     static let highs: UInt64 = 0x8080_8080_8080_8080
     static let lows: UInt64 = 0x7F7F_7F7F_7F7F_7F7F
     static let caseBits: UInt64 = 0x2020_2020_2020_2020
 
-    /// Control bytes, DEL included; the lowest set bit is exact.
+    /// Marks control bytes, including DEL; the lowest set bit is exact.
     @inline(__always)
     static func controls(_ word: UInt64) -> UInt64 {
         let low = (word &- ones &* 0x20) & ~word
@@ -17,9 +17,9 @@ enum ByteLanes {
         return (low | del) & highs
     }
 
-    /// Bytes that no request target holds; the lowest set bit is exact.
+    /// Marks bytes that are invalid in a request target; the lowest set bit is exact.
     ///
-    /// They are all up to space, `#`, DEL and all above.
+    /// They are all bytes up to space, `#`, DEL and all bytes above.
     @inline(__always)
     static func outsideTarget(_ word: UInt64) -> UInt64 {
         let low = (word &- ones &* 0x21) & ~word
@@ -29,14 +29,14 @@ enum ByteLanes {
         return (low | hash | high) & highs
     }
 
-    /// Bytes that are `byte`; the lowest set bit is exact.
+    /// Marks bytes equal to `byte`; the lowest set bit is exact.
     @inline(__always)
     static func bytes(_ word: UInt64, equalTo byte: UInt8) -> UInt64 {
         let apart = word ^ (ones &* UInt64(byte))
         return (apart &- ones) & ~apart & highs
     }
 
-    /// Bytes that are no letter, no digit, no `-` and no `.`; every bit is exact.
+    /// Marks bytes that are not a letter, a digit, `-` or `.`; every bit is exact.
     @inline(__always)
     static func outsideCommonHost(_ word: UInt64) -> UInt64 {
         let folded = (word | caseBits) & lows
@@ -48,7 +48,7 @@ enum ByteLanes {
         return ~((letter | dashToNine) & notSlash & ~word) & highs
     }
 
-    /// Bytes that are neither a letter nor `-`; every bit is exact.
+    /// Marks bytes that are neither a letter nor `-`; every bit is exact.
     @inline(__always)
     static func outsideCommonName(_ word: UInt64) -> UInt64 {
         let seven = (word | caseBits) & lows
@@ -58,7 +58,7 @@ enum ByteLanes {
         return (~(letter & ~word) & notDash) & highs
     }
 
-    /// The number of bytes below the lowest one that `lanes`, which is not 0, marks.
+    /// Returns the number of bytes below the lowest marked one; `lanes` must not be 0.
     @inline(__always)
     static func firstIndex(_ lanes: UInt64) -> Int {
         lanes.trailingZeroBitCount &>> 3
@@ -66,10 +66,10 @@ enum ByteLanes {
 }
 
 extension Span<UInt8> {
-    /// The eight bytes from `index`, first byte lowest; zeros stand for all that lies at `end` or
-    /// past it.
+    /// Returns the eight bytes from `index`, the first byte lowest; bytes at and past `end` read as
+    /// 0.
     ///
-    /// `index` must not be negative and `end` must not pass the count.
+    /// `index` must not be negative, and `end` must not exceed the count.
     @inline(__always)
     func word(at index: Int, end: Int) -> UInt64 {
         if index &+ 8 <= end {
@@ -99,13 +99,14 @@ extension Span<UInt8> {
         return word
     }
 
-    /// The byte at `index`, or 0 at `end` and past it; the same demands as ``word(at:end:)``.
+    /// Returns the byte at `index`, or 0 at and past `end`; with the preconditions of
+    /// ``word(at:end:)``.
     @inline(__always)
     func byte(at index: Int, end: Int) -> UInt8 {
         index < end ? unsafe self[unchecked: index] : 0
     }
 
-    /// The offset of the first control byte other than tab from `index`, or `end`.
+    /// Returns the offset of the first control byte other than tab from `index`, or `end`.
     @inline(__always)
     func firstControl(from index: Int, end: Int) -> Int {
         var index = index
@@ -121,14 +122,14 @@ extension Span<UInt8> {
         }
     }
 
-    /// True if CR LF stand at `index`, both before `end`.
+    /// Returns true if CR LF is at `index`, both before `end`.
     @inline(__always)
     func holdsLineEnd(at index: Int, end: Int) -> Bool {
         index &+ 2 <= end && UInt16(truncatingIfNeeded: word(at: index, end: end)) == 0x0A0D
     }
 }
 
-/// The bytes that the grammar of HTTP/1.1 names (RFC 5234 appendix B.1).
+/// Named bytes of the HTTP/1.1 grammar (RFC 5234 appendix B.1).
 enum Byte {
     static let tab: UInt8 = 0x09
     static let lineFeed: UInt8 = 0x0A
@@ -149,10 +150,10 @@ enum Byte {
     static let del: UInt8 = 0x7F
 }
 
-/// Sets of ASCII bytes as two words of bits, one for each half of ASCII.
+/// A set of ASCII bytes, as one word of bits for each half of ASCII.
 ///
-/// This room's own, though HTTPRules has such sets too: functions of another room are called, not
-/// inlined, and these stand in loops over a head's bytes.
+/// Private to this module, although HTTPRules has such sets too: functions of another module are
+/// called rather than inlined, and these run in loops over a head's bytes.
 struct ByteClass {
     let low: UInt64
     let high: UInt64
@@ -163,17 +164,16 @@ struct ByteClass {
         return byte < 128 && (bits &>> UInt64(byte & 63)) & 1 == 1
     }
 
-    /// `tchar`, of which tokens are made: field names, methods, codings (RFC 9110 §5.6.2).
+    /// `tchar`, the bytes of tokens: field names, methods, codings (RFC 9110 §5.6.2).
     static let token = ByteClass(low: 0x03FF_6CFA_0000_0000, high: 0x57FF_FFFF_C7FF_FFFE)
-    /// `unreserved` and `sub-delims`, of which a registered name is made, without `%` (RFC 3986
-    /// §3.2.2).
+    /// `unreserved` and `sub-delims`, the bytes of a registered name except `%` (RFC 3986 §3.2.2).
     static let registeredName = ByteClass(low: 0x2BFF_7FD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
-    /// Hexadecimal digits, `:` and `.`: what stands between the brackets of an IPv6 address.
+    /// Hexadecimal digits, `:` and `.`: the bytes between the brackets of an IPv6 address.
     static let addressV6 = ByteClass(low: 0x07FF_4000_0000_0000, high: 0x0000_007E_0000_007E)
 }
 
 extension UInt8 {
-    /// True for what a field value may hold: tab, space, visible ASCII and obs-text (RFC 9110
+    /// True if the byte is valid in a field value: tab, space, visible ASCII or obs-text (RFC 9110
     /// §5.5).
     @inline(__always)
     var isFieldContent: Bool {

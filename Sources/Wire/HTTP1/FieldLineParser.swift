@@ -1,23 +1,23 @@
 import HTTPRules
 
-/// What stands at the beginning of a line in the field section of a head.
+/// The result of parsing one line in the field section of a head.
 enum FieldLineParseResult {
     /// A field line; the next one begins at `next`.
     case line(FieldLineLocation, next: Int)
-    /// The empty line; the head ends at the offset.
+    /// The empty line; the head ends at this offset.
     case end(Int)
-    /// The line's end is not there yet: no control byte but tab lies before `scanned`.
+    /// The end of the line has not arrived; there is no control byte but tab before `scanned`.
     case incomplete(scanned: Int)
-    /// The line is no field line; the fault is at the offset.
+    /// The line is malformed; the error is at the offset `at`.
     case invalid(LineSyntaxError, at: Int)
 }
 
-/// Reads field lines (RFC 9112 §5).
+/// Parses field lines (RFC 9112 §5).
 ///
-/// A line is judged when its end has come, or a control byte that may not be in it: so the verdict
-/// on a head does not depend on the pieces in which it arrived.
+/// A line is judged only once its end or an invalid control byte has arrived, so that the result
+/// for a head does not depend on how it was split on arrival.
 enum FieldLineParser {
-    /// The field line at `start`, of which nothing at `end` or later is looked at.
+    /// Parses the field line at `start`; bytes at and after `end` are not read.
     @inline(__always)
     static func parseLine(_ bytes: Span<UInt8>, at start: Int, end: Int) -> FieldLineParseResult {
         let first = bytes.word(at: start, end: end)
@@ -50,14 +50,14 @@ enum FieldLineParser {
         return parseValue(bytes, id: id, from: start, nameEnd: nameEnd, end: end)
     }
 
-    /// All bytes below the lowest marked one; at least one is marked.
+    /// Returns a mask of all bytes below the lowest marked one; at least one is marked.
     @inline(__always)
     private static func maskBelow(_ lanes: UInt64) -> UInt64 {
         let lowest = lanes & (0 &- lanes)
         return (lowest &>> 7) &- 1
     }
 
-    /// The line whose name ends before the colon at `nameEnd`.
+    /// Parses the value of the line whose name ends before the colon at `nameEnd`.
     @inline(__always)
     private static func parseValue(
         _ bytes: Span<UInt8>, id: FieldName, from start: Int, nameEnd: Int, end: Int
@@ -80,14 +80,14 @@ enum FieldLineParser {
         return .line(mark, next: stop &+ 2)
     }
 
-    /// Space and horizontal tab (`OWS`, RFC 9110 §5.6.3); this room's own for the same reason as
-    /// ``ByteClass``.
+    /// Returns true for space and horizontal tab (`OWS`, RFC 9110 §5.6.3); private to this module
+    /// for the same reason as ``ByteClass``.
     @inline(__always)
     static func isSpace(_ byte: UInt8) -> Bool {
         byte == Byte.space || byte == Byte.tab
     }
 
-    /// A line whose name is long, holds other bytes than letters and `-`, or is wrong.
+    /// Parses a line whose name is long, has bytes other than letters and `-`, or is malformed.
     @inline(never)
     private static func parseUncommonLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
         -> FieldLineParseResult
@@ -114,7 +114,8 @@ enum FieldLineParser {
         return .invalid(colonFollows ? .spaceBeforeColon : .invalidNameToken, at: nameEnd)
     }
 
-    /// The line is not ended by the control byte at `stop`, or by the end of what has come.
+    /// Returns the result for a line that is interrupted at `stop`, by a control byte or by the end
+    /// of the received bytes.
     @inline(never)
     static func unterminatedLine(_ bytes: Span<UInt8>, at stop: Int, end: Int)
         -> FieldLineParseResult
@@ -126,26 +127,26 @@ enum FieldLineParser {
     }
 }
 
-/// What is wrong with a line of a message head or of a trailer section, whoever sent it.
+/// The error in a line of a message head or of a trailer section.
 package enum LineSyntaxError: Hashable, Sendable {
-    /// CR that no LF follows (RFC 9112 §2.2).
+    /// A CR that is not followed by LF (RFC 9112 §2.2).
     case bareCarriageReturn
-    /// LF that no CR precedes (RFC 9112 §2.2; a recipient may take it for a line end, this one does
-    /// not).
+    /// An LF that is not preceded by CR (RFC 9112 §2.2; a recipient may accept it as a line end,
+    /// this one does not).
     case bareLineFeed
     /// NUL, DEL or another control byte (RFC 9110 §5.5).
     case controlByte(UInt8)
     /// A field line that begins with white space: obs-fold, or space before the first field (RFC
     /// 9112 §5.2, §2.2).
     case leadingSpace
-    /// A field line that begins with its colon.
+    /// A field line that begins with a colon.
     case emptyName
     /// White space between field name and colon (RFC 9112 §5.1).
     case spaceBeforeColon
-    /// A byte that no token holds in a field name, or no colon at all (RFC 9110 §5.1).
+    /// A non-token byte in a field name, or no colon at all (RFC 9110 §5.1).
     case invalidNameToken
 
-    /// A sentence for whoever sent the message.
+    /// The explanation for the sender of the message, one sentence.
     package var message: String {
         switch self {
         case .bareCarriageReturn: "A CR is not followed by LF."
@@ -160,7 +161,7 @@ package enum LineSyntaxError: Hashable, Sendable {
         }
     }
 
-    /// The fault of the control byte at `index`, which ends no line.
+    /// Returns the error for the control byte at `index`, which is not part of a line end.
     static func forControlByte(_ bytes: Span<UInt8>, at index: Int) -> LineSyntaxError {
         switch bytes[index] {
         case Byte.carriageReturn: .bareCarriageReturn

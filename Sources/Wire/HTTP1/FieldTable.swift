@@ -1,10 +1,10 @@
 package import Ground
 package import HTTPRules
 
-/// Where a field line lies, as it is kept while a head is read.
+/// The location of a field line, as kept while a head is parsed.
 ///
 /// Plain numbers, because the initialisers of ``FieldLine`` and ``Extent`` are calls into other
-/// targets, which most lines never need.
+/// modules, which most lines never need.
 struct FieldLineLocation {
     var id: FieldName
     var nameStart: UInt32
@@ -25,22 +25,22 @@ struct FieldLineLocation {
     }
 }
 
-/// The field lines of one head at a time, in the order received; room for them is made once.
+/// The field lines of one head at a time, in the order received; memory is allocated once.
 ///
-/// Sendable because nothing else holds the memory that it owns.
+/// Sendable because the table is the only owner of its memory.
 @safe
 package struct FieldTable: ~Copyable, @unchecked Sendable {
-    /// The lines; only the first ``count`` of them belong to the present head and are to be read.
+    /// The lines; only the first ``count`` belong to the current head and may be read.
     ///
-    /// Memory of its own, because an array asks at each line whether it is shared.
+    /// Raw memory, because an array checks for shared storage at each append.
     private let locations: UnsafeMutablePointer<FieldLineLocation>
     private let capacity: Int
-    /// Lines of the present head.
+    /// The number of lines of the current head.
     package private(set) var count = 0
-    /// One bit for each name that occurs, numbered by raw value.
+    /// A bit set of the names that occur, indexed by raw value.
     private(set) var bits: UInt64 = 0
 
-    /// Makes room for `fieldsMax` lines.
+    /// Allocates memory for at most `fieldsMax` lines.
     package init(fieldsMax: Int) {
         precondition(fieldsMax >= 0)
         capacity = fieldsMax
@@ -51,16 +51,16 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
         unsafe locations.deallocate()
     }
 
-    /// The names that occur; ``FieldName/other`` stands for all that have no case of their own.
+    /// The names that occur; ``FieldName/other`` stands for all names without a case.
     package var present: FieldSet { FieldSet(bits: bits) }
 
-    /// The line at `index`, which must be less than ``count``.
+    /// Returns the line at `index`, which must be less than ``count``.
     package subscript(index: Int) -> FieldLine {
         precondition(index < count)
         return unsafe locations[index].line
     }
 
-    /// The value of the first line with this name.
+    /// Returns the value of the first line with this name; `nil` if there is none.
     package func first(_ name: FieldName) -> Extent? {
         guard contains(name) else { return nil }
         for index in 0..<count where unsafe locations[index].id == name {
@@ -69,13 +69,13 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
         return nil
     }
 
-    /// True if a line has this name.
+    /// Returns true if a line has this name.
     @inline(__always)
     package func contains(_ name: FieldName) -> Bool {
         bits & Self.bit(name) != 0
     }
 
-    /// A copy of the lines, for those who keep them.
+    /// Returns a copy of the lines that outlives the current head.
     package func copy() -> [FieldLine] {
         (0..<count).map { index in self[index] }
     }
@@ -86,7 +86,7 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
         bits = 0
     }
 
-    /// False if there is no room left.
+    /// Appends a line; returns false if the table is full.
     @inline(__always)
     mutating func append(_ mark: FieldLineLocation) -> Bool {
         guard count < capacity else { return false }
@@ -96,10 +96,10 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
         return true
     }
 
-    /// The bit of a name in ``FieldSet``.
+    /// Returns the bit of a name in ``FieldSet``.
     ///
-    /// The raw values count up from 0 in the order of the cases, so the case's own byte is the raw
-    /// value; the raw value proper would be a call into another target for each line.
+    /// The raw values count from 0 in the order of the cases, so the case's byte equals the raw
+    /// value; reading `rawValue` would be a call into another module for each line.
     @inline(__always)
     private static func bit(_ name: FieldName) -> UInt64 {
         1 &<< UInt64(unsafe unsafeBitCast(name, to: UInt8.self))

@@ -1,19 +1,19 @@
 import Ground
 import HTTPRules
 
-/// What a parser remembers of the fields that decide where a message ends and what becomes of the
-/// connection, while it reads them.
+/// The state of the fields that determine framing and persistence, collected while a head is
+/// parsed.
 struct FramingFields {
     var contentLength: UInt64?
     var hasHost = false
     var codings = TransferCodings()
-    /// `close` occurs in Connection.
+    /// True if `close` occurs in Connection.
     var hasCloseOption = false
-    /// `keep-alive` occurs in Connection.
+    /// True if `keep-alive` occurs in Connection.
     var hasKeepAliveOption = false
     var expectsContinue = false
 
-    /// True for the names that a parser has to act on.
+    /// Returns true for the names that affect the parser.
     @inline(__always)
     static func isRelevant(_ name: FieldName) -> Bool {
         switch name {
@@ -22,9 +22,9 @@ struct FramingFields {
         }
     }
 
-    /// Notes the options of one Connection line (RFC 9110 §7.6.1).
+    /// Records the options of one Connection line (RFC 9110 §7.6.1).
     ///
-    /// What is no token says nothing.
+    /// Elements that are not tokens are ignored.
     mutating func recordConnectionOptions(_ bytes: Span<UInt8>, at value: Range<Int>) {
         var index = value.lowerBound
         while index < value.upperBound {
@@ -38,14 +38,16 @@ struct FramingFields {
         }
     }
 
-    /// The five bytes are `close`; what is missing of the word is 0, and with the case bit a space.
+    /// Returns true if the five bytes are `close`; absent bytes are 0, which the case bit turns
+    /// into spaces.
     @inline(__always)
     private static func isClose(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         bytes.word(at: range.lowerBound, end: range.upperBound) | ByteLanes.caseBits
             == 0x2020_2065_736F_6C63
     }
 
-    /// The ten bytes are `keep-alive`; a value holds no CR that the case bit would make a `-`.
+    /// Returns true if the ten bytes are `keep-alive`; a value has no CR, which the case bit would
+    /// turn into `-`.
     @inline(__always)
     private static func isKeepAlive(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         bytes.word(at: range.lowerBound, end: range.upperBound) | ByteLanes.caseBits
@@ -54,23 +56,23 @@ struct FramingFields {
                 == 0x2020_2020_2020_6576
     }
 
-    /// Whether the connection may be used again (RFC 9112 §9.3).
+    /// Returns true if the connection can be reused (RFC 9112 §9.3).
     func isPersistent(isHTTP10: Bool) -> Bool {
         !hasCloseOption && (!isHTTP10 || hasKeepAliveOption)
     }
 }
 
-/// What the Transfer-Encoding lines of a message name, in order (RFC 9112 §6.1).
+/// The codings in the Transfer-Encoding lines of a message, in order (RFC 9112 §6.1).
 struct TransferCodings {
     private(set) var chunkedCount = 0
-    /// A coding other than `chunked` occurs.
+    /// True if a coding other than `chunked` occurs.
     private(set) var hasOther = false
-    /// An element is no coding name, or `chunked` is followed by another coding.
+    /// True if an element is no coding name, or `chunked` is followed by another coding.
     private(set) var isMalformed = false
 
     var isChunkedOnly: Bool { chunkedCount == 1 && !hasOther && !isMalformed }
 
-    /// Notes one line; an empty element is malformed, since framing is not to be guessed.
+    /// Records one line; an empty element counts as malformed, because framing must not be guessed.
     mutating func record(_ bytes: Span<UInt8>, at value: Range<Int>) {
         if value.isEmpty || bytes[value.upperBound - 1] == Byte.comma { isMalformed = true }
         var index = value.lowerBound
@@ -93,10 +95,10 @@ struct TransferCodings {
     }
 }
 
-/// One element of a comma-separated list without the white space around it (RFC 9110 §5.6.1).
+/// An element of a comma-separated list, without the surrounding white space (RFC 9110 §5.6.1).
 struct ListElement {
     let range: Range<Int>
-    /// Past the comma that ends the element, or the end of the list.
+    /// The offset past the comma that ends the element, or past the end of the list.
     let next: Int
 
     static func next(_ bytes: Span<UInt8>, from start: Int, end: Int) -> ListElement {

@@ -1,14 +1,16 @@
-/// How large a message head may be; past a limit the message is refused, whatever it says.
+/// The limits on a message head; a message beyond a limit is refused.
 package struct HeadLimits: Hashable, Sendable {
-    /// Bytes from the first byte of the first line to the empty line and its CR LF; 431 past it.
+    /// The maximum size in bytes from the first byte of the first line through the empty line's CR
+    /// LF; 431 beyond it.
     package var headBytesMax: Int
-    /// Bytes of the request target; 414 past it.
+    /// The maximum size of the request target in bytes; 414 beyond it.
     ///
-    /// The default leaves 1 KiB around a URL of 8 KiB.
+    /// The default allows a URL of 8 KiB and 1 KiB around it.
     package var targetBytesMax: Int
-    /// Field lines; 431 past it.
+    /// The maximum number of field lines; 431 beyond it.
     package var fieldsMax: Int
 
+    /// Creates limits from their parts.
     package init(
         headBytesMax: Int = 32 * 1024, targetBytesMax: Int = 9 * 1024, fieldsMax: Int = 100
     ) {
@@ -17,33 +19,35 @@ package struct HeadLimits: Hashable, Sendable {
         self.fieldsMax = fieldsMax
     }
 
-    /// What a request line may hold beside its target: method, version, spaces and line end.
+    /// The maximum size in bytes of a request line without its target: method, version, spaces and
+    /// line end.
     static let requestLineOverheadBytes = 64
 }
 
-/// How far a parser came in a head that has not arrived in full, so that no byte is searched twice.
+/// The progress of a parser in an incomplete head, so that no byte is searched twice.
 ///
-/// Lines are read once, when their end is there; of the line without an end only `scanned` is
-/// remembered, up to which it holds no control byte but tab.
+/// Complete lines are parsed once. For an incomplete line only `scanned` is kept: the bytes before
+/// it contain no control byte but tab.
 struct HeadProgress {
-    /// Where the message begins in the caller's span; negative between messages.
+    /// The offset of the message in the caller's span; negative between messages.
     var base = -1
-    /// Where the first line without an end begins.
+    /// The offset of the first incomplete line.
     var lineStart = 0
     var scanned = 0
-    /// True once the request line or status line has been read.
+    /// True once the request line or status line has been parsed.
     var hasFirstLine = false
 
-    /// False if the message that begins at `start` has to be read from its first byte.
+    /// Returns false if the message at `start` must be parsed from its first byte.
     ///
-    /// A caller that moved the bytes starts anew: offsets are counted from the span's beginning.
+    /// A caller that moved the bytes restarts, because offsets count from the beginning of the
+    /// span.
     @inline(__always)
     func canResume(from start: Int, end: Int) -> Bool {
         base == start && scanned <= end
     }
 
-    /// True if the unfinished line may be ended now, or holds a byte that ends the wait for its
-    /// end.
+    /// Scans the incomplete line; returns true if it may be complete now, or contains a control
+    /// byte that makes it invalid.
     mutating func scanForLineEnd(_ bytes: Span<UInt8>, end: Int) -> Bool {
         scanned = bytes.firstControl(from: scanned, end: end)
         return scanned < end

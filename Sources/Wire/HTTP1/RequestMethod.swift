@@ -1,6 +1,6 @@
-/// The methods that Nuthatch tells apart (RFC 9110 §9, RFC 5789); names are compared case by case.
+/// The request methods that are distinguished (RFC 9110 §9, RFC 5789); names are case-sensitive.
 package enum RequestMethod: UInt8, CaseIterable, Sendable {
-    /// Any other token: see ``RequestParser/methodName``.
+    /// Any other token; see ``RequestParser/methodName``.
     case other
     case get
     case head
@@ -14,7 +14,7 @@ package enum RequestMethod: UInt8, CaseIterable, Sendable {
     /// The purge method of other caches, which has no specification.
     case purge
 
-    /// The name as it stands in a request line; empty for ``other``.
+    /// The name as in a request line; empty for ``other``.
     package var text: StaticString {
         switch self {
         case .other: ""
@@ -31,7 +31,7 @@ package enum RequestMethod: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// The method whose name, of at most eight bytes, is this word, first byte lowest.
+    /// Returns the method whose name of at most eight bytes is this word, the first byte lowest.
     @inline(never)
     static func named(_ word: UInt64) -> RequestMethod {
         switch word {

@@ -15,16 +15,17 @@ package enum TargetForm: Hashable, Sendable {
 extension RequestParser {
     enum RequestLineResult {
         case next(Int)
-        /// As ``FieldLineParseResult/incomplete(scanned:)``; the line begins at `lineStart`.
+        /// The line at `lineStart` is not complete; see
+        /// ``FieldLineParseResult/incomplete(scanned:)``.
         case incomplete(lineStart: Int, scanned: Int)
         case refused(RequestParseError)
     }
 
-    /// `HTTP/1.` before a digit, first byte lowest.
+    /// `HTTP/1.` before a digit, the first byte lowest.
     private static let versionStart: UInt64 = 0x002E_312F_5054_5448
     private static let minorShift: UInt64 = 56
 
-    /// Reads the request line at `start`, after one empty line at most.
+    /// Parses the request line at `start`, after at most one empty line.
     @inline(__always)
     mutating func parseRequestLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
         -> RequestLineResult
@@ -74,7 +75,8 @@ extension RequestParser {
         return .next(targetEnd &+ 11)
     }
 
-    /// The offset past the method and its space, or `start` if there is no token with a space.
+    /// Returns the offset past the method and its space, or `start` if there is no token with a
+    /// space.
     @inline(never)
     private mutating func parseOtherMethod(_ bytes: Span<UInt8>, at start: Int, end: Int) -> Int {
         var index = start
@@ -85,7 +87,7 @@ extension RequestParser {
         return index + 1
     }
 
-    /// Sets what a target that does not begin with `/` says.
+    /// Parses a target that does not begin with `/`.
     @inline(never)
     private mutating func parseOtherTargetForm(_ bytes: Span<UInt8>) -> RequestParseError? {
         path = .empty
@@ -119,7 +121,7 @@ extension RequestParser {
         return nil
     }
 
-    /// Says what is wrong with a request line that could not be read, if its end has come.
+    /// Returns the error of a request line that could not be parsed, once its end has arrived.
     @inline(never)
     private func diagnoseRequestLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
         -> RequestLineResult
@@ -155,7 +157,7 @@ extension RequestParser {
         bytes[start] == Byte.lineFeed || bytes.holdsLineEnd(at: start, end: end)
     }
 
-    /// A version that is well formed but unknown is told from what is no version.
+    /// Distinguishes a well-formed but unsupported version from a malformed one.
     private func versionError(_ bytes: Span<UInt8>, at start: Int, end: Int) -> RequestParseError {
         guard end - start == 8, bytes.matches("HTTP/", at: start..<start + 5),
             ASCII.isDigit(bytes[start + 5]), bytes[start + 6] == 0x2E,

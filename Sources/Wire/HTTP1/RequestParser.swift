@@ -1,71 +1,78 @@
 package import Ground
 import HTTPRules
 
-/// What ``RequestParser/parse(_:from:)`` found.
+/// The result of ``RequestParser/parse(_:from:)``.
 package enum RequestParseResult: Hashable, Sendable {
-    /// The head's end has not come. Call again with the same bytes and more.
+    /// The end of the head has not arrived. Call again with the same bytes and more.
     case incomplete
     /// The head ends before the offset `end`, where the body or the next request begins.
     case head(end: Int)
-    /// Answer with the refusal's status and close.
+    /// The request is invalid: respond with the error's status, and close the connection.
     case refused(RequestParseError)
 }
 
-/// Reads request heads of HTTP/1.1 and HTTP/1.0 in place (RFC 9112); one per connection.
+/// Parses request heads of HTTP/1.1 and HTTP/1.0 in place (RFC 9112); one parser per connection.
 ///
-/// The properties describe the head last returned as `.head`, and hold until the next call. All
-/// extents lie in the span given to that call. The same bytes give the same result, in whatever
-/// pieces they came. Nothing is allocated after `init`.
+/// The properties describe the head last returned as `.head`, and are valid until the next call.
+/// All extents refer to the span passed to that call. The same bytes give the same result, however
+/// they were split on arrival. Nothing is allocated after `init`.
 ///
-/// Decided here: bare LF ends no line; Content-Length may not be repeated, even with one value;
-/// HTTP/1.2 and later are read as HTTP/1.1 (RFC 9110 §2.5), and another major version is refused
-/// with 505; an empty Host is refused; `#` in a target is refused, and so is a byte above ASCII.
+/// Choices where the specification allows several: a bare LF does not end a line; a repeated
+/// Content-Length is refused, even with one value; HTTP/1.2 and later are parsed as HTTP/1.1 (RFC
+/// 9110 §2.5), and another major version is refused with 505; an empty Host is refused; `#` in a
+/// target is refused, and so is a byte above ASCII.
 package struct RequestParser: ~Copyable {
+    /// The limits on heads.
     package let limits: HeadLimits
+    /// The method.
     package internal(set) var method = RequestMethod.other
-    /// The method as it was sent.
+    /// The method's name as sent.
     package internal(set) var methodName = Extent.empty
-    /// The whole target as it was sent.
+    /// The whole target as sent.
     package internal(set) var target = Extent.empty
+    /// The form of the target.
     package internal(set) var form = TargetForm.origin
-    /// Path and query; empty for the authority- and asterisk-form.
+    /// The path and the query; empty for the authority form and the asterisk form.
     ///
-    /// Of an absolute-form target what follows the authority, which may be empty or begin with `?`:
-    /// both mean the path `/`.
+    /// For an absolute-form target, the part after the authority, which may be empty or begin with
+    /// `?`: both mean the path `/`.
     package internal(set) var path = Extent.empty
 
-    /// Has ``path`` end at the offset `end`: what stands behind it was for this node alone.
+    /// Truncates ``path`` at the offset `end`; the rest was addressed to this node only.
     package mutating func truncatePath(at end: Int) {
         precondition(path.range.lowerBound <= end && end <= path.end, "\(end) is not in \(path)")
         path = Extent(start: path.range.lowerBound, count: end - path.range.lowerBound)
     }
-    /// The authority asked for; empty only in HTTP/1.0 without Host.
+    /// The requested authority; empty only in HTTP/1.0 without Host.
     ///
-    /// That of an absolute-form or authority-form target, which wins (RFC 9112 §3.2.2), else the
-    /// value of Host.
+    /// The authority of an absolute-form or authority-form target takes precedence (RFC 9112
+    /// §3.2.2), else it is the value of Host.
     package internal(set) var host = Extent.empty
+    /// True for HTTP/1.0.
     package internal(set) var isHTTP10 = false
-    /// Never `.untilClose`.
+    /// The framing of the body; never `.untilClose`.
     package internal(set) var framing = BodyFraming.none
-    /// False if the connection has to be closed after the answer (RFC 9112 §9.3).
+    /// False if the connection must be closed after the response (RFC 9112 §9.3).
     package internal(set) var isPersistent = true
-    /// The client waits for 100 (Continue) before it sends the body (RFC 9110 §10.1.1).
+    /// True if the client waits for 100 (Continue) before it sends the body (RFC 9110 §10.1.1).
     package internal(set) var expectsContinue = false
+    /// The field lines.
     package internal(set) var fields: FieldTable
 
     var progress = HeadProgress()
     var framingFields = FramingFields()
 
+    /// Creates a parser and allocates its table of fields.
     package init(limits: HeadLimits = HeadLimits()) {
         self.limits = limits
         fields = FieldTable(fieldsMax: limits.fieldsMax)
     }
 
-    /// Reads the head that begins at `start`, which must lie in `bytes` or at its end.
+    /// Parses the head that begins at `start`, which is at most the count of `bytes`.
     ///
-    /// One empty line before the head is skipped (RFC 9112 §2.2). After `.incomplete` the call is
-    /// repeated with the same bytes and more behind them; only what is new is then searched.
-    /// After any other result the next call reads a new head.
+    /// One empty line before the head is skipped (RFC 9112 §2.2). After `.incomplete`, call again
+    /// with the same bytes and more after them; only the new ones are then searched. After any
+    /// other result the next call parses a new head.
     package mutating func parse(_ bytes: Span<UInt8>, from start: Int) -> RequestParseResult {
         precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
         let end = start &+ min(bytes.count &- start, limits.headBytesMax)
@@ -92,7 +99,7 @@ package struct RequestParser: ~Copyable {
         return parseFieldSection(bytes, at: position, start: start, end: end)
     }
 
-    /// Forgets a head that has not come in full, so that the next call reads a new one.
+    /// Discards an incomplete head, so that the next call parses a new one.
     package mutating func reset() {
         progress.base = -1
     }
@@ -136,7 +143,7 @@ package struct RequestParser: ~Copyable {
         }
     }
 
-    /// There is no more to read: waits for more bytes unless a limit has been reached.
+    /// Waits for more bytes unless a limit is reached.
     private mutating func awaitMoreBytes(_ bytes: Span<UInt8>, from start: Int)
         -> RequestParseResult
     {
@@ -150,8 +157,8 @@ package struct RequestParser: ~Copyable {
         return refuse(lineLengthError(bytes))
     }
 
-    /// Says what is too long of a request line without end: the method, if not even that has ended
-    /// (RFC 9112 §3).
+    /// Returns the error for an incomplete request line beyond the limit: the method is too long if
+    /// not even that is complete (RFC 9112 §3).
     private func lineLengthError(_ bytes: Span<UInt8>) -> RequestParseError {
         let end = min(
             bytes.count, progress.base &+ limits.headBytesMax,
@@ -174,7 +181,7 @@ package struct RequestParser: ~Copyable {
 }
 
 extension RequestParser {
-    /// Acts on a field that says how the message is framed, routed or answered.
+    /// Processes a field that affects framing, routing or the expectation.
     @inline(never)
     mutating func recordField(_ bytes: Span<UInt8>, _ line: FieldLineLocation) -> RequestParseError?
     {
@@ -213,7 +220,7 @@ extension RequestParser {
         return nil
     }
 
-    /// Draws the conclusions once all fields are known.
+    /// Determines framing and persistence once all fields are known.
     @inline(__always)
     mutating func finishHead(_ bytes: Span<UInt8>) -> RequestParseError? {
         guard framingFields.hasHost || isHTTP10 else { return .missingHost }
@@ -235,26 +242,27 @@ extension RequestParser {
     }
 }
 
-/// Why a request was refused.
+/// The reason why a request is refused.
 ///
-/// The connection is closed after the answer: where the next request would begin is not known, or
-/// not to be trusted.
-/// Offsets are counted from the beginning of the span that was parsed.
+/// The connection is closed after the response, because the start of the next request is unknown or
+/// cannot be trusted. Offsets count from the beginning of the parsed span.
 package enum RequestParseError: Hashable, Sendable {
-    /// Not `method SP target SP HTTP/1.1` (RFC 9112 §3), HTTP/0.9 included.
+    /// The line is not `method SP target SP HTTP/1.1` (RFC 9112 §3); this includes HTTP/0.9.
     case malformedRequestLine
-    /// More than one empty line before the request line, or one that is not CR LF (RFC 9112 §2.2).
+    /// More than one empty line precedes the request line, or one that is not CR LF (RFC 9112
+    /// §2.2).
     case blankLines
-    /// A line that is no line of HTTP/1.1.
+    /// A line is malformed.
     case line(LineSyntaxError, at: Int)
-    /// A byte in the target that no URI holds: control bytes, `#`, or one that is not ASCII.
+    /// The target has a byte that is invalid in a URI: a control byte, `#`, or a byte above ASCII.
     case targetByte(UInt8, at: Int)
-    /// The target is none of the four forms, or not the one its method demands (RFC 9112 §3.2).
+    /// The target has none of the four forms, or not the one that its method requires (RFC 9112
+    /// §3.2).
     case targetForm
     case targetTooLong(bytesMax: Int)
-    /// No method that exists is so long (RFC 9112 §3).
+    /// The method is longer than any that exists (RFC 9112 §3).
     case methodTooLong(bytesMax: Int)
-    /// Another major version than 1.
+    /// The major version is not 1.
     case version
     case headTooLarge(bytesMax: Int)
     case tooManyFields(fieldsMax: Int)
@@ -263,20 +271,21 @@ package enum RequestParseError: Hashable, Sendable {
     case repeatedHost
     /// Host, or the authority of an absolute-form target, is not `host[:port]` (RFC 9110 §7.2).
     case invalidHost
-    /// Not one decimal number below 2⁶⁴ (RFC 9110 §8.6).
+    /// Content-Length is not one decimal number below 2⁶⁴ (RFC 9110 §8.6).
     case invalidContentLength
     case repeatedContentLength
-    /// Content-Length and Transfer-Encoding in one message (RFC 9112 §6.3).
+    /// Content-Length and Transfer-Encoding occur in one message (RFC 9112 §6.3).
     case lengthAndCoding
-    /// Transfer-Encoding in HTTP/1.0 (RFC 9112 §6.1).
+    /// Transfer-Encoding occurs in HTTP/1.0 (RFC 9112 §6.1).
     case codingInHTTP10
-    /// Transfer-Encoding that is no list of codings, or not one final `chunked` (RFC 9112 §6.1).
+    /// Transfer-Encoding is not a list of codings, or does not have one final `chunked` (RFC 9112
+    /// §6.1).
     case malformedTransferEncoding
     case unknownTransferCoding
-    /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
+    /// The expectation is not `100-continue` (RFC 9110 §10.1.1).
     case unknownExpectation
 
-    /// The status code of the answer.
+    /// The status code of the response.
     package var status: UInt16 {
         switch self {
         case .malformedRequestLine, .blankLines, .line, .targetByte, .targetForm, .missingHost,
@@ -291,7 +300,7 @@ package enum RequestParseError: Hashable, Sendable {
         }
     }
 
-    /// A sentence for whoever sent the request.
+    /// The explanation for the sender of the request, one sentence.
     package var message: String {
         switch self {
         case .malformedRequestLine:

@@ -1,26 +1,28 @@
 import Ground
 package import HTTPRules
 
-/// What ``ResponseParser/parse(_:from:requestIsHead:)`` found.
+/// The result of ``ResponseParser/parse(_:from:requestIsHead:)``.
 package enum ResponseParseResult: Hashable, Sendable {
-    /// The head's end has not come. Call again with the same bytes and more.
+    /// The end of the head has not arrived. Call again with the same bytes and more.
     case incomplete
-    /// An interim answer (1xx, RFC 9110 §15.2) ends before `end`; another head follows there.
+    /// An interim response (1xx, RFC 9110 §15.2) ends before `end`, where another head follows.
     case interim(ResponseHead, end: Int)
     /// The final head ends before `end`, where the body begins.
     case head(FramedResponseHead, end: Int)
-    /// The answer is not to be used; close the connection.
+    /// The response cannot be used; close the connection.
     case refused(ResponseParseError)
 }
 
-/// An origin's final answer without its body.
+/// The final response of an origin without its body.
 package struct FramedResponseHead: Hashable, Sendable {
+    /// The status and the fields.
     package var head: ResponseHead
-    /// How the body ends; hand it to ``BodyDecoder``.
+    /// The framing of the body, for ``BodyDecoder``.
     package var framing: BodyFraming
-    /// False if the connection cannot be used again (RFC 9112 §9.3).
+    /// False if the connection cannot be reused (RFC 9112 §9.3).
     package var isPersistent: Bool
 
+    /// Creates a head from its parts; `response` is its ``head``.
     package init(response: ResponseHead, framing: BodyFraming, isPersistent: Bool) {
         self.head = response
         self.framing = framing
@@ -28,39 +30,46 @@ package struct FramedResponseHead: Hashable, Sendable {
     }
 }
 
-/// Reads the heads of answers in HTTP/1 (RFC 9112 §4, §6.3); one per connection.
+/// Parses response heads of HTTP/1 (RFC 9112 §4, §6.3); one parser per connection.
 ///
-/// As strict as ``RequestParser``: an answer whose end is in doubt is an error, not a guess. The
-/// same bytes give the same result, in whatever pieces they came.
+/// As strict as ``RequestParser``: a response whose end is in doubt is an error. The same bytes
+/// give the same result, however they were split on arrival.
 ///
-/// Decided here: a status line without reason may lack the space before it; repeated
-/// Content-Length is refused even with one value; 101 is refused where nobody has asked for it; a
-/// status of 600 or above is read (RFC 9110 §15 has a client take it for a 5xx, and a relay has
-/// nothing better to say); after an interim answer that says `close`, or one in HTTP/1.0, the final
-/// one is awaited and the connection is not persistent. HTTP/1.2 and later are read as HTTP/1.1
-/// (RFC 9110 §2.5). A 204 ends at its head whatever that says of a body.
+/// Choices where the specification allows several: a status line without reason may lack the space
+/// before it; a repeated Content-Length is refused even with one value; 101 is refused unless it
+/// was requested; a status of 600 or above is accepted (RFC 9110 §15 has a client treat it as a
+/// 5xx, and a relay passes it on); after an interim response with `close`, or one in HTTP/1.0, the
+/// final response is still read, and the connection is not persistent. HTTP/1.2 and later are
+/// parsed as HTTP/1.1 (RFC 9110 §2.5). A 204 has no body, whatever its fields.
 package struct ResponseParser: ~Copyable {
+    /// The limits on heads; ``HeadLimits/targetBytesMax`` does not apply.
     package let limits: HeadLimits
-    /// A switch of protocols was asked for: a 101 is final, and what follows is no HTTP.
+    /// True if the request asked for a protocol switch: 101 is then final, and no HTTP follows.
     package var acceptsProtocolSwitch = false
     private var progress = HeadProgress()
     private var framingFields = FramingFields()
     private var status: UInt16 = 0
     private var isHTTP10 = false
-    /// An interim answer said that the connection ends, which it may do only after the final one.
+    /// True if an interim response had `close`; the connection then ends after the final response.
     private var interimHadCloseOption = false
     private var fields: FieldTable
 
-    /// `limits.targetBytesMax` does not apply.
+    /// Creates a parser and allocates its table of fields.
     package init(limits: HeadLimits = HeadLimits()) {
         self.limits = limits
         fields = FieldTable(fieldsMax: limits.fieldsMax)
     }
 
-    /// Reads the head that begins at `start`, which must lie in `bytes` or at its end.
+    /// Parses the head that begins at `start`, which is at most the count of `bytes`.
     ///
-    /// After `.incomplete` the call is repeated with the same bytes and more behind them. After any
-    /// other result the next call reads a new head.
+    /// After `.incomplete`, call again with the same bytes and more after them. After any other
+    /// result the next call parses a new head.
+    ///
+    /// - Parameters:
+    ///   - bytes: the received bytes.
+    ///   - start: the offset of the head.
+    ///   - requestIsHead: true if the request's method is HEAD, whose response has no body.
+    /// - Returns: a head, an error, or that more bytes are needed.
     package mutating func parse(
         _ bytes: Span<UInt8>, from start: Int, requestIsHead: Bool
     ) -> ResponseParseResult {
@@ -102,7 +111,7 @@ package struct ResponseParser: ~Copyable {
         }
     }
 
-    /// Forgets a head that has not come in full, so that the next call reads a new one.
+    /// Discards an incomplete head, so that the next call parses a new one.
     package mutating func reset() {
         progress.base = -1
         interimHadCloseOption = false
@@ -182,7 +191,7 @@ extension ResponseParser {
         return nil
     }
 
-    /// Draws the conclusions from a complete head in `range` (RFC 9112 §6.3).
+    /// Determines the framing from a complete head in `range` (RFC 9112 §6.3).
     private mutating func finishHead(
         _ bytes: Span<UInt8>, _ range: Range<Int>, requestIsHead: Bool
     ) -> ResponseParseResult {
@@ -229,7 +238,7 @@ extension ResponseParser {
         )
     }
 
-    /// The lines with extents counted from the head's first byte.
+    /// Returns the lines with extents relative to the head's first byte.
     private func rebasedLines(movedTo start: Int) -> [FieldLine] {
         fields.copy().map { line in
             FieldLine(
@@ -240,30 +249,30 @@ extension ResponseParser {
     }
 }
 
-/// Why an origin's answer cannot be used.
+/// The reason why an origin's response cannot be used.
 ///
-/// Its connection is closed: nothing after this can be trusted.
-/// Offsets are counted from the beginning of the span that was parsed.
+/// The connection is closed, because nothing after the error can be trusted. Offsets count from the
+/// beginning of the parsed span.
 package enum ResponseParseError: Hashable, Sendable {
-    /// Not `HTTP/1.1 SP 3DIGIT SP [reason]` (RFC 9112 §4), or a status below 100.
+    /// The line is not `HTTP/1.1 SP 3DIGIT SP [reason]` (RFC 9112 §4), or the status is below 100.
     case malformedStatusLine
-    /// Another major version than 1.
+    /// The major version is not 1.
     case version
     case line(LineSyntaxError, at: Int)
     case headTooLarge(bytesMax: Int)
     case tooManyFields(fieldsMax: Int)
-    /// 101 to a request that asked for no other protocol (RFC 9110 §15.2.2).
+    /// The status is 101, and the request asked for no other protocol (RFC 9110 §15.2.2).
     case unexpectedSwitch
     case invalidContentLength
     case repeatedContentLength
-    /// Content-Length and Transfer-Encoding in one message (RFC 9112 §6.3).
+    /// Content-Length and Transfer-Encoding occur in one message (RFC 9112 §6.3).
     case lengthAndCoding
-    /// Transfer-Encoding in HTTP/1.0, or in a 1xx answer (RFC 9112 §6.1).
+    /// Transfer-Encoding occurs in HTTP/1.0, or in a 1xx response (RFC 9112 §6.1).
     case codingNotAllowed
-    /// Transfer-Encoding that is not exactly `chunked`; no other coding was asked for.
+    /// Transfer-Encoding is not exactly `chunked`; requests ask for no other coding.
     case transferEncoding
 
-    /// A sentence for the operator's log.
+    /// The explanation for the operator's log, one sentence.
     package var message: String {
         switch self {
         case .malformedStatusLine: "The status line is malformed."

@@ -1,23 +1,22 @@
 package import HTTPRules
 
-/// The trailer section of a chunked body: fields that came after it (RFC 9110 §6.5, RFC 9112
-/// §7.1.2).
+/// The trailer fields of a chunked body (RFC 9110 §6.5, RFC 9112 §7.1.2).
 ///
-/// They are never taken for fields of the head; whoever relays a message relays them as trailers.
+/// They are never merged into the head; a relay forwards them as trailers.
 package struct Trailers: Hashable, Sendable {
-    /// Whole field lines, each with its CR LF; without the empty line that ends the section.
+    /// The field lines, each with its CR LF, without the empty line that ends the section.
     package let bytes: [UInt8]
-    /// The lines in the order received; extents lie in ``bytes``.
+    /// The lines in the order received; extents refer to ``bytes``.
     package let lines: [FieldLine]
 
-    /// No fields.
+    /// Creates an empty section.
     package init() {
         bytes = []
         lines = []
     }
 
-    /// Those of a section in the form of ``bytes``; nil if it is malformed, or if a field would say
-    /// how the message is framed or routed.
+    /// Parses a section in the form of ``bytes``; `nil` if it is malformed, or if a field affects
+    /// framing or routing.
     package init?(_ section: [UInt8]) {
         let span = section.span
         var lines: [FieldLine] = []
@@ -35,9 +34,10 @@ package struct Trailers: Hashable, Sendable {
         self.lines = lines
     }
 
+    /// True if there are no fields.
     package var isEmpty: Bool { lines.isEmpty }
 
-    /// True for a name that no trailer field may have (RFC 9110 §6.5.1).
+    /// Returns true for a name that is forbidden in trailers (RFC 9110 §6.5.1).
     static func isForbidden(_ name: FieldName) -> Bool {
         switch name {
         case .contentLength, .transferEncoding, .host: true

@@ -1,9 +1,9 @@
 import CNgHTTP2
 import Ground
 
-/// The fields of a head as nghttp2 takes them, pointing into the head's own text.
+/// The fields of a head in the form that nghttp2 takes; they point into the head's own text.
 ///
-/// nghttp2 copies them when they are submitted, and writes names in lower case then.
+/// nghttp2 copies them on submission, and lower-cases the names.
 @safe
 struct FieldVector: ~Copyable {
     private var start: UnsafeMutablePointer<nghttp2_nv>
@@ -46,10 +46,11 @@ struct FieldVector: ~Copyable {
     }
 
     /// Appends the field lines of `text` from the offset `position` up to an empty line or the end,
-    /// without those that belong to a connection of HTTP/1.1 (RFC 9113 §8.2.2).
+    /// without connection-specific fields of HTTP/1.1 (RFC 9113 §8.2.2).
     ///
-    /// Of a request neither Host, which is `:authority`, nor TE with more than `trailers`. The text
-    /// was parsed before it came here, or made by the node itself: lines are only found.
+    /// For a request, Host is omitted too, which becomes `:authority`, and TE other than
+    /// `trailers`. The text must be valid, parsed before or produced by this node: lines are
+    /// located, not validated.
     mutating func appendLines(
         _ text: Span<UInt8>, from position: Int, isRequest: Bool = false
     ) {
@@ -71,8 +72,8 @@ struct FieldVector: ~Copyable {
 
     private enum Disposition {
         case indexed
-        /// Has a value that no other message has: in the table of HPACK it would only push out what
-        /// comes again (RFC 7541 §6.2).
+        /// Sent without indexing, because the value never repeats: in HPACK's table it would only
+        /// evict entries that do (RFC 7541 §6.2).
         case notIndexed
         case omitted
     }
@@ -119,7 +120,7 @@ struct FieldVector: ~Copyable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Where `byte` first stands from `start` on; nil if it does not.
+    /// Returns the offset of the first `byte` from `start` on; `nil` if there is none.
     @inline(__always)
     fileprivate func index(of byte: UInt8, from start: Int) -> Int? {
         var index = start
@@ -136,8 +137,8 @@ extension UnsafeRawBufferPointer {
         return nil
     }
 
-    /// The bytes in `range` without white space, and the carriage return of a line's end, at either
-    /// end.
+    /// Returns the bytes in `range` without white space, and without the CR of a line end, at both
+    /// ends.
     @inline(__always)
     fileprivate func trimmed(_ range: Range<Int>) -> UnsafeRawBufferPointer {
         var (start, end) = (range.lowerBound, range.upperBound)
@@ -151,7 +152,7 @@ extension UnsafeRawBufferPointer {
         byte == Byte.space || byte == Byte.tab || byte == Byte.carriageReturn
     }
 
-    /// True if it holds `text`, which is in lower case, with letters of either case.
+    /// Returns true if the bytes are `text`, which is in lower case, ignoring case.
     @inline(__always)
     fileprivate func isText(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }

@@ -1,25 +1,26 @@
 package import Ground
 
-/// How much unproductive work a peer may cause: a budget that frames spend which further no
-/// request, and that time and productive work refill.
+/// A budget for the unproductive work that a peer may cause.
 ///
-/// What each frame costs follows from what it makes this end do; the scale is that of PING, 2.
+/// Frames that do not further a request spend units; time and productive work restore them. A
+/// frame's cost reflects the work that it causes, on the scale of PING, which costs 2.
 package struct FloodGuard: Hashable, Sendable {
-    /// Units when the connection begins, and at most at any time.
+    /// The units at the beginning of a connection, and the maximum at any time.
     package let unitsMax: Int
-    /// Units that come back each second.
+    /// The units restored per second.
     package let unitsPerSecond: Int
     private var units: Int
-    /// Up to when time has refilled the budget; nil before the first frame.
+    /// The time up to which units are restored; `nil` before the first frame.
     private var refilled: Instant?
 
+    /// Creates a full budget.
     package init(unitsMax: Int, unitsPerSecond: Int) {
         self.unitsMax = unitsMax
         self.unitsPerSecond = unitsPerSecond
         units = unitsMax
     }
 
-    /// Spends `cost` units; false if there are not so many: the peer floods.
+    /// Spends `cost` units; returns false if too few are left, which means that the peer floods.
     package mutating func spend(_ cost: Int, now: Instant) -> Bool {
         if units < cost { refill(now) }
         if refilled == nil { refilled = now }
@@ -27,7 +28,7 @@ package struct FloodGuard: Hashable, Sendable {
         return units >= 0
     }
 
-    /// Takes note of work that furthered a request.
+    /// Restores `gain` units for work that furthered a request.
     package mutating func credit(_ gain: Int) {
         units = min(unitsMax, units + gain)
     }
@@ -35,7 +36,7 @@ package struct FloodGuard: Hashable, Sendable {
     private mutating func refill(_ now: Instant) {
         guard let before = refilled, unitsPerSecond > 0 else { return }
         let elapsed = max(0, (now - before).nanoseconds)
-        // Never more than fills the budget, so that the product fits.
+        // Limited to what fills the budget, so that the product cannot overflow.
         let whole = Interval.seconds(Int64(unitsMax / unitsPerSecond + 1)).nanoseconds
         let gain = Int(min(elapsed, whole)) / (1_000_000_000 / unitsPerSecond)
         units = min(unitsMax, units + gain)
@@ -43,16 +44,17 @@ package struct FloodGuard: Hashable, Sendable {
     }
 }
 
-/// What frames cost and what work earns.
+/// The costs of frames, and the units restored by work.
 extension FloodGuard {
-    /// Bytes of DATA below which a frame that does not end its stream earns nothing.
+    /// The minimum size in bytes of a DATA frame without END_STREAM that restores units.
     private static let dataBytesMin = 1024
-    /// Of a stream that ended without a fault.
+    /// The units restored by a stream that ended without an error.
     static let streamGain = 4
-    /// Of a stream that the peer or its faults ended (CVE-2023-44487, CVE-2025-8671).
+    /// The cost of a stream that the peer reset, or that its errors ended (CVE-2023-44487,
+    /// CVE-2025-8671).
     static let resetCost = 8
 
-    /// The cost of a frame received; negative if it is a gain.
+    /// Returns the cost of a received frame; negative if it restores units.
     static func cost(of head: FrameHeader) -> Int {
         switch head.type {
         case FrameHeader.data:
@@ -68,8 +70,8 @@ extension FloodGuard {
         }
     }
 
-    /// What is earned by so many bytes of a body sent: as many WINDOW_UPDATE frames may follow as a
-    /// careful client sends for them.
+    /// Returns the units restored by sending `bytes` of a body: they pay for as many WINDOW_UPDATE
+    /// frames as a careful client sends for them.
     static func gain(ofData bytes: Int) -> Int {
         bytes < dataBytesMin ? 0 : 1 + bytes / 2048
     }

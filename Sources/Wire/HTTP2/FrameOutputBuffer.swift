@@ -1,22 +1,21 @@
 import NIOCore
 
-/// Bytes to be sent, in order: what the session writes itself lies in one buffer, between which the
-/// bodies stand by reference.
+/// Bytes to send, in order: frames in one buffer, interleaved with bodies by reference.
 ///
-/// The buffer is cut only when all is written: one that is shared with slices would be copied at
-/// the next write.
+/// The buffer is sliced only once everything is written, because the next write to a buffer that
+/// shares its storage with slices would copy it.
 struct FrameOutputBuffer {
     private var control: ByteBuffer
-    /// The bodies, each with the offset in `control` before which it stands.
+    /// The bodies, each with its position as an offset in `control`.
     private var bodies: [(before: Int, body: ByteBuffer)] = []
-    /// Bytes of all.
+    /// The number of bytes in total.
     private(set) var count = 0
 
     init() {
         control = ByteBuffer()
     }
 
-    /// Makes ready for the next turn: the memory is used again once all slices of it are dropped.
+    /// Starts the next turn; the memory is reused once all slices of it are dropped.
     mutating func beginTurn() {
         control.clear()
     }
@@ -31,7 +30,7 @@ struct FrameOutputBuffer {
         count += body.readableBytes
     }
 
-    /// Moves all to the end of `output`; how many bytes that is.
+    /// Moves everything to the end of `output`, and returns the number of bytes.
     mutating func drain(into output: inout [ByteBuffer]) -> Int {
         guard count > 0 else { return 0 }
         var cut = 0

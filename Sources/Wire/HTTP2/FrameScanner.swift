@@ -1,12 +1,12 @@
-/// The head of a frame (RFC 9113 §4.1).
+/// The header of a frame (RFC 9113 §4.1).
 struct FrameHeader: Hashable {
-    /// Bytes of the payload.
+    /// The size of the payload in bytes.
     var length: Int
     var type: UInt8
     var flags: UInt8
     var streamID: Int32
-    /// The stream that the payload begins with: of PRIORITY the one it is to depend on, of
-    /// PRIORITY_UPDATE the one it is about; nil for all others.
+    /// The stream named at the start of the payload: for PRIORITY the dependency, for
+    /// PRIORITY_UPDATE the prioritised stream; `nil` for all other types.
     var relatedStream: Int32?
 
     static let data: UInt8 = 0
@@ -25,42 +25,44 @@ struct FrameHeader: Hashable {
     func hasFlag(_ flag: UInt8) -> Bool { flags & flag != 0 }
 }
 
-/// Finds the heads of the frames in what comes from a peer, before nghttp2 sees them: it tells
-/// nothing of frames that it ignores, and those are what floods are made of.
+/// Finds frame headers in received bytes before nghttp2 sees them.
+///
+/// nghttp2 does not report the frames that it ignores, and floods consist of those.
 struct FrameScanner {
-    /// What ``next(_:at:)`` found.
+    /// The result of ``next(_:at:)``.
     enum ScanResult {
-        /// A frame whose head begins at `start`, or before the bytes if that is negative: then
-        /// ``withheld`` goes to nghttp2 first.
+        /// A frame whose header begins at `start`; if that is negative, it began in earlier bytes,
+        /// and ``bufferedBytes`` go to nghttp2 first.
         case frame(FrameHeader, start: Int)
-        /// No more heads; the bytes up to `end` may go to nghttp2, what follows is withheld.
+        /// No more headers; nghttp2 may get the bytes up to `end`, and the rest is withheld.
         case end(Int)
     }
 
-    /// Bytes of the head, and of PRIORITY and PRIORITY_UPDATE so much of the payload as is read
-    /// here.
+    /// The bytes of the header and, for PRIORITY and PRIORITY_UPDATE, the part of the payload that
+    /// is parsed here.
     private var collected: [UInt8] = []
-    /// The head in ``collected`` has been found.
+    /// True if the header in ``collected`` has been returned.
     private var isHeaderComplete = false
     private var payloadLeft: Int
-    /// The header block that is not complete, by its stream: only CONTINUATION may follow.
+    /// The stream of an incomplete header block, after which only CONTINUATION may follow.
     private(set) var openHeaderBlock: Int32?
 
     private static let headBytes = 9
     private static let streamBytes = 4
-    /// Of a PRIORITY_UPDATE frame; longer ones say more than a priority.
+    /// The maximum size in bytes of a PRIORITY_UPDATE payload that is parsed; a longer one has more
+    /// than a priority.
     private static let updateBytesMax = 68
 
-    /// `prefaceBytes` come before the first frame.
+    /// Creates a scanner; `prefaceBytes` precede the first frame.
     init(prefaceBytes: Int) {
         payloadLeft = prefaceBytes
         collected.reserveCapacity(Self.headBytes + Self.updateBytesMax)
     }
 
-    /// The bytes of the frame found last, or withheld of the next.
+    /// The bytes of the frame found last, or those withheld of the next one.
     var bufferedBytes: [UInt8] { collected }
 
-    /// The value of the PRIORITY_UPDATE frame found last, if it is not too long.
+    /// The value of the PRIORITY_UPDATE frame found last; `nil` if it is too long.
     var updateValue: ArraySlice<UInt8>? {
         guard collected.count > Self.headBytes, head.length <= Self.updateBytesMax else {
             return nil
@@ -68,7 +70,7 @@ struct FrameScanner {
         return collected[(Self.headBytes + Self.streamBytes)...]
     }
 
-    /// The next head from `position`, which is moved past it.
+    /// Finds the next header from `position`, which is moved past it.
     mutating func next(_ bytes: Span<UInt8>, at position: inout Int) -> ScanResult {
         if isHeaderComplete {
             collected.removeAll(keepingCapacity: true)

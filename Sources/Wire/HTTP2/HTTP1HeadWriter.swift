@@ -1,12 +1,12 @@
-/// Writes the fields of an HTTP/2 request as the HTTP/1.1 head that says the same (RFC 9113 §8.3.1,
+/// Writes the fields of an HTTP/2 request as the equivalent HTTP/1.1 head (RFC 9113 §8.3.1,
 /// §8.2.3).
 ///
-/// Pseudo-header fields come first, which nghttp2 holds the peer to, so the request line is written
-/// when the first other field or the end comes. Values hold no CR, LF or NUL, which nghttp2 refuses
-/// (RFC 9113 §8.2.1): so each field is one line.
+/// Pseudo-header fields come first, which nghttp2 enforces, so the request line is written at the
+/// first other field or at the end. Values contain no CR, LF or NUL, which nghttp2 rejects (RFC
+/// 9113 §8.2.1), so each field is one line.
 struct HTTP1RequestHeadWriter: ~Copyable {
     private(set) var text = ScratchBuffer(capacity: 4096)
-    /// Field lines of ``text``, Host and those written by this reader among them.
+    /// The number of field lines in ``text``, including Host and the lines added here.
     private(set) var linesCount = 0
     private var method = ScratchBuffer(capacity: 16)
     private var path = ScratchBuffer(capacity: 1024)
@@ -51,7 +51,7 @@ struct HTTP1RequestHeadWriter: ~Copyable {
         linesCount += 1
     }
 
-    /// Ends the head; a body without a length is said to be chunked, which only HTTP/1.1 calls it.
+    /// Ends the head; a body without a length is declared as chunked, although its bytes are not.
     mutating func finish(hasBody: Bool) {
         if !hasRequestLine { writeRequestLine() }
         if cookie.count > 0 {
@@ -82,7 +82,7 @@ struct HTTP1RequestHeadWriter: ~Copyable {
         }
     }
 
-    /// Host beside `:authority` may only repeat it, and is dropped.
+    /// Appends Host; beside `:authority` it must have the same value, and is dropped.
     private mutating func appendHost(_ value: UnsafeBufferPointer<UInt8>) {
         guard authority.count > 0 else {
             if hasHost { isMalformed = true }
@@ -96,7 +96,8 @@ struct HTTP1RequestHeadWriter: ~Copyable {
         if unsafe !equalsIgnoringCase(authority.bytes, value) { isMalformed = true }
     }
 
-    /// CONNECT has no path: its target is the authority (RFC 9113 §8.5).
+    /// Writes the request line; CONNECT has no path, and its target is the authority (RFC 9113
+    /// §8.5).
     private mutating func writeRequestLine() {
         hasRequestLine = true
         unsafe text.append(method.bytes)
@@ -123,7 +124,7 @@ struct HTTP1RequestHeadWriter: ~Copyable {
         return true
     }
 
-    /// Letters are compared without regard to case.
+    /// Compares two texts, ignoring the case of letters.
     private func equalsIgnoringCase(
         _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
     ) -> Bool {
@@ -141,15 +142,15 @@ struct HTTP1RequestHeadWriter: ~Copyable {
     }
 }
 
-/// Writes the fields of an HTTP/2 answer as the HTTP/1.1 head that says the same (RFC 9113 §8.3.2).
+/// Writes the fields of an HTTP/2 response as the equivalent HTTP/1.1 head (RFC 9113 §8.3.2).
 ///
-/// `:status` comes first and is three digits, which nghttp2 holds the peer to, as it does to values
-/// without CR, LF and NUL.
+/// nghttp2 enforces that `:status` comes first and has three digits, and that values contain no CR,
+/// LF or NUL.
 struct HTTP1ResponseHeadWriter: ~Copyable {
     private(set) var text = ScratchBuffer(capacity: 4096)
-    /// Field lines of ``text``.
+    /// The number of field lines in ``text``.
     private(set) var linesCount = 0
-    /// 100 to 999.
+    /// The status code, 100 to 999.
     private(set) var status = 0
     private var hasLength = false
 
@@ -178,7 +179,7 @@ struct HTTP1ResponseHeadWriter: ~Copyable {
         linesCount += 1
     }
 
-    /// Ends the head; a body without a length is said to be chunked, which only HTTP/1.1 calls it.
+    /// Ends the head; a body without a length is declared as chunked, although its bytes are not.
     mutating func finish(hasBody: Bool) {
         if hasBody, !hasLength {
             text.append("Transfer-Encoding: chunked\r\n")
@@ -188,7 +189,8 @@ struct HTTP1ResponseHeadWriter: ~Copyable {
     }
 }
 
-/// Bytes that are put together, read once and forgotten; the memory is kept and only grows.
+/// A buffer for bytes that are assembled, read once and dropped; its memory is kept, and only
+/// grows.
 @safe
 struct ScratchBuffer: ~Copyable {
     private var start: UnsafeMutablePointer<UInt8>
@@ -204,7 +206,7 @@ struct ScratchBuffer: ~Copyable {
         unsafe start.deallocate()
     }
 
-    /// The bytes; nothing may be appended while they are looked at.
+    /// The bytes; valid until the next append.
     var bytes: UnsafeBufferPointer<UInt8> {
         unsafe UnsafeBufferPointer(start: start, count: count)
     }

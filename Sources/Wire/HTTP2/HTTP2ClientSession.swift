@@ -2,15 +2,15 @@ import CNgHTTP2
 import Ground
 import HTTPRules
 
-/// The client's end of a connection, to an origin.
+/// The client's end of an HTTP/2 connection to an origin; confined to its event loop.
 package final class HTTP2ClientSession: HTTP2Session {
     private unowned let delegate: any HTTP2ClientDelegate
     private var responseWriter = HTTP1ResponseHeadWriter()
     private var section = IncomingFieldSection()
-    /// True once the origin's first SETTINGS came, which say how many requests it allows at once.
+    /// True once the origin's first SETTINGS have arrived, which limit the concurrent requests.
     package private(set) var hasSettings = false
 
-    /// Begins the connection: the preface and SETTINGS are in the output.
+    /// Starts the connection: the preface and SETTINGS are queued for output.
     package init(settings: HTTP2Settings, delegate: any HTTP2ClientDelegate) {
         self.delegate = delegate
         super.init(settings: settings, isServer: false)
@@ -24,10 +24,10 @@ package final class HTTP2ClientSession: HTTP2Session {
 
     // MARK: - Requests
 
-    /// How many requests may be made now; 0 for good once the origin has said GOAWAY.
+    /// The number of requests that may be sent now; 0 for good once the origin has sent GOAWAY.
     ///
-    /// One before the origin's SETTINGS came: how many it allows is not known yet, and it would
-    /// refuse those beyond (RFC 9113 §5.1.2).
+    /// At most one before the origin's SETTINGS arrive: its limit is not known, and it would refuse
+    /// requests beyond it (RFC 9113 §5.1.2).
     package var requestsAvailable: Int {
         guard failure == nil, unsafe nghttp2_session_check_request_allowed(nghttp2Session) != 0
         else {
@@ -39,11 +39,15 @@ package final class HTTP2ClientSession: HTTP2Session {
         return max(0, min(Int(allowed), settings.concurrentStreamsMax) - openStreamCount)
     }
 
-    /// Sends a request: the text of an HTTP/1.1 request head with a target in origin-form or `*`,
-    /// and Host, without which it is refused.
+    /// Sends a request.
     ///
-    /// Fields of HTTP/1.1 connections are left out, and names are sent in lower case. Nil if
-    /// ``requestsAvailable`` is 0.
+    /// Connection-specific fields of HTTP/1.1 are omitted, and names are sent in lower case.
+    ///
+    /// - Parameters:
+    ///   - head: an HTTP/1.1 request head with a target in origin form or `*`, and with Host.
+    ///   - isSecure: true if `:scheme` is https.
+    ///   - endsStream: true if there is no body.
+    /// - Returns: the stream; `nil` if ``requestsAvailable`` is 0, or Host is missing.
     package func sendRequest(
         head: Span<UInt8>, isSecure: Bool, endsStream: Bool
     ) -> HTTP2Stream? {
@@ -67,8 +71,9 @@ package final class HTTP2ClientSession: HTTP2Session {
         return stream
     }
 
-    /// Gives `bytes` of the answer's body back to the window of its stream; the connection's was
-    /// given back when they came.
+    /// Returns `bytes` of the response's body to the flow-control window of its stream.
+    ///
+    /// The window of the connection is replenished on arrival.
     package func consume(_ stream: HTTP2Stream, bytes: Int) {
         let count = min(bytes, stream.bytesUnconsumed)
         guard !stream.isClosed, count > 0 else { return }
@@ -76,13 +81,14 @@ package final class HTTP2ClientSession: HTTP2Session {
         unsafe nghttp2_session_consume_stream(nghttp2Session, stream.id, count)
     }
 
-    /// Asks the origin for a sign of life, which ``HTTP2ClientDelegate/pongArrived()`` tells.
+    /// Sends a PING; ``HTTP2ClientDelegate/pingAcknowledged()`` follows when it is acknowledged.
     package func sendPing() {
         unsafe nghttp2_submit_ping(nghttp2Session, 0, nil)
     }
 
-    /// Reads `METHOD target HTTP/1.1` and the fields of `head`, which must stay where it is until
-    /// they are submitted; false without a Host.
+    /// Collects the request line and the fields of `head`; returns false without Host.
+    ///
+    /// The fields point into `head`, which must not move until they are submitted.
     private func encodeFields(_ head: Span<UInt8>, isSecure: Bool) -> Bool {
         guard let methodEnd = index(of: Byte.space, in: head, from: 0),
             let targetEnd = index(of: Byte.space, in: head, from: methodEnd + 1),
@@ -122,7 +128,7 @@ package final class HTTP2ClientSession: HTTP2Session {
         return nil
     }
 
-    // MARK: - Answers
+    // MARK: - Responses
 
     override func headerBlockStarted(_ id: Int32, category: nghttp2_headers_category) {
         guard let stream = stream(id) else { return }
@@ -183,7 +189,7 @@ package final class HTTP2ClientSession: HTTP2Session {
 
     // MARK: - The connection
 
-    /// No server sends PRIORITY_UPDATE (RFC 9218 §7.1), which nghttp2 does not look at.
+    /// Rejects PRIORITY_UPDATE, which no server sends (RFC 9218 §7.1) and nghttp2 does not check.
     override func validateFrame(_ head: FrameHeader) -> HTTP2ErrorCode? {
         if let code = super.validateFrame(head) { return code }
         return unsafe head.type == FrameHeader.priorityUpdate && frameScanner.openHeaderBlock == nil
@@ -217,37 +223,42 @@ package final class HTTP2ClientSession: HTTP2Session {
     }
 }
 
-/// Who made the requests of a connection to an origin; must outlive the session.
+/// The receiver of a client session's events; must outlive the session.
+///
+/// All calls come from inside ``HTTP2Session/receive(_:now:)`` and
+/// ``HTTP2Session/takeOutput(into:bytesMax:now:)``.
 package protocol HTTP2ClientDelegate: AnyObject {
-    /// An interim answer, 1xx, came before the answer; its head as in ``answerArrived``.
+    /// An interim response (1xx) has arrived; its head is as for
+    /// ``responseReceived(_:head:linesCount:hasBody:)``.
     func interimResponseReceived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>)
-    /// The head of the answer came, written as the HTTP/1.1 head that says the same, with the empty
-    /// line that ends it and `linesCount` field lines; valid during the call.
+    /// A response head has arrived, converted to the equivalent HTTP/1.1 head.
     ///
-    /// A body that has no Content-Length is said to be chunked; its bytes come undecorated. Without
-    /// `hasBody` there is none, whatever the fields say.
+    /// It has `linesCount` field lines and the final empty line, and is valid during the call. A
+    /// body without Content-Length is declared as chunked; its bytes arrive without chunk framing.
+    /// Without `hasBody` there is no body, whatever the fields are.
     func responseReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool)
-    /// Bytes of a body, valid during the call; say with ``HTTP2ClientSession/consumed(_:bytes:)``
-    /// when they have been passed on.
+    /// A piece of the body has arrived, valid during the call.
+    ///
+    /// Call ``HTTP2ClientSession/consume(_:bytes:)`` once the bytes are passed on.
     func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>)
-    /// The answer is complete; `trailers` are field lines, each with its CR LF, and mostly none.
+    /// The response is complete; `trailers` are field lines, each with its CR LF, usually none.
     ///
-    /// Called after ``answerArrived`` without a body too.
+    /// Called for responses without a body too.
     func responseEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>)
-    /// All that was written to the stream is framed, and it has not been ended: write more.
+    /// All bytes written to the stream are framed, and it is not ended: more may be written.
     func streamDrained(_ stream: HTTP2Stream)
-    /// The last call for a stream: both halves are ended (`noError`), or it failed.
+    /// The last call for a stream: both halves have ended (`noError`), or it failed.
     ///
-    /// If it is safe to retry, the origin has not acted on the request (RFC 9113 §8.7). A head
-    /// above a limit fails the stream with `enhanceYourCalm`.
+    /// If `isSafeToRetry`, the origin has not processed the request (RFC 9113 §8.7). A head beyond
+    /// a limit fails the stream with `enhanceYourCalm`.
     func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool)
-    /// The origin takes no more requests on this connection; those above its last id fail, and are
-    /// safe to retry.
+    /// The origin accepts no more requests on this connection; streams above its last id fail, and
+    /// are safe to retry.
     func goAwayReceived(code: HTTP2ErrorCode)
-    /// The origin's SETTINGS came, the first time or again: see
+    /// The origin's SETTINGS have arrived, initially or later: see
     /// ``HTTP2ClientSession/requestsAvailable``.
     func settingsReceived()
-    /// The answer to ``HTTP2ClientSession/ping()``.
+    /// The origin has acknowledged the PING of ``HTTP2ClientSession/sendPing()``.
     func pingAcknowledged()
 }

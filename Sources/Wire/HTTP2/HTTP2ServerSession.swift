@@ -1,54 +1,57 @@
 import CNgHTTP2
 import Ground
 
-/// Who answers the requests of a connection; must outlive the session.
+/// The receiver of a server session's events; must outlive the session.
+///
+/// All calls come from inside ``HTTP2Session/receive(_:now:)`` and
+/// ``HTTP2Session/takeOutput(into:bytesMax:now:)``.
 package protocol HTTP2ServerDelegate: AnyObject {
-    /// A whole head came, written as the HTTP/1.1 head that says the same, with the empty line that
-    /// ends it and `linesCount` field lines; valid during the call.
+    /// A request head has arrived, converted to the equivalent HTTP/1.1 head.
     ///
-    /// `hasBody` means that more may follow: the head did not end the request. A body that has no
-    /// Content-Length is said to be chunked, even one that an empty DATA frame ends right behind
-    /// the head; its bytes come undecorated.
+    /// It has `linesCount` field lines and the final empty line, and is valid during the call.
+    /// `hasBody` is true if the head does not end the request. A body without Content-Length is
+    /// declared as chunked, even one that an empty DATA frame ends right after the head; its bytes
+    /// arrive without chunk framing.
     func requestReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool)
-    /// A head passed a limit and was not kept; the request may be answered, or reset.
+    /// A request head exceeds a limit and was dropped; the stream may be responded to, or reset.
     func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool)
-    /// Bytes of a body, valid during the call; say with ``HTTP2ServerSession/consumed(_:bytes:)``
-    /// when they have been passed on.
+    /// A piece of the body has arrived, valid during the call.
+    ///
+    /// Call ``HTTP2ServerSession/consume(_:bytes:)`` once the bytes are passed on.
     func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>)
-    /// The body is complete; `trailers` are field lines, each with its CR LF, and mostly none.
+    /// The body is complete; `trailers` are field lines, each with its CR LF, usually none.
     func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>)
-    /// All that was written to the stream is framed, and it has not been ended: write more.
+    /// All bytes written to the stream are framed, and it is not ended: more may be written.
     func streamDrained(_ stream: HTTP2Stream)
-    /// The last call for a stream: both halves are ended (`noError`), or it was reset by either
-    /// side.
+    /// The last call for a stream: both halves have ended (`noError`), or one side reset it.
     func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode)
 }
 
-/// The server's end of a connection.
+/// The server's end of an HTTP/2 connection; confined to its event loop.
 package final class HTTP2ServerSession: HTTP2Session {
     private unowned let delegate: any HTTP2ServerDelegate
     @exclusivity(unchecked) private var requestWriter = HTTP1RequestHeadWriter()
     @exclusivity(unchecked) private var section = IncomingFieldSection()
     @exclusivity(unchecked) private var closedStreams = ClosedStreams()
     @exclusivity(unchecked) private var pendingPriorities = PendingPriorities()
-    /// The stream of the header block that the frame before left open.
+    /// The stream of the header block that the previous frame left open.
     @exclusivity(unchecked) private var previousOpenBlock: Int32?
-    /// How far the connection's end has come.
+    /// The progress of the graceful shutdown.
     private var shutdown = Shutdown.none
 
     private enum Shutdown {
         case none
-        /// GOAWAY with the highest id was sent; a PING goes around after it.
+        /// GOAWAY with the highest id was sent, followed by a PING.
         case announced
-        /// GOAWAY with the last id that is answered.
+        /// GOAWAY with the last id that is processed was sent.
         case final
     }
 
-    /// Sent with the PING that follows the first GOAWAY.
+    /// The payload of the PING that follows the first GOAWAY.
     private static let shutdownPing: [UInt8] = Array("shutdown".utf8)
 
-    /// Begins the connection, whose first bytes from the client are the preface.
+    /// Starts the connection; the client's first bytes are the preface.
     package init(settings: HTTP2Settings, delegate: any HTTP2ServerDelegate) {
         self.delegate = delegate
         super.init(settings: settings, isServer: true)
@@ -64,11 +67,11 @@ package final class HTTP2ServerSession: HTTP2Session {
         submitSettings(entries)
     }
 
-    // MARK: - Answers
+    // MARK: - Responses
 
-    /// Sends the head of the answer: the text of an HTTP/1.1 response head.
+    /// Sends the head of the final response, given as an HTTP/1.1 response head.
     ///
-    /// Fields of HTTP/1.1 connections are left out, and names are sent in lower case.
+    /// Connection-specific fields of HTTP/1.1 are omitted, and names are sent in lower case.
     package func sendResponse(_ stream: HTTP2Stream, head: Span<UInt8>, endsStream: Bool) {
         guard !stream.isClosed, !stream.isReset, !stream.isHeadSubmitted else { return }
         stream.isHeadSubmitted = true
@@ -83,7 +86,7 @@ package final class HTTP2ServerSession: HTTP2Session {
         }
     }
 
-    /// Sends an interim answer, 1xx other than 101, before the head of the answer.
+    /// Sends an interim response (1xx other than 101); only before the final head.
     package func sendInterimResponse(_ stream: HTTP2Stream, head: Span<UInt8>) {
         guard !stream.isClosed, !stream.isReset, !stream.isHeadSubmitted else { return }
         encodeFields(head)
@@ -93,7 +96,8 @@ package final class HTTP2ServerSession: HTTP2Session {
         }
     }
 
-    /// Gives `bytes` of the request's body back to the windows of its stream and the connection.
+    /// Returns `bytes` of the request's body to the flow-control windows of its stream and of the
+    /// connection.
     package func consume(_ stream: HTTP2Stream, bytes: Int) {
         let count = min(bytes, stream.bytesUnconsumed)
         guard !stream.isClosed, count > 0 else { return }
@@ -101,8 +105,7 @@ package final class HTTP2ServerSession: HTTP2Session {
         unsafe nghttp2_session_consume(nghttp2Session, stream.id, count)
     }
 
-    /// Reads the status and the fields of `head`, which must stay where it is until they are
-    /// submitted.
+    /// Collects the status and the fields of `head`, which must not move until they are submitted.
     private func encodeFields(_ head: Span<UInt8>) {
         unsafe fields.removeAll()
         var lineEnd = 12
@@ -112,18 +115,18 @@ package final class HTTP2ServerSession: HTTP2Session {
         }
         unsafe head.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return }
-            // After `HTTP/1.1 `.
+            // The status follows `HTTP/1.1 `.
             unsafe fields.append(":status", unsafe base + 9, 3)
         }
         unsafe fields.appendLines(head, from: lineEnd + 2)
     }
 
-    // MARK: - The end
+    // MARK: - Shutdown
 
-    /// Tells the client to open no more streams: those that are open are answered (RFC 9113 §6.8).
+    /// Asks the client to open no more streams; open ones are still served (RFC 9113 §6.8).
     ///
-    /// Streams that the client opens before it knows are answered too; a second call refuses them
-    /// at once.
+    /// Streams that the client opens before it knows are served too; a second call refuses them at
+    /// once.
     package func shutDownGracefully() {
         switch shutdown {
         case .none:
@@ -151,7 +154,7 @@ package final class HTTP2ServerSession: HTTP2Session {
             nghttp2Session, id, Unmanaged.passUnretained(stream).toOpaque())
         unsafe section.begin(stream, isTrailers: false)
         unsafe requestWriter.begin()
-        // Stands against what the request's own field says (RFC 9218 §7).
+        // Takes precedence over the request's own Priority field (RFC 9218 §7).
         if let priority = unsafe pendingPriorities.take(id) { apply(priority, to: id) }
     }
 
@@ -225,7 +228,7 @@ package final class HTTP2ServerSession: HTTP2Session {
         shutDownGracefully()
     }
 
-    /// Frames for streams that nghttp2 has forgotten, and PRIORITY, which it ignores.
+    /// Checks frames for streams that nghttp2 has forgotten, and PRIORITY, which it ignores.
     override func validateFrame(_ head: FrameHeader) -> HTTP2ErrorCode? {
         let openBlock = unsafe previousOpenBlock
         unsafe previousOpenBlock = unsafe frameScanner.openHeaderBlock
@@ -255,12 +258,13 @@ package final class HTTP2ServerSession: HTTP2Session {
         }
     }
 
-    /// Reads PRIORITY_UPDATE (RFC 9218 §7.1), which nghttp2 is not let to: what it keeps for a
-    /// stream that is not open yet, version 1.52 frees while it is in use.
+    /// Processes PRIORITY_UPDATE (RFC 9218 §7.1), which is kept from nghttp2.
+    ///
+    /// nghttp2 1.52 frees what it keeps for a stream that is not open yet while that is in use.
     private func priorityUpdateReceived(_ head: FrameHeader) -> HTTP2ErrorCode? {
         guard head.streamID == 0 else { return .protocolError }
         guard let id = head.relatedStream else { return .frameSizeError }
-        // Nothing is pushed here, so no even stream has a priority.
+        // Nothing is pushed, so no stream with an even id has a priority.
         guard id & 1 == 1 else { return .protocolError }
         guard let value = unsafe frameScanner.updateValue, let priority = StreamPriority(value.span)
         else {
@@ -284,7 +288,7 @@ package final class HTTP2ServerSession: HTTP2Session {
         unsafe super.frameSent(frame)
         let head = unsafe frame.pointee.hd
         if UInt32(head.type) == NGHTTP2_GOAWAY.rawValue, shutdown == .announced {
-            // Not submitted with GOAWAY, which it would overtake.
+            // Not submitted with GOAWAY, because PING would overtake it.
             unsafe Self.shutdownPing.span.withUnsafeBufferPointer {
                 _ = unsafe nghttp2_submit_ping(nghttp2Session, 0, $0.baseAddress)
             }
@@ -294,7 +298,7 @@ package final class HTTP2ServerSession: HTTP2Session {
             UInt32(head.type) <= NGHTTP2_HEADERS.rawValue, let stream = stream(head.stream_id),
             !stream.isRemoteEnded
         else { return }
-        // The answer is complete: the rest of the request is not wanted (RFC 9113 §8.1).
+        // The response is complete; the rest of the request is not needed (RFC 9113 §8.1).
         reset(stream, .noError)
     }
 

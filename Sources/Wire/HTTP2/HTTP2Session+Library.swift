@@ -1,6 +1,6 @@
 import CNgHTTP2
 
-/// How nghttp2 is set up, and what its calls back mean.
+/// The configuration of nghttp2, and its callbacks.
 extension HTTP2Session {
     static func makeNGHTTP2Session(_ settings: HTTP2Settings, isServer: Bool) -> OpaquePointer? {
         var callbacks: OpaquePointer?
@@ -27,15 +27,15 @@ extension HTTP2Session {
         return unsafe library
     }
 
-    /// Bytes of a head that is sent, as nghttp2 estimates them: names, values and 12 for each
-    /// field.
+    /// The maximum size of a head that is sent, as nghttp2 estimates it: names, values and 12 bytes
+    /// per field.
     ///
-    /// Twice the largest head that this node can be told to take from an origin. What one frame
-    /// does not hold follows in CONTINUATION, each of at most 16,384 bytes, which every peer takes
-    /// (RFC 9113 §4.2); the buffers are made when they are needed.
+    /// Twice the largest head that this node can be configured to accept from an origin. A head
+    /// beyond one frame continues in CONTINUATION frames of at most 16,384 bytes, which every peer
+    /// accepts (RFC 9113 §4.2); buffers are allocated on demand.
     private static let sentHeadBytesMax = 2 * 1024 * 1024
 
-    /// The code of the error that nghttp2 gave up with.
+    /// Returns the error code for a fatal error of nghttp2.
     static func errorCode(ofNGHTTP2Error error: Int32) -> HTTP2ErrorCode {
         switch error {
         case NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue: .protocolError
@@ -46,7 +46,7 @@ extension HTTP2Session {
         }
     }
 
-    /// Submits SETTINGS, the first frame of each end, and opens the connection's window.
+    /// Submits SETTINGS, the first frame of each end, and enlarges the connection's window.
     func submitSettings(_ entries: [(nghttp2_settings_id, Int)]) {
         var list = entries.map {
             nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: UInt32($0.1))
@@ -56,8 +56,9 @@ extension HTTP2Session {
             nghttp2Session, 0, 0, Int32(max(65535, settings.connectionWindowBytes)))
     }
 
-    /// Calls `body` with the session that nghttp2 was given, which is not retained for it: whoever
-    /// called nghttp2 holds it.
+    /// Calls `body` with the session that nghttp2 was given as user data.
+    ///
+    /// The session is not retained, because the caller of nghttp2 holds it.
     @inline(__always)
     private static func withSession(
         _ user: UnsafeMutableRawPointer?, _ body: (HTTP2Session) -> CInt
@@ -89,7 +90,7 @@ extension HTTP2Session {
         }
         unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
             _, _, _, _, _, _, _, _ in
-            // Not ignored as nghttp2 would: the message is malformed (RFC 9113 §8.2.1).
+            // nghttp2 would ignore the field, but the message is malformed (RFC 9113 §8.2.1).
             NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
@@ -148,7 +149,7 @@ extension HTTP2Session {
         }
     }
 
-    /// Bytes of the head of every frame (RFC 9113 §4.1).
+    /// The size of a frame header in bytes (RFC 9113 §4.1).
     static let frameHeadBytes = 9
 
     private func dispatchFrame(_ frame: UnsafePointer<nghttp2_frame>) {

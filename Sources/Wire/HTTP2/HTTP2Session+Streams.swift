@@ -2,9 +2,9 @@ import CNgHTTP2
 package import Ground
 package import NIOCore
 
-/// What is done with a stream, on both ends.
+/// Operations on a stream, common to both ends.
 extension HTTP2Session {
-    /// Sends `body` after what was written before; by reference, never copied.
+    /// Queues `body` after earlier writes, by reference; the bytes are not copied.
     package func write(_ stream: HTTP2Stream, _ body: ByteBuffer) {
         guard !stream.isClosed, !stream.isReset, !stream.isEnding, body.readableBytes > 0
         else { return }
@@ -13,8 +13,11 @@ extension HTTP2Session {
         resume(stream)
     }
 
-    /// Ends this half of the stream after all that was written; `trailers` are field lines, each
-    /// with its CR LF.
+    /// Ends this half of the stream after all queued bytes.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream to end.
+    ///   - trailers: field lines, each with its CR LF; `nil` for none.
     package func end(_ stream: HTTP2Stream, trailers: [UInt8]? = nil) {
         guard !stream.isClosed, !stream.isReset, !stream.isEnding else { return }
         stream.isEnding = true
@@ -22,9 +25,9 @@ extension HTTP2Session {
         resume(stream)
     }
 
-    /// Ends both halves at once; what was not framed is dropped.
+    /// Resets the stream: both halves end at once, and bytes not framed are dropped.
     ///
-    /// The delegate's `closed` follows when RST_STREAM has been framed.
+    /// The delegate's `streamClosed` follows once RST_STREAM is framed.
     package func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         guard !stream.isClosed, !stream.isReset else { return }
         stream.isReset = true
@@ -39,7 +42,8 @@ extension HTTP2Session {
         unsafe nghttp2_session_resume_data(nghttp2Session, stream.id)
     }
 
-    /// Where nghttp2 asks for the body of `stream`, which lives until nghttp2 has closed it.
+    /// Returns the source of the stream's body for nghttp2; the stream outlives nghttp2's use of
+    /// it.
     func dataProvider(_ stream: HTTP2Stream) -> nghttp2_data_provider {
         unsafe nghttp2_data_provider(
             source: nghttp2_data_source(ptr: Unmanaged.passUnretained(stream).toOpaque()),
@@ -57,7 +61,7 @@ extension HTTP2Session {
             })
     }
 
-    /// The length of the next DATA frame, or that there is none for now.
+    /// Returns the length of the next DATA frame, or that there is none for now.
     private func nextDataLength(
         of stream: HTTP2Stream, _ countMax: Int, _ flags: inout UInt32
     ) -> Int {
@@ -86,7 +90,7 @@ extension HTTP2Session {
         }
     }
 
-    /// Puts a DATA frame into the output: its head, and so much of the queue.
+    /// Appends a DATA frame to the output: its header, and `count` bytes of the queue.
     func appendDataFrame(
         _ head: UnsafeBufferPointer<UInt8>, _ count: Int, of stream: HTTP2Stream
     ) -> CInt {
@@ -100,11 +104,12 @@ extension HTTP2Session {
     }
 }
 
-/// Which of the peer's windows are in the way of bytes that were written (RFC 9113 §5.2).
+/// Detection of stalled flow control: the peer's windows that block queued bytes (RFC 9113 §5.2).
 extension HTTP2Session {
-    /// Looks at the windows: a stall counts from the first look that finds it.
+    /// Checks the windows; a stall counts from the first check that finds it.
     ///
-    /// To be called each tick, before the two that follow are asked; nothing else notes stalls.
+    /// Must be called at each tick, before the two members below are used; nothing else detects
+    /// stalls.
     package func updateStalls(now: Instant) {
         guard bytesQueued > 0 else { return }
         if isConnectionWindowUsedUp { unsafe connectionStall.begin(now) }
@@ -113,8 +118,10 @@ extension HTTP2Session {
         }
     }
 
-    /// The streams whose own window has been in the way since `limit` or longer, during which less
-    /// than 1 KiB of them was framed; those that only wait for the connection's are not among them.
+    /// Returns the streams whose own window has blocked them since `limit` or earlier, with less
+    /// than 1 KiB framed meanwhile.
+    ///
+    /// Streams that only wait for the connection's window are not included.
     package func stalledStreams(since limit: Instant) -> [HTTP2Stream] {
         guard bytesQueued > 0 else { return [] }
         return unsafe streams.filter { stream in
@@ -123,15 +130,17 @@ extension HTTP2Session {
         }
     }
 
-    /// Since when the connection's window has been in the way of bytes of any stream, while less
-    /// than 1 KiB was framed in all; nil while it is not.
+    /// The time since which the connection's window has blocked queued bytes, with less than 1 KiB
+    /// framed in total; `nil` if it does not.
     ///
-    /// Streams that are stalled themselves are to be reset first: it may be only they that wait.
+    /// Reset stalled streams first: they may be the only ones waiting.
     package var connectionStalledSince: Instant? {
         isConnectionWindowUsedUp ? unsafe connectionStall.since : nil
     }
 
-    /// May be negative, after a change of SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 §6.9.2).
+    /// Returns true if the stream's window is used up.
+    ///
+    /// The window may be negative after a change of SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 §6.9.2).
     private func isWindowUsedUp(of stream: HTTP2Stream) -> Bool {
         unsafe nghttp2_session_get_stream_remote_window_size(nghttp2Session, stream.id) <= 0
     }
@@ -140,7 +149,7 @@ extension HTTP2Session {
         unsafe nghttp2_session_get_remote_window_size(nghttp2Session) <= 0
     }
 
-    /// Takes note that bytes of bodies are not to be framed any more, or were.
+    /// Records that `bytes` of bodies have left the queue, framed or dropped.
     @inline(__always)
     func recordDequeued(_ bytes: Int) {
         bytesQueued -= bytes

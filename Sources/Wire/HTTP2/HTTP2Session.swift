@@ -2,47 +2,48 @@ import CNgHTTP2
 package import Ground
 package import NIOCore
 
-/// One connection of HTTP/2 (RFC 9113), bytes in and bytes out: what both ends have in common.
+/// One HTTP/2 connection (RFC 9113) without a transport: the part common to both ends.
 ///
-/// Belongs to one event loop, and no access of its properties or of a stream's holds across a call
-/// of a delegate: the dynamic checks of exclusive access, a sixth of the time, are left out.
-/// Calls of the delegate come from inside ``receive(_:now:)`` and
-/// ``takeOutput(into:bytesMax:now:)``; they may use every verb on streams, but neither of these
+/// Confined to one event loop. No access to a property of the session or of a stream extends across
+/// a call of the delegate; therefore the dynamic exclusivity checks, which took a sixth of the
+/// time, are disabled. The delegate is called from inside ``receive(_:now:)`` and
+/// ``takeOutput(into:bytesMax:now:)``; it may call every operation on streams, but neither of these
 /// two.
 @safe
 package class HTTP2Session {
+    /// The limits, and the settings announced to the peer.
     package let settings: HTTP2Settings
     let isServer: Bool
-    /// Streams that are open or being closed.
+    /// The number of streams open or being closed.
     package var openStreamCount: Int { unsafe streams.count }
-    /// Bytes of bodies written and not framed yet, of all streams.
+    /// The number of bytes of bodies written and not yet framed, of all streams.
     package internal(set) var bytesQueued = 0
-    /// Why this end has closed the connection, if it has.
+    /// The error with which this end closed the connection; `nil` if it did not.
     package private(set) var failure: HTTP2ErrorCode?
 
-    /// nghttp2's state; freed with this object.
+    /// The state of nghttp2, freed with this object.
     @exclusivity(unchecked) var nghttp2Session: OpaquePointer?
     @exclusivity(unchecked) var output = FrameOutputBuffer()
-    /// Bytes after which the present turn of output ends.
+    /// The number of bytes at which the current turn of output ends.
     @exclusivity(unchecked) var outputBytesMax = 0
     @exclusivity(unchecked) var fields = FieldVector(capacity: 64)
-    /// In no order; each knows its index.
+    /// The streams in no particular order; each knows its index.
     @exclusivity(unchecked) package internal(set) var streams: [HTTP2Stream] = []
     @exclusivity(unchecked) var now = Instant.zero
     @exclusivity(unchecked) var frameScanner: FrameScanner
     @exclusivity(unchecked) var flood: FloodGuard
-    /// Of the connection's window, while bytes are queued.
+    /// The stall of the connection's window, while bytes are queued.
     @exclusivity(unchecked) var connectionStall = WindowStall()
     @exclusivity(unchecked) private var pool: [HTTP2Stream] = []
     private var isProcessing = false
-    /// The delegate wants nothing more for now.
+    /// True while the delegate has paused input.
     package private(set) var isReceivingPaused = false
     private var pausedInput = PausedInput()
 
-    /// What came while the session was held.
+    /// The bytes received while input was paused.
     private struct PausedInput {
         var bytes: [UInt8] = []
-        /// How many of them the walk knows.
+        /// The number of these bytes that the scanner has processed.
         var position = 0
     }
 
@@ -62,10 +63,15 @@ package class HTTP2Session {
         unsafe nghttp2_session_del(nghttp2Session)
     }
 
-    /// Takes in what has come from the peer; false if this ended the connection: send what is in
-    /// the output and close.
+    /// Processes bytes from the peer.
     ///
-    /// An error that nghttp2 finds is known when its GOAWAY has been framed: see ``isOver``.
+    /// An error that nghttp2 finds ends the connection only once its GOAWAY is framed: see
+    /// ``isFinished``.
+    ///
+    /// - Parameters:
+    ///   - bytes: the received bytes.
+    ///   - now: the present time.
+    /// - Returns: false if this ended the connection: send the output, and close.
     package func receive(_ bytes: Span<UInt8>, now: Instant) -> Bool {
         guard !isReceivingPaused else {
             pausedInput.bytes += bytes.copy(0..<bytes.count)
@@ -74,12 +80,14 @@ package class HTTP2Session {
         return process(bytes, from: 0, now: now)
     }
 
-    /// Takes in nothing more behind the present frame until ``goOn(now:)``; what comes is kept.
+    /// Pauses input after the current frame until ``resumeReceiving(now:)``; further bytes are
+    /// kept.
     package func pauseReceiving() {
         isReceivingPaused = true
     }
 
-    /// Takes in what was held, as ``receive(_:now:)`` does; the delegate may hold again.
+    /// Resumes input with the bytes kept, as ``receive(_:now:)`` does; the delegate may pause
+    /// again.
     package func resumeReceiving(now: Instant) -> Bool {
         let kept = pausedInput
         pausedInput = PausedInput()
@@ -87,7 +95,7 @@ package class HTTP2Session {
         return process(kept.bytes.span, from: kept.position, now: now)
     }
 
-    /// Takes in `bytes`, of which the walk knows those before `start`, and nghttp2 none.
+    /// Processes `bytes`; the scanner has processed those before `start`, and nghttp2 none of them.
     private func process(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Bool {
         precondition(!isProcessing, "receive was called by a delegate")
         unsafe self.now = now
@@ -125,8 +133,8 @@ package class HTTP2Session {
         if taken < 0 { fail(Self.errorCode(ofNGHTTP2Error: Int32(taken))) }
     }
 
-    /// Judges a frame by its head, before nghttp2 sees it; the code with which the connection is to
-    /// be ended, if it is.
+    /// Checks a frame by its header before nghttp2 sees it; returns the error that ends the
+    /// connection, or `nil`.
     func validateFrame(_ head: FrameHeader) -> HTTP2ErrorCode? {
         let cost = FloodGuard.cost(of: head)
         if cost < 0 {
@@ -137,22 +145,28 @@ package class HTTP2Session {
         return nil
     }
 
-    /// True if ``takeOutput(into:bytesMax:now:)`` would give bytes.
+    /// True if ``takeOutput(into:bytesMax:now:)`` would return bytes.
     package var hasOutput: Bool { unsafe nghttp2_session_want_write(nghttp2Session) != 0 }
 
-    /// True if nothing is to be read or written any more; close the connection.
+    /// True if nothing more is to be read or written; close the connection.
     package var isFinished: Bool {
         if hasOutput { return false }
         return unsafe failure != nil || nghttp2_session_want_read(nghttp2Session) == 0
     }
 
-    /// Frames that wait to be written, DATA not counted.
+    /// The number of frames waiting to be written, without DATA.
     package var queuedFrames: Int {
         unsafe nghttp2_session_get_outbound_queue_size(nghttp2Session)
     }
 
-    /// Moves what is to be sent to the end of `buffers`: whole frames, by priority, until they hold
-    /// `bytesMax` bytes or more; how many bytes that is.
+    /// Moves output to the end of `buffers`: whole frames, by priority, until they hold `bytesMax`
+    /// bytes or more.
+    ///
+    /// - Parameters:
+    ///   - buffers: the buffers to append to.
+    ///   - bytesMax: the number of bytes at which to stop.
+    ///   - now: the present time.
+    /// - Returns: the number of bytes moved.
     @discardableResult
     package func takeOutput(
         into buffers: inout [ByteBuffer], bytesMax: Int, now: Instant
@@ -175,12 +189,12 @@ package class HTTP2Session {
         return unsafe output.drain(into: &buffers)
     }
 
-    /// Ends the connection: GOAWAY with `code`, after which nothing is read.
+    /// Ends the connection: sends GOAWAY with `code`, after which nothing is read.
     package func goAway(_ code: HTTP2ErrorCode) {
         fail(code)
     }
 
-    /// The transport is gone: ends every stream that is open, and nothing more is read or sent.
+    /// Ends all open streams after the transport was lost; nothing more is read or sent.
     package func transportClosed(_ code: HTTP2ErrorCode) {
         fail(code)
         while let stream = unsafe streams.last {
@@ -190,7 +204,7 @@ package class HTTP2Session {
         }
     }
 
-    /// Ends the connection with an error of its own.
+    /// Ends the connection with an error.
     func fail(_ code: HTTP2ErrorCode) {
         guard failure == nil else { return }
         failure = code
@@ -199,7 +213,7 @@ package class HTTP2Session {
 
     // MARK: - Streams
 
-    /// An object for a stream, which lives as long as nghttp2 knows of it.
+    /// Creates or reuses an object for a stream; it lives as long as nghttp2 knows the stream.
     func makeStream() -> HTTP2Stream {
         let stream = unsafe pool.popLast() ?? HTTP2Stream()
         stream.open()
@@ -216,14 +230,14 @@ package class HTTP2Session {
         return unsafe Unmanaged<HTTP2Stream>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// nghttp2 has closed a stream.
+    /// Removes a stream that nghttp2 has closed.
     func removeClosedStream(_ id: Int32, _ code: HTTP2ErrorCode) {
         if let index = notifyStreamClosed(id, code) { removeStream(at: index) }
     }
 
-    /// Tells the delegate that a stream is closed; the stream's index.
+    /// Notifies the delegate that a stream is closed, and returns the stream's index.
     ///
-    /// A function of its own, so that it holds the stream no more when that is forgotten.
+    /// A separate function, so that it no longer holds a reference when the stream is removed.
     @inline(never)
     private func notifyStreamClosed(_ id: Int32, _ code: HTTP2ErrorCode) -> Int? {
         guard let stream = stream(id) else { return nil }
@@ -231,8 +245,10 @@ package class HTTP2Session {
         return stream.index
     }
 
-    /// Forgets the stream kept at `index`, which nghttp2 has closed; what was not consumed of it is
-    /// given back to the connection's window, which no other call will do.
+    /// Removes the stream at `index`, which nghttp2 has closed.
+    ///
+    /// Its bytes not consumed are returned to the connection's window here, because no later call
+    /// does so.
     func removeStream(at index: Int) {
         var stream = unsafe streams.removeLast()
         if unsafe index < streams.count {
@@ -245,13 +261,13 @@ package class HTTP2Session {
             stream.bytesUnconsumed = 0
         }
         stream.close()
-        // Used again if nobody else holds it.
+        // Reused if there is no other reference.
         if unsafe pool.count < settings.concurrentStreamsMax, isKnownUniquelyReferenced(&stream) {
             unsafe pool.append(stream)
         }
     }
 
-    // MARK: - For the ends to override
+    // MARK: - Overridden by both ends
 
     func headerBlockStarted(_ id: Int32, category: nghttp2_headers_category) {}
     func fieldReceived(
@@ -262,7 +278,7 @@ package class HTTP2Session {
     func streamEnded(_ id: Int32) {}
     func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {}
 
-    /// Takes note of a frame that was framed into the output.
+    /// Records a frame that was framed into the output.
     func frameSent(_ frame: UnsafePointer<nghttp2_frame>) {
         let head = unsafe frame.pointee.hd
         switch UInt32(head.type) {
@@ -271,17 +287,18 @@ package class HTTP2Session {
             if failure == nil, code != 0 { failure = HTTP2ErrorCode(rawValue: code) }
         case NGHTTP2_RST_STREAM.rawValue:
             guard let stream = stream(head.stream_id), !stream.isReset else { return }
-            // nghttp2 found a fault with it.
+            // nghttp2 found an error in it.
             stream.isReset = true
             let code = unsafe HTTP2ErrorCode(rawValue: frame.pointee.rst_stream.error_code)
-            // A window above the maximum by a change of INITIAL_WINDOW_SIZE is a connection error
-            // (RFC 9113 §6.9.2); that by WINDOW_UPDATE, which looks the same here, may be one.
+            // A window beyond the maximum is a connection error if a change of INITIAL_WINDOW_SIZE
+            // caused it (RFC 9113 §6.9.2); if WINDOW_UPDATE did, which looks the same here, it may
+            // be one.
             if code == .flowControlError { fail(code) } else { chargePeerError() }
         default: break
         }
     }
 
-    /// Ends the stream of a head that could not be sent: it is larger than any that is sent here.
+    /// Ends the stream of a head that is too large to be sent.
     func frameFailed(_ frame: UnsafePointer<nghttp2_frame>, error: Int32) {
         let head = unsafe frame.pointee.hd
         switch error {
@@ -294,15 +311,15 @@ package class HTTP2Session {
         guard UInt32(head.type) == NGHTTP2_HEADERS.rawValue, let stream = stream(head.stream_id)
         else { return }
         if unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
-            // The peer knows nothing of the stream, which nghttp2 closes: as refused, though it
-            // would fail again.
+            // The peer does not know the stream. nghttp2 closes it as refused, but a retry would
+            // fail again.
             stream.errorCodeOverride = .internalError
         } else {
             reset(stream, .internalError)
         }
     }
 
-    /// A stream failed by a fault of the peer's.
+    /// Charges the peer for a stream that failed by its error.
     func chargePeerError() {
         if unsafe !flood.spend(FloodGuard.resetCost, now: now) { fail(.enhanceYourCalm) }
     }
@@ -311,27 +328,42 @@ package class HTTP2Session {
     func streamClosed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {}
 }
 
-/// Why a stream or a connection was ended (RFC 9113 §7); codes that are not known are kept as they
-/// came.
+/// An error code for a stream or a connection (RFC 9113 §7); unknown codes are kept.
 package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
+    /// The code as sent.
     package var rawValue: UInt32
 
+    /// Creates an error code from its number.
     package init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
 
+    /// The stream or connection ended without an error.
     package static let noError = HTTP2ErrorCode(rawValue: 0x0)
+    /// The peer broke the protocol.
     package static let protocolError = HTTP2ErrorCode(rawValue: 0x1)
+    /// The sender failed internally.
     package static let internalError = HTTP2ErrorCode(rawValue: 0x2)
+    /// The peer broke flow control.
     package static let flowControlError = HTTP2ErrorCode(rawValue: 0x3)
+    /// SETTINGS were not acknowledged in time.
     package static let settingsTimeout = HTTP2ErrorCode(rawValue: 0x4)
+    /// A frame arrived for a half-closed stream.
     package static let streamClosed = HTTP2ErrorCode(rawValue: 0x5)
+    /// A frame has an invalid size.
     package static let frameSizeError = HTTP2ErrorCode(rawValue: 0x6)
+    /// The stream was refused before any processing.
     package static let refusedStream = HTTP2ErrorCode(rawValue: 0x7)
+    /// The stream is no longer needed.
     package static let cancel = HTTP2ErrorCode(rawValue: 0x8)
+    /// The HPACK state cannot be maintained.
     package static let compressionError = HTTP2ErrorCode(rawValue: 0x9)
+    /// The connection of a CONNECT request failed.
     package static let connectError = HTTP2ErrorCode(rawValue: 0xA)
+    /// The peer causes excessive load.
     package static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 0xB)
+    /// The transport is not secure enough.
     package static let inadequateSecurity = HTTP2ErrorCode(rawValue: 0xC)
+    /// HTTP/1.1 must be used instead.
     package static let http11Required = HTTP2ErrorCode(rawValue: 0xD)
 }

@@ -1,34 +1,40 @@
-/// What an endpoint announces and how much it puts up with; one value for all its connections.
+/// The settings that an endpoint announces, and its limits; one value for all its connections.
 package struct HTTP2Settings: Hashable, Sendable {
-    /// Streams that the peer may have open at once (SETTINGS_MAX_CONCURRENT_STREAMS).
+    /// The maximum number of streams that the peer may have open (SETTINGS_MAX_CONCURRENT_STREAMS).
     package var concurrentStreamsMax: Int
-    /// Bytes of a head as HPACK counts them (RFC 7541 §4.1).
+    /// The maximum size of a head in bytes as HPACK counts it (RFC 7541 §4.1): names, values and 32
+    /// per field line.
     ///
-    /// Counted are names, values and 32 for each field line. Announced as
-    /// SETTINGS_MAX_HEADER_LIST_SIZE; a head above it is refused, and one four times as large ends
-    /// the connection.
+    /// Announced as SETTINGS_MAX_HEADER_LIST_SIZE; a larger head is refused, and one more than
+    /// eight times as large ends the connection.
     package var headBytesMax: Int
-    /// Field lines of a head, pseudo-header fields not counted.
+    /// The maximum number of field lines of a head, without pseudo-header fields.
     package var fieldsMax: Int
-    /// Bytes of a body that the peer may send on one stream before they are consumed
+    /// The number of bytes of a body that the peer may send on a stream before they are consumed
     /// (SETTINGS_INITIAL_WINDOW_SIZE); less than 2³¹.
     package var streamWindowBytes: Int
-    /// The same for all streams of a connection; at least 65,535, with which every connection
-    /// begins.
+    /// The number of bytes that the peer may send on all streams together before they are consumed;
+    /// at least 65,535, the initial value of every connection.
     package var connectionWindowBytes: Int
-    /// Bytes of the dynamic table that the peer's encoder may use (SETTINGS_HEADER_TABLE_SIZE).
+    /// The maximum size in bytes of the dynamic table of the peer's encoder
+    /// (SETTINGS_HEADER_TABLE_SIZE).
     package var decoderTableBytesMax: Int
-    /// Bytes of the dynamic table of this endpoint's encoder, if the peer allows as many.
+    /// The maximum size in bytes of the dynamic table of this endpoint's encoder; the peer may
+    /// lower it.
     package var encoderTableBytesMax: Int
-    /// CONTINUATION frames that may follow one HEADERS frame; nil: as many full ones as hold a head
-    /// four times ``headBytesMax``, and 8 at least.
+    /// The maximum number of CONTINUATION frames after one HEADERS frame.
+    ///
+    /// `nil` allows as many full ones as hold a head of eight times ``headBytesMax``, and at least
+    /// 8.
     package var continuationsMax: Int?
-    /// Frames that may wait to be written, DATA not counted, while the peer reads nothing.
+    /// The maximum number of frames, without DATA, that may be queued while the peer does not read.
     package var queuedFramesMax: Int
-    /// The budget of ``FloodGuard``, and what comes back of it each second.
+    /// The budget of ``FloodGuard``.
     package var floodUnitsMax: Int
+    /// The units of that budget restored per second.
     package var floodUnitsPerSecond: Int
 
+    /// Creates settings; the defaults suit connections from clients.
     package init(
         concurrentStreamsMax: Int = 128, headBytesMax: Int = 32 * 1024, fieldsMax: Int = 100,
         streamWindowBytes: Int = 64 * 1024 - 1, connectionWindowBytes: Int = 1024 * 1024,
@@ -49,8 +55,10 @@ package struct HTTP2Settings: Hashable, Sendable {
         self.floodUnitsPerSecond = floodUnitsPerSecond
     }
 
-    /// For connections to origins: a stream whose bytes are not consumed must not stall the others,
-    /// so the connection's window is much larger than a stream's.
+    /// The settings for connections to origins.
+    ///
+    /// A stream whose bytes are not consumed must not stall the others, so the connection's window
+    /// is much larger than a stream's.
     package static let originDefaults = HTTP2Settings(
         streamWindowBytes: 256 * 1024, connectionWindowBytes: 16 * 1024 * 1024)
 
@@ -59,6 +67,7 @@ package struct HTTP2Settings: Hashable, Sendable {
             ?? max(8, IncomingFieldSection.excessMax * headBytesMax / Self.frameBytesMax)
     }
 
-    /// Bytes of a frame's payload that every endpoint takes, and this one at most (RFC 9113 §4.2).
+    /// The payload in bytes that every endpoint accepts, and the maximum that this one does (RFC
+    /// 9113 §4.2).
     private static let frameBytesMax = 16_384
 }

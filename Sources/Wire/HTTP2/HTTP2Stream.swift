@@ -2,54 +2,56 @@ import Ground
 import HTTPRules
 import NIOCore
 
-/// One stream of a connection: a request and its answer.
+/// One stream of a connection: a request and its response.
 ///
-/// Made by the session and held by whoever answers; verbs on a closed stream do nothing. The
-/// object is used again for a later stream if nobody holds it once its stream has closed.
+/// Created by the session, and held by the delegate; operations on a closed stream do nothing. The
+/// object is reused for a later stream if there are no other references when its stream closes.
+/// Confined to the event loop of its session.
 package final class HTTP2Stream {
-    /// Odd; 0 before the stream is opened.
+    /// The stream's id, which is odd; 0 before the stream is opened.
     package internal(set) var id: Int32 = 0
-    /// Whatever the user of the session wants to find again; dropped when the stream closes.
+    /// An object of the session's user; released when the stream closes.
     package var owner: AnyObject?
-    /// What the bytes in the queue are taken from, for a user that leaves the stream to itself;
-    /// dropped when the stream closes.
+    /// The source of the queued bytes, for a user that keeps no state of its own; released when the
+    /// stream closes.
     package var source: AnyObject?
-    /// True once the last call for the stream was made.
+    /// True once the last delegate call for the stream was made.
     package internal(set) var isClosed = true
     /// True once the peer has ended its half.
     package internal(set) var isRemoteEnded = false
-    /// Bytes of the body that were written and are not framed yet.
+    /// The number of bytes of the body written and not yet framed.
     package internal(set) var bytesQueued = 0
 
-    /// The head of this end's message was submitted; on the server that of the final answer.
+    /// True once the head of this end's message is submitted; on a server, that of the final
+    /// response.
     var isHeadSubmitted = false
-    /// Nothing more will be written.
+    /// True if nothing more will be written.
     package internal(set) var isEnding = false
-    /// RST_STREAM was submitted here.
+    /// True once this end has submitted RST_STREAM.
     package internal(set) var isReset = false
-    /// The delegate has had the head of the peer's message.
+    /// True once the delegate has received the head of the peer's message.
     package internal(set) var isHeadDelivered = false
-    /// Its head was not kept, because it passed a limit.
+    /// The limit that the head exceeded, for which it was dropped; `nil` if none.
     package internal(set) var headError: RequestParseError?
-    /// Where the session keeps it.
+    /// The stream's index in the session's list.
     var index = 0
-    /// DATA waits for `resume`.
+    /// True while DATA waits for `resume`.
     var isDeferred = false
-    /// Field lines to be sent after the body.
+    /// The field lines to send after the body.
     var trailers: [UInt8]?
-    /// Bytes received and not yet consumed.
+    /// The number of bytes received and not yet consumed.
     var bytesUnconsumed = 0
-    /// Of the stream's own window, while bytes are queued.
+    /// The stall of the stream's own window, while bytes are queued.
     var stall = WindowStall()
-    /// Why it fails, if nghttp2 tells another code.
+    /// The error to report instead of nghttp2's.
     var errorCodeOverride: HTTP2ErrorCode?
     @exclusivity(unchecked) private var queue: [ByteBuffer] = []
-    /// Index of the first buffer that is not framed in full.
+    /// The index of the first buffer that is not fully framed.
     @exclusivity(unchecked) private var queueStart = 0
 
     init() {}
 
-    /// Begins the life of a stream.
+    /// Resets the state for a new stream.
     func open() {
         id = 0
         isClosed = false
@@ -66,7 +68,7 @@ package final class HTTP2Stream {
         errorCodeOverride = nil
     }
 
-    /// Ends it.
+    /// Releases everything when the stream has closed.
     func close() {
         isClosed = true
         owner = nil
@@ -86,7 +88,8 @@ package final class HTTP2Stream {
         stall.end()
     }
 
-    /// Moves the first `count` bytes of the queue, which holds as many, to the end of `output`.
+    /// Moves the first `count` bytes of the queue, which has at least as many, to the end of
+    /// `output`.
     func dequeue(_ count: Int, into output: inout FrameOutputBuffer) {
         bytesQueued -= count
         stall.recordProgress(count)
@@ -114,20 +117,20 @@ package final class HTTP2Stream {
     }
 }
 
-/// How long a window of the peer's has been in the way: from the first look that found it used up
-/// until ``progressBytesMin`` bytes were framed (RFC 9113 §5.2).
+/// The duration for which a peer's window has blocked output: from the first check that finds it
+/// used up until ``progressBytesMin`` bytes are framed (RFC 9113 §5.2).
 ///
-/// A peer that opens its window by less at a time is stalling still, and one that opens it while
-/// another window is in the way loses nothing: the bytes are framed before it is used up again.
+/// A peer that opens its window by less at a time still stalls. A peer that opens it while another
+/// window blocks is not charged: the bytes are framed before the window is used up again.
 struct WindowStall: Hashable {
-    /// Below this many bytes framed a stall goes on.
+    /// The number of bytes framed that ends a stall.
     static let progressBytesMin = 1024
 
-    /// Nil while there is no stall.
+    /// The start of the stall; `nil` if there is none.
     private(set) var since: Instant?
     private var bytesFramed = 0
 
-    /// The window is used up; a stall that goes on keeps its beginning.
+    /// Starts a stall because the window is used up; a stall in progress keeps its start.
     mutating func begin(_ now: Instant) {
         guard since == nil else { return }
         since = now
@@ -138,7 +141,7 @@ struct WindowStall: Hashable {
         since = nil
     }
 
-    /// Takes note of bytes that the window took.
+    /// Records bytes that fitted into the window.
     @inline(__always)
     mutating func recordProgress(_ bytes: Int) {
         guard since != nil else { return }
@@ -147,16 +150,16 @@ struct WindowStall: Hashable {
     }
 }
 
-/// What a client wants to have first (RFC 9218 §4).
+/// The priority that a client requests for a response (RFC 9218 §4).
 struct StreamPriority: Hashable {
-    /// 0 is the most urgent, 7 the least.
+    /// The urgency: 0 is the most urgent, 7 the least.
     var urgency: UInt32 = 3
-    /// The answer is of use in parts: streams of one urgency share the connection.
+    /// True if the response is useful in parts: streams of equal urgency then share the connection.
     var isIncremental = false
 
-    /// The priority that the value of the field or of PRIORITY_UPDATE says; nil if it is malformed.
+    /// Parses the value of the Priority field or of PRIORITY_UPDATE; `nil` if it is malformed.
     ///
-    /// Members that are unknown or out of range are as if they were not there.
+    /// Members that are unknown or out of range are ignored.
     init?(_ value: Span<UInt8>) {
         guard let dictionary = StructuredDictionary(value) else { return nil }
         if case .integer(let urgency)? = dictionary["u"]?.bareItem, 0...7 ~= urgency {
@@ -166,9 +169,9 @@ struct StreamPriority: Hashable {
     }
 }
 
-/// Priorities that came for streams before their requests.
+/// Priorities received for streams before their requests.
 struct PendingPriorities {
-    /// A browser sends them for what it is about to ask for; more than this is not kept.
+    /// The maximum number kept; browsers send them for requests that are about to follow.
     private static let countMax = 32
 
     private var list: [(stream: Int32, priority: StreamPriority)] = []
@@ -178,7 +181,8 @@ struct PendingPriorities {
         if list.count < Self.countMax { list.append((stream, priority)) }
     }
 
-    /// That of a stream which begins now; those of lower ids can be of no use any more.
+    /// Removes and returns the priority of a stream that opens now; those of lower ids are dropped
+    /// as obsolete.
     mutating func take(_ stream: Int32) -> StreamPriority? {
         guard !list.isEmpty else { return nil }
         let priority = list.first { $0.stream == stream }?.priority
@@ -187,11 +191,13 @@ struct PendingPriorities {
     }
 }
 
-/// The streams that were closed last, which nghttp2 forgets: frames for them are errors if the peer
-/// ended or reset the stream, and ignored if this end reset it (RFC 9113 §5.1).
+/// The most recently closed streams, which nghttp2 forgets.
+///
+/// Frames for them are errors if the peer ended or reset the stream, and ignored if this end reset
+/// it (RFC 9113 §5.1).
 struct ClosedStreams {
     enum ClosedState {
-        /// The peer may not know yet that the stream was reset, refused or ignored.
+        /// The peer may not know yet that the stream was reset or refused.
         case ignored
         /// The peer knew that the stream was closed.
         case ended
@@ -201,26 +207,27 @@ struct ClosedStreams {
 
     /// The highest id that the peer has used.
     private(set) var last: Int32 = 0
-    /// Each id doubled, plus 1 if its stream ended; by half the id, modulo the count.
+    /// For each slot, the id times two, plus 1 if its stream ended; the slot is half the id modulo
+    /// 256.
     private var entries = [UInt32](repeating: 0, count: 256)
 
-    /// The peer used `id`, which is above all before.
+    /// Records that the peer opened the stream `id`, which is above all earlier ones.
     mutating func streamOpened(_ id: Int32) {
         last = id
         entries[slot(id)] = UInt32(id) << 1
     }
 
-    /// The stream was closed by both ends, or reset by the peer.
+    /// Records that the stream was closed by both ends, or reset by the peer.
     mutating func streamEnded(_ id: Int32) {
         guard entries[slot(id)] >> 1 == UInt32(id) else { return }
         entries[slot(id)] |= 1
     }
 
-    /// What is known of `id`, which is not above ``last`` and whose stream is not open.
+    /// Returns the state of a stream that is not open; `id` must not be above ``last``.
     func state(_ id: Int32) -> ClosedState {
         let mark = entries[slot(id)]
         if mark >> 1 == UInt32(id) { return mark & 1 == 1 ? .ended : .ignored }
-        // Of streams so long ago nothing is known any more.
+        // Streams closed longer ago have been overwritten.
         return mark >> 1 > UInt32(id) ? .ignored : .skipped
     }
 

@@ -1,23 +1,22 @@
-/// The field section that is being read: whose it is, how large it has become, and its lines if it
-/// is a trailer section.
+/// The field section being received: its stream, its size and, for a trailer section, its lines.
 struct IncomingFieldSection: ~Copyable {
     enum LimitCheck {
         case withinLimits
-        /// Past a limit: the line is not kept, and the stream says why.
+        /// Beyond a limit: the line is dropped, and the stream's ``HTTP2Stream/headError`` is set.
         case limitExceeded
-        /// So far past the limit that the connection is to be ended.
+        /// So far beyond the limit that the connection must end.
         case hardLimitExceeded
     }
 
-    /// How many times the limit a head may become before it ends the connection.
+    /// The multiple of the limit at which a head ends the connection.
     ///
-    /// Up to there its table entries are kept in step, so that the connection can go on. A line
-    /// above 64 KiB ends it before: nghttp2 reads none.
+    /// Up to there its entries of the dynamic table are kept in sync, so that the connection can
+    /// continue. A line above 64 KiB ends it earlier, because nghttp2 does not accept one.
     static let excessMax = 8
 
     private(set) var isTrailers = false
     private var stream: HTTP2Stream?
-    /// As HPACK counts them (RFC 7541 §4.1).
+    /// The size in bytes as HPACK counts it (RFC 7541 §4.1).
     private var bytes = 0
     private var lines = 0
     private var trailers = ScratchBuffer(capacity: 256)
@@ -60,7 +59,7 @@ struct IncomingFieldSection: ~Copyable {
         trailers.append("\r\n")
     }
 
-    /// Ends the section; the stream whose it is, unless that has been closed.
+    /// Ends the section, and returns its stream unless that has been closed.
     mutating func end() -> HTTP2Stream? {
         defer { stream = nil }
         return stream
@@ -71,7 +70,7 @@ struct IncomingFieldSection: ~Copyable {
         if trailersStream === closed { trailersStream = nil }
     }
 
-    /// The lines of the trailer section last read, if it is that of `stream`.
+    /// Returns the lines of the last trailer section, if it belongs to `stream`.
     func trailers(of stream: HTTP2Stream) -> UnsafeBufferPointer<UInt8> {
         unsafe trailersStream === stream
             ? trailers.bytes : UnsafeBufferPointer(start: nil, count: 0)

@@ -1,17 +1,17 @@
 import COpenSSL
 import Ground
 
-/// Why a text in PEM could not be read.
+/// The reason why a PEM text cannot be read.
 struct PEMError: Error {
     let reason: String
 }
 
-/// An `X509`, freed with this object and never changed.
+/// An `X509`, freed with this object and never modified.
 @safe
 final class Certificate: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes `pointer` over.
+    /// Creates a certificate that takes ownership of `pointer`.
     private init(owning pointer: OpaquePointer) {
         unsafe self.pointer = unsafe pointer
     }
@@ -20,7 +20,7 @@ final class Certificate: @unchecked Sendable {
         unsafe X509_free(pointer)
     }
 
-    /// The certificates of `pem` in their order, at least one.
+    /// Reads the certificates of `pem` in their order; at least one is required.
     static func read(pem: [UInt8]) throws(PEMError) -> [Certificate] {
         let source = try MemoryBIO(pem)
         defer { source.free() }
@@ -36,16 +36,16 @@ final class Certificate: @unchecked Sendable {
         return certificates
     }
 
-    /// The names and addresses that the certificate is for.
+    /// The names and addresses in the certificate.
     var names: CertificateNames { unsafe CertificateNames(of: pointer) }
 
-    /// One of `EVP_PKEY_…`: certificates of several kinds of keys can serve one name.
+    /// The kind of key, one of `EVP_PKEY_…`; certificates with several kinds can serve one name.
     var keyKind: CInt {
         unsafe EVP_PKEY_get_base_id(X509_get0_pubkey(pointer))
     }
 }
 
-/// An `EVP_PKEY`, freed with this object and never changed.
+/// An `EVP_PKEY`, freed with this object and never modified.
 @safe
 final class PrivateKey: @unchecked Sendable {
     let pointer: OpaquePointer
@@ -71,13 +71,13 @@ final class PrivateKey: @unchecked Sendable {
     }
 }
 
-/// A `BIO` that reads bytes of this process.
+/// A `BIO` that reads bytes from memory.
 @safe
 private struct MemoryBIO {
     let pointer: OpaquePointer
 
     init(_ bytes: [UInt8]) throws(PEMError) {
-        // A copy of its own: the bytes need not stay where they are.
+        // The BIO copies the bytes, so that they need not stay in place.
         guard let source = unsafe BIO_new(BIO_s_mem()) else {
             throw PEMError(reason: OpenSSLError.popErrorText())
         }
@@ -94,13 +94,13 @@ private struct MemoryBIO {
     }
 }
 
-/// Answers OpenSSL's question for a password, which it would otherwise ask the terminal.
+/// Declines OpenSSL's request for a password, for which it would otherwise prompt on the terminal.
 private func noPassword(
     _ room: UnsafeMutablePointer<CChar>?, _ count: CInt, _ isWriting: CInt,
     _ context: UnsafeMutableRawPointer?
 ) -> CInt { -1 }
 
-/// `time` as wall time; nil if it is malformed.
+/// Converts `time` to wall time; `nil` if it is malformed.
 func wallTime(_ time: UnsafePointer<ASN1_TIME>?) -> WallTime? {
     guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
     defer { unsafe ASN1_STRING_free(epoch) }
@@ -110,7 +110,7 @@ func wallTime(_ time: UnsafePointer<ASN1_TIME>?) -> WallTime? {
     return WallTime(seconds: Int64(days) * 86_400 + Int64(seconds))
 }
 
-/// A distinguished name (RFC 2253), 200 bytes at most.
+/// Returns a distinguished name (RFC 2253), at most 200 bytes.
 func text(ofName name: OpaquePointer?) -> String {
     guard let name = unsafe name, let sink = unsafe BIO_new(BIO_s_mem()) else { return "" }
     defer { unsafe BIO_free(sink) }
@@ -121,7 +121,7 @@ func text(ofName name: OpaquePointer?) -> String {
     return String(decoding: bytes, as: UTF8.self)
 }
 
-/// The certificate of the other side as it is told to others.
+/// Returns the subject and the fingerprint of a certificate of the other side.
 func description(of certificate: OpaquePointer) -> TLSPeerCertificate {
     var digest = [UInt8](repeating: 0, count: 32)
     _ = unsafe X509_digest(certificate, EVP_sha256(), &digest, nil)
@@ -130,23 +130,23 @@ func description(of certificate: OpaquePointer) -> TLSPeerCertificate {
         fingerprint: String(decoding: hexadecimal(digest), as: UTF8.self))
 }
 
-/// Two digits in lower case for each byte.
+/// Returns two lower-case hexadecimal digits for each byte.
 func hexadecimal(_ bytes: [UInt8]) -> [UInt8] {
     bytes.flatMap { [ASCII.hexDigit($0 >> 4), ASCII.hexDigit($0 & 15)] }
 }
 
-/// Whom a certificate is for by its subjectAltName (RFC 9525 §3); the subject's CN says nothing.
+/// The subjects of a certificate in its subjectAltName (RFC 9525 §3); the subject's CN is ignored.
 struct CertificateNames {
-    /// Host names in their one spelling.
+    /// The host names in canonical form.
     private(set) var exact: [String] = []
-    /// What follows `*.` in names that begin so, in its one spelling: each stands for all names
-    /// with one label more (RFC 9525 §6.3).
+    /// The parts after `*.` of wildcard names, in canonical form; each stands for all names with
+    /// one more label (RFC 9525 §6.3).
     ///
-    /// A `*` that is only a part of a label counts nothing.
+    /// Names in which `*` is only a part of a label are ignored.
     private(set) var wildcards: [String] = []
     private(set) var addresses: [IPAddress] = []
 
-    /// Reads `certificate`, an `X509`.
+    /// Reads the names of `certificate`, an `X509`.
     init(of certificate: OpaquePointer?) {
         guard
             let names = unsafe X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil)
@@ -177,25 +177,25 @@ struct CertificateNames {
         }
     }
 
-    /// True if this certificate is for `name`, a name in its one spelling.
+    /// Returns true if the certificate covers `name`, which is in canonical form.
     func covers(_ name: String) -> Bool {
         exact.contains(name) || Self.parent(of: name).map(wildcards.contains) ?? false
     }
 
-    /// What follows the first label of `name`, if there is anything.
+    /// Returns the part after the first label of `name`; `nil` if there is none.
     static func parent(of name: String) -> String? {
         guard let dot = name.firstIndex(of: "."), dot != name.startIndex else { return nil }
         return String(name[name.index(after: dot)...])
     }
 
-    /// The names as people write them, `max` at most.
+    /// Returns at most `max` names for display.
     func displayNames(max: Int) -> [String] {
         let all = exact + wildcards.map { "*." + $0 } + addresses.map(\.description)
         return Array(all.prefix(max))
     }
 }
 
-/// The bytes of an ASN.1 string.
+/// Returns the bytes of an ASN.1 string.
 private func bytes(of string: UnsafeMutablePointer<ASN1_STRING>?) -> [UInt8] {
     guard let start = unsafe ASN1_STRING_get0_data(string) else { return [] }
     let count = unsafe Int(ASN1_STRING_length(string))

@@ -1,8 +1,8 @@
 import COpenSSL
 import Ground
 
-/// What a server chooses while it reads a client's hello: certificate, application protocol, and
-/// whether to add the issuer's word that the certificate is not revoked.
+/// The choices of a server when it reads a ClientHello: certificate, application protocol, and the
+/// stapled OCSP response.
 enum HandshakeCallbacks {
     private typealias ServerNameCallback =
         @convention(c) (
@@ -17,7 +17,8 @@ enum HandshakeCallbacks {
             unsafe HandshakeCallbacks.chooseCertificate(ssl)
         }
         let byStatus: StatusRequestCallback = { ssl, _ in unsafe HandshakeCallbacks.staple(ssl) }
-        // The functions are kept as functions without arguments and called with those above.
+        // OpenSSL stores the functions with an untyped signature, and calls them with the types
+        // above.
         _ = unsafe SSL_CTX_callback_ctrl(
             context.pointer, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
             unsafeBitCast(byName, to: UntypedCallback.self))
@@ -51,7 +52,7 @@ enum HandshakeCallbacks {
         return SSL_TLSEXT_ERR_OK
     }
 
-    /// RFC 7301 §3.2: the first of the server's protocols that the client offers.
+    /// Selects the first of the server's protocols that the client offers (RFC 7301 §3.2).
     private static func chooseProtocol(
         _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
         _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?,
@@ -69,7 +70,7 @@ enum HandshakeCallbacks {
                 let end = start + 1 + count
                 guard end <= list.count else { break }
                 if unsafe list[(start + 1)..<end].elementsEqual(name) {
-                    // What is chosen may lie in the client's list.
+                    // The selected name may point into the client's list.
                     unsafe chosen?.pointee = unsafe offered + start + 1
                     unsafe chosenCount?.pointee = UInt8(count)
                     return SSL_TLSEXT_ERR_OK
@@ -80,7 +81,7 @@ enum HandshakeCallbacks {
         return SSL_TLSEXT_ERR_ALERT_FATAL
     }
 
-    /// The name that the client asked for, in its one spelling.
+    /// Returns the server name that the client sent, in canonical form; `nil` if there is none.
     static func serverName(of ssl: OpaquePointer) -> String? {
         guard let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) else {
             return nil

@@ -1,23 +1,23 @@
 import COpenSSL
 
-/// An `SSL_CTX`, freed with this object; what all of them have in common is set here.
+/// An `SSL_CTX` with the common configuration, freed with this object.
 ///
-/// It is not changed after the one who makes it has set it up, and OpenSSL allows many threads to
-/// make sessions of it.
+/// The context is not modified after its setup, and OpenSSL allows several threads to create
+/// sessions from it.
 @safe
 final class OpenSSLContext: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Suites of TLS 1.2: ephemeral Diffie-Hellman on curves, and authenticated encryption (RFC
-    /// 9325 §4.2).
+    /// The TLS 1.2 suites: ephemeral elliptic-curve Diffie-Hellman with authenticated encryption
+    /// (RFC 9325 §4.2).
     private static let suites12 = "ECDHE+AESGCM:ECDHE+CHACHA20"
     private static let suites13 =
         "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
-    /// A PSK belongs to one hash; OpenSSL drops it if another is negotiated.
+    /// A PSK is bound to one hash; OpenSSL drops it if a suite with another is negotiated.
     private static let peerSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
-    /// The larger ones cost a stranger nothing and the server much.
+    /// Larger groups cost an attacker nothing and the server much.
     private static let groups = "X25519:P-256:P-384"
-    /// Bytes of a chain that is shown, at most.
+    /// The maximum size in bytes of a certificate chain from the other side.
     private static let chainBytesMax = 64 * 1024
 
     init(_ role: TLSRole, minimumVersion: TLSVersion) throws(TLSSetupError) {
@@ -36,7 +36,7 @@ final class OpenSSLContext: @unchecked Sendable {
             openssl_op_no_compression | openssl_op_no_renegotiation
             | openssl_op_cipher_server_preference | openssl_op_prioritize_chacha
         _ = unsafe SSL_CTX_set_options(pointer, options)
-        // What the machine's configuration file may have added.
+        // The system's OpenSSL configuration file may have set this.
         _ = unsafe SSL_CTX_clear_options(pointer, openssl_op_allow_no_dhe_kex)
         let isWithoutEarlyData = unsafe SSL_CTX_set_max_early_data(pointer, 0) == 1
         let isSet =
@@ -60,27 +60,28 @@ final class OpenSSLContext: @unchecked Sendable {
             && SSL_CTX_set_ciphersuites(pointer, suites13) == 1
     }
 
-    /// `SSL_CTX_ctrl` with a number.
+    /// Calls `SSL_CTX_ctrl` with a number.
     @discardableResult
     func control(_ command: CInt, _ number: Int) -> Int {
         unsafe SSL_CTX_ctrl(pointer, command, number, nil)
     }
 
-    /// `SSL_CTX_ctrl` with a text.
+    /// Calls `SSL_CTX_ctrl` with a text.
     func control(_ command: CInt, text: String) -> Int {
         var bytes = text.utf8.map { CChar(bitPattern: $0) } + [0]
         return unsafe SSL_CTX_ctrl(pointer, command, 0, &bytes)
     }
 
-    /// Sessions are resumed only by contexts with the same mark, 32 bytes at most.
+    /// Sets the session id context, at most 32 bytes: only contexts with the same one resume a
+    /// session.
     func setSessionIDContext(sessions mark: [UInt8]) throws(TLSSetupError) {
         guard unsafe SSL_CTX_set_session_id_context(pointer, mark, UInt32(mark.count)) == 1 else {
             throw .library(reason: OpenSSLError.popErrorText())
         }
     }
 
-    /// Checks whatever the other side shows with ``TLSSession/check(_:)``; `mode` is of
-    /// `SSL_VERIFY_…`.
+    /// Verifies the other side's certificates with ``TLSSession/verifyCertificates(_:)``; `mode` is
+    /// made of `SSL_VERIFY_…`.
     func enableVerification(mode: CInt) {
         unsafe SSL_CTX_set_verify(pointer, mode, nil)
         unsafe SSL_CTX_set_cert_verify_callback(
@@ -94,7 +95,7 @@ final class OpenSSLContext: @unchecked Sendable {
             }, nil)
     }
 
-    /// Trusts the certificates of `pem` as issuers; any of them may end a chain.
+    /// Trusts the certificates of `pem` as issuers; each of them may end a chain.
     func addTrustedIssuers(pem: [UInt8]) throws(TLSSetupError) {
         let certificates = try issuers(pem)
         let store = unsafe SSL_CTX_get_cert_store(pointer)
@@ -106,7 +107,7 @@ final class OpenSSLContext: @unchecked Sendable {
         unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
     }
 
-    /// Names the certificates of `pem` to clients as issuers of theirs (RFC 8446 §4.2.4).
+    /// Announces the certificates of `pem` to clients as accepted issuers (RFC 8446 §4.2.4).
     func addClientIssuers(forIssuersOf pem: [UInt8]) throws(TLSSetupError) {
         for certificate in try issuers(pem) {
             guard unsafe SSL_CTX_add_client_CA(pointer, certificate.pointer) == 1 else {
@@ -124,41 +125,42 @@ final class OpenSSLContext: @unchecked Sendable {
     }
 }
 
-/// The first cause of a failed call, as OpenSSL noted it for this thread.
+/// An error from OpenSSL's error queue of the current thread.
 struct OpenSSLError {
     private let code: UInt
 
-    /// The oldest error of the thread's queue, nil if there is none; the queue is empty afterwards,
-    /// so that nothing is taken for the fault of another session.
+    /// Returns the oldest error of the thread's queue, or `nil`, and empties the queue.
+    ///
+    /// An error left in the queue would be attributed to another session.
     static func popError() -> OpenSSLError? {
         let first = ERR_get_error()
         ERR_clear_error()
         return first == 0 ? nil : OpenSSLError(code: first)
     }
 
-    /// OpenSSL's words for the oldest error; the queue is empty afterwards.
+    /// Returns OpenSSL's text for the oldest error, and empties the queue.
     static func popErrorText() -> String {
         popError()?.text ?? "OpenSSL names no reason"
     }
 
-    /// One of `SSL_R_…` if TLS itself failed.
+    /// One of `SSL_R_…` if TLS itself failed; else `nil`.
     var reason: CInt? {
         ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : nil
     }
 
-    /// The number of the alert that the other side sent.
+    /// The number of the alert that the other side sent; `nil` if the error is none.
     var alert: UInt8? {
         guard let reason, reason >= SSL_AD_REASON_OFFSET else { return nil }
         return UInt8(exactly: reason - SSL_AD_REASON_OFFSET)
     }
 
-    /// OpenSSL had no memory, or was used wrongly.
+    /// True if OpenSSL was out of memory, or was used incorrectly.
     var isInternal: Bool {
         guard Int(ERR_GET_REASON(code)) & Int(ERR_R_FATAL) == 0 else { return true }
         return reason == SSL_R_PROTOCOL_IS_SHUTDOWN
     }
 
-    /// A text holds no (further) part in PEM.
+    /// True if the text has no (further) PEM section.
     var isNoPEM: Bool {
         ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE
     }

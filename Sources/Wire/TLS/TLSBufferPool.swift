@@ -1,22 +1,21 @@
 import NIOCore
 
-/// The buffers that the sessions of one event loop write into, one after the other; confined to
-/// that loop.
+/// The reusable buffers of one event loop's sessions; confined to that loop.
 ///
-/// A session takes the buffer when it has something to say and leaves it here when its output is
-/// taken. Almost always the socket has accepted the bytes by then or soon after, and the next
-/// session finds memory that nobody holds and that is still in the processor's cache; otherwise it
-/// gets new memory.
+/// A session takes the buffer when it has output, and returns it when the output is taken. Usually
+/// the socket has accepted the bytes by then or soon after, so the next session gets unshared
+/// memory that is still in the processor's cache; otherwise it gets new memory.
 package final class TLSBufferPool {
-    /// Larger ones are not kept.
+    /// The maximum capacity in bytes of a buffer that is kept.
     private static let capacityMax = 128 * 1024
 
     private var output: ByteBuffer?
     private var input: ByteBuffer?
 
+    /// Creates a pool without buffers.
     package init() {}
 
-    /// An empty buffer with room for `capacity` bytes to write ciphertext into.
+    /// Returns an empty buffer with `capacity` bytes for ciphertext.
     func takeOutput(capacity: Int) -> ByteBuffer {
         Self.take(&output, capacity: capacity)
     }
@@ -25,7 +24,7 @@ package final class TLSBufferPool {
         if buffer.capacity <= Self.capacityMax { output = buffer }
     }
 
-    /// An empty buffer with room for `capacity` bytes to read plaintext into.
+    /// Returns an empty buffer with `capacity` bytes for plaintext.
     func takeInput(capacity: Int) -> ByteBuffer {
         Self.take(&input, capacity: capacity)
     }
@@ -38,7 +37,7 @@ package final class TLSBufferPool {
         guard var buffer = kept.take() else {
             return ByteBufferAllocator().buffer(capacity: capacity)
         }
-        // Makes new memory if anybody still reads the old.
+        // Allocates new memory if the old is still shared.
         buffer.clear(minimumCapacity: capacity)
         return buffer
     }

@@ -1,14 +1,18 @@
 import COpenSSL
 
-/// What the sessions of a TLS client share: whom it trusts, versions, protocols.
+/// The shared configuration of a TLS client's sessions: trust, versions, protocols.
 ///
-/// Any number of threads may make sessions of it; it does not change.
+/// Immutable; any number of threads may create sessions from it.
 package final class TLSClientContext: Sendable {
     let settings: TLSClientSettings
     let context: OpenSSLContext
 
-    /// Reads the issuers; the system's are looked up where OpenSSL keeps them, or where
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` say.
+    /// Loads the trusted issuers.
+    ///
+    /// The system's issuers are found where OpenSSL keeps them, or where `SSL_CERT_FILE` and
+    /// `SSL_CERT_DIR` point.
+    ///
+    /// - Throws: ``TLSSetupError``, also if `settings` trust nothing.
     package init(_ settings: TLSClientSettings) throws(TLSSetupError) {
         guard settings.trustsSystem || settings.issuersPEM != nil || !settings.pins.isEmpty else {
             throw .noTrust
@@ -21,7 +25,7 @@ package final class TLSClientContext: Sendable {
             }
         }
         if let issuers = settings.issuersPEM { try context.addTrustedIssuers(pem: issuers) }
-        // A file of the system that is missing is no fault: there may be a directory.
+        // A missing file of the system is no error, since there may be a directory.
         ERR_clear_error()
         context.enableVerification(mode: SSL_VERIFY_PEER)
         if !settings.protocols.isEmpty {
@@ -29,7 +33,7 @@ package final class TLSClientContext: Sendable {
             guard unsafe SSL_CTX_set_alpn_protos(context.pointer, list, UInt32(list.count)) == 0
             else { throw .library(reason: OpenSSLError.popErrorText()) }
         }
-        // Tickets are handed to the session's owner and not kept here.
+        // Tickets are passed to the session's owner, and not cached here.
         let mode = SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL
         context.control(SSL_CTRL_SET_SESS_CACHE_MODE, Int(mode))
         unsafe SSL_CTX_sess_set_new_cb(context.pointer) { ssl, ticket in
@@ -41,20 +45,24 @@ package final class TLSClientContext: Sendable {
     }
 }
 
-/// Whom a TLS client believes, and what it offers.
+/// The trust settings of a TLS client, and what it offers.
 ///
-/// Nothing switches verification off.
+/// No setting disables verification.
 package struct TLSClientSettings: Hashable, Sendable {
-    /// The issuers of this machine are trusted.
+    /// True if the system's issuers are trusted.
     package var trustsSystem: Bool
-    /// Further issuers (PEM), or the only ones; any certificate among them may end a chain.
+    /// Additional issuers in PEM, or the only ones; each certificate may end a chain.
+    ///
+    /// `nil` for none.
     package var issuersPEM: [UInt8]?
-    /// If there are any, the other side must have one of these keys; see ``TLSPin``.
+    /// The accepted keys; if not empty, the other side must have one of them (see ``TLSPin``).
     package var pins: [TLSPin]
+    /// The lowest version of TLS that is accepted.
     package var minimumVersion: TLSVersion
-    /// In the order of preference; none is offered if this is empty.
+    /// The application protocols in order of preference; if empty, none is offered.
     package var protocols: [TLSApplicationProtocol]
 
+    /// Creates settings from their parts.
     package init(
         trustsSystem: Bool = true, issuersPEM: [UInt8]? = nil, pins: [TLSPin] = [],
         minimumVersion: TLSVersion = .tls12,
@@ -68,21 +76,21 @@ package struct TLSClientSettings: Hashable, Sendable {
     }
 }
 
-/// What lets a client resume a session: a ticket of the server's with its keys.
+/// The state for resuming a session: a ticket from the server, with its keys.
 ///
-/// It belongs to the host and to the context that it was made with: what was verified then is not
-/// verified again, so it is of use nowhere else.
+/// It is bound to the host and the context of the original session, because what was verified then
+/// is not verified again.
 package struct TLSResumption: Sendable {
     let host: TLSServerName
     let context: TLSClientContext
     let ticket: Ticket
 
-    /// An `SSL_SESSION`, freed with this object and not changed by those who read it.
+    /// An `SSL_SESSION`, freed with this object; its readers do not modify it.
     @safe
     final class Ticket: @unchecked Sendable {
         let pointer: OpaquePointer
 
-        /// Takes `pointer` over.
+        /// Creates a ticket that takes ownership of `pointer`.
         init(owning pointer: OpaquePointer) {
             unsafe self.pointer = unsafe pointer
         }
@@ -93,20 +101,20 @@ package struct TLSResumption: Sendable {
     }
 }
 
-/// The SHA-256 of a public key with its algorithm (SubjectPublicKeyInfo), as RFC 7469 §2.4 computes
-/// it.
+/// The SHA-256 of a public key with its algorithm (SubjectPublicKeyInfo), computed as in RFC 7469
+/// §2.4.
 ///
-/// Decided here: a pin is compared with the other side's own certificate, not with issuers (for
-/// those there is trust in an issuer). Whoever has pinned keys is answered by nobody else: another
-/// key is refused even if its certificate leads to an issuer that is trusted. The pinned key needs
-/// no such issuer, but its certificate must be valid now and name the host.
+/// A pin is compared with the other side's own certificate, not with issuers (which can be trusted
+/// instead). If keys are pinned, any other key is refused, even if its certificate leads to a
+/// trusted issuer. A pinned key needs no trusted issuer, but its certificate must be valid now and
+/// name the host.
 package struct TLSPin: Hashable, Sendable {
     private let digest: [UInt8]
 
     private static let prefix = "sha256/"
     private static let bytesCount = 32
 
-    /// Reads `sha256/` and 32 bytes in base64; nil for anything else.
+    /// Parses `sha256/` and 32 bytes in base64; `nil` for anything else.
     package init?(_ text: String) {
         guard text.hasPrefix(Self.prefix) else { return nil }
         let coded = Array(text.utf8.dropFirst(Self.prefix.utf8.count))
@@ -114,11 +122,11 @@ package struct TLSPin: Hashable, Sendable {
         var decoded = [UInt8](repeating: 0, count: 33)
         guard unsafe EVP_DecodeBlock(&decoded, coded, 44) == 33 else { return nil }
         digest = Array(decoded.prefix(Self.bytesCount))
-        // Other spellings of the same bytes are none.
+        // Other spellings of the same bytes are rejected.
         guard self.text == text else { return nil }
     }
 
-    /// The pin of the key of `certificate`, an `X509`.
+    /// Creates the pin of the key of `certificate`, an `X509`; `nil` if it cannot be read.
     init?(of certificate: OpaquePointer?) {
         var start: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &start)
@@ -128,7 +136,7 @@ package struct TLSPin: Hashable, Sendable {
         digest = sha256(bytes.span)
     }
 
-    /// `sha256/` and base64.
+    /// The pin as `sha256/` and base64.
     package var text: String {
         var coded = [UInt8](repeating: 0, count: 45)
         _ = unsafe EVP_EncodeBlock(&coded, digest, CInt(digest.count))

@@ -1,26 +1,29 @@
 package import Ground
 import HTTPRules
 
-/// Why a TLS connection came to nothing or ended early, and on which side.
+/// The reason why a TLS connection failed or ended early.
 package struct TLSFailure: Error, Hashable, Sendable {
-    /// What this node was in the connection.
+    /// This node's role in the connection.
     package let role: TLSRole
+    /// The cause of the failure.
     package let cause: TLSFailureCause
 
+    /// Creates a failure from its parts.
     package init(_ cause: TLSFailureCause, as role: TLSRole) {
         self.role = role
         self.cause = cause
     }
 
-    /// Whose doing it is.
+    /// The side that caused a failure.
     package enum Side: Hashable, Sendable {
         case client
         case origin
         case peer
-        /// This node's.
+        /// This node itself.
         case node
     }
 
+    /// The side that caused the failure.
     package var side: Side {
         if case .internalError = cause { return .node }
         switch role {
@@ -30,8 +33,8 @@ package struct TLSFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// True if the same attempt may succeed when it is made again at once: the connection was
-    /// cut, or the other side names an error of its own that passes.
+    /// True if an immediate retry may succeed: the connection was cut, or the other side reported a
+    /// transient error of its own.
     package var mayRetry: Bool {
         switch cause {
         case .truncated, .alert(TLSAlert.internalError): true
@@ -40,58 +43,58 @@ package struct TLSFailure: Error, Hashable, Sendable {
     }
 }
 
-/// What a node is in a TLS connection.
+/// The role of this node in a TLS connection.
 package enum TLSRole: Hashable, Sendable {
-    /// Of clients.
+    /// The server of clients.
     case server
-    /// Of origins.
+    /// A client of origins.
     case client
     /// One of two nodes that share a secret.
     case peer
 }
 
-/// What went wrong.
+/// The cause of a failure.
 package enum TLSFailureCause: Hashable, Sendable {
-    /// The connection ended without close_notify: somebody may have cut it (RFC 8446 §6.1).
+    /// The connection ended without close_notify, so that it may have been cut (RFC 8446 §6.1).
     case truncated
-    /// The first bytes are none of TLS; carries the first.
+    /// The connection does not begin with a TLS record; carries the first invalid byte.
     case notTLS(firstByte: UInt8)
-    /// No version of TLS that is allowed here is spoken there.
+    /// The other side supports no version of TLS that is allowed here.
     case versionTooOld
-    /// No cipher suite, group or signature in common.
+    /// The sides have no cipher suite, group or signature algorithm in common.
     case noSharedParameters
-    /// None of the application protocols that were offered is spoken (RFC 7301 §3.2).
+    /// The other side supports none of the offered application protocols (RFC 7301 §3.2).
     case noApplicationProtocol
     /// The other side ended the connection with this alert.
     case alert(UInt8)
-    /// More bytes than the limit came without data among them.
+    /// More than `max` bytes arrived without data among them.
     case inputLimitExceeded(max: Int)
-    /// No certificate was shown although one is required.
+    /// The other side sent no certificate although one is required.
     case certificateMissing
-    /// A certificate of the chain is no longer valid; `depth` is 0 for the other side's own.
+    /// A certificate of the chain has expired; `depth` is 0 for the other side's own.
     case expired(at: WallTime, depth: Int)
-    /// A certificate of the chain is not valid yet.
+    /// A certificate of the chain is not valid yet; `depth` is 0 for the other side's own.
     case notYetValid(until: WallTime, depth: Int)
-    /// The certificate was made by whoever shows it.
+    /// The certificate is self-signed.
     case selfSigned
-    /// Nobody who is trusted issued the certificate; carries the issuer's name.
+    /// The certificate leads to no trusted issuer; carries the issuer's name.
     case unknownIssuer(String)
-    /// The certificate is not for the host asked for; carries the first names that it is for.
+    /// The certificate is not for the requested host; carries the first names that it is for.
     case wrongHost(TLSServerName, names: [String])
-    /// The certificate's key is none of those pinned; carries its pin.
+    /// The certificate's key is not pinned; carries its pin.
     case wrongPin(String)
-    /// Another check of the certificate failed; carries OpenSSL's words.
+    /// Another check of the certificate failed; carries OpenSSL's text.
     case certificate(reason: String)
     /// The other node does not hold a secret that this one accepts.
     case noSharedSecret
-    /// A message breaks the protocol; carries OpenSSL's words.
+    /// A message violates the protocol; carries OpenSSL's text.
     case malformed(reason: String)
-    /// OpenSSL failed for a reason of this node's, such as memory.
+    /// OpenSSL failed for a local reason, such as memory.
     case internalError(reason: String)
 }
 
 extension TLSFailure {
-    /// Who the other side is.
+    /// The name of the other side at the start of a sentence.
     private var peerName: String {
         switch role {
         case .server: "The client"
@@ -100,7 +103,7 @@ extension TLSFailure {
         }
     }
 
-    /// A sentence for whoever looks after the node.
+    /// The explanation for the operator, one sentence.
     package var message: String {
         switch cause {
         case .truncated: "\(peerName) cut the TLS connection without close_notify."
@@ -150,7 +153,7 @@ extension TLSFailure {
     }
 }
 
-/// The alerts of TLS by number (RFC 8446 §6, and those of RFC 5246 that are left).
+/// The numbers of TLS alerts (RFC 8446 §6, and those that only RFC 5246 has).
 enum TLSAlert {
     static let handshakeFailure: UInt8 = 40
     static let decryptError: UInt8 = 51
@@ -159,7 +162,7 @@ enum TLSAlert {
     static let unknownIdentity: UInt8 = 115
     static let noApplicationProtocol: UInt8 = 120
 
-    /// The alert's name, or its number if it has none.
+    /// Returns the alert's name, or its number if it has none.
     static func name(_ number: UInt8) -> String {
         names[number] ?? "alert \(number)"
     }
@@ -180,28 +183,28 @@ enum TLSAlert {
     ]
 }
 
-/// Why certificates, keys, pins or secrets cannot be used.
+/// The reason why certificates, keys, pins or secrets cannot be used.
 package enum TLSSetupError: Error, Hashable, Sendable {
     case noIdentity
-    /// No certificate in PEM, or a malformed one; `identity` counts from 0.
+    /// There is no certificate in PEM, or a malformed one; `identity` counts from 0.
     case certificate(identity: Int, reason: String)
-    /// No private key in PEM, an encrypted or a malformed one.
+    /// There is no private key in PEM, or an encrypted or malformed one.
     case key(identity: Int, reason: String)
-    /// The key does not belong to the first certificate of the chain, or is too weak.
+    /// The key does not match the first certificate of the chain, or is too weak.
     case refused(identity: Int, reason: String)
-    /// The certificates of issuers, of clients or of origins, cannot be read.
+    /// The certificates of issuers, for clients or for origins, cannot be read.
     case issuers(reason: String)
-    /// Not `sha256/` and 32 bytes in base64.
+    /// The text is not `sha256/` and 32 bytes in base64.
     case pin(String)
-    /// No trust at all: neither the system's store nor issuers nor pins.
+    /// Nothing is trusted: neither the system's store nor issuers nor pins.
     case noTrust
     case noSecret
-    /// The secret with this number, from 1 on, is too short.
+    /// The secret is too short; `number` counts from 1.
     case secretTooShort(number: Int, bytesMin: Int)
     /// OpenSSL itself could not be set up.
     case library(reason: String)
 
-    /// A sentence for whoever looks after the node.
+    /// The explanation for the operator, one sentence.
     package var message: String {
         switch self {
         case .noIdentity: "TLS needs at least one certificate with its key."

@@ -1,15 +1,17 @@
 import COpenSSL
 
-/// A certificate with its key, as the operator's files hold them.
+/// A certificate chain with its key, as in the operator's files.
 package struct TLSIdentity: Hashable, Sendable {
-    /// The certificate, then those of its issuers, without the root: PEM.
+    /// The certificate and its issuers without the root, in PEM.
     package var chainPEM: [UInt8]
-    /// PEM, not encrypted.
+    /// The private key in PEM, not encrypted.
     package var keyPEM: [UInt8]
-    /// The issuer's answer that the certificate is not revoked (OCSP, RFC 6960): DER, handed to
-    /// clients that ask for it as it is.
+    /// The OCSP response (RFC 6960) that the certificate is not revoked, in DER; `nil` for none.
+    ///
+    /// Sent unchanged to clients that ask for it.
     package var ocspDER: [UInt8]?
 
+    /// Creates an identity from the contents of its files, which are not checked.
     package init(chainPEM: [UInt8], keyPEM: [UInt8], ocspDER: [UInt8]? = nil) {
         self.chainPEM = chainPEM
         self.keyPEM = keyPEM
@@ -17,14 +19,14 @@ package struct TLSIdentity: Hashable, Sendable {
     }
 }
 
-/// An identity that was read.
+/// A parsed identity.
 struct ServerIdentity: Sendable {
     let certificate: Certificate
     let names: CertificateNames
     let ocspDER: [UInt8]?
     private let issuers: [Certificate]
     private let key: PrivateKey
-    /// As it was given, from 0 on.
+    /// The position among the configured identities, from 0.
     private let number: Int
 
     init(_ identity: TLSIdentity, number: Int) throws(TLSSetupError) {
@@ -49,7 +51,7 @@ struct ServerIdentity: Sendable {
         self.number = number
     }
 
-    /// Lets `context` show this certificate; another with the same kind of key is replaced.
+    /// Adds the certificate to `context`; replaces another with the same kind of key.
     func install(in context: OpenSSLContext) throws(TLSSetupError) {
         guard let stack = unsafe OPENSSL_sk_new_null() else {
             throw .library(reason: OpenSSLError.popErrorText())
@@ -58,7 +60,7 @@ struct ServerIdentity: Sendable {
         for issuer in issuers {
             unsafe OPENSSL_sk_push(stack, UnsafeRawPointer(issuer.pointer))
         }
-        // Takes references of its own to all of them.
+        // OpenSSL takes its own references to all of them.
         let isInstalled = unsafe SSL_CTX_use_cert_and_key(
             context.pointer, certificate.pointer, key.pointer, stack, 1)
         guard isInstalled == 1 else {

@@ -1,57 +1,58 @@
 package import Ground
 package import NIOCore
 
-/// What ``TLSSession/next()`` found.
+/// The result of ``TLSSession/next()``.
 package enum TLSEvent: Sendable {
-    /// All bytes have been taken in.
+    /// All received bytes are processed.
     case needsMore
-    /// The handshake is done: what was agreed on. Comes once, before any data.
+    /// The handshake is complete. Occurs once, before any data.
     case established(TLSParameters)
-    /// Plaintext, not empty, 16 KiB at most.
+    /// Plaintext, not empty, at most 16 KiB.
     case data(ByteBuffer)
-    /// The other side said that no more data comes (close_notify, RFC 8446 §6.1). Data may still
-    /// be written. Further calls say the same.
+    /// The other side sent close_notify (RFC 8446 §6.1): no more data follows, but data may still
+    /// be written. Further calls return the same.
     case closed
-    /// Close the connection once ``TLSSession/takeOutput()`` is sent, which may hold an alert.
-    /// Further calls say the same.
+    /// The session has failed: send ``TLSSession/takeOutput()``, which may contain an alert, and
+    /// close the connection. Further calls return the same.
     case failed(TLSFailure)
 }
 
-/// What the two sides of a connection agreed on.
+/// The negotiated parameters of a connection.
 package struct TLSParameters: Hashable, Sendable {
+    /// The version of TLS.
     package var version: TLSVersion
-    /// The suite's name in the registry, like `TLS_AES_128_GCM_SHA256`.
+    /// The suite's name in the IANA registry, such as `TLS_AES_128_GCM_SHA256`.
     package var cipherSuite: String
-    /// Nil if the client offered none.
+    /// The negotiated application protocol; `nil` if the client offered none.
     package var applicationProtocol: TLSApplicationProtocol?
-    /// The name that the client asked for, in its one spelling; nil if it sent none, or no name.
+    /// The server name that the client sent, in canonical form; `nil` if it sent none, or an
+    /// invalid one.
     package var serverName: String?
-    /// An earlier session was resumed, or a secret shared before was used, instead of certificates.
+    /// True if an earlier session was resumed, or a pre-shared key used, instead of certificates.
     package var isResumed: Bool
-    /// The group of the key exchange that makes the session forward-secret; nil only if there was
-    /// none.
+    /// The group of the ephemeral key exchange, which provides forward secrecy; `nil` only if there
+    /// was none.
     package var group: String?
-    /// The certificate of the other side, if it showed one.
+    /// The certificate of the other side; `nil` if it sent none.
     package var certificate: TLSPeerCertificate?
 }
 
-/// Who the other side is by its certificate.
+/// The identity of the other side, from its certificate.
 package struct TLSPeerCertificate: Hashable, Sendable {
     /// The subject's name (RFC 2253).
     package var subject: String
-    /// SHA-256 of the certificate in hexadecimal.
+    /// The SHA-256 of the certificate in hexadecimal.
     package var fingerprint: String
 }
 
-/// What a TLS client wants to reach, and what the certificate must therefore name.
+/// The host that a TLS client connects to, which the certificate must name.
 package enum TLSServerName: Hashable, Sendable {
-    /// A host name as ``DomainName/canonical(_:)`` writes it; it is sent as server name (RFC 6066
-    /// §3).
+    /// A host name in the form of ``DomainName/canonical(_:)``; sent as server name (RFC 6066 §3).
     case name(String)
-    /// An address, which is never sent as server name and must stand in the certificate as address.
+    /// An address; never sent as server name, and matched against the addresses in the certificate.
     case address(IPAddress)
 
-    /// As people write it.
+    /// The name or address as text.
     package var text: String {
         switch self {
         case .name(let name): name
@@ -60,26 +61,27 @@ package enum TLSServerName: Hashable, Sendable {
     }
 }
 
-/// A version of TLS that is spoken here.
+/// A supported version of TLS.
 package enum TLSVersion: UInt16, Hashable, Comparable, Sendable {
-    /// RFC 5246, with ECDHE and AEAD alone.
+    /// TLS 1.2 (RFC 5246), with ECDHE and AEAD only.
     case tls12 = 0x0303
-    /// RFC 8446.
+    /// TLS 1.3 (RFC 8446).
     case tls13 = 0x0304
 
+    /// Returns true if `left` is the older version.
     package static func < (left: TLSVersion, right: TLSVersion) -> Bool {
         left.rawValue < right.rawValue
     }
 }
 
-/// What is spoken above TLS, by its name in ALPN (RFC 7301).
+/// An application protocol above TLS, by its ALPN name (RFC 7301).
 package enum TLSApplicationProtocol: String, Hashable, Sendable {
     case http2 = "h2"
     case http11 = "http/1.1"
-    /// What clients offer that speak nothing newer.
+    /// HTTP/1.0, offered by clients that support nothing newer.
     case http10 = "http/1.0"
 
-    /// `protocols` as they travel: each with its length in front.
+    /// Returns `protocols` in wire format, each preceded by its length.
     static func list(_ protocols: [TLSApplicationProtocol]) -> [UInt8] {
         protocols.flatMap { [UInt8($0.rawValue.utf8.count)] + Array($0.rawValue.utf8) }
     }

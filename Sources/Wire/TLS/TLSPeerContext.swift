@@ -1,25 +1,27 @@
 import COpenSSL
 
-/// What two nodes need that know each other by a secret alone: TLS 1.3 with an external pre-shared
-/// key (RFC 8446 §2.2, RFC 9257), and no certificates.
+/// The TLS configuration between nodes that share a secret: TLS 1.3 with an external pre-shared key
+/// (RFC 8446 §2.2, RFC 9257), without certificates.
 ///
-/// The key exchange is always ephemeral as well (psk_dhe_ke), so that a secret that is lost later
-/// opens nothing that was recorded. Only suites with SHA-256 are allowed: OpenSSL would negotiate
-/// SHA-384, to which the key does not belong, and fail. Nothing is resumed and nothing sent early.
+/// The key exchange is always ephemeral as well (psk_dhe_ke), so that a secret lost later does not
+/// decrypt recorded traffic. Only suites with SHA-256 are allowed: OpenSSL would negotiate SHA-384,
+/// to which the key does not belong, and fail. There is no resumption and no early data.
 ///
-/// Secret → key: HKDF-SHA256 (RFC 5869) without salt, information `nuthatch peer key 1`, 32 bytes.
-/// Identity on the wire: `nuthatch-peer-1:` and 8 bytes in hexadecimal of HKDF-SHA256 with the
-/// information `nuthatch peer identity 1`. It is not secret and lets the other side choose among
-/// several secrets.
+/// The key is HKDF-SHA256 (RFC 5869) of the secret, without salt, with the info
+/// `nuthatch peer key 1`, 32 bytes. The identity on the wire is `nuthatch-peer-1:` and 8 bytes in
+/// hexadecimal of HKDF-SHA256 with the info `nuthatch peer identity 1`. It is not secret, and lets
+/// the other side select one of several secrets.
 package final class TLSPeerContext: Sendable {
-    /// Bytes of a secret, at least.
+    /// The minimum length of a secret in bytes.
     package static let secretBytesMin = 32
 
     let context: OpenSSLContext
-    /// The first is dialled with, all are accepted.
+    /// The keys; the first is used to dial, and all are accepted.
     private let keys: [PreSharedKey]
 
-    /// The first secret is used to dial, all are accepted.
+    /// Derives the keys of `secrets`: the first is used to dial, and all are accepted.
+    ///
+    /// - Throws: ``TLSSetupError`` if there is no secret, or one is too short.
     package init(secrets: [[UInt8]]) throws(TLSSetupError) {
         guard !secrets.isEmpty else { throw .noSecret }
         var keys: [PreSharedKey] = []
@@ -36,12 +38,12 @@ package final class TLSPeerContext: Sendable {
             throw .library(reason: OpenSSLError.popErrorText())
         }
         try context.setSessionIDContext(sessions: PreSharedKey.sessionIDContext)
-        // Whoever shows a certificate instead of knowing the secret is refused.
+        // A peer that sends a certificate instead of using the secret is refused.
         context.enableVerification(mode: SSL_VERIFY_PEER)
         PreSharedKey.installCallbacks(in: context)
     }
 
-    /// What this node dials with.
+    /// The key that this node dials with.
     var dialingKey: PreSharedKey { keys[0] }
 
     func key(identity: [UInt8]) -> PreSharedKey? {
@@ -49,20 +51,20 @@ package final class TLSPeerContext: Sendable {
     }
 }
 
-/// A secret as TLS uses it.
+/// A pre-shared key derived from a secret.
 @safe
 final class PreSharedKey: @unchecked Sendable {
-    /// Names the key on the wire.
+    /// The name of the key on the wire.
     let identity: [UInt8]
-    /// The bytes of ``identity`` where OpenSSL may read them while this object lives.
+    /// A copy of ``identity`` that OpenSSL may read while this object lives.
     private let identityStart: UnsafeMutablePointer<UInt8>
     private let key: [UInt8]
 
-    /// OpenSSL takes a key for a session, which must be of the same mark as the context.
+    /// OpenSSL represents the key as a session, whose id context must be that of the `SSL_CTX`.
     static let sessionIDContext = Array("nuthatch peer".utf8)
     private static let keyBytes = 32
     private static let identityBytes = 8
-    /// TLS_AES_128_GCM_SHA256: of the suite that a key is kept with only the hash counts.
+    /// TLS_AES_128_GCM_SHA256; of the suite stored with a key only the hash matters.
     private static let suite: [UInt8] = [0x13, 0x01]
 
     init(secret: [UInt8]) throws(TLSSetupError) {
@@ -78,7 +80,7 @@ final class PreSharedKey: @unchecked Sendable {
         unsafe identityStart.deallocate()
     }
 
-    /// HKDF-SHA256 without salt.
+    /// Derives `count` bytes with HKDF-SHA256 without salt.
     private static func derive(
         _ secret: [UInt8], _ information: String, count: Int
     ) throws(TLSSetupError) -> [UInt8] {
@@ -107,7 +109,7 @@ final class PreSharedKey: @unchecked Sendable {
             else {
                 return 0
             }
-            // After the other side has chosen a suite, another hash than that of the key ends it.
+            // The other side has chosen a suite: a hash other than the key's ends the handshake.
             if let hash = unsafe hash, unsafe EVP_MD_is_a(hash, "SHA256") != 1 { return 0 }
             guard let made = unsafe key.pskSession(ssl) else { return 0 }
             unsafe session?.pointee = unsafe made
@@ -122,14 +124,14 @@ final class PreSharedKey: @unchecked Sendable {
                 return 0
             }
             let asked = unsafe Array(UnsafeBufferPointer(start: identity, count: identityCount))
-            // An unknown identity is no error yet: without any key in common the handshake fails.
+            // An unknown identity is no error yet; without a common key the handshake fails.
             guard let key = owner.acceptedKey(identity: asked) else { return 1 }
             unsafe session?.pointee = unsafe key.pskSession(ssl)
             return unsafe session?.pointee == nil ? 0 : 1
         }
     }
 
-    /// The key as OpenSSL takes it; freed by whoever gets it.
+    /// Returns the key as an `SSL_SESSION`, which the caller must free.
     private func pskSession(_ ssl: OpaquePointer) -> OpaquePointer? {
         guard let session = unsafe SSL_SESSION_new() else { return nil }
         let isSet =

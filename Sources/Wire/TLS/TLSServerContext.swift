@@ -1,26 +1,28 @@
 import COpenSSL
 import Ground
 
-/// What the sessions of a TLS server share: certificates, versions, ticket keys.
+/// The shared configuration of a TLS server's sessions: certificates, versions, ticket keys.
 ///
-/// Any number of threads may make sessions of it. It does not change but for its ticket keys; for
-/// other certificates make another one for new sessions, and let the old ones end with theirs. A
-/// ticket is accepted by every context that has adopted its key and asks for the same certificates
-/// of clients.
+/// Any number of threads may create sessions from it. Only its ticket keys change; to change
+/// certificates, create another context for new sessions, and let existing ones finish with theirs.
+/// A ticket is accepted by every context that has its key and requires the same client
+/// certificates.
 package final class TLSServerContext: Sendable {
     let settings: TLSServerSettings
     private let identities: [ServerIdentity]
-    /// One for each set of certificates that some name needs; number 0 is the default.
+    /// One context for each set of certificates that some name needs; index 0 is the default.
     private let contexts: [OpenSSLContext]
-    /// Which of ``contexts`` serves a name, in its one spelling.
+    /// The index into ``contexts`` for a name in canonical form.
     private let exact: [String: Int]
-    /// The same for all names of one label more than this.
+    /// The index into ``contexts`` for all names with one label more than the key.
     private let wildcards: [String: Int]
     private let tickets: SharedTicketKeys
 
-    /// Reads all certificates and keys.
+    /// Parses all certificates and keys.
     ///
-    /// Before it has adopted ticket keys, it resumes no session.
+    /// The context resumes no sessions until it has ticket keys.
+    ///
+    /// - Throws: ``TLSSetupError``.
     package init(_ settings: TLSServerSettings) throws(TLSSetupError) {
         var identities: [ServerIdentity] = []
         for (number, identity) in settings.identities.enumerated() {
@@ -42,18 +44,18 @@ package final class TLSServerContext: Sendable {
         tickets = try SharedTicketKeys()
     }
 
-    /// Seals the tickets of all sessions with these keys from now on.
+    /// Replaces the keys that encrypt the tickets of all sessions; thread-safe.
     package func setTicketKeys(_ keys: TicketKeys) {
         tickets.current = keys
     }
 
-    /// What sessions seal their tickets with.
+    /// The keys that encrypt tickets; `nil` before the first ones are set.
     var ticketKeys: TicketKeys? { tickets.current }
 
-    /// The context that a session begins with.
+    /// The context that a session starts with.
     var defaultContext: OpenSSLContext { contexts[0] }
 
-    /// The context whose certificates are for `name`, which is in its one spelling.
+    /// Returns the context for `name`, which is in canonical form.
     func context(for name: String) -> OpenSSLContext {
         if let index = exact[name] { return contexts[index] }
         if let parent = CertificateNames.parent(of: name), let index = wildcards[parent] {
@@ -62,7 +64,7 @@ package final class TLSServerContext: Sendable {
         return defaultContext
     }
 
-    /// The answer about `certificate`, one of this context's, that it is not revoked.
+    /// Returns the OCSP response for `certificate`, one of this context's; `nil` if there is none.
     func ocsp(for certificate: OpaquePointer) -> [UInt8]? {
         identities.first { unsafe $0.certificate.pointer == certificate }?.ocspDER
     }
@@ -79,7 +81,7 @@ package final class TLSServerContext: Sendable {
             try context.addTrustedIssuers(pem: issuers)
             try context.addClientIssuers(forIssuersOf: issuers)
             context.enableVerification(mode: SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT)
-            // A session in which no such certificate was shown must not be resumed here.
+            // Sessions without such a client certificate must not be resumed here.
             belongs = sha256(issuers.span)
         }
         try context.setSessionIDContext(sessions: belongs)
@@ -87,19 +89,22 @@ package final class TLSServerContext: Sendable {
     }
 }
 
-/// What a TLS server shows and accepts.
+/// The certificates of a TLS server, and what it accepts.
 package struct TLSServerSettings: Hashable, Sendable {
-    /// The first is shown to clients that ask for no name or an unknown one.
+    /// The certificates with their keys; the first is the default for clients that send no name or
+    /// an unknown one.
     ///
-    /// Of certificates for the same name with different kinds of keys, each client is shown one
-    /// that it can verify.
+    /// If several certificates for a name have different kinds of keys, each client gets one that
+    /// it can verify.
     package var identities: [TLSIdentity]
-    /// In the order of preference.
+    /// The application protocols in order of preference.
     package var protocols: [TLSApplicationProtocol]
+    /// The lowest version of TLS that is accepted.
     package var minimumVersion: TLSVersion
-    /// The issuers (PEM) of which a client must show a certificate; nil if none is asked for.
+    /// The issuers in PEM of required client certificates; `nil` if none is required.
     package var clientCAPEM: [UInt8]?
 
+    /// Creates settings from their parts.
     package init(
         identities: [TLSIdentity],
         protocols: [TLSApplicationProtocol] = [.http2, .http11, .http10],
@@ -112,23 +117,23 @@ package struct TLSServerSettings: Hashable, Sendable {
     }
 }
 
-/// Which certificates serve which names.
+/// The assignment of certificates to names.
 struct CertificateIndex {
-    /// Sets of identities by number, each with one certificate for each kind of key; the first is
-    /// that of the default.
+    /// The sets of identities by index, each with one certificate per kind of key; the first is the
+    /// default set.
     private(set) var sets: [[Int]] = []
-    /// Which of ``sets`` serves a name.
+    /// The index into ``sets`` for a name.
     private(set) var exact: [String: Int] = [:]
-    /// Which of ``sets`` serves all names with one label in front of this.
+    /// The index into ``sets`` for all names with one label before the key.
     private(set) var wildcards: [String: Int] = [:]
 
-    /// A certificate that has the very name comes before one with a wildcard, and then the earlier
-    /// before the later.
+    /// Assigns certificates: an exact name takes precedence over a wildcard, and then earlier over
+    /// later.
     init(_ identities: [ServerIdentity]) {
         let all = Array(identities.indices)
         let names = identities[0].names
-        // Whoever asks for nothing gets the first certificate, or one for all the same names with
-        // a key of another kind.
+        // Without a server name, the first certificate is used, or one for all the same names with
+        // another kind of key.
         let alike = all.filter { index in
             index == 0
                 || !(names.exact + names.wildcards).isEmpty
@@ -149,7 +154,7 @@ struct CertificateIndex {
         }
     }
 
-    /// The number of the set with the first of `candidates` for each kind of key.
+    /// Returns the index of the set with the first of `candidates` for each kind of key.
     private mutating func addSet(_ candidates: [Int], of identities: [ServerIdentity]) -> Int {
         var kinds: Set<CInt> = []
         let set = candidates.filter { kinds.insert(identities[$0].certificate.keyKind).inserted }

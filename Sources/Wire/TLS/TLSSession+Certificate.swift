@@ -2,21 +2,22 @@ import COpenSSL
 import Ground
 
 extension TLSSession {
-    /// How many of a certificate's names are told.
+    /// The maximum number of a certificate's names in an error.
     private static let namesMax = 8
 
-    /// The session whose other side shows what is in `store`, an `X509_STORE_CTX`.
+    /// Returns the session that verifies the certificates in `store`, an `X509_STORE_CTX`.
     static func session(_ store: OpaquePointer) -> TLSSession? {
         let index = SSL_get_ex_data_X509_STORE_CTX_idx()
         guard let ssl = unsafe X509_STORE_CTX_get_ex_data(store, index) else { return nil }
         return unsafe session(ssl: OpaquePointer(ssl))
     }
 
-    /// Judges the certificates that the other side shows; the reason of a refusal is kept.
+    /// Verifies the other side's certificates; returns false and records the reason if they are
+    /// refused.
     func verifyCertificates(_ store: OpaquePointer) -> Bool {
         switch endpoint {
         case .peer:
-            // Peers know each other by the secret alone.
+            // Peers authenticate with the secret only.
             verificationFailure = .noSharedSecret
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
         case .client(let client, let host) where !client.settings.pins.isEmpty:
@@ -30,12 +31,12 @@ extension TLSSession {
                 verificationFailure = unsafe chainFailure(in: store)
             }
         }
-        // Errors of the search for issuers are told by the reason.
+        // Errors of the search for issuers are covered by the reason.
         ERR_clear_error()
         return verificationFailure == nil
     }
 
-    /// What is wrong with a certificate whose key is to be one of `pins`; nil if nothing.
+    /// Returns the error of a certificate whose key must be one of `pins`; `nil` if it is valid.
     private static func pinFailure(
         of leaf: OpaquePointer?, for host: TLSServerName, pins: [TLSPin]
     ) -> TLSFailureCause? {
@@ -45,7 +46,7 @@ extension TLSSession {
         guard pins.contains(pin) else { return .wrongPin(pin.text) }
         let notBefore = unsafe X509_get0_notBefore(leaf)
         let notAfter = unsafe X509_get0_notAfter(leaf)
-        // X509_cmp_current_time gives 0 for a malformed time.
+        // X509_cmp_current_time returns 0 for a malformed time.
         guard unsafe X509_cmp_current_time(notBefore) < 0 else {
             return unsafe wallTime(notBefore).map { .notYetValid(until: $0, depth: 0) }
                 ?? .certificate(reason: "its validity is malformed")
@@ -71,7 +72,7 @@ extension TLSSession {
             : unsafe .wrongHost(host, names: CertificateNames(of: leaf).displayNames(max: namesMax))
     }
 
-    /// Why the chain in `store` was refused.
+    /// Returns the reason why the chain in `store` was refused.
     private func chainFailure(in store: OpaquePointer) -> TLSFailureCause {
         let error = unsafe X509_STORE_CTX_get_error(store)
         let depth = unsafe Int(X509_STORE_CTX_get_error_depth(store))
@@ -99,7 +100,7 @@ extension TLSSession {
         }
     }
 
-    /// An address in network order.
+    /// Returns an address in network byte order.
     static func bytes(of address: IPAddress) -> [UInt8] {
         switch address {
         case .v4(let number): (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }

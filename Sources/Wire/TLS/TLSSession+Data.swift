@@ -5,12 +5,12 @@ package import NIOCore
 // MARK: - Reading
 
 extension TLSSession {
-    /// The next plaintext, as much as has come and fits into 16 KiB.
+    /// Returns the next plaintext, as much as has arrived, up to 16 KiB.
     func read() -> TLSEvent {
         let pending = unsafe Int(SSL_pending(ssl))
         guard pending > 0 || currentInput != nil else { return .needsMore }
-        // Plaintext is never longer than its ciphertext: what is held, and what was read of a
-        // record that was not whole.
+        // Plaintext is never longer than its ciphertext: the bytes held, and those read of an
+        // incomplete record.
         let held = pending + bytesWithoutData + (currentInput?.readableBytes ?? 0)
         var plaintext = takeInput(capacity: min(held, RecordSizePolicy.largeBytes))
         let limit = min(plaintext.capacity, RecordSizePolicy.largeBytes)
@@ -27,7 +27,7 @@ extension TLSSession {
                 break
             }
             bytesWithoutData = 0
-            // Spares a call that would say that there is no more.
+            // Saves a call that would return nothing.
             if unsafe currentInput == nil && SSL_has_pending(ssl) == 0 { break }
         }
         guard plaintext.readableBytes == 0 else {
@@ -39,7 +39,7 @@ extension TLSSession {
         return next()
     }
 
-    /// Notes why there is no more plaintext.
+    /// Records the reason why there is no more plaintext.
     private func readStopped() {
         switch unsafe SSL_get_error(ssl, 0) {
         case SSL_ERROR_WANT_READ:
@@ -60,8 +60,11 @@ extension TLSSession {
 extension TLSSession {
     /// Encrypts `plaintext` into the output; only after `.established`.
     ///
-    /// Nothing is written once the session has failed or ``close()`` was called. `now` tells
-    /// pauses, after which records are small again.
+    /// Nothing is written once the session has failed or ``close()`` was called.
+    ///
+    /// - Parameters:
+    ///   - plaintext: the bytes to send.
+    ///   - now: the present time, to detect pauses, after which records are small again.
     package func write(_ plaintext: ByteBuffer, now: Instant) {
         guard beginWrite(plaintext.readableBytes, pieces: 1, now: now) else { return }
         unsafe plaintext.withUnsafeReadableBytes { bytes in
@@ -69,10 +72,10 @@ extension TLSSession {
         }
     }
 
-    /// Encrypts `pieces` in their order, like one buffer that holds them all.
+    /// Encrypts `pieces` in order, as ``write(_:now:)`` does with one buffer that holds them all.
     ///
-    /// Small pieces are gathered into records, with one copy; one that fills a record by itself is
-    /// not copied.
+    /// Small pieces are combined into records, with one copy; a piece that fills a record is not
+    /// copied.
     package func write(_ pieces: [ByteBuffer], now: Instant) {
         if pieces.count == 1 { return write(pieces[0], now: now) }
         let count = pieces.reduce(0) { $0 + $1.readableBytes }
@@ -90,7 +93,9 @@ extension TLSSession {
         }
     }
 
-    /// Says that no more data comes (close_notify); what the other side still sends can be read.
+    /// Sends close_notify: no more data follows.
+    ///
+    /// Data from the other side can still be read.
     package func close() {
         switch state {
         case .open, .closed: break
@@ -101,7 +106,7 @@ extension TLSSession {
         ERR_clear_error()
     }
 
-    /// Makes room for the records of `count` bytes; false if nothing may or need be written.
+    /// Reserves output for `count` bytes; returns false if nothing may or need be written.
     private func beginWrite(_ count: Int, pieces: Int, now: Instant) -> Bool {
         switch state {
         case .open, .closed: break
@@ -114,7 +119,7 @@ extension TLSSession {
         return true
     }
 
-    /// Adds `bytes` to what is gathered in `room` and writes every record that is full.
+    /// Appends `bytes` to the data gathered in `room`, and writes every full record.
     private func gather(
         _ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer,
         _ gathered: inout Int, isLast: Bool
@@ -141,8 +146,8 @@ extension TLSSession {
         gathered = 0
     }
 
-    /// Writes the full records that `bytes` begin with, and the rest too if nothing follows; gives
-    /// what is left.
+    /// Writes the full records at the start of `bytes`, and the rest too if nothing follows;
+    /// returns the rest.
     private func encrypt(
         _ bytes: UnsafeRawBufferPointer, isLast: Bool
     ) -> UnsafeRawBufferPointer {
@@ -168,8 +173,7 @@ extension TLSSession {
         if recordsWithKey >= recordsPerKeyMax { updateKey() }
     }
 
-    /// Lets the next record be written with a new key (RFC 8446 §4.6.3); TLS 1.2 knows no such
-    /// thing.
+    /// Rotates the key for the next record (RFC 8446 §4.6.3); TLS 1.2 has no such function.
     private func updateKey() {
         recordsWithKey = 0
         guard unsafe SSL_version(ssl) == TLS1_3_VERSION else { return }
@@ -178,42 +182,43 @@ extension TLSSession {
     }
 }
 
-/// How much plaintext goes into each record.
+/// The size of the plaintext in each record.
 ///
-/// Nothing of a record can be read before all of it has come. While the sender's window is small,
-/// a record of 16 KiB waits for several round trips; records that fit into one segment are read as
-/// they come. So the first ten are small, as many segments as the first window lets through (RFC
-/// 6928), and again after a pause of a second, when the window may have closed (RFC 9293 §3.8.6
-/// and RFC 5681 §4.1 let it). All others are as large as can be (RFC 8446 §5.1).
+/// A record can be read only once it has arrived in full. While the sender's congestion window is
+/// small, a record of 16 KiB takes several round trips; records that fit into one segment are
+/// readable as they arrive. So the first ten records are small, as many as segments in the initial
+/// window (RFC 6928), and again after a pause of a second, when the window may have shrunk (RFC
+/// 9293 §3.8.6 and RFC 5681 §4.1 allow it). All others have the maximum size (RFC 8446 §5.1).
 struct RecordSizePolicy {
-    /// With header, content type and tag (22 bytes) and the headers of TCP over IPv6 with
-    /// timestamps, within 1500.
+    /// The plaintext bytes that fit into 1500 with the record's header, content type and tag (22
+    /// bytes) and the headers of TCP over IPv6 with timestamps.
     static let smallBytes = 1370
     static let largeBytes = 16 * 1024
     static let smallCount = 10
     static let pause = Interval.seconds(1)
-    /// Header, explicit nonce of TLS 1.2 or content type of TLS 1.3, and tag, at most.
+    /// The maximum overhead of a record: header, explicit nonce of TLS 1.2 or content type of TLS
+    /// 1.3, and tag.
     static let overheadBytes = 29
 
     private var smallLeft = Self.smallCount
     private var last: Instant?
 
-    /// Something is to be written at `now`.
+    /// Starts a write at `now`; after a pause, records are small again.
     mutating func beginWrite(now: Instant) {
         if let last, now - last >= Self.pause { smallLeft = Self.smallCount }
         last = now
     }
 
-    /// Bytes of plaintext in the next record, at most.
+    /// The maximum number of plaintext bytes in the next record.
     var bytesMax: Int { smallLeft > 0 ? Self.smallBytes : Self.largeBytes }
 
-    /// A record was written.
+    /// Records that a record was written.
     mutating func recordWritten() {
         if smallLeft > 0 { smallLeft -= 1 }
     }
 
-    /// Bytes of ciphertext that `count` bytes of plaintext become, at most, if `pieces` of them may
-    /// end a record early.
+    /// Returns the maximum number of ciphertext bytes for `count` bytes of plaintext, if each of
+    /// `pieces` may end a record early.
     func ciphertextBytesMax(_ count: Int, pieces: Int) -> Int {
         count + (count / Self.largeBytes + smallLeft + pieces + 1) * Self.overheadBytes
     }

@@ -1,7 +1,7 @@
 import COpenSSL
 
 extension TLSSession {
-    /// Goes on with the handshake as far as what has arrived allows.
+    /// Continues the handshake as far as the received bytes allow.
     func handshake() -> TLSEvent {
         ERR_clear_error()
         let result = unsafe SSL_do_handshake(ssl)
@@ -24,7 +24,7 @@ extension TLSSession {
         return .established(parameters)
     }
 
-    /// Asks for `host`, and holds the certificate to it.
+    /// Sends `host` as server name, and requires the certificate to name it.
     func setServerName(_ host: TLSServerName) {
         let parameters = unsafe SSL_get0_param(ssl)
         let flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
@@ -41,11 +41,11 @@ extension TLSSession {
             let bytes = Self.bytes(of: address)
             isSet = unsafe X509_VERIFY_PARAM_set1_ip(parameters, bytes, bytes.count) == 1
         }
-        // Without it the certificate would not be held to the host.
+        // Without this, the certificate would not be checked against the host.
         precondition(isSet, "the host \(host) cannot be asked for")
     }
 
-    /// What must not be, although OpenSSL is content.
+    /// Returns a violation of this node's rules that OpenSSL accepts; `nil` if there is none.
     private func handshakeViolation() -> TLSFailureCause? {
         switch endpoint {
         case .server: return nil
@@ -57,7 +57,7 @@ extension TLSSession {
             else { return .malformed(reason: "a protocol was chosen that was not offered") }
             return nil
         case .peer:
-            // With the secret, and with an ephemeral key exchange.
+            // Requires the secret, and an ephemeral key exchange.
             let isShared = unsafe SSL_session_reused(ssl) == 1 && SSL_version(ssl) == TLS1_3_VERSION
             return isShared && group() != nil ? nil : .noSharedSecret
         }
@@ -96,7 +96,7 @@ extension TLSSession {
         return unsafe String(cString: name)
     }
 
-    /// Why the last call of OpenSSL failed.
+    /// Returns the reason why the last call of OpenSSL failed.
     func failureCause() -> TLSFailureCause {
         let fault = OpenSSLError.popError()
         if let verificationFailure { return verificationFailure }
@@ -127,8 +127,8 @@ extension TLSSession {
         }
     }
 
-    /// True if the handshake of a peer failed because the two share no secret: the key proved
-    /// nothing, or there was none and so nothing to agree on.
+    /// Returns true if the handshake with a peer failed for lack of a common secret: the key's
+    /// proof was invalid, or there was no key, and so nothing to negotiate.
     private func isSecretMismatch(_ fault: OpenSSLError?) -> Bool {
         if wasUnknownIdentity { return true }
         switch fault?.alert {
@@ -145,23 +145,23 @@ extension TLSSession {
     }
 }
 
-// MARK: - What OpenSSL asks for
+// MARK: - For OpenSSL's callbacks
 
 extension TLSSession {
-    /// Nil unless this is the end of a server.
+    /// The server's context; `nil` for other roles.
     var server: TLSServerContext? {
         if case .server(let server) = endpoint { server } else { nil }
     }
 
-    /// What tickets are sealed with at the time.
+    /// The current keys for tickets; `nil` for other roles than server, or if there are none.
     var ticketKeys: TicketKeys? { server?.ticketKeys }
 
-    /// The key that a dialling peer uses.
+    /// The key of a dialling peer; `nil` for other roles.
     var dialingKey: PreSharedKey? {
         if case .peer(let peer, dials: true) = endpoint { peer.dialingKey } else { nil }
     }
 
-    /// The key that the other peer names.
+    /// Returns the key that the other peer names; `nil` if it is unknown.
     func acceptedKey(identity: [UInt8]) -> PreSharedKey? {
         guard case .peer(let peer, dials: false) = endpoint else { return nil }
         let key = peer.key(identity: identity)
@@ -169,7 +169,7 @@ extension TLSSession {
         return key
     }
 
-    /// Takes a reference to a new ticket over; false if it is of no use.
+    /// Keeps a new ticket and its reference; returns false, keeping neither, if it is unusable.
     func storeTicket(ticket: OpaquePointer) -> Bool {
         guard case .client(let client, let host) = endpoint,
             unsafe SSL_SESSION_is_resumable(ticket) == 1

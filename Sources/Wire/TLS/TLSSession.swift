@@ -1,54 +1,56 @@
 import COpenSSL
 package import NIOCore
 
-/// One TLS connection: bytes in, bytes out; confined to its event loop.
+/// One TLS connection without a transport; confined to its event loop.
 ///
-/// ``start()``; then give it what arrives with ``receive(_:)`` and call ``next()`` until it needs
-/// more; after each of these calls, and after writing, send ``takeOutput()``. How long a handshake
-/// may take is for the caller to limit; how many bytes it may take is limited here. Certificates'
-/// validity and the age of tickets are judged by the machine's wall clock, and keys are drawn from
-/// its dice, by OpenSSL.
+/// Call ``start()``; then pass arriving bytes to ``receive(_:)``, and call ``next()`` until it
+/// needs more. After each of these calls, and after writing, send ``takeOutput()``. The caller
+/// limits the duration of the handshake; its size is limited here. OpenSSL checks the validity of
+/// certificates and the age of tickets against the machine's wall clock, and draws keys from its
+/// own random generator.
 @safe
 package final class TLSSession {
-    /// Bytes of ciphertext, at most, in a handshake and after it without data among them: the
-    /// largest record four times.
+    /// The maximum number of ciphertext bytes in a handshake, and after it without data among them:
+    /// four times the largest record.
     package static let bytesWithoutDataMax = 64 * 1024
 
     let ssl: OpaquePointer
     let endpoint: Endpoint
     private let buffers: TLSBufferPool?
     var state = State.handshaking
-    /// What has arrived and was not read; nil if there is nothing.
+    /// The buffer of arrived bytes that is being read; `nil` if there is none.
     var currentInput: ByteBuffer?
-    /// What arrived after that.
+    /// The buffers that arrived after ``currentInput``.
     private var queuedInput: [ByteBuffer] = []
-    /// Bytes that OpenSSL has read since data came last.
+    /// The number of bytes that OpenSSL has read since the last data.
     var bytesWithoutData = 0
-    /// How many of the connection's first two bytes have been looked at.
+    /// The number of the connection's first two bytes that were checked.
     private var firstBytes = 0
     var output: ByteBuffer?
     var recordSizes = RecordSizePolicy()
-    /// How many records are written with one key: AES-GCM is safe for 2^24.5 of full size (RFC 8446
-    /// §5.5), and peers stay connected for long.
+    /// The number of records written with one key.
+    ///
+    /// AES-GCM is safe for 2^24.5 records of full size (RFC 8446 §5.5), and peers stay connected
+    /// for long.
     package var recordsPerKeyMax = 1 << 23
-    /// Records written with the present key.
+    /// The number of records written with the current key.
     var recordsWithKey = 0
-    /// The last ticket that the server gave to this client.
+    /// The last ticket from the server; `nil` if there is none, or it was taken.
     package internal(set) var newResumption: TLSResumption?
-    /// Why ``check(_:)`` refused what the other side showed.
+    /// The reason why ``verifyCertificates(_:)`` refused the other side; `nil` if it did not.
     var verificationFailure: TLSFailureCause?
-    /// A peer named a secret that is not accepted here.
+    /// True if a peer named a secret that is not accepted here.
     var wasUnknownIdentity = false
 
     enum State {
         case handshaking
         case open
-        /// close_notify has come.
+        /// close_notify has arrived.
         case closed
         case failed(TLSFailure)
     }
 
-    /// Which end of which kind of connection this is.
+    /// The role of this end, with its context.
     enum Endpoint {
         case server(TLSServerContext)
         case client(TLSClientContext, TLSServerName)
@@ -71,7 +73,7 @@ package final class TLSSession {
         }
     }
 
-    /// A connection of a client that was accepted; `buffers` are those of the loop.
+    /// Creates the server's end of an accepted connection; `buffers` is the pool of its event loop.
     package convenience init(_ server: TLSServerContext, buffers: TLSBufferPool? = nil) {
         self.init(.server(server), buffers: buffers)
         unsafe SSL_set_accept_state(ssl)
@@ -80,10 +82,15 @@ package final class TLSSession {
         unsafe SSL_set_num_tickets(ssl, 0)
     }
 
-    /// A connection to an origin.
+    /// Creates the client's end of a connection to an origin.
     ///
-    /// A resumption that was made with another host or context is not used. `protocols` are offered
-    /// in place of the context's; nil for those.
+    /// - Parameters:
+    ///   - client: the shared configuration.
+    ///   - host: the host, which the certificate must name.
+    ///   - resuming: the state of an earlier session; ignored if it is from another host or
+    ///     context.
+    ///   - protocols: the application protocols to offer; `nil` for those of the context.
+    ///   - buffers: the pool of the event loop.
     package convenience init(
         _ client: TLSClientContext, to host: TLSServerName, resuming: TLSResumption? = nil,
         offering protocols: [TLSApplicationProtocol]? = nil, buffers: TLSBufferPool? = nil
@@ -101,14 +108,19 @@ package final class TLSSession {
         ERR_clear_error()
     }
 
-    /// A connection between two nodes with one secret.
+    /// Creates one end of a connection between two nodes with a common secret.
+    ///
+    /// - Parameters:
+    ///   - peer: the shared configuration.
+    ///   - dials: true for the node that opened the connection.
+    ///   - buffers: the pool of the event loop.
     package convenience init(peer: TLSPeerContext, dials: Bool, buffers: TLSBufferPool? = nil) {
         self.init(.peer(peer, dials: dials), buffers: buffers)
         unsafe dials ? SSL_set_connect_state(ssl) : SSL_set_accept_state(ssl)
     }
 
     private init(_ end: Endpoint, buffers: TLSBufferPool?) {
-        // Like any allocation of the language, it fails only if there is no memory.
+        // Fails only if there is no memory, like any allocation of the language.
         guard let made = unsafe SSL_new(end.context.pointer) else {
             preconditionFailure("no TLS session: \(OpenSSLError.popErrorText())")
         }
@@ -123,23 +135,25 @@ package final class TLSSession {
     }
 
     deinit {
-        // Otherwise a connection that ends without close_notify would spoil its ticket.
+        // Otherwise OpenSSL would invalidate the ticket of a connection that ends without
+        // close_notify.
         unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
         unsafe SSL_free(ssl)
     }
 
-    /// The handshake is done, and nothing has ended or failed since: data may be written.
+    /// True if the handshake is done, and the session has neither ended nor failed: data may be
+    /// written.
     package var isEstablished: Bool {
         if case .open = state { true } else { false }
     }
 
-    /// The session that OpenSSL calls back about.
+    /// Returns the session of a callback from OpenSSL.
     static func session(ssl: OpaquePointer) -> TLSSession? {
         guard let data = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
         return unsafe Unmanaged<TLSSession>.fromOpaque(data).takeUnretainedValue()
     }
 
-    /// A client writes its hello; others have nothing to say yet.
+    /// Starts the handshake: a client writes its ClientHello; other roles do nothing.
     package func start() {
         switch endpoint {
         case .client, .peer(_, dials: true):
@@ -148,7 +162,8 @@ package final class TLSSession {
         }
     }
 
-    /// Takes bytes from the connection; they are kept, not copied, until ``next()`` has read them.
+    /// Accepts bytes from the connection; they are kept, not copied, until ``next()`` has read
+    /// them.
     package func receive(_ ciphertext: ByteBuffer) {
         guard ciphertext.readableBytes > 0 else { return }
         switch state {
@@ -163,7 +178,7 @@ package final class TLSSession {
         }
     }
 
-    /// What has come, one thing at a time; call again until it says `.needsMore`.
+    /// Returns the next event; call again until it is `.needsMore`.
     package func next() -> TLSEvent {
         switch state {
         case .handshaking: currentInput == nil ? .needsMore : handshake()
@@ -173,9 +188,10 @@ package final class TLSSession {
         }
     }
 
-    /// The connection ended on the other side; to be called once ``next()`` needs more.
+    /// Records the end of the connection by the other side; call once ``next()`` needs more.
     ///
-    /// Nil if it ended as it should, with close_notify, or had failed already.
+    /// - Returns: `nil` if the connection ended properly, with close_notify, or had failed already;
+    ///   else the failure.
     package func inputClosed() -> TLSEvent? {
         switch state {
         case .handshaking, .open: fail(.truncated)
@@ -183,19 +199,19 @@ package final class TLSSession {
         }
     }
 
-    /// The last ticket that the server gave, once; nil if none came since.
+    /// Returns the last ticket from the server, once; `nil` if there is no new one.
     package func takeResumption() -> TLSResumption? {
         newResumption.take()
     }
 
-    /// What is to be sent, in one piece; nil if there is nothing.
+    /// Returns the bytes to send, in one buffer; `nil` if there are none.
     package func takeOutput() -> ByteBuffer? {
         guard let full = output.take() else { return nil }
         buffers?.recycleOutput(full)
         return full
     }
 
-    /// Ends the session; the failure is remembered.
+    /// Fails the session with `cause`, which further calls of ``next()`` return.
     @discardableResult
     func fail(_ cause: TLSFailureCause) -> TLSEvent {
         let failure = TLSFailure(cause, as: endpoint.role)
@@ -204,13 +220,13 @@ package final class TLSSession {
         return .failed(failure)
     }
 
-    /// Forgets what has arrived.
+    /// Drops the received bytes.
     func discardInput() {
         currentInput = nil
         queuedInput = []
     }
 
-    /// An empty buffer to put `capacity` bytes of plaintext into.
+    /// Returns an empty buffer for `capacity` bytes of plaintext.
     func takeInput(capacity: Int) -> ByteBuffer {
         buffers?.takeInput(capacity: capacity) ?? ByteBufferAllocator().buffer(capacity: capacity)
     }
@@ -219,10 +235,10 @@ package final class TLSSession {
         buffers?.recycleInput(buffer)
     }
 
-    /// Looks at the connection's first bytes as they come: type of a record and major version (RFC
-    /// 8446 §5.1).
+    /// Checks the connection's first bytes as they arrive: record type and major version (RFC 8446
+    /// §5.1).
     ///
-    /// Clear text is told from TLS here, where OpenSSL would find many errors.
+    /// This distinguishes clear text from TLS, for which OpenSSL would report various errors.
     private func isTLSRecordPrefix(_ ciphertext: ByteBuffer) -> Bool {
         for byte in ciphertext.readableBytesView.prefix(2 - firstBytes) {
             let isRight = firstBytes == 0 ? byte == 22 || byte == 21 : byte == 3
@@ -239,7 +255,7 @@ package final class TLSSession {
 // MARK: - Ciphertext
 
 extension TLSSession {
-    /// The next bytes that arrived; none if there are none, or if too many came without data.
+    /// Reads the next arrived bytes; returns 0 if there are none, or too many came without data.
     func readCiphertext(into room: UnsafeMutableRawBufferPointer) -> Int {
         guard let held = currentInput else { return 0 }
         let allowed = Self.bytesWithoutDataMax - bytesWithoutData
@@ -252,7 +268,7 @@ extension TLSSession {
         if count < held.readableBytes {
             currentInput?.moveReaderIndex(forwardBy: count)
         } else {
-            // Often the only one; an array is made for those after it alone.
+            // Often the only buffer; the array is used only for those after it.
             currentInput = queuedInput.isEmpty ? nil : queuedInput.removeFirst()
         }
         return count
@@ -263,7 +279,7 @@ extension TLSSession {
         _ = unsafe output?.writeBytes(bytes)
     }
 
-    /// Makes room for `count` more bytes of output.
+    /// Reserves `count` more bytes of output.
     func reserve(_ count: Int) {
         if output == nil {
             output =
@@ -275,12 +291,12 @@ extension TLSSession {
     }
 }
 
-/// Where OpenSSL reads and writes the ciphertext of a session: straight from the buffer that
-/// arrived and to the end of the output, each with one copy.
+/// The BIO that connects OpenSSL to a session's buffers.
 ///
-/// The library's memory BIOs would copy once more.
+/// Ciphertext is read from the arrived buffer and appended to the output with one copy each;
+/// OpenSSL's memory BIOs would copy once more.
 enum SessionBIO {
-    /// A BIO for `session`, which must outlive it; nil if OpenSSL has no memory.
+    /// Creates a BIO for `session`, which must outlive it; `nil` if OpenSSL has no memory.
     static func make(for session: TLSSession) -> OpaquePointer? {
         guard let method = unsafe method, let bio = unsafe BIO_new(method) else { return nil }
         unsafe BIO_set_data(bio, Unmanaged.passUnretained(session).toOpaque())
@@ -291,7 +307,7 @@ enum SessionBIO {
     private static let flags =
         BIO_FLAGS_READ | BIO_FLAGS_WRITE | BIO_FLAGS_IO_SPECIAL | BIO_FLAGS_SHOULD_RETRY
 
-    /// Made once; never changed after that, and never freed.
+    /// The BIO's methods, created once, never modified and never freed.
     private nonisolated(unsafe) static let method: OpaquePointer? = {
         let kind = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
         guard let method = unsafe BIO_meth_new(kind, "session") else { return nil }
@@ -316,7 +332,7 @@ enum SessionBIO {
             return 1
         }
         unsafe BIO_meth_set_ctrl(method) { _, command, _, _ in
-            // Everything is written at once; nothing else is known here.
+            // Everything is written at once; no other command is supported.
             command == BIO_CTRL_FLUSH ? 1 : 0
         }
         return unsafe method

@@ -1,22 +1,23 @@
 import COpenSSL
 package import Ground
 
-/// The keys that session tickets are sealed with (RFC 5077 §4): whoever holds them can read what a
-/// session of TLS 1.2 said, so they live in memory only and not for long.
+/// The keys that encrypt session tickets (RFC 5077 §4).
 ///
-/// A value: the owner makes it, rotates it in time, and hands it to every context that is to accept
-/// the same tickets.
+/// A holder of the keys can decrypt recorded TLS 1.2 sessions, so they are kept in memory only, and
+/// not for long. The owner of this value creates it, rotates it in time, and passes it to every
+/// context that is to accept the same tickets.
 package struct TicketKeys: Hashable, Sendable {
-    /// How long a ticket is accepted; every key is forgotten so long after a newer one took over.
+    /// The lifetime of a ticket; a key is dropped that long after a newer one replaced it.
     package static let lifetime = Interval.seconds(24 * 60 * 60)
-    /// How long a key makes tickets.
+    /// The time for which a key encrypts new tickets.
     package static let period = Interval.seconds(12 * 60 * 60)
-    /// Bytes of dice for each key.
+    /// The number of random bytes for each key.
     package static let entropyBytes = Key.nameBytes + Key.cipherBytes + Key.authenticationBytes
-    /// More often than that is not rotated in a ticket's lifetime; the oldest key is forgotten.
+    /// The maximum number of keys; if rotation exceeds it within a ticket's lifetime, the oldest is
+    /// dropped.
     package static let keysMax = 8
 
-    /// The newest first; never empty.
+    /// The keys, the newest first; never empty.
     private(set) var keys: [Key]
 
     struct Key: Hashable, Sendable {
@@ -24,11 +25,11 @@ package struct TicketKeys: Hashable, Sendable {
         static let cipherBytes = 32
         static let authenticationBytes = 32
 
-        /// Stands in front of each ticket.
+        /// The key's name, with which each ticket begins.
         var name: [UInt8]
-        /// For AES-256-CBC.
+        /// The key for AES-256-CBC.
         var cipher: [UInt8]
-        /// For HMAC-SHA256.
+        /// The key for HMAC-SHA256.
         var authentication: [UInt8]
         var made: Instant
 
@@ -41,37 +42,40 @@ package struct TicketKeys: Hashable, Sendable {
         }
     }
 
-    /// One key, made of `dice`: ``diceBytes`` bytes that nobody can guess.
+    /// Creates one key; `entropy` is ``entropyBytes`` unpredictable bytes.
     package init(now: Instant, entropy: [UInt8]) {
         keys = [Key(made: now, entropy: entropy)]
     }
 
-    /// True if the newest key has made tickets for a ``period``.
+    /// Returns true if the newest key has been in use for a ``period``.
     package func isRotationDue(now: Instant) -> Bool {
         now - keys[0].made >= Self.period
     }
 
-    /// Makes tickets with a new key from now on, and forgets those whose last ticket has passed its
-    /// lifetime.
+    /// Adds a new key, which encrypts tickets from now on, and drops expired ones.
+    ///
+    /// - Parameters:
+    ///   - now: the present time.
+    ///   - entropy: ``entropyBytes`` unpredictable bytes.
     package mutating func rotate(now: Instant, entropy: [UInt8]) {
         keys.insert(Key(made: now, entropy: entropy), at: 0)
         removeExpired(now: now)
         keys = Array(keys.prefix(Self.keysMax))
     }
 
-    /// Forgets the keys whose last ticket has passed its lifetime.
+    /// Drops the keys whose last ticket has expired.
     package mutating func removeExpired(now: Instant) {
         let isNeeded = keys.indices.filter { index in
-            // A key made its last ticket when the next newer one was made.
+            // A key encrypted its last ticket when the next newer one was made.
             index == 0 || now - keys[index - 1].made < Self.lifetime
         }
         keys = isNeeded.map { keys[$0] }
     }
 }
 
-/// The keys that all sessions of a context use at the time, on whatever thread they run.
+/// The current keys of a context, shared by its sessions on all threads.
 ///
-/// The lock is OpenSSL's; it is held for the copy of one reference.
+/// The lock is OpenSSL's, and is held only while one reference is copied.
 @safe
 final class SharedTicketKeys: @unchecked Sendable {
     private let lock: UnsafeMutableRawPointer
@@ -104,9 +108,9 @@ final class SharedTicketKeys: @unchecked Sendable {
     }
 }
 
-/// Gives OpenSSL the keys for session tickets (RFC 5077 §4).
+/// Provides OpenSSL with the keys for session tickets (RFC 5077 §4).
 enum TicketEncryption {
-    /// Seals tickets of `context`'s sessions with the keys of the session's own
+    /// Encrypts the tickets of `context`'s sessions with the keys of the session's own
     /// ``TLSServerContext``.
     static func install(in context: OpenSSLContext) {
         _ = unsafe SSL_CTX_set_tlsext_ticket_key_evp_cb(context.pointer) {
@@ -123,13 +127,13 @@ enum TicketEncryption {
     }
 
     private static let failed: CInt = -1
-    /// No such key: a full handshake follows.
+    /// The key is unknown; a full handshake follows.
     private static let refused: CInt = 0
     private static let accepted: CInt = 1
-    /// The client is to get a new ticket.
+    /// The ticket is valid, and the client gets a new one.
     private static let acceptedAndReplaced: CInt = 2
 
-    /// Looked up once; never changed, and never freed.
+    /// The cipher, fetched once; never modified and never freed.
     private nonisolated(unsafe) static let algorithm = unsafe EVP_CIPHER_fetch(
         nil, "AES-256-CBC", nil)
     private static let vectorBytes: CInt = 16
@@ -159,7 +163,7 @@ enum TicketEncryption {
             unsafe EVP_DecryptInit_ex(cipher, algorithm, nil, keys[index].cipher, vector) == 1
             && authenticate(authentication, with: keys[index])
         guard isSet else { return failed }
-        // A ticket that is used twice lets others follow the client (RFC 8446 §C.4).
+        // A ticket used twice lets observers link the connections of a client (RFC 8446 §C.4).
         return index == 0 && !isForOneUse ? accepted : acceptedAndReplaced
     }
 
