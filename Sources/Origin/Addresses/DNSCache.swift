@@ -36,8 +36,8 @@ package struct DNSCache: Sendable {
     private struct Entry: Sendable {
         var resolution: Resolution
         var expiresAt: Instant
-        /// When the resolver's own result expires; ``expiresAt`` may be later while stale addresses
-        /// serve.
+        /// When the resolver's own result expires; independent of ``expiresAt``, which is extended
+        /// while stale addresses serve.
         var freshUntil: Instant
         var lastUsedAt: Instant
     }

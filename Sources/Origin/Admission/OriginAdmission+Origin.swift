@@ -51,7 +51,7 @@ extension OriginAdmission.OriginState {
         if let held = holders.removeValue(forKey: ticket) { quotas.release(held) }
     }
 
-    /// Takes one idle connection of `loop`; false if there is none.
+    /// Removes one idle connection of `loop` from the count; false if there is none.
     mutating func takeIdle(on loop: Int) -> Bool {
         guard let count = idleByLoop[loop] else { return false }
         idleByLoop[loop] = count > 1 ? count - 1 : nil
