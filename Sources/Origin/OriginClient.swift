@@ -304,7 +304,7 @@ extension OriginClient {
 // MARK: - Connections
 
 extension OriginClient {
-    /// Counts a connection to be opened; nil if as many as are allowed are busy.
+    /// Creates a connection to be opened, and counts it; `nil` if the maximum number is busy.
     func beginConnecting(for origin: OriginAuthority) -> OriginConnection? {
         switch pool.reserveConnection() {
         case .open: break
@@ -328,7 +328,7 @@ extension OriginClient {
         coordinator.connectionClosed(connection.origin, wasRequested: connection.isCloseRequested)
     }
 
-    /// Closes a connection that the pool has let go of.
+    /// Closes a connection that the pool has removed.
     private func retire(_ id: OriginConnectionID) {
         guard let connection = connections[id] else { return }
         markBusy(connection)
@@ -358,10 +358,10 @@ extension OriginClient {
     }
 }
 
-// MARK: - What the exchange says
+// MARK: - Notifications of the coordinator
 
 extension OriginClient {
-    /// A question that waited has a place for a connection to `origin`.
+    /// Notifies a waiting transaction that it has a slot for a connection to `origin`.
     func slotGranted(_ number: UInt64, at origin: OriginAuthority) {
         guard let hop = transactions[number] else { return coordinator.connectionClosed(origin) }
         hop.slotGranted()
@@ -371,7 +371,7 @@ extension OriginClient {
         transactions[number]?.circuitOpened(retryAfter: retryAfter)
     }
 
-    /// A question on another loop waits for the place of an idle connection.
+    /// Closes an idle connection, because a transaction on another loop waits for its slot.
     func closeIdleConnection(to origin: OriginAuthority) {
         guard let connection = takeIdle(to: origin) else {
             return coordinator.noIdleConnectionClosed(origin)
