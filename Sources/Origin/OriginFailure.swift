@@ -55,7 +55,6 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
     /// The origin's circuit is open for this interval.
     case circuitOpen(OriginAuthority, retryAfter: Interval)
     /// A limit of this node is reached.
-    /// A limit of this node is reached.
     case overloaded(OriginLimit)
     /// The origin client is shutting down.
     case shuttingDown

@@ -13,7 +13,6 @@ package struct ResponseReader: ~Copyable {
         /// A head, interim or final, is awaited.
         case head
         case body(BodyDecoder)
-        /// The answer ended; the next one is not awaited.
         /// The response has ended; the next one is not expected yet.
         case ended
     }
