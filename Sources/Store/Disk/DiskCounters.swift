@@ -14,7 +14,6 @@ package final class DiskCounters: Sendable {
         case queueOverflowRecords
         /// Responses dropped because the disk has a fault, because they were purged or exceed a
         /// segment, or because of their site's share.
-        /// Records written again when their segment was reclaimed.
         case droppedRecords
         /// Records written again when their segment was reclaimed.
         case reinsertedRecords
@@ -24,8 +23,7 @@ package final class DiskCounters: Sendable {
         case expiredEntries
         /// Records that could not be read or failed a check.
         case lostRecords
-        /// Those among the lost records whose checksum is correct, but which are not a valid
-        /// response.
+        /// Lost records whose checksum is correct, but which are not a valid response.
         case invalidRecords
         /// Segments reclaimed.
         case reclaims

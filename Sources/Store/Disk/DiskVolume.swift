@@ -14,7 +14,6 @@ package protocol DiskVolume: Sendable {
     func rename(_ name: String, to new: String) throws(DiskFile.Failure)
     /// Returns once the names of the files are on the disk.
     func sync() throws(DiskFile.Failure)
-    /// Fails if the directory is not where it was, or nothing can be written to it.
     /// Throws if the directory is no longer in place, or is not writable.
     func check() throws(DiskFile.Failure)
     /// Returns the bytes of all blocks of the files and the directory.

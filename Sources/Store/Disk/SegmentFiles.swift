@@ -76,9 +76,8 @@ package final class SegmentSlot: Sendable {
     }
 
     private struct State {
-        /// Readers that are sending from the file, whose data was in the page cache shortly before.
         var generation: Generation?
-        /// Those who are sending from the file, of which the page cache had all a moment ago.
+        /// Readers that are sending from the file, whose data was in the page cache shortly before.
         var senders = 0
     }
 
