@@ -26,7 +26,7 @@ package struct HappyEyeballs: Sendable {
     private var nextAt = Instant.distantFuture
     /// The delay between two attempts that RFC 8305 §5 recommends.
     package static let attemptDelay = Interval.milliseconds(250)
-    /// The delay behind an attempt that is in a TLS handshake.
+    /// The delay after an attempt that has started a TLS handshake.
     ///
     /// A handshake takes round trips and work, and shows that the address is not dead.
     package static let handshakeDelay = Interval.seconds(2)

@@ -86,7 +86,7 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         return stream
     }
 
-    /// Records that a stream has no transaction any more.
+    /// Records that a stream no longer has a transaction.
     func streamReleased() {
         activeStreams -= 1
         defer { flush() }

@@ -23,7 +23,7 @@ package final class DiskCounters: Sendable {
         case expiredEntries
         /// Records that could not be read or failed a check.
         case lostRecords
-        /// Lost records whose checksum is correct, but which are not a valid response.
+        /// Lost records with a correct checksum that are not a valid response.
         case invalidRecords
         /// Segments reclaimed.
         case reclaims

@@ -55,8 +55,8 @@ package final class DiskLog {
     var fingerprints: [FingerprintSet?]
     /// True for segments whose footer is older than the index.
     var hasOutdatedFooter: [Bool]
-    /// By ``Tiers/SegmentQueue``: forgotten entries with a record in a segment of the queue's
-    /// counterpart that was opened after the queue's open segment.
+    /// By ``Tiers/SegmentQueue``: forgotten entries with a record in a segment of the other queue
+    /// that was opened after this queue's open segment.
     var entriesInLaterSegments: [Set<EntryDigest>] = [[], []]
     /// True for reclaimed segments whose files still have their old header.
     var hasStaleHeader: [Bool]

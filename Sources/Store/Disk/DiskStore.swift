@@ -256,8 +256,8 @@ package final class DiskStore: Sendable {
         queuedBytes.subtract(bytes, ordering: .relaxed)
     }
 
-    /// Removes an entry that must not be used any more; not secure deletion, since a crash or a
-    /// power failure may bring it back.
+    /// Removes an entry that must no longer be used; not secure deletion, since a crash or a power
+    /// failure may bring it back.
     ///
     /// When the call returns, no reader finds it, regardless of the writer's progress.
     package func forget(_ name: EntryName) {

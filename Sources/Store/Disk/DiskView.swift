@@ -28,7 +28,7 @@ package final class DiskView: Sendable {
         let entry: DiskEntry
         /// The sequence number of the segment's generation.
         let sequence: UInt64
-        /// The damage; `nil` for a valid record that must not be used any more.
+        /// The damage; `nil` for a valid record that must no longer be used.
         let why: String?
     }
 
@@ -80,7 +80,7 @@ package final class DiskView: Sendable {
         }
     }
 
-    /// Removes an entry that must not be used any more from the index, ahead of the writer.
+    /// Removes an entry that must no longer be used from the index, ahead of the writer.
     func forget(_ digest: EntryDigest) {
         // The writer may be moving it.
         while let (entry, use) = find(digest) {

@@ -250,8 +250,9 @@ package final class InvalidationIndex: Sendable {
         }
     }
 
-    /// The version up to which the journal has all marks; a record with it or an earlier one may be
-    /// written.
+    /// The version up to which the journal has all marks, at most ``version``.
+    ///
+    /// Data that records it implies no invalidation that the journal lacks.
     package var journaledVersion: InvalidationVersion {
         state.withLock { min($0.journaledVersion, $0.version) }
     }

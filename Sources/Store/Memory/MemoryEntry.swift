@@ -123,13 +123,13 @@ package final class MemoryEntry: Sendable {
 ///
 /// See `HTTPRules.StoredHead` for their contents.
 package struct HeadLayout: Hashable, Sendable {
-    /// The fields of a 206 with one range, and of a 416.
+    /// Offset of the fields of a 206 with one range, and of a 416.
     package var partialStart: Int
-    /// The fields of a 206 with several ranges.
+    /// Offset of the fields of a 206 with several ranges.
     package var multipartStart: Int
-    /// The fields of a 304 (RFC 9110 §15.4.5).
+    /// Offset of the fields of a 304 (RFC 9110 §15.4.5).
     package var notModifiedStart: Int
-    /// The value of Content-Type; empty if there is none.
+    /// Extent of the value of Content-Type; empty if there is none.
     package var contentType: Extent
 
     /// Creates a layout from its parts; offsets are in bytes from the start of the head.

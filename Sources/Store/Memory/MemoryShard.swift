@@ -161,7 +161,7 @@ struct MemoryShard: ~Copyable {
         case evicted(MemoryEntry)
         /// The least valuable entry was in use and has been requeued.
         case skippedInUse
-        /// All entries are worth more than the limit.
+        /// All entries are worth more than `maxGain`.
         case allAboveMaxGain
         case empty
 
@@ -177,9 +177,9 @@ struct MemoryShard: ~Copyable {
         case evicted(MemoryEntry)
     }
 
-    /// Removes the entry unless it was used since its last examination and `mayRetain`.
+    /// Removes the entry, unless `mayRetain` and it was used since its last examination.
     ///
-    /// The policy may halve the frequency, which saturates otherwise.
+    /// A retained entry with a high frequency has it halved, because the count saturates.
     mutating func evictUnlessTouched(of place: MemoryShare.ClockEntry, mayRetain: Bool)
         -> SecondChanceOutcome
     {

@@ -110,8 +110,9 @@ package final class MemoryStore: Sendable {
     ///
     /// - Parameters:
     ///   - entry: the entry.
-    ///   - requestVersion: the invalidation version when the request that produced it began; `nil`
-    ///     for the entry's own, unless it comes from disk.
+    ///   - requestVersion: the invalidation version when the request that brought the entry here
+    ///     began; `nil` for the entry's own version, which is right unless the entry comes from
+    ///     disk.
     /// - Returns: false if the limit on entries or the share of its site leaves no space, or if it
     ///   was purged.
     @discardableResult
