@@ -157,7 +157,7 @@ package struct CircuitLimits: Hashable, Sendable {
     /// The time from opening to the first trial.
     package var openInterval: Interval
 
-    /// Creates limits from their parts.
+    /// Creates limits: `failures` as in ``failures``, `pause` as the first ``openInterval``.
     package init(failures: Int?, pause: Interval) {
         self.failures = failures
         self.openInterval = pause
