@@ -2,21 +2,27 @@ package import Ground
 import HTTPRules
 import Wire
 
-/// Whom a connection is opened to, and on what terms: connections are shared only between equal
-/// authorities (RFC 9110 §4.3.1), so that one made under one trust carries nothing of another.
+/// The target of a connection and the terms on which it is opened.
+///
+/// Connections are shared only between equal authorities (RFC 9110 §4.3.1), so a connection made
+/// under one trust store carries no request of another.
 package struct OriginAuthority: Hashable, Sendable {
-    /// Canonical host: a lower-case name, dotted decimal, or an IPv6 address without brackets.
+    /// The canonical host: a lower-case name, dotted decimal, or an IPv6 address without brackets.
     package var host: String
+    /// The TCP port.
     package var port: UInt16
-    /// True if the operator names it, as the origin of a site, and not a client's URL: it is
-    /// reached whatever the address guard and the patterns say, and its connections carry nothing
-    /// else.
+    /// True if the operator configured this authority as the origin of a site, as opposed to a
+    /// client's URL.
+    ///
+    /// The address guard and the origin patterns do not apply to it, and its connections carry no
+    /// other requests.
     package var isOperatorConfigured: Bool
-    /// Over TLS.
+    /// True if the connection uses TLS.
     package var isSecure: Bool
-    /// Whom to believe there, in place of the node's own trust; nil for that.
+    /// The trust store for this origin; `nil` for the node's own.
     package var trustStore: OriginTrustStore?
 
+    /// Creates an authority from its parts; `host` must be canonical.
     package init(
         host: String, port: UInt16, isNamedByOperator: Bool = false, isSecure: Bool = false,
         trustStore: OriginTrustStore? = nil
@@ -28,13 +34,13 @@ package struct OriginAuthority: Hashable, Sendable {
         self.trustStore = trustStore
     }
 
-    /// The authority of a canonical key; nil if it is none.
+    /// Creates the authority of a canonical key; `nil` if the key contains none.
     package init?(ofKey key: Span<UInt8>) {
         guard let url = OriginURL(canonical: key, at: 0..<key.count) else { return nil }
         self.init(key, url)
     }
 
-    /// The authority of a canonical key, taken apart as `url`.
+    /// Creates the authority of a canonical key that was parsed as `url`.
     init(_ key: Span<UInt8>, _ url: OriginURL) {
         host = String(decoding: key.copy(url.host.range), as: UTF8.self)
         port = url.port
@@ -42,17 +48,17 @@ package struct OriginAuthority: Hashable, Sendable {
         isSecure = url.isSecure
     }
 
-    /// The same as the origin of a site.
+    /// This authority as the origin of a site.
     var operatorConfigured: OriginAuthority {
         var named = self
         named.isOperatorConfigured = true
         return named
     }
 
-    /// The address that ``host`` is written as; nil if it is a name.
+    /// The address that ``host`` denotes; `nil` if it is a name.
     package var literalAddress: IPAddress? { IPAddress(host) }
 
-    /// What the certificate there must name: a final dot is of the name system, not of the name.
+    /// The name that the certificate must contain; a final dot, which belongs to DNS, is removed.
     var serverName: TLSServerName {
         if let literalAddress { return .address(literalAddress) }
         return .name(host.hasSuffix(".") ? String(host.dropLast()) : host)
@@ -60,7 +66,7 @@ package struct OriginAuthority: Hashable, Sendable {
 }
 
 extension OriginAuthority: CustomStringConvertible {
-    /// Host and port, an IPv6 address in brackets.
+    /// Host and port, with an IPv6 address in brackets.
     package var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }

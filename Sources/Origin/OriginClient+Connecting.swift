@@ -5,8 +5,8 @@ import NIOPosix
 import Wire
 
 extension OriginClient {
-    /// Opens `connection` to `target`, through the proxy if there is one, and tells its hop, if it
-    /// still has one.
+    /// Opens `connection` to `target`, through the proxy if there is one, and notifies its
+    /// transaction, if it still has one.
     func connect(_ connection: OriginConnection, to target: ConnectTarget) {
         guard let proxy = settings.proxy else { return connectDirectly(connection, to: target) }
         let host = proxy.authority.host
@@ -41,7 +41,7 @@ extension OriginClient {
         }
     }
 
-    /// Tries the proxy's addresses one after the other; `reason` is why the last one failed.
+    /// Tries the proxy's addresses one after the other; `reason` is the failure of the last one.
     private func connect(
         _ connection: OriginConnection, to target: ConnectTarget,
         through addresses: ArraySlice<IPAddress>, _ reason: String
@@ -60,7 +60,7 @@ extension OriginClient {
                     self.tunnelCompleted(connection, channel, to: target, result)
                 }
             case .failure(let error):
-                // A connection that never was has no handler that could tell.
+                // A connection that was never open has no handler that could complete the promise.
                 opened.fail(error)
                 self.connect(
                     connection, to: target, through: addresses.dropFirst(), Self.reason(error))
@@ -81,7 +81,7 @@ extension OriginClient {
         }
     }
 
-    /// What CONNECT names (RFC 9110 §9.3.6: host and port, the port always).
+    /// Returns the target of CONNECT (RFC 9110 §9.3.6: host and port, the port always).
     private func authority(of target: ConnectTarget, _ connection: OriginConnection) -> String {
         switch target {
         case .name: connection.origin.description
@@ -94,15 +94,15 @@ extension OriginClient {
         try? SocketAddress(ipAddress: address.description, port: Int(port))
     }
 
-    /// A bootstrap for `connection` whose channels have `handler`, and read only when they are told
-    /// to.
+    /// Creates a bootstrap for `connection` whose channels contain `handler` and read only on
+    /// request.
     private func bootstrap(
         _ connection: OriginConnection, _ handler: ProxyConnectHandler?
     ) -> ClientBootstrap {
         let bound = NIOLoopBound((connection, handler), eventLoop: loop)
         let window = ChannelOptions.Types.SocketOption.Value(settings.receiveWindowBytes)
-        // The machine's limit on connecting comes first; this one only keeps NIO's shorter default
-        // away.
+        // The transaction's connect limit expires first; this one only overrides NIO's shorter
+        // default.
         let limit = settings.connectLimit + .seconds(1)
         return ClientBootstrap(group: loop)
             .channelOption(.autoRead, value: false)
@@ -130,7 +130,8 @@ extension OriginClient {
         }
         guard let hop = connection.transaction else { return connection.close() }
         do {
-            // The others stand behind TLS, which the hop asks for once the address is judged.
+            // TLS connections are activated after the handshake, which the transaction requests
+            // once the address has been checked.
             if !connection.origin.isSecure {
                 try connection.activate(.http1(OriginHTTP1Handler(connection, settings: settings)))
             }
@@ -140,7 +141,7 @@ extension OriginClient {
         }
     }
 
-    /// Agrees on TLS over a connection, and tells its hop, if it still has one.
+    /// Starts the TLS handshake on a connection, and notifies its transaction, if it still has one.
     func startTLS(_ connection: OriginConnection) {
         let origin = connection.origin
         do throws(TLSSetupError) {
@@ -196,13 +197,13 @@ extension OriginClient {
         connection.transaction?.attemptFailed(connection, reason: reason, isLocal: isLocal)
     }
 
-    /// True if the system refused a descriptor or port: that says nothing of the origin.
+    /// True if the system refused a descriptor, port or memory, which is not the origin's fault.
     private static func isLocalResourceError(_ error: any Error) -> Bool {
         let own: [CInt] = [EMFILE, ENFILE, EADDRNOTAVAIL, ENOBUFS, ENOMEM]
         return (error as? IOError).map { own.contains($0.errnoCode) } ?? false
     }
 
-    /// The reason in words; says nothing of addresses.
+    /// Returns the reason in words; it contains no addresses.
     private static func reason(_ error: any Error) -> String {
         if let refused = error as? ProxyConnectHandler.ConnectRejected { return refused.reason }
         if case .connectTimeout? = error as? ChannelError { return "timed out" }

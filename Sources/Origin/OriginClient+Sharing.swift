@@ -3,10 +3,11 @@ import NIOCore
 import Wire
 
 extension OriginClient {
-    /// How a question comes to a connection.
+    /// The decision how a transaction gets a connection.
     enum SharingDecision {
         case join(OriginConnection)
-        /// ``OriginTransaction/look()`` or ``OriginTransaction/invited(to:)`` follows.
+        /// ``OriginTransaction/findConnection()`` or ``OriginTransaction/connectionOffered(to:)``
+        /// follows.
         case wait
         case openOwn
         case refuse
@@ -28,7 +29,7 @@ extension OriginClient {
         }
     }
 
-    /// A connection to `origin` may turn out to be one for several fetches.
+    /// Returns true if a connection to `origin` may turn out to be shareable.
     private func maySupportSharing(_ origin: OriginAuthority) -> Bool {
         guard origin.isSecure, tlsCache.maySupportHTTP2(origin) else { return false }
         return (try? trustStore(for: origin))?.settings.protocols.contains(.http2) ?? false
@@ -39,7 +40,7 @@ extension OriginClient {
             && connection.generation == generation
     }
 
-    /// A question opens a connection, or waits for a place for one.
+    /// Records that a transaction opens a connection, or waits for a slot to do so.
     func openingStarted(_ hop: OriginTransaction, hasPlace: Bool) {
         let origin = hop.request.origin
         guard hop.request.upgrade.isEmpty else { return }
@@ -48,17 +49,17 @@ extension OriginClient {
         }
     }
 
-    /// It has another connection.
+    /// Records that a transaction uses another connection than the one it was to open.
     func openingEnded(_ hop: OriginTransaction) {
         let origin = hop.request.origin
         run(sharedConnections.openingEnded(hop.number, to: origin), at: origin)
     }
 
-    /// Its connection is open, and in use by it.
+    /// Records that the connection a transaction opened is open and in use by it.
     func connectionOpened(_ connection: OriginConnection, by hop: OriginTransaction) {
         let origin = connection.origin
         guard connection.isShared else {
-            // Those that waited for it open connections of their own.
+            // Transactions that waited for it open connections of their own.
             guard origin.isSecure else { return }
             for number in sharedConnections.removeWaiting(from: origin) {
                 scheduleConnectionSearch(number)
@@ -69,7 +70,7 @@ extension OriginClient {
         streamCapacityChanged(connection)
     }
 
-    /// A connection of several fetches has room for more, or for fewer, than before.
+    /// Records that the capacity of a shared connection has changed.
     func streamCapacityChanged(_ connection: OriginConnection) {
         guard connection.isShared || connection.isUnusable else { return }
         let (id, origin) = (connection.id, connection.origin)
@@ -80,7 +81,7 @@ extension OriginClient {
                 ? sharedConnections.capacityChanged(
                     id, to: origin, availableStreams: connection.availableStreams)
                 : sharedConnections.connectionEnded(id, to: origin), at: origin)
-        // Until its room is known, those that wait for it open no other.
+        // Until its capacity is known, transactions that wait for it open no other connection.
         guard let opener = connection.openerID, connection.hasSettings || connection.isUnusable
         else {
             return
@@ -89,8 +90,10 @@ extension OriginClient {
         run(sharedConnections.openingEnded(opener, to: origin), at: origin)
     }
 
-    /// A question is over; if it was to open the connection that others wait for, they fail with
-    /// it when the reason is the origin's, and otherwise the next one opens.
+    /// Records that a transaction has ended.
+    ///
+    /// If it was opening the connection that others wait for, they fail with it when the failure is
+    /// the origin's; otherwise the next one opens a connection.
     func endSharing(_ hop: OriginTransaction, _ failure: OriginFailure?) {
         let origin = hop.request.origin
         guard sharedConnections.fetchEnded(hop.number, origin) else { return }
@@ -134,7 +137,7 @@ extension OriginClient {
 }
 
 extension OriginFailure {
-    /// True if whoever else waits for the same connection has the same to be told.
+    /// True if the failure applies to every transaction that waits for the same connection.
     fileprivate var isConnectionSetupFailure: Bool {
         switch self {
         case .addressRefused, .nameNotFound, .resolverFailed, .connectFailed, .tls,

@@ -4,23 +4,25 @@ package import NIOCore
 import NIOPosix
 import Wire
 
-/// Fetches from origins on one event loop; everything of it is used on that loop only.
+/// The origin client of one event loop; confined to that loop.
 ///
-/// It is the shell around ``TransactionStateMachine`` and ``OriginConnectionPool``: it looks up,
-/// connects, writes, reads and keeps time. What is of all loops together it asks of an
+/// The client performs the I/O for ``TransactionStateMachine`` and ``OriginConnectionPool``: it
+/// resolves, connects, writes, reads and keeps timers. State shared by all loops is in an
 /// ``OriginCoordinator``. ``shutDown()`` must be called before the loop ends.
 package final class OriginClient {
-    /// The loop on which every method is called and every delegate is told.
+    /// The loop on which every method and every delegate callback runs.
     package let loop: any EventLoop
+    /// The limits in force.
     package private(set) var settings: OriginSettings
     let coordinator: OriginCoordinator
-    /// Counts changes of the rules; a connection is not used again under others.
+    /// Counts reconfigurations; a connection is not reused in a later generation.
     private(set) var generation = 0
-    /// The loop's number in the exchange.
+    /// The loop's number at the coordinator.
     private(set) var loopNumber = 0
-    /// The boot clock.
+    /// Reads the boot clock.
     let now: @Sendable () -> Instant
-    /// What connections may be opened to; see ``adopt(settings:addressGuard:patterns:)``.
+    /// The addresses that connections may be opened to; see
+    /// ``reconfigure(settings:addressGuard:patterns:)``.
     package private(set) var addressGuard: AddressGuard
     private var patterns: [OriginPattern]
     private let resolver: any NameResolver
@@ -28,7 +30,7 @@ package final class OriginClient {
     var sharedConnections: SharedConnections
     var tlsCache = OriginTLSCache()
     let tlsBuffers = TLSBufferPool()
-    /// Made when it is needed first, unless the settings say whom to believe.
+    /// Loaded on first use, unless the settings contain a trust store.
     private var systemTrustStore: OriginTrustStore?
     private(set) var connections: [OriginConnectionID: OriginConnection] = [:]
     private(set) var transactions: [UInt64: OriginTransaction] = [:]
@@ -38,15 +40,16 @@ package final class OriginClient {
     private var idleTimer: Scheduled<Void>?
     private var isShutDown = false
 
-    /// A client on `loop`.
+    /// Creates a client on `loop`.
     ///
     /// - Parameters:
-    ///   - loop: where the client lives.
-    ///   - resolver: turns names into addresses.
-    ///   - addressGuard: judges every address before and after connecting.
+    ///   - loop: the event loop that the client is confined to.
+    ///   - resolver: resolves names.
+    ///   - addressGuard: checks every address before and after connecting.
     ///   - patterns: the origins that may be fetched from; none if empty.
-    ///   - exchange: shared with the clients of other loops; nil for one of its own.
-    ///   - settings: limits.
+    ///   - exchange: the coordinator shared with the clients of other loops; `nil` for one of its
+    ///     own.
+    ///   - settings: the limits.
     ///   - now: reads the boot clock.
     package init(
         loop: any EventLoop, resolver: any NameResolver, addressGuard: AddressGuard,
@@ -65,7 +68,9 @@ package final class OriginClient {
         loopNumber = self.coordinator.register(self, on: loop)
     }
 
-    /// Begins a fetch; `delegate` is held until its last call and is told nothing before this
+    /// Starts a fetch.
+    ///
+    /// `delegate` is retained until its last callback; no callback happens before this method
     /// returns.
     package func fetch(
         _ request: OriginFetchRequest, to delegate: any OriginFetchDelegate
@@ -76,17 +81,18 @@ package final class OriginClient {
         return fetch
     }
 
-    /// Why a fetch of `key` would be refused, if that is because its origin's circuit is open; nil
-    /// where only a fetch can tell.
+    /// Returns the failure of a fetch of `key` if its origin's circuit is open; `nil` if a fetch
+    /// must be tried.
     ///
-    /// Storms of misses meet origins that are down; this costs less than a fetch.
+    /// Cheaper than a fetch, for storms of misses at an origin that is down.
     package func circuitRefusal(ofKey key: Span<UInt8>) -> OriginFailure? {
         loop.assertInEventLoop()
         guard let origin = OriginAuthority(ofKey: key), allows(origin) else { return nil }
         return circuitRefusal(of: origin)
     }
 
-    /// The same for a site whose origin is `origin`.
+    /// Returns the failure of a fetch from the site origin `origin` if its circuit is open, like
+    /// ``circuitRefusal(ofKey:)``.
     package func circuitRefusal(ofSite origin: OriginAuthority) -> OriginFailure? {
         loop.assertInEventLoop()
         return circuitRefusal(of: origin.operatorConfigured)
@@ -98,7 +104,7 @@ package final class OriginClient {
         }
     }
 
-    /// Fails every fetch that runs, closes every connection, and refuses what comes later.
+    /// Fails every running fetch, closes every connection, and refuses later fetches.
     package func shutDown() {
         loop.preconditionInEventLoop()
         isShutDown = true
@@ -106,10 +112,10 @@ package final class OriginClient {
         closeIdleConnections()
     }
 
-    /// From now on other rules and limits apply; a question under way keeps those it began with.
+    /// Adopts other rules and limits; transactions in progress keep those they started with.
     ///
-    /// Idle connections, which were opened under the old rules, are closed. What is of all loops
-    /// together is the exchange's to adopt.
+    /// Idle connections, which were opened under the old rules, are closed.
+    /// ``OriginCoordinator/reconfigure(_:)`` adopts the node-wide limits.
     package func reconfigure(
         settings: OriginSettings, addressGuard: AddressGuard, patterns: [OriginPattern]
     ) {
@@ -125,7 +131,7 @@ package final class OriginClient {
         closeIdleConnections()
     }
 
-    /// How many fetches, connections and look-ups there are now.
+    /// The current number of fetches, connections and look-ups.
     package var usage: OriginUsage {
         OriginUsage(
             fetches: transactions.count, connections: pool.openCount, idle: pool.idleCount,
@@ -133,24 +139,24 @@ package final class OriginClient {
     }
 }
 
-/// What an ``OriginClient`` has in use.
+/// The resources that an ``OriginClient`` uses.
 package struct OriginUsage: Hashable, Sendable {
-    /// Fetches begun and neither ended, failed nor cancelled.
+    /// Fetches that are in progress.
     package var fetches: Int
     /// Connections open or being opened.
     package var connections: Int
-    /// Those of ``connections`` that run no fetch.
+    /// Idle ones among ``connections``.
     package var idle: Int
     /// Names being looked up.
     package var lookups: Int
-    /// Connections ever begun.
+    /// Connection attempts since the start.
     package var connectionsStarted: UInt64
 }
 
-// MARK: - For a fetch
+// MARK: - Operations for transactions
 
 extension OriginClient {
-    /// Why `request` is not even tried; nil if it is.
+    /// Returns why `request` is not tried at all; `nil` if it is.
     func refusal(of request: OriginFetchRequest) -> OriginFailure? {
         if isShutDown { return .shuttingDown }
         return allows(request.origin) ? nil : .originNotAllowed(request.origin)
@@ -161,7 +167,7 @@ extension OriginClient {
             || patterns.contains { $0.matches(host: origin.host, port: origin.port) }
     }
 
-    /// Whom to believe at `origin`.
+    /// Returns the trust store for `origin`.
     func trustStore(for origin: OriginAuthority) throws(TLSSetupError) -> OriginTrustStore {
         if let trust = origin.trustStore ?? settings.trustStore ?? systemTrustStore { return trust }
         let made = try OriginTrustStore(TLSClientSettings())
@@ -169,7 +175,7 @@ extension OriginClient {
         return made
     }
 
-    /// Judges the addresses of `origin`.
+    /// Returns the address guard for `origin`.
     func addressGuard(for origin: OriginAuthority) -> AddressGuard {
         origin.isOperatorConfigured ? .unrestricted : addressGuard
     }
@@ -190,8 +196,8 @@ extension OriginClient {
         endSharing(hop, failure)
     }
 
-    /// Looks up the hop's host, unless that is left to a proxy; all that wait for one name share
-    /// the look-up.
+    /// Resolves the transaction's host, unless a proxy does; all transactions that wait for one
+    /// name share the look-up.
     func resolve(for hop: OriginTransaction) {
         let origin = hop.request.origin
         if let literal = origin.literalAddress { return hop.resolved(.success([literal])) }
@@ -203,16 +209,16 @@ extension OriginClient {
         }
     }
 
-    /// No address of the origin took a connection: the next fetch looks its name up anew.
+    /// Makes the next fetch resolve the origin's name anew, because none of its addresses accepted
+    /// a connection.
     func expireAddresses(_ origin: OriginAuthority) {
         if origin.literalAddress == nil { coordinator.expireAddresses(origin.host, now: now()) }
     }
 
-    /// The addresses of a name, from what is known or from the resolver; nil if too many names are
-    /// being looked up.
+    /// Returns the addresses of a name, from the cache or from the resolver; `nil` if too many
+    /// names are being looked up.
     ///
-    /// A resolver that keeps silent is not waited for long if addresses were known before (RFC 8767
-    /// §5).
+    /// The wait for a silent resolver is short if stale addresses are known (RFC 8767 §5).
     func addresses(of host: String) -> EventLoopFuture<[IPAddress]>? {
         switch coordinator.cachedResolution(host, now: now()) {
         case .addresses(let addresses)?: return loop.makeSucceededFuture(addresses)
@@ -246,9 +252,10 @@ extension OriginClient {
         return lookup
     }
 
-    /// The idle connection to `origin` that was used last, where the gate has counted one less.
+    /// Returns the idle connection to `origin` that was used last, for which admission control has
+    /// counted one less.
     func takeIdle(to origin: OriginAuthority) -> OriginConnection? {
-        // Those that have ended and of which the gate has not been told yet.
+        // Connections that have ended without admission control knowing yet.
         var over = 0
         defer {
             for _ in 0..<max(0, over) { coordinator.idleConnectionClosed(origin, on: loopNumber) }
@@ -259,12 +266,13 @@ extension OriginClient {
             if !connection.isUnusable { return connection }
             over += 1
         }
-        // One of them is what the gate has counted.
+        // One of them is the one that admission control has counted.
         over -= 1
         return nil
     }
 
-    /// Keeps a connection whose answer ended for a later question, or gives it to one that waits.
+    /// Keeps a connection that completed a response for a later request, or assigns it to a waiting
+    /// one.
     func release(_ connection: OriginConnection) {
         guard !isShutDown, !connection.isUnusable, connection.generation == generation else {
             return connection.close()
@@ -284,10 +292,10 @@ extension OriginClient {
         }
     }
 
-    /// Runs `task` on the loop at `deadline` or shortly after; the caller cancels what it does not
-    /// want.
+    /// Runs `task` on the loop at `deadline` or shortly after; the caller cancels it when it is not
+    /// needed.
     func schedule(at deadline: Instant, _ task: @escaping () -> Void) -> Scheduled<Void> {
-        // A clock that runs behind the loop's must not make a timer that comes early spin.
+        // A clock that runs behind the loop's must not make a timer that fires early spin.
         let left = max(1_000_000, (deadline - now()).nanoseconds)
         return loop.assumeIsolated().scheduleTask(in: .nanoseconds(left), task)
     }
@@ -296,7 +304,7 @@ extension OriginClient {
 // MARK: - Connections
 
 extension OriginClient {
-    /// Counts a connection to be opened; nil if as many as are allowed are busy.
+    /// Creates a connection to be opened, and counts it; `nil` if the maximum number is busy.
     func beginConnecting(for origin: OriginAuthority) -> OriginConnection? {
         switch pool.reserveConnection() {
         case .open: break
@@ -320,7 +328,7 @@ extension OriginClient {
         coordinator.connectionClosed(connection.origin, wasRequested: connection.isCloseRequested)
     }
 
-    /// Closes a connection that the pool has let go of.
+    /// Closes a connection that the pool has removed.
     private func retire(_ id: OriginConnectionID) {
         guard let connection = connections[id] else { return }
         markBusy(connection)
@@ -350,10 +358,10 @@ extension OriginClient {
     }
 }
 
-// MARK: - What the exchange says
+// MARK: - Notifications of the coordinator
 
 extension OriginClient {
-    /// A question that waited has a place for a connection to `origin`.
+    /// Notifies a waiting transaction that it has a slot for a connection to `origin`.
     func slotGranted(_ number: UInt64, at origin: OriginAuthority) {
         guard let hop = transactions[number] else { return coordinator.connectionClosed(origin) }
         hop.slotGranted()
@@ -363,7 +371,7 @@ extension OriginClient {
         transactions[number]?.circuitOpened(retryAfter: retryAfter)
     }
 
-    /// A question on another loop waits for the place of an idle connection.
+    /// Closes an idle connection, because a transaction on another loop waits for its slot.
     func closeIdleConnection(to origin: OriginAuthority) {
         guard let connection = takeIdle(to: origin) else {
             return coordinator.noIdleConnectionClosed(origin)

@@ -2,25 +2,27 @@ import Ground
 package import HTTPRules
 
 extension OriginFailure {
-    /// What the client is told if nothing of the answer was handed on yet (RFC 9457).
+    /// The problem document for the client, if no part of the response has been sent yet (RFC
+    /// 9457).
     ///
-    /// Names no host and no port, and does not tell why there is no connection: whoever may ask for
-    /// any URL could otherwise have the node try out which names and ports there are.
-    /// ``description`` is for the log.
+    /// Contains no host or port, and does not tell why there is no connection: a client that may
+    /// request any URL could otherwise use the node to probe names and ports. ``description`` is
+    /// for the log.
     package var problem: ProblemDocument {
         let kind = kind
         return ProblemDocument(
             status: status, name: kind.name, title: kind.title, detail: kind.detail)
     }
 
-    /// Names of failures that other URLs of the same origin would meet as well.
+    /// The problem names of failures that other URLs of the same origin would meet as well.
     package static let originWideNames: Set<String> = [
         ProblemKind.unreachable, .certificateRefused, .tlsFailed,
     ].reduce(into: []) { $0.insert($1.name) }
 
-    /// True if there is no connection, be it that there is no address to connect to.
+    /// True if no connection could be established, including for want of an address.
     ///
-    /// An address that the URL itself has, and that is refused, tells nothing of what is there.
+    /// A refused address that the URL itself contains is excluded: it reveals nothing about the
+    /// network.
     var isConnectionFailure: Bool {
         switch self {
         case .addressRefused(let origin, _, _): IPAddress(origin.host) == nil
@@ -52,7 +54,7 @@ extension OriginFailure {
         case .circuitOpen: .circuitOpen
         case .overloaded: ProblemKind("overloaded", "Overloaded", description)
         case .shuttingDown: ProblemKind("shutting-down", "Shutting down", description)
-        // All that is left is an answer that breaks the rules.
+        // The rest are responses that violate HTTP or a limit.
         case .malformed, .contentLengthExceeded, .headTooLarge, .tooManyInterimResponses, .http2,
             .nameNotFound,
             .resolverFailed, .connectFailed:
@@ -61,8 +63,7 @@ extension OriginFailure {
     }
 }
 
-/// What clients are told of all failures of one kind: the name is stable; title and detail say the
-/// same in words.
+/// The client-facing text of one kind of failure; the name is stable, title and detail are prose.
 private struct ProblemKind {
     let name: String
     let title: String

@@ -2,105 +2,105 @@ package import Ground
 package import HTTPRules
 package import Wire
 
-/// Why a fetch brought no answer, or not the whole of one.
+/// The reason why a fetch failed or ended early.
 ///
-/// After any failure nothing of the answer may be stored, and what was handed on is not the whole.
+/// After any failure, nothing of the response may be stored, and the part that was delivered is
+/// incomplete.
 package indirect enum OriginFailure: Error, Hashable, Sendable {
-    /// No `allow-origin` pattern matches.
+    /// No configured origin pattern matches.
     case originNotAllowed(OriginAuthority)
-    /// Every address of the host is one that the address guard refuses; the first is named.
+    /// The address guard refuses every address of the host; carries the first one.
     case addressRefused(OriginAuthority, IPAddress, AddressRefusal)
     /// The name does not exist or has no address.
     case nameNotFound(String)
-    /// The resolver gave no answer; carries its reason.
+    /// The resolver gave no result; carries its reason.
     case resolverFailed(String, reason: String)
-    /// No address of the origin took the connection; carries the last reason.
+    /// No address of the origin accepted a connection; carries the last reason.
     case connectFailed(OriginAuthority, reason: String)
-    /// There is no TLS connection to the origin, or it broke; carries what went wrong.
+    /// No TLS connection could be established, or it broke; carries the TLS failure.
     case tls(OriginAuthority, TLSFailure)
-    /// A time limit passed.
+    /// A time limit expired.
     case timedOut(TransactionPhase, limit: Interval)
-    /// The connection ended before the answer's head was whole.
+    /// The connection ended before the response head was complete.
     case closedBeforeResponse(bytesReceived: Int)
-    /// The connection ended before the body was whole; `expected` is its Content-Length if it had
-    /// one.
+    /// The connection ended before the body was complete; `expected` is its Content-Length, if any.
     case truncated(expected: UInt64?, received: UInt64)
-    /// The connection broke while a body ran that only its orderly end would have completed (RFC
+    /// The connection was reset during a body that only an orderly close would have completed (RFC
     /// 9112 §8).
     case reset(received: UInt64)
-    /// The connection ended without close_notify while a body ran that only that would have
-    /// completed: somebody may have cut it (RFC 8446 §6.1).
+    /// The connection ended without close_notify during a body that only close_notify would have
+    /// completed: an attacker may have truncated it (RFC 8446 §6.1).
     case closedWithoutNotify(received: UInt64)
-    /// The answer was ended with an error of HTTP/2: by the origin, or here, because it breaks the
-    /// rules (RFC 9113 §5.4).
+    /// The response was ended with an HTTP/2 error: by the origin, or by this node because it
+    /// violates the protocol (RFC 9113 §5.4).
     case http2(HTTP2ErrorCode, byOrigin: Bool)
-    /// More came on a stream of HTTP/2 than its answer's Content-Length says (RFC 9113 §8.1.1).
+    /// An HTTP/2 stream carried more bytes than its Content-Length (RFC 9113 §8.1.1).
     case contentLengthExceeded
-    /// The answer breaks the rules of HTTP/1.1; carries what was wrong.
+    /// The response is not valid HTTP/1.1; carries the reason.
     case malformed(String)
-    /// The answer's head is larger than the limit.
+    /// The response head exceeds the limit, in bytes.
     case headTooLarge(bytesMax: Int)
-    /// More interim answers than the limit.
+    /// There were more interim responses than the limit.
     case tooManyInterimResponses(max: Int)
-    /// The answer's body is larger than the limit.
+    /// The response body exceeds the limit, in bytes.
     case bodyTooLarge(bytesMax: UInt64)
-    /// More redirects in succession than the limit.
+    /// There were more consecutive redirects than the limit.
     case tooManyRedirects(max: Int)
-    /// A redirect to a URL that was asked for before.
+    /// A redirect led to a URL that this fetch had already requested.
     case redirectLoop
-    /// A redirect to what names nothing that can be fetched.
+    /// A redirect led to a target that is not a fetchable URL.
     case redirectRefused(URLRefusal)
-    /// It happened to the origin that the first one redirected to.
+    /// The failure of a request to an origin that a redirect led to.
     case redirected(to: OriginAuthority, OriginFailure)
-    /// The origin fails too often and is left alone for so long.
+    /// The origin's circuit is open for this interval.
     case circuitOpen(OriginAuthority, retryAfter: Interval)
     /// A limit of this node is reached.
     case overloaded(OriginLimit)
-    /// The client is being shut down.
+    /// The origin client is shutting down.
     case shuttingDown
 }
 
-/// What a fetch was doing when its time ran out.
+/// The phase of a transaction whose time limit expired.
 package enum TransactionPhase: Hashable, Sendable {
-    /// The name is looked up; its limit is that of connecting.
+    /// Name look-up; it shares the connect limit.
     case resolving
     case connecting
-    /// TLS is being agreed on; its limit is that of connecting.
+    /// TLS handshake; it shares the connect limit.
     case handshaking
     case awaitingHead
     case readingBody
-    /// Bytes of the body came, but too few.
+    /// Body bytes arrived, but below the minimum rate.
     case readingSlowly
-    /// The limit on the whole fetch, whatever it was doing.
+    /// The limit on the whole fetch, in any phase.
     case total
 }
 
-/// A limit of ``OriginSettings`` that refuses work.
+/// A limit of this node that makes a fetch fail.
 package enum OriginLimit: Hashable, Sendable {
     case connections
     case lookups
-    /// As many fetches wait for this origin as are allowed.
+    /// The origin's queue is full.
     case queue
     /// A fetch waited too long for a connection to its origin.
     case queueTime
-    /// As many wait for this origin as are allowed of one client, or with bodies.
+    /// The queue share of one client, or of requests with bodies, is used up.
     case quota
-    /// The system gives this process no further descriptor or port.
+    /// The system provides no further descriptor or port to this process.
     case descriptors
 }
 
-/// Whose fault a failure is.
+/// The party that is responsible for a failure.
 package enum FailureSide: Hashable, Sendable {
-    /// What was asked for is not allowed.
+    /// The client: the request is not allowed.
     case client
-    /// The origin, its name, or the way to it.
+    /// The origin, its name, or the network path to it.
     case origin
     /// This node.
     case node
 }
 
 extension OriginFailure {
-    /// Whose fault it is.
+    /// The party that is responsible for the failure.
     package var side: FailureSide {
         switch self {
         case .originNotAllowed, .addressRefused: .client
@@ -111,16 +111,16 @@ extension OriginFailure {
         }
     }
 
-    /// What happened, whichever origin it happened to.
+    /// The failure without the ``redirected(to:_:)`` around it.
     package var underlying: OriginFailure {
         if case .redirected(_, let failure) = self { failure.underlying } else { self }
     }
 
-    /// True if it speaks against the origin, or the way to it, and not against one answer's content
-    /// or this node: what an origin is left alone for.
+    /// True if the failure counts towards opening the origin's circuit: it concerns the origin or
+    /// the path to it, not the content of one response and not this node.
     package var isOriginFailure: Bool {
         switch self {
-        // The whole may have taken too long because its reader did.
+        // The whole fetch may have taken too long because its reader did.
         case .timedOut(.total, limit: _), .timedOut(.resolving, limit: _): false
         case .connectFailed, .timedOut, .closedBeforeResponse, .truncated, .reset,
             .closedWithoutNotify, .http2, .contentLengthExceeded, .malformed:
@@ -130,22 +130,21 @@ extension OriginFailure {
         }
     }
 
-    /// The status that the client gets if nothing of the answer was handed on yet.
+    /// The status for the client, if no part of the response has been sent yet.
     package var status: UInt16 {
         switch self {
-        // A status of its own would tell names and ports apart, see ``problem``.
+        // A different status would reveal names and ports, see ``problem``.
         case _ where isConnectionFailure: 502
         case .originNotAllowed, .addressRefused: 403
         case .timedOut: 504
         case .overloaded, .shuttingDown, .circuitOpen: 503
-        // Not what the client asked for is refused, but what the origin made of it.
+        // The refused URL is not the client's but the origin's.
         case .redirected(_, let failure): failure.side == .client ? 502 : failure.status
         default: 502
         }
     }
 
-    /// How long a client should wait before it asks again; nil if that will not help, or helps at
-    /// once.
+    /// The value of Retry-After for the client; `nil` if waiting does not help, or is not needed.
     package var retryAfter: Interval? {
         switch self {
         case .circuitOpen(_, let interval): interval
@@ -169,8 +168,8 @@ extension OriginFailure {
         }
     }
 
-    /// True if the client says it to its ``OriginCoordinator`` once for the origin, so that a line
-    /// for each fetch would say nothing new.
+    /// True if the failure is already reported once per origin, through the ``OriginCoordinator``,
+    /// so that a log line per fetch would add nothing.
     package var isReportedOnce: Bool {
         if retryAfter != nil { return true }
         if case .tls = underlying { return true }
@@ -179,8 +178,8 @@ extension OriginFailure {
 }
 
 extension TLSFailure {
-    /// True if the origin's certificate fails a check, which another address or a second attempt
-    /// would not mend.
+    /// True if the origin's certificate fails a check, which neither another address nor a retry
+    /// repairs.
     var isCertificateFailure: Bool {
         switch cause {
         case .certificateMissing, .expired, .notYetValid, .selfSigned, .unknownIssuer, .wrongHost,
@@ -190,10 +189,10 @@ extension TLSFailure {
         }
     }
 
-    /// True if it speaks against the origin, or the way to it.
+    /// True if the failure counts against the origin or the path to it.
     ///
-    /// Certificates and versions do not: those are settled by people, who are to read each time
-    /// which of them it is.
+    /// Certificate and version errors do not: an operator has to fix them and needs the exact cause
+    /// in every log line.
     fileprivate var isOriginFailure: Bool {
         switch cause {
         case .truncated, .notTLS, .alert, .inputLimitExceeded, .malformed: true
@@ -201,7 +200,7 @@ extension TLSFailure {
         }
     }
 
-    /// ``sentence`` as a part of another.
+    /// ``message`` in the form of a clause, for use within another sentence.
     fileprivate var clause: String {
         let words = message.hasSuffix(".") ? message.dropLast() : message[...]
         return words.prefix(1).lowercased() + words.dropFirst()
@@ -209,7 +208,7 @@ extension TLSFailure {
 }
 
 extension OriginFailure: CustomStringConvertible {
-    /// The clause for the log.
+    /// The failure as a clause for the log.
     package var description: String {
         switch self {
         case .originNotAllowed(let origin):
@@ -278,7 +277,7 @@ extension TransactionPhase {
 }
 
 extension HTTP2ErrorCode {
-    /// Its name in RFC 9113 §7.
+    /// The name in RFC 9113 §7.
     fileprivate var name: String {
         switch self {
         case .noError: "NO_ERROR"

@@ -3,76 +3,80 @@ package import HTTPRules
 package import NIOCore
 package import Wire
 
-/// Who is told what an origin answers; called on the client's loop, never before `fetch` returned.
+/// The receiver of a fetch's response; called on the client's loop, never before
+/// ``OriginClient/fetch(_:to:)`` has returned.
 ///
-/// Exactly one of ``originEnded(delimitedByClose:)`` and ``originFailed(_:)`` is called, as the
-/// last call, unless the fetch is cancelled: then nothing more is called. Every method may pause,
+/// Exactly one of ``originResponseEnded(delimitedByClose:)`` and ``originFetchFailed(_:)`` is
+/// called, as the last call. After a cancellation no method is called. Every method may pause,
 /// resume or cancel the fetch.
 package protocol OriginFetchDelegate: AnyObject {
-    /// A redirect is followed; what is called after this is about the answer to `url`.
+    /// Reports a redirect that is followed; later calls concern the response to `url`.
     ///
     /// - Parameters:
-    ///   - head: the redirect's head.
-    ///   - url: where it leads, a canonical key.
-    ///   - requestedAt: when the request that it answers was written.
-    ///   - respondedAt: when the head was whole.
+    ///   - head: the head of the redirect.
+    ///   - url: the target, a canonical key.
+    ///   - requestedAt: when the redirected request was written.
+    ///   - respondedAt: when the head was complete.
     func redirectReceived(
         _ head: ResponseHead, to url: [UInt8], requestedAt: Instant, respondedAt: Instant)
-    /// A question is about to be sent to `origin`, at `address` unless a proxy looked that up.
+    /// Reports that a request is about to be sent to `origin`, at `address` unless a proxy resolved
+    /// the name.
     func requestStarting(_ origin: OriginAuthority, at address: IPAddress?)
-    /// The final head arrived.
+    /// Reports the final response head.
     ///
     /// - Parameters:
-    ///   - head: the answer's head.
-    ///   - bodyLength: the body's length in bytes; nil if only its end will tell.
+    ///   - head: the response head.
+    ///   - bodyLength: the length of the body in bytes; `nil` if it is not known in advance.
     ///   - requestedAt: when the request was written: the `request_time` of RFC 9111 §4.2.3.
-    ///   - respondedAt: when the head was whole: the `response_time` of RFC 9111 §4.2.3.
+    ///   - respondedAt: when the head was complete: the `response_time` of RFC 9111 §4.2.3.
     func originResponseReceived(
         _ head: ResponseHead, bodyLength: UInt64?, requestedAt: Instant, respondedAt: Instant)
-    /// A piece of the body, never empty; it holds on to at most twice its size of memory.
+    /// Reports a piece of the body, which is never empty and retains at most twice its size in
+    /// memory.
     func originBodyReceived(_ body: ByteBuffer)
-    /// The answer is whole; `delimitedByClose` if only the connection's orderly end says so.
+    /// Reports that the response is complete; `delimitedByClose` if only the orderly close of the
+    /// connection shows it.
     func originResponseEnded(delimitedByClose: Bool)
-    /// There will be no answer, or no more of it; what came is not the whole.
+    /// Reports that there is no response, or that it is incomplete.
     func originFetchFailed(_ failure: OriginFailure)
-    /// An interim answer (1xx but 101) arrived; the final one follows (RFC 9110 §15.2).
+    /// Reports an interim response (1xx except 101); the final one follows (RFC 9110 §15.2).
     func originInterimResponseReceived(_ head: ResponseHead)
-    /// Fields came behind the body, which is whole; the last call follows. Only for sites.
+    /// Reports the trailers after the complete body; the last call follows. Only for site requests.
     func originTrailersReceived(_ trailers: Trailers)
-    /// ``OriginFetch/takesMore`` is true now and was not before; never called within a call of
+    /// Reports that ``OriginFetch/isWritable`` has become true; never called within
     /// ``OriginFetch/send(body:)``.
     func originBecameWritable()
 }
 
 extension OriginFetchDelegate {
-    /// Has nothing against it.
+    /// Ignores the request.
     package func requestStarting(_ origin: OriginAuthority, at address: IPAddress?) {}
-    /// Drops it.
+    /// Ignores the interim response.
     package func originInterimResponseReceived(_ head: ResponseHead) {}
-    /// Drops them.
+    /// Ignores the trailers.
     package func originTrailersReceived(_ trailers: Trailers) {}
-    /// Has nothing to give.
+    /// Ignores the notification, for a delegate that sends no body.
     package func originBecameWritable() {}
 }
 
-/// One fetch of an ``OriginClient``, over as many redirects as are allowed; used only on the
-/// client's loop.
+/// One fetch of an ``OriginClient``, including the redirects it follows; confined to the client's
+/// loop.
 ///
-/// Invariants: `delegate` is nil once the fetch is finished. While `next` is set, the body of a
-/// redirect is read and dropped.
+/// Invariants: `delegate` is `nil` once the fetch is finished. While `redirectRequest` is set, the
+/// body of a redirect is read and discarded.
 package final class OriginFetch {
     private let client: OriginClient
     private let totalDeadline: Instant
     private var delegate: (any OriginFetchDelegate)?
     private var chain: RedirectChain
     private var transaction: OriginTransaction?
-    /// The question that follows once the redirect's body is over.
+    /// The request to send once the redirect's body has ended.
     private var redirectRequest: OriginFetchRequest?
     private var discardedBytes = 0
     private var discardTimer: Scheduled<Void>?
 
-    /// Bytes of a redirect that are still read, because a new connection would cost more, and how
-    /// long.
+    /// Limits, in bytes and in time, on reading the body of a redirect to keep its connection,
+    /// which is cheaper than a new one.
     private static let discardedBytesMax = 16 << 10
     private static let discardLimit = Interval.milliseconds(250)
 
@@ -91,66 +95,66 @@ package final class OriginFetch {
             from: request.key, followedMax: followsRedirects ? client.settings.redirectsMax : 0)
     }
 
-    /// Nothing more is read from the origin until ``resume()``.
+    /// Stops reading from the origin until ``resume()``.
     ///
-    /// At most one read that is under way is still handed over. If the origin closes the connection
-    /// meanwhile, what the kernel holds of the body is taken from it and kept here.
+    /// At most one read in progress is still delivered. If the origin closes the connection
+    /// meanwhile, the part of the body in the kernel's buffer is read and held here.
     package func pause() {
         client.loop.assertInEventLoop()
         isPaused = true
         transaction?.pause()
     }
 
-    /// Reading goes on, with what was kept first.
+    /// Resumes reading, starting with held data.
     package func resume() {
         client.loop.assertInEventLoop()
         isPaused = false
         transaction?.resume()
     }
 
-    /// Others wait for a connection to the origin that is asked.
+    /// True if requests wait for a connection to the current origin.
     package var isContended: Bool {
         client.loop.assertInEventLoop()
         return transaction.map { client.coordinator.isContended($0.request.origin) } ?? false
     }
 
-    /// The answer's body may come as slowly as the origin likes.
+    /// Exempts the response body from the minimum rate.
     package func waiveMinimumRate() {
         client.loop.assertInEventLoop()
         transaction?.waiveMinimumRate()
     }
 
-    /// True if the origin takes a piece of the request's body now; false before there is a
-    /// connection, and when there is nothing more to be given.
+    /// True if the origin accepts a piece of the request body now; false before there is a
+    /// connection, and when the body has ended.
     ///
-    /// A piece given while it is false is kept until it can be written, which is right for the few
-    /// bytes that came with a client's head, and for no more.
+    /// A piece sent while it is false is held until it can be written. That suits the few bytes
+    /// that arrived with a client's head, and no more.
     package var isWritable: Bool {
         client.loop.assertInEventLoop()
         return transaction?.isWritable ?? false
     }
 
-    /// True until all of the request's body was given, or nobody wants more of it.
+    /// True until the whole request body was sent, or the rest is not needed.
     ///
-    /// That is when the origin refused (status 400 or above, RFC 9112 §9.5), when its answer is
-    /// whole, or when the fetch is over. What is given later is dropped.
+    /// The rest is not needed when the origin refused the request (status 400 or above, RFC 9112
+    /// §9.5), when its response is complete, or when the fetch is over. Pieces sent later are
+    /// dropped.
     package var acceptsBody: Bool {
         client.loop.assertInEventLoop()
         return transaction?.acceptsBody ?? false
     }
 
-    /// Gives the next piece of the request's body, without any framing; more than the length that
-    /// was announced is a programmer's error.
+    /// Sends the next piece of the request body, without framing.
     ///
-    /// Then ``takesMore`` says whether to go on at once or at
-    /// ``OriginFetchDelegate/originTakesMore()``. A piece should be of the size of a read: the
-    /// limits on the origin's silence see whole pieces only.
+    /// Bytes beyond the announced length are dropped. Afterwards, ``isWritable`` shows whether to
+    /// continue at once or at ``OriginFetchDelegate/originBecameWritable()``. A piece should have
+    /// the size of one read: the limits on the origin's silence see whole pieces only.
     package func send(body piece: ByteBuffer) {
         client.loop.assertInEventLoop()
         transaction?.send(body: piece)
     }
 
-    /// The request's body is whole; says nothing new if its length was announced and is reached.
+    /// Ends the request body; without effect if its announced length has been reached.
     ///
     /// Trailers are written only after a chunked body.
     package func endBody(trailers: Trailers = Trailers()) {
@@ -158,13 +162,14 @@ package final class OriginFetch {
         transaction?.endBody(trailers)
     }
 
-    /// The delegate is called no more and let go; the connection is closed.
+    /// Cancels the fetch: the delegate is released without another call, and the connection is
+    /// closed.
     package func cancel() {
         client.loop.assertInEventLoop()
         finish()
     }
 
-    /// Asks; returns before anything is told.
+    /// Starts a transaction; no callback happens before this method returns.
     func begin(_ request: OriginFetchRequest) {
         let hop = client.makeTransaction(request, of: self, totalDeadline: totalDeadline)
         self.transaction = hop
@@ -184,7 +189,7 @@ package final class OriginFetch {
     }
 }
 
-// MARK: - What a hop says
+// MARK: - Events of the transaction
 
 extension OriginFetch {
     func responseHeadReceived(
@@ -244,7 +249,7 @@ extension OriginFetch {
     }
 
     func transactionFailed(_ failure: OriginFailure) {
-        // The redirect itself was understood; only what nobody wanted of it is missing.
+        // The redirect itself was understood; only the discarded part of its body is missing.
         guard redirectRequest == nil || failure == .shuttingDown else { return followRedirect() }
         let origin = transaction?.request.origin
         transaction = nil
@@ -266,33 +271,35 @@ extension OriginFetch {
     }
 }
 
-/// The redirects of one fetch: where the next leads, and whether it is followed.
+/// The redirects of one fetch: resolves the next target and decides whether to follow it.
 package struct RedirectChain: Hashable, Sendable {
-    /// What becomes of an answer.
+    /// The decision about a response.
     package enum Step: Hashable, Sendable {
-        /// It is no redirect that is followed.
+        /// The response is not a redirect to follow.
         case final
-        /// Ask for this URL, a canonical key.
+        /// Request this URL, a canonical key.
         case follow([UInt8])
+        /// Fail the fetch.
         case fail(OriginFailure)
     }
 
-    /// The canonical keys that were asked for, in order; never empty.
+    /// The canonical keys requested so far, in order; never empty.
     package private(set) var urls: [[UInt8]]
     private let followedMax: Int
 
-    /// A chain that begins at a canonical key; of 0 redirects at most, none is followed.
+    /// Creates a chain that starts at a canonical key; with a maximum of 0, no redirect is
+    /// followed.
     package init(from url: [UInt8], followedMax: Int) {
         urls = [url]
         self.followedMax = followedMax
     }
 
-    /// The URL asked for now.
+    /// The URL of the current request, a canonical key.
     package var url: [UInt8] { urls[urls.count - 1] }
     /// True once a redirect was followed.
     package var isRedirected: Bool { urls.count > 1 }
 
-    /// An answer came to the URL asked for now.
+    /// Decides about the response to the current request, and appends the target if it is followed.
     package mutating func responseReceived(_ head: ResponseHead) -> Step {
         guard followedMax > 0, Self.redirectStatuses.contains(head.status),
             let location = head.first(.location)
@@ -310,6 +317,6 @@ package struct RedirectChain: Hashable, Sendable {
         return .follow(next)
     }
 
-    /// Those by which a GET is repeated elsewhere (RFC 9110 §15.4); 300 and 305 are not.
+    /// The statuses that repeat a GET elsewhere (RFC 9110 §15.4); 300 and 305 do not.
     private static let redirectStatuses: Set<UInt16> = [301, 302, 303, 307, 308]
 }

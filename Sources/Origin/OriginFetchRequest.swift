@@ -2,56 +2,55 @@ package import Ground
 package import HTTPRules
 package import Wire
 
-/// What is asked of an origin, already written as bytes: a GET for one canonical URL, or anything
-/// for a site.
+/// A request to an origin, already serialised: a GET for one canonical URL, or any request for a
+/// site.
 ///
-/// In the first nothing of the client's is but what ``NegotiationNormaliser`` leave of Accept and
-/// Accept-Encoding, and what its request is called.
+/// A GET for a canonical URL contains nothing from the client except what ``NegotiationNormaliser``
+/// leaves of Accept and Accept-Encoding, and the request's id.
 package struct OriginFetchRequest: Hashable, Sendable {
+    /// The origin to connect to.
     package let origin: OriginAuthority
-    /// The canonical key that is asked for; empty in a site's request, after which no redirect is
-    /// followed.
+    /// The canonical key of the requested URL; empty in a site request, which follows no redirects.
     package let key: [UInt8]
-    /// The request's head, up to and with the empty line.
+    /// The request head, including the empty line.
     package let bytes: [UInt8]
-    /// How the body that follows is framed; it is given to the ``OriginFetch``.
+    /// The framing of the body, which is sent through the ``OriginFetch``.
     package let body: RequestBodyFraming
-    /// The answer has no body, whatever its fields say (RFC 9110 §9.3.2).
+    /// True if the response has no body, whatever its fields say (RFC 9110 §9.3.2).
     package let isHead: Bool
-    /// True if asking twice does no harm, so that a connection that turns out closed may be
-    /// replaced (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// True if the request may be sent twice, so that a connection that turns out to be closed may
+    /// be replaced (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     package let isSafeToRetry: Bool
-    /// Greatest size in bytes of the answer's body; nil for that of ``OriginSettings``.
+    /// Maximum size of the response body in bytes; `nil` for that of ``OriginSettings``.
     package var bodyBytesMax: UInt64?
-    /// From the start of the fetch to its end; nil for that of ``OriginSettings``.
+    /// Maximum time from the start of the fetch to its end; `nil` for that of ``OriginSettings``.
     package var totalLimit: Interval?
-    /// Of whose share its connection is.
+    /// The holders whose quotas the connection counts against.
     package var quotaHolders: [QuotaHolder] = []
-    /// The protocols that its head asks the origin to switch to, as Upgrade lists them; empty for
-    /// none.
+    /// The protocols in the Upgrade field of the request head, as listed there; empty for none.
     ///
-    /// After a 101 what is given as the request's body goes to the origin as it is, and what comes
-    /// is told as the answer's, until either side ends. It is asked over HTTP/1.1.
+    /// After a 101, the request body carries the client's bytes unchanged and the response body the
+    /// origin's, until either side ends. Such a request is sent over HTTP/1.1.
     package var upgrade: [UInt8] = []
-    /// The lines that go with it to every origin that a redirect leads to.
+    /// Field lines that are sent to every origin, including those that redirects lead to.
     private let fields: [FieldSetting]
-    /// Those that go to the origin of ``key`` alone.
+    /// Field lines that are sent to the origin of ``key`` only.
     private let originOnlyFields: [FieldSetting]
 
-    /// It says User-Agent.
+    /// True if the request contains User-Agent.
     private let sendsUserAgent: Bool
 
     /// The value of User-Agent.
     package static let userAgent = "nuthatch/0.1"
 
-    /// Writes the request for `key`; nil if that is no canonical key, as ``CacheKey`` makes it.
+    /// Creates the request for `key`; `nil` if it is not a canonical key, as ``CacheKey`` makes it.
     ///
     /// - Parameters:
-    ///   - key: what is asked for.
-    ///   - fields: the lines behind Host, each of another name; also for the origins that redirects
-    ///     lead to.
-    ///   - originOnlyFields: further lines, which another origin is not told.
-    ///   - sendsUserAgent: it says User-Agent, unless a line does.
+    ///   - key: the URL to request.
+    ///   - fields: the lines after Host, each with another name; also sent to origins that
+    ///     redirects lead to.
+    ///   - originOnlyFields: further lines, which are not sent to another origin.
+    ///   - sendsUserAgent: true to send User-Agent, unless a line does.
     package init?(
         key: [UInt8], fields: [FieldSetting], originOnlyFields: [FieldSetting] = [],
         sendsUserAgent: Bool = true
@@ -73,16 +72,18 @@ package struct OriginFetchRequest: Hashable, Sendable {
             userAgent: sendsUserAgent ? Self.userAgent : nil, fields + originOnlyFields)
     }
 
-    /// A request for a site, whose origin the operator names; every answer to it is handed on.
+    /// Creates a request for a site, whose origin the operator configures; every response to it is
+    /// delivered, redirects included.
     ///
     /// - Parameters:
-    ///   - origin: whom to ask; taken as ``OriginAuthority/isNamedByOperator``.
-    ///   - method: what the request line says; `other` for what has no case. CONNECT is a
-    ///     programmer's error.
+    ///   - origin: the origin; taken as ``OriginAuthority/isOperatorConfigured``.
+    ///   - method: the method of the request line; `other` for one without a case. CONNECT is a
+    ///     precondition failure.
     ///   - head: the request line and every field line, each with its CR LF, without Content-Length
     ///     and Transfer-Encoding, which follow from `body`, and without the empty line.
-    ///   - body: how the body is framed.
-    ///   - isSafeToRetry: asking twice does no harm; never so once a byte of the body was sent.
+    ///   - body: the framing of the body.
+    ///   - isSafeToRetry: true if the request may be sent twice, as long as no byte of the body has
+    ///     been sent.
     package init(
         origin: OriginAuthority, method: RequestMethod, head: [UInt8],
         body: RequestBodyFraming = .none, isSafeToRetry: Bool
@@ -106,16 +107,17 @@ package struct OriginFetchRequest: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// A hash of the path that the request line names, without its query.
+    /// A hash of the path in the request line, without its query.
     var pathHash: UInt64 {
         let target = bytes.split(separator: 0x20, maxSplits: 2).dropFirst().first ?? []
         let path = Array(target.prefix { $0 != 0x3F })
         return XXH64.hash(path.span, seed: 0)
     }
 
-    /// The same question about another URL, which is where a redirect leads; nil if that is no key.
+    /// Returns the same request for the target of a redirect; `nil` if `key` is not a canonical
+    /// key.
     ///
-    /// The validators stay: they are of the stored answer, whichever URL gave it.
+    /// The validators stay: they belong to the stored response, whichever URL it came from.
     func redirected(to key: [UInt8]) -> OriginFetchRequest? {
         let isSameOrigin = OriginAuthority(ofKey: key.span) == origin
         var request = OriginFetchRequest(

@@ -1,77 +1,87 @@
 package import Ground
 
-/// Limits of the origin client; per event loop or per fetch where nothing else is said.
+/// Limits of the origin client; per event loop or per fetch unless stated otherwise.
 package struct OriginSettings: Hashable, Sendable {
-    /// From the start of a fetch to a usable connection: name look-up and all addresses tried.
+    /// Maximum time from the start of a fetch to a usable connection, including name look-up and
+    /// all addresses.
     package var connectLimit: Interval = .seconds(10)
-    /// From the request to the end of the answer's head, interim answers included; from the last
-    /// of the request's body that the origin took, if there is one.
+    /// Maximum time from the request, or from the last progress of its body, to the end of the
+    /// response head, interim responses included.
     package var headLimit: Interval = .seconds(30)
-    /// Between two reads that bring bytes of a body; does not run while the fetch is paused.
+    /// Maximum time between two reads that bring bytes of a body; suspended while the fetch is
+    /// paused.
     package var idleLimit: Interval = .seconds(30)
-    /// Bytes of a body that must come in a second, on the average of ``idleLimit``; 0 for any.
+    /// Minimum rate of a body in bytes per second, averaged over ``idleLimit``; 0 for no minimum.
     package var bodyRateMin = 0
-    /// From the start of a fetch to its end, pauses included.
+    /// Maximum time from the start of a fetch to its end, pauses included.
     package var totalLimit: Interval = .seconds(600)
-    /// How long a fetch may wait for a connection to its origin.
+    /// Maximum time that a fetch waits for a connection to its origin.
     package var queueLimit: Interval = .seconds(5)
-    /// Redirects followed in one fetch; 0 for none.
+    /// Maximum number of redirects followed in one fetch; 0 for none.
     package var redirectsMax = 5
-    /// Greatest size in bytes of an answer's body.
+    /// Maximum size of a response body in bytes.
     package var bodyBytesMax: UInt64 = 1 << 30
-    /// The forward proxy through which every connection goes; nil for none.
+    /// The forward proxy for all connections; `nil` for none.
     package var proxy: ForwardProxy?
-    /// Greatest size in bytes of an answer's head.
+    /// Maximum size of a response head in bytes.
     package var headBytesMax = 64 * 1024
-    /// Greatest number of field lines in an answer's head.
+    /// Maximum number of field lines in a response head.
     package var headFieldsMax = 128
-    /// Greatest number of interim (1xx) answers before the final one.
+    /// Maximum number of interim (1xx) responses before the final one.
     package var interimResponsesMax = 100
-    /// Greatest number of addresses of one name that are tried.
+    /// Maximum number of addresses tried for one name.
     package var addressesTriedMax = 8
-    /// Greatest number of names looked up at once.
+    /// Maximum number of concurrent name look-ups.
     package var lookupsMax = 256
-    /// Greatest number of connections, idle ones included.
+    /// Maximum number of connections, idle ones included.
     package var connectionsMax = 4096
-    /// Greatest number of idle connections to all origins together.
+    /// Maximum number of idle connections to all origins together.
     package var idleConnectionsMax = 128
-    /// Greatest number of idle connections to one origin.
+    /// Maximum number of idle connections to one origin.
     package var idleConnectionsPerOriginMax = 32
-    /// How long a connection is kept idle.
+    /// Maximum time that a connection is kept idle.
     package var idleConnectionLimit: Interval = .seconds(55)
-    /// Whom to believe over TLS; nil for the issuers of this machine.
+    /// The trust store for TLS; `nil` for the system's trust anchors.
     package var trustStore: OriginTrustStore?
-    /// Greatest number of questions at one time on one connection of HTTP/2, if the origin allows
-    /// as many.
+    /// Maximum number of concurrent requests on one HTTP/2 connection, if the origin allows as
+    /// many.
     package var streamsMax = 128
-    /// Size in bytes of one read from a connection.
+    /// Size of one read from a connection in bytes.
     package var receiveBufferBytes = 64 * 1024
-    /// The kernel's receive buffer of a connection in bytes, or the window of a stream; what a
-    /// paused fetch can at most be handed late.
+    /// The kernel's receive buffer of a connection, or the window of a stream, in bytes.
+    ///
+    /// This bounds what a paused fetch may still receive later.
     package var receiveWindowBytes = 256 * 1024
 
-    /// Of all loops together: what one origin may have, and what is remembered of names.
+    /// Node-wide limits of admission control for origins.
     package var admission = OriginAdmission.Settings(
         connectionsMax: 256, queueMax: 512,
         circuit: CircuitLimits(failures: 20, pause: .seconds(5)))
+    /// Node-wide limits of the cache of name resolutions.
     package var dnsCache = DNSCache.Settings(
         lifetime: .seconds(30), failureLifetime: .seconds(2), namesMax: 10_000)
 
+    /// Creates the default limits.
     package init() {}
 
-    /// Questions of one loop that may wait for a connection to one origin which another opens: as
-    /// many as may have one or wait for one where nothing is shared.
+    /// Maximum number of transactions of one loop that wait for a connection which another one
+    /// opens.
+    ///
+    /// As many as may have a connection or wait for one without sharing.
     var sharedWaitingMax: Int { admission.connectionsMax + admission.queueMax }
 }
 
-/// A forward proxy (RFC 9110 §9.3.6, CONNECT); whoever names it trusts it, and it is reached
-/// whatever the address guard says.
+/// A forward proxy (CONNECT, RFC 9110 §9.3.6).
+///
+/// The operator configures and trusts it; the address guard does not apply to it.
 package struct ForwardProxy: Hashable, Sendable {
+    /// The proxy's host and port.
     package var authority: OriginAuthority
-    /// True if the proxy looks origins' names up, so that no address is seen here and the guard of
-    /// names is the proxy's.
+    /// True if the proxy resolves origin names, so that this node sees no address and the proxy
+    /// must guard against internal ones.
     package var resolvesNames: Bool
 
+    /// Creates a proxy from its parts.
     package init(_ authority: OriginAuthority, resolvesNames: Bool) {
         self.authority = authority
         self.resolvesNames = resolvesNames

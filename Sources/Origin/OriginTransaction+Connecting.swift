@@ -2,7 +2,7 @@ import Ground
 import NIOCore
 import Wire
 
-// MARK: - Towards a connection
+// MARK: - Obtaining a connection
 
 extension OriginTransaction {
     func start() {
@@ -13,8 +13,7 @@ extension OriginTransaction {
         findConnection()
     }
 
-    /// Looks for a connection; called again when the one that was waited for is there, or will not
-    /// be.
+    /// Looks for a connection; called again when the awaited one is available, or will not be.
     func findConnection() {
         guard stateMachine.needsConnection, !isQueued else { return }
         switch client.sharingDecision(for: self) {
@@ -25,8 +24,8 @@ extension OriginTransaction {
         }
     }
 
-    /// Another question's connection has room for this one, which may have found or begun one of
-    /// its own since that was decided.
+    /// Offers a shared connection with capacity; the transaction may have found or started another
+    /// one meanwhile.
     func connectionOffered(to connection: OriginConnection) {
         guard stateMachine.needsConnection else { return }
         guard isQueued else { return requestAdmission(joining: connection) }
@@ -68,7 +67,7 @@ extension OriginTransaction {
         }
     }
 
-    /// The connection that was waited for is not to be had.
+    /// Fails the transaction because the awaited connection could not be opened.
     func openingFailed(_ failure: OriginFailure) {
         guard stateMachine.needsConnection, !isQueued else { return }
         perform(stateMachine.refused(failure))
@@ -86,20 +85,20 @@ extension OriginTransaction {
         perform(stateMachine.connectionSlotGranted(now: now))
     }
 
-    /// The gate has a place for a connection.
+    /// Continues with the slot that admission control has granted.
     func slotGranted() {
         isQueued = false
         slotAcquired(client.now())
     }
 
-    /// A connection of this loop became free for the fetch that waits.
+    /// Continues with a connection of this loop that became free.
     func connectionAssigned(_ connection: OriginConnection) {
         isQueued = false
         useIdle(connection)
     }
 
-    /// Uses a connection that was free, unless it speaks HTTP/2, in which no protocol is switched:
-    /// then another one takes its place.
+    /// Uses an idle connection, or opens another one in its place if it speaks HTTP/2 and the
+    /// request asks for a protocol switch.
     private func useIdle(_ connection: OriginConnection) {
         guard connection.isShared, !request.upgrade.isEmpty else { return reuse(connection) }
         connection.close()
@@ -112,7 +111,7 @@ extension OriginTransaction {
         perform(stateMachine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
     }
 
-    /// TLS is agreed on over an attempt's connection, or it failed.
+    /// Processes the outcome of the TLS handshake on an attempt's connection.
     func attemptTLSCompleted(_ attempt: OriginConnection, _ result: Result<Void, TLSFailure>) {
         guard let number = self.number(of: attempt) else { return }
         switch result {
@@ -136,7 +135,7 @@ extension OriginTransaction {
                 now: client.now()))
     }
 
-    /// `isOurs` if it failed for want of what this process may have.
+    /// Processes the failure of an attempt; `isLocal` if this process lacks a resource for it.
     func attemptFailed(_ attempt: OriginConnection, reason: String, isLocal: Bool = false) {
         guard let number = number(of: attempt) else { return }
         attempts[number] = nil
@@ -203,11 +202,11 @@ extension OriginTransaction {
         isConnectionShared = connection.isShared
     }
 
-    /// The request is to be sent anew, on whatever connection there is.
+    /// Prepares to send the request again, on any connection.
     func restart() {
         transport?.release(closing: true)
         transport = nil
-        // Another arrival, which says nothing of the origin yet.
+        // Counts as a new arrival, which shows nothing about the origin yet.
         if isAdmitted {
             client.coordinator.transactionEnded(
                 id, request.origin, .neutral, now: client.now(), releases: false)
@@ -222,7 +221,8 @@ extension OriginTransaction {
         for attempt in given { attempt.close() }
     }
 
-    /// The connection taken from the pool turned out closed; its place is kept for the next one.
+    /// Closes the pooled connection that turned out to be closed, and keeps its slot for the next
+    /// one.
     func abandonConnection() {
         guard let transport else { return }
         self.transport = nil

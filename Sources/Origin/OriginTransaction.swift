@@ -3,22 +3,22 @@ import HTTPRules
 import NIOCore
 import Wire
 
-/// One question of a fetch to one origin, and its answer; a redirect makes another.
+/// One request of a fetch to one origin, and its response; a redirect starts another transaction.
 ///
-/// Invariants: it is known to its client until it is finished. It has a `carrier` from the moment
-/// its request is written; before, there may be `attempts`. `holdsPlace` is true while the gate has
-/// counted a connection for it that has not begun.
+/// Invariants: the client lists the transaction until it is finished. It has a `transport` from the
+/// moment its request is written; before, it may have `attempts`. `holdsSlot` is true while
+/// admission control has counted a connection for it that has not been started.
 final class OriginTransaction {
     let number: UInt64
     let request: OriginFetchRequest
     let client: OriginClient
-    /// Holds the hop; let go of once the hop is finished.
+    /// The fetch, which retains the transaction; released once the transaction is finished.
     private var fetch: OriginFetch?
     var stateMachine: TransactionStateMachine
     var transport: (any OriginTransport)?
-    /// Where its connection leads; nil if only a proxy knows.
+    /// The peer's address; `nil` if only a proxy knows it.
     var address: IPAddress?
-    /// Its connection may carry others too.
+    /// True if the connection may carry other transactions too.
     var isConnectionShared = false
     var attempts: [Int: OriginConnection] = [:]
     var holdsSlot = false
@@ -30,10 +30,11 @@ final class OriginTransaction {
     private var requestedAt = Instant.zero
     private var isReusable = false
     private var outgoing: OutgoingBody
-    /// Something is being given to the connection; it is not asked for more meanwhile.
+    /// True while a part of the body is being written; no notification of writability is sent
+    /// meanwhile.
     private var isSending = false
 
-    /// Another protocol is spoken, both ways.
+    /// True once another protocol is spoken, in both directions.
     private var isSwitched = false
 
     private(set) var isPaused = false
@@ -76,7 +77,7 @@ final class OriginTransaction {
         stateMachine.minimumRateWaived()
     }
 
-    /// Nothing more is told; the connection is closed.
+    /// Ends the transaction without another callback, and closes its connection.
     func cancel() {
         guard !stateMachine.isFinished else { return }
         stateMachine.cancelled()
@@ -95,7 +96,8 @@ extension OriginTransaction {
         stateMachine.bytesReceived(count, now: client.now())
     }
 
-    /// What the connection's reader found in bytes for this hop; `isReusable` is told with the end.
+    /// Processes an event of the response; `isReusable`, used at its end, tells whether the
+    /// connection can carry another.
     func responseEventReceived(_ step: ResponseEvent, isReusable: Bool) {
         switch step {
         case .needsMore: break
@@ -120,14 +122,14 @@ extension OriginTransaction {
         perform(stateMachine.inputClosed(end, now: client.now()))
     }
 
-    /// The origin has not acted on the request.
+    /// Reports that the origin has not processed the request.
     func streamRefused() {
         perform(stateMachine.streamRefused(now: client.now()))
     }
 
     var now: Instant { client.now() }
 
-    /// Runs `task` soon, and not within the present call.
+    /// Runs `task` soon, but not within the present call.
     func schedule(_ task: @escaping () -> Void) {
         client.loop.assumeIsolated().execute(task)
     }
@@ -138,11 +140,12 @@ extension OriginTransaction {
         client.coordinator.responseReceived(request.origin)
         let effect = stateMachine.responseHeadReceived(head.framing, now: now)
         if case .fail = effect { return perform(effect) }
-        // A refusal; the origin is not made to read what it does not want (RFC 9112 §9.5).
+        // A refusal: the rest of the body is not sent, because the origin does not want it (RFC
+        // 9112 §9.5).
         if head.head.status >= 400, outgoing.isOpen {
             outgoing.stop()
             stateMachine.requestBodyProgressed(.complete, now: now)
-            // Whoever holds the rest back need not.
+            // The caller need not hold back the rest.
             fetch?.becameWritable()
         }
         if head.head.status == 101 { switchProtocol(now) }
@@ -157,8 +160,9 @@ extension OriginTransaction {
             head.head, bodyLength: length, requestedAt: requestedAt, respondedAt: now)
     }
 
-    /// From now on bytes go both ways, none of which is owed: whoever asked says how long the
-    /// connection may rest.
+    /// Switches to another protocol: bytes flow both ways and no response is due.
+    ///
+    /// The caller determines how long the connection may be idle.
     private func switchProtocol(_ now: Instant) {
         isSwitched = true
         outgoing = OutgoingBody(.upgraded)
@@ -186,7 +190,7 @@ extension OriginTransaction {
         if isSwitched, transport?.isFlushed == true { perform(stateMachine.bodyEnded()) }
     }
 
-    /// What is given before there is a connection waits for it.
+    /// Writes the queued body; before there is a connection, it stays queued.
     private func sendQueuedBody() {
         guard let transport else { return }
         sendQueuedBody { transport.write($0) }
@@ -202,17 +206,17 @@ extension OriginTransaction {
         armTimer()
     }
 
-    /// All that was given to the connection is with the kernel.
+    /// Reports that the kernel has accepted everything written so far.
     func requestWritten() {
         guard isSwitched || !request.body.isEmpty, !stateMachine.isFinished else { return }
-        // One side has ended, and so does the other.
+        // One side has ended, which ends the other.
         if isSwitched, outgoing.isComplete { return perform(stateMachine.bodyEnded()) }
         stateMachine.requestBodyProgressed(
             outgoing.isOpen ? .awaitingCaller : .complete, now: client.now())
         armTimer()
     }
 
-    /// The connection takes more again.
+    /// Reports that the connection accepts more.
     func connectionBecameWritable() {
         guard !isSending, isWritable else { return }
         fetch?.becameWritable()
@@ -267,14 +271,15 @@ extension OriginTransaction {
         }
     }
 
-    /// What a failure says of the origin: before the request is sent, that of a connection.
+    /// Returns what a failure shows about the origin; before the request is sent, a failure of the
+    /// connection.
     private func admissionOutcome(_ failure: OriginFailure) -> OriginAdmission.Outcome {
-        // What is said in another protocol, and how that ends, is none of its answers.
+        // How a switched protocol ends is not a response of the origin.
         guard failure.isOriginFailure, !isSwitched else { return .neutral }
         return .failed(transport == nil ? .connection : .response(path: request.pathHash))
     }
 
-    /// Lets go of everything; returns the fetch for its last call.
+    /// Releases all resources; returns the fetch for its last callback.
     @discardableResult
     private func finish(
         closing: Bool, _ outcome: OriginAdmission.Outcome, _ failure: OriginFailure? = nil
@@ -282,7 +287,7 @@ extension OriginTransaction {
         timer?.cancel()
         timer = nil
         client.transactionEnded(self, failure)
-        // Before its connection is there for another of the same client.
+        // Before its connection becomes available to another fetch of the same client.
         if isAdmitted {
             client.coordinator.transactionEnded(
                 id, request.origin, outcome, now: client.now(),
@@ -301,7 +306,7 @@ extension OriginTransaction {
         return fetch
     }
 
-    /// Keeps a timer that is due no later than the machine's deadline; one that comes early is
+    /// Keeps a timer that is due no later than the machine's deadline; one that fires early is
     /// armed again.
     private func armTimer() {
         let deadline = stateMachine.deadline

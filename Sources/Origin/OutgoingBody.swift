@@ -1,15 +1,16 @@
 import NIOCore
 import Wire
 
-/// The body of one request on its way from whoever gives it to a connection: counted, and held
-/// while there is no connection.
+/// The body of one request on its way from the caller to a connection: counted, and held while
+/// there is no connection.
 ///
-/// Invariant: `left` is what is missing of a body with a length; no other framing uses it.
+/// Invariant: `remaining` is the missing part of a body with a length; other framings do not use
+/// it.
 struct OutgoingBody {
     private enum State {
-        /// More may be given.
+        /// More pieces may be appended.
         case open
-        /// All of it was given.
+        /// The body is complete.
         case complete
         /// The origin does not want the rest.
         case stopped
@@ -18,10 +19,10 @@ struct OutgoingBody {
     private let framing: RequestBodyFraming
     private var state: State
     private var remaining: UInt64 = 0
-    /// What was given and is not on a connection yet.
+    /// Pieces that are not yet written to a connection.
     private var pendingPieces: [ByteBuffer] = []
     private var trailers = Trailers()
-    /// The end was taken.
+    /// True once ``takePart()`` has returned the end.
     private var isEndTaken: Bool
 
     init(_ framing: RequestBodyFraming) {
@@ -34,11 +35,11 @@ struct OutgoingBody {
     var isOpen: Bool { state == .open }
     var isComplete: Bool { state == .complete }
 
-    /// A piece was given; an empty one says nothing.
+    /// Appends a piece; an empty one has no effect.
     mutating func append(_ piece: ByteBuffer) {
         guard state == .open, piece.readableBytes > 0 else { return }
         guard framing != .chunked, framing != .upgraded else { return pendingPieces.append(piece) }
-        // What the client has announced is framed, and not a byte more follows it.
+        // The announced length is framed, so no byte beyond it may follow.
         var rest = piece
         let count = min(UInt64(piece.readableBytes), remaining)
         guard let announced = rest.readSlice(length: Int(count)) else { return }
@@ -47,15 +48,15 @@ struct OutgoingBody {
         if remaining == 0 { state = .complete }
     }
 
-    /// The last piece was given.
+    /// Marks the body as complete.
     mutating func end(_ trailers: Trailers) {
-        // One of which bytes are missing is never whole.
+        // A body with missing bytes never becomes complete.
         guard state == .open, framing == .chunked || remaining == 0 else { return }
         state = .complete
         self.trailers = trailers
     }
 
-    /// What is to be written now.
+    /// Removes and returns the part that can be written now.
     mutating func takePart() -> OutgoingBodyPart {
         defer { pendingPieces = [] }
         var parts = OutgoingBodyPart(pieces: pendingPieces, isChunked: framing == .chunked)
@@ -66,17 +67,17 @@ struct OutgoingBody {
         return parts
     }
 
-    /// Nothing more is to be written.
+    /// Stops the body; no further piece is accepted.
     mutating func stop() {
         guard state == .open else { return }
         state = .stopped
     }
 }
 
-/// A part of a request's body, as it was given.
+/// A part of a request body, before framing.
 struct OutgoingBodyPart {
     private(set) var pieces: [ByteBuffer]
-    /// The fields behind the body, if its end is among this; they are of a chunked one.
+    /// The trailers, if the part includes the end of the body; written only after a chunked one.
     fileprivate(set) var end: Trailers?
     private let isChunked: Bool
 
@@ -89,7 +90,7 @@ struct OutgoingBodyPart {
 
     var isEmpty: Bool { pieces.isEmpty && end == nil }
 
-    /// As HTTP/1.1 writes it (RFC 9112 §7.1).
+    /// The part in HTTP/1.1 framing (RFC 9112 §7.1).
     var framed: [ByteBuffer] {
         guard isChunked else { return pieces }
         var framed: [ByteBuffer] = []

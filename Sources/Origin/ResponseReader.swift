@@ -3,17 +3,17 @@ package import HTTPRules
 package import NIOCore
 package import Wire
 
-/// Takes an answer out of the reads of one connection, one step at a time; used again for the
-/// connection's next answer.
+/// Extracts one response from the reads of an HTTP/1.1 connection, one event at a time; reused for
+/// the connection's next response.
 ///
-/// Bytes of an unfinished head are copied together, so that a dripped head does not hold a receive
-/// buffer each.
+/// The bytes of an incomplete head are merged into one buffer, so that a head that arrives in small
+/// pieces does not retain one receive buffer for each.
 package struct ResponseReader: ~Copyable {
     private enum State: Sendable {
-        /// The head, or one interim head after another, is awaited.
+        /// A head, interim or final, is awaited.
         case head
         case body(BodyDecoder)
-        /// The answer ended; the next one is not awaited.
+        /// The response has ended; the next one is not expected yet.
         case ended
     }
 
@@ -22,18 +22,22 @@ package struct ResponseReader: ~Copyable {
     private var requestIsHead = false
     private var keepsTrailers = false
     private var upgrade: [UInt8] = []
-    /// The beginning of a head whose end has not come.
+    /// The beginning of an incomplete head.
     private var partialHead = ByteBuffer()
 
-    /// A reader whose heads have the limits of `settings`.
+    /// Creates a reader with the head limits of `settings`.
     package init(settings: OriginSettings) {
         parser = ResponseParser(
             limits: HeadLimits(
                 headBytesMax: settings.headBytesMax, fieldsMax: settings.headFieldsMax))
     }
 
-    /// The connection is used for another request, which may be a HEAD, and to whose answer
-    /// trailers may be wanted; `upgrade` are the protocols that it may switch to.
+    /// Prepares the reader for the response to a request.
+    ///
+    /// - Parameters:
+    ///   - isHead: true if the request is a HEAD.
+    ///   - keepsTrailers: true to report trailers.
+    ///   - upgrade: the protocols that the response may switch to, as Upgrade lists them.
     package mutating func requestSent(
         isHead: Bool = false, keepsTrailers: Bool = false, upgrade: [UInt8] = []
     ) {
@@ -46,11 +50,12 @@ package struct ResponseReader: ~Copyable {
         state = .head
     }
 
-    /// The next step in `buffer`, which loses the bytes that were taken in.
+    /// Returns the next event in `buffer`, and removes the bytes it consumed.
     ///
-    /// After `.needsMore` the buffer is empty. An answer ends where RFC 9112 §6.3 says: what an
-    /// origin sends behind it, such as a line end of CGI or the body of a 204, stays in `buffer`.
-    /// The answer is whole whichever reads its bytes came in; the connection is of no more use.
+    /// After `.needsMore` the buffer is empty. A response ends where RFC 9112 §6.3 says: bytes
+    /// after it, such as a line end from CGI or the body of a 204, stay in `buffer`. The response
+    /// is complete regardless of how its bytes were divided into reads, but the connection cannot
+    /// be reused.
     package mutating func next(_ buffer: inout ByteBuffer) -> ResponseEvent {
         switch state {
         case .head: return readHead(&buffer)
@@ -74,8 +79,7 @@ package struct ResponseReader: ~Copyable {
         guard buffer.readableBytes > 0 else { return .needsMore }
         switch parser.parse(buffer.readableBytesUInt8Span, from: 0, requestIsHead: requestIsHead) {
         case .incomplete:
-            // A head that began in a read of its own is copied once; later reads are appended to
-            // it.
+            // A head that begins in its own read is copied once; later reads are appended to it.
             partialHead =
                 buffer.storageCapacity > 2 * buffer.readableBytes ? buffer.copied() : buffer
             buffer = ByteBuffer()
@@ -121,25 +125,26 @@ package struct ResponseReader: ~Copyable {
     }
 }
 
-/// What ``ResponseReader`` found.
+/// An event that a ``ResponseReader`` extracts.
 package enum ResponseEvent: Hashable, Sendable {
-    /// Go on with the connection's next read.
+    /// Continue with the connection's next read.
     case needsMore
-    /// An interim answer (1xx); another head follows.
+    /// An interim response (1xx); another head follows.
     case interim(ResponseHead)
+    /// The final response head with the framing of its body.
     case head(FramedResponseHead)
-    /// A piece of the body; it holds on to at most twice its size of memory.
+    /// A piece of the body, which retains at most twice its size in memory.
     case body(ByteBuffer)
-    /// The fields behind the body, which are not empty; the end follows.
+    /// The trailers after the body, never empty; the end follows.
     case trailers(Trailers)
-    /// The answer is whole.
+    /// The response is complete.
     case end
-    /// The bytes are no valid answer.
+    /// The bytes are not a valid response.
     case refused(OriginFailure)
 }
 
 extension ByteBuffer {
-    /// The readable bytes in storage of their own.
+    /// Returns the readable bytes in storage of their own.
     fileprivate func copied() -> ByteBuffer {
         var source = self
         var copy = ByteBufferAllocator().buffer(capacity: readableBytes)

@@ -1,10 +1,10 @@
 package import Ground
 package import Wire
 
-// MARK: - Towards a connection
+// MARK: - Obtaining a connection
 
 extension TransactionStateMachine {
-    /// There is no place for a connection to the origin; the fetch waits for one.
+    /// Records that no slot is available and the fetch waits for one.
     package mutating func queued(now: Instant) -> TransactionEffect {
         guard state == .created else { return .wait }
         state = .queued
@@ -12,8 +12,10 @@ extension TransactionStateMachine {
         return .wait
     }
 
-    /// The fetch waits for a connection that another one opens, or for room on those that there
-    /// are: no less long than that other one may take.
+    /// Records that the fetch waits for a connection that another one opens, or for capacity on
+    /// existing ones.
+    ///
+    /// The limit is no shorter than that of the other fetch.
     package mutating func connectionAwaited(now: Instant) -> TransactionEffect {
         guard state == .created || state == .queued else { return .wait }
         state = .queued
@@ -21,7 +23,7 @@ extension TransactionStateMachine {
         return .wait
     }
 
-    /// A connection that was used before is there for the request; `isShared` if others use it too.
+    /// Starts the request on a connection that was used before; `isShared` if others use it too.
     package mutating func connectionReused(isShared: Bool = false, now: Instant)
         -> TransactionEffect
     {
@@ -30,7 +32,7 @@ extension TransactionStateMachine {
         return beginRequest(now: now, attempt: nil)
     }
 
-    /// A connection may be opened.
+    /// Starts to open a connection, for which a slot was granted.
     package mutating func connectionSlotGranted(now: Instant) -> TransactionEffect {
         guard state == .created || state == .queued else { return .wait }
         return openNewConnection(now: now)
@@ -44,13 +46,12 @@ extension TransactionStateMachine {
         return .resolve
     }
 
-    /// The client or its pool does not take the fetch.
+    /// Fails the transaction because the client, its pool or admission control refuses it.
     package mutating func refused(_ failure: OriginFailure) -> TransactionEffect {
         fail(failure)
     }
 
-    /// The resolver answered, or the host is an address; only addresses that `addressGuard` allows
-    /// are used.
+    /// Starts connecting to those of `addresses` that `addressGuard` allows.
     package mutating func resolved(
         _ addresses: [IPAddress], addressGuard: AddressGuard, now: Instant
     ) -> TransactionEffect {
@@ -66,7 +67,7 @@ extension TransactionStateMachine {
         return beginRace(HappyEyeballs(order.map { .address($0) }), now: now)
     }
 
-    /// The forward proxy looks the name up, and guards what it finds.
+    /// Starts connecting through a forward proxy that resolves and guards the name.
     package mutating func resolutionDelegatedToProxy(now: Instant) -> TransactionEffect {
         guard state == .resolving else { return .wait }
         return beginRace(HappyEyeballs([.name]), now: now)
@@ -78,7 +79,7 @@ extension TransactionStateMachine {
         return perform(self.race.start(now: now))
     }
 
-    /// The resolver failed.
+    /// Fails the transaction because the name could not be resolved.
     package mutating func resolveFailed(_ failure: ResolveFailure) -> TransactionEffect {
         guard state == .resolving else { return .wait }
         switch failure {
@@ -87,8 +88,14 @@ extension TransactionStateMachine {
         }
     }
 
-    /// An attempt succeeded; `remote` is the address the socket says it is connected to, or what
-    /// the proxy was told.
+    /// Records that an attempt has a connection, and checks its peer.
+    ///
+    /// - Parameters:
+    ///   - attempt: the number of the attempt.
+    ///   - remote: the address reported by the socket, or the target requested from the proxy;
+    ///     `nil` if unknown, which fails the transaction.
+    ///   - addressGuard: checks the address.
+    ///   - now: the boot clock.
     package mutating func attemptConnected(
         _ attempt: Int, to remote: ConnectTarget?, addressGuard: AddressGuard, now: Instant
     ) -> TransactionEffect {
@@ -107,14 +114,15 @@ extension TransactionStateMachine {
         return .startTLS(attempt: attempt)
     }
 
-    /// TLS is agreed on over an attempt's connection.
+    /// Starts the request on the attempt that completed its TLS handshake.
     package mutating func tlsEstablished(_ attempt: Int, now: Instant) -> TransactionEffect {
         guard state == .connecting else { return .wait }
         return beginRequest(now: now, attempt: attempt)
     }
 
-    /// TLS failed over an attempt's connection: a certificate that is not to be trusted is an
-    /// answer; anything else may be of this address alone.
+    /// Records that an attempt's TLS handshake failed.
+    ///
+    /// A rejected certificate fails the transaction; another failure may concern this address only.
     package mutating func handshakeFailed(
         _ attempt: Int, _ failure: TLSFailure, now: Instant
     ) -> TransactionEffect {
@@ -125,7 +133,7 @@ extension TransactionStateMachine {
         return perform(step)
     }
 
-    /// An attempt failed.
+    /// Records that an attempt failed.
     package mutating func attemptFailed(
         _ attempt: Int, reason: String, now: Instant
     ) -> TransactionEffect {

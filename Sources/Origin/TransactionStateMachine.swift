@@ -1,22 +1,21 @@
 package import Ground
 package import Wire
 
-/// Decides the course of one fetch: addresses, time limits, the one retry, and what the end of
-/// input means.
+/// The state machine of one transaction: addresses, time limits, the single retry, and the meaning
+/// of the end of input.
 ///
-/// Every event takes the time and returns one effect for the shell. Once `finished`, every event
-/// returns `.wait`, so that exactly one of `.finish` and `.fail` is returned, and none after
-/// ``cancelled()``.
+/// Every event takes the time and returns one effect for the caller to perform. Once finished,
+/// every event returns `.wait`, so exactly one of `.finish` and `.fail` is returned, and none after
+/// ``cancelled()``. A value without I/O; times are of the boot clock.
 package struct TransactionStateMachine: Sendable {
     enum State: Hashable, Sendable {
-        /// No connection is asked for, or no more. → queued, resolving, awaitingHead, finished
+        /// No connection is requested, or no longer. → queued, resolving, awaitingHead, finished
         case created
-        /// Waits until the origin has a place for one more connection. → resolving, awaitingHead,
-        /// finished
+        /// Waits for a slot or a shared connection. → resolving, awaitingHead, finished
         case queued
-        /// The resolver was asked. → connecting, finished
+        /// The resolver was queried. → connecting, finished
         case resolving
-        /// Attempts of `race` are under way, TLS among what they do. → awaitingHead, finished
+        /// Attempts of `race` are in progress, including TLS handshakes. → awaitingHead, finished
         case connecting
         /// The request was sent. → readingBody, resolving or created (the retry), finished
         case awaitingHead
@@ -30,41 +29,42 @@ package struct TransactionStateMachine: Sendable {
     let settings: OriginSettings
     var state = State.created
     var race = HappyEyeballs([])
-    /// The connection was used by an earlier fetch, and no byte came on it for this one.
+    /// True if an earlier fetch used the connection, and it has received no byte for this one.
     var mayBeStale = false
-    /// The connection carries other fetches too.
+    /// True if the connection carries other fetches too.
     var isShared = false
-    /// The request may be sent again.
+    /// True if the request may be sent again.
     var isRepeatable: Bool
-    /// Something of the request's body was.
+    /// True if a part of the request body has been sent.
     private var isBodySent = false
     let hasBody: Bool
     var requestProgress = RequestBodyProgress.complete
     var hasRetried = false
     private var isPaused = false
-    /// Bytes that arrived since the request was sent, while awaiting the head.
+    /// Bytes received since the request was sent, while awaiting the head.
     var headBytes = 0
     var interimResponses = 0
     var interimBytes = 0
     private var framing = BodyFraming.none
     private var bodyBytes: UInt64 = 0
-    /// Bytes of the body that came since the window began that ends at `rateDeadline`.
+    /// Body bytes received in the window that ends at `rateDeadline`.
     private var rateBytes = 0
     private var isMinimumRateWaived = false
     private var rateDeadline = Instant.distantFuture
-    /// The end of the state's own limit; while paused it does not count.
+    /// The end of the state's own limit; ignored while paused.
     var stateDeadline = Instant.distantFuture
     var connectDeadline = Instant.distantFuture
     let totalDeadline: Instant
 
-    /// A question to `origin`; the fetch that it is part of ends at `totalDeadline` at the latest.
+    /// Creates the machine of a request to `origin`.
     ///
     /// - Parameters:
-    ///   - origin: whom it goes to.
-    ///   - settings: limits.
-    ///   - totalDeadline: when the fetch ends at the latest.
-    ///   - hasBody: a body follows the request's head.
-    ///   - isSafeToRetry: asking twice does no harm, as long as nothing of a body was sent.
+    ///   - origin: the origin.
+    ///   - settings: the limits.
+    ///   - totalDeadline: the latest end of the fetch that the transaction belongs to.
+    ///   - hasBody: true if a body follows the request head.
+    ///   - isSafeToRetry: true if the request may be sent twice, as long as no part of a body was
+    ///     sent.
     package init(
         origin: OriginAuthority, settings: OriginSettings, totalDeadline: Instant,
         hasBody: Bool = false, isSafeToRetry: Bool = true
@@ -76,10 +76,10 @@ package struct TransactionStateMachine: Sendable {
         isRepeatable = isSafeToRetry
     }
 
-    /// True once nothing can come any more.
+    /// True once the transaction has ended, failed or been cancelled.
     package var isFinished: Bool { state == .finished }
 
-    /// True while no connection is used or opened for it, so that one may be.
+    /// True while no connection is in use or being opened for the transaction.
     package var needsConnection: Bool { state == .created || state == .queued }
 
     /// The instant at which ``ticked(now:)`` is due.
@@ -95,57 +95,59 @@ package struct TransactionStateMachine: Sendable {
     }
 }
 
-/// How far a request is written.
+/// The progress of writing a request.
 package enum RequestBodyProgress: Hashable, Sendable {
-    /// All that was given of the body is, and more is to be given: the origin owes nothing. →
-    /// beingWritten, whole
+    /// Everything supplied has been written and the caller must supply more: no limit on the origin
+    /// runs. → writing, complete
     case awaitingCaller
-    /// Something of it is not. → beingWritten, waitsForCaller, whole
+    /// A part is not yet written. → writing, awaitingCaller, complete
     case writing
-    /// The origin has it all, or wants no more of it.
+    /// The request is written in full, or the origin does not want the rest.
     case complete
 }
 
-/// How a connection ended, as far as a question on it is concerned.
+/// How a connection's input ended, as far as one transaction is concerned.
 package enum InputCloseReason: Hashable, Sendable {
-    /// As it should: with FIN, over TLS with close_notify.
+    /// In order: with FIN, over TLS with close_notify.
     case orderly
     /// By a reset.
     case reset
     /// Over TLS without close_notify.
     case truncated
-    /// By a fault of TLS.
+    /// By a TLS failure.
     case tls(TLSFailure)
-    /// By an error of HTTP/2, that the origin named or that was found here.
+    /// By an HTTP/2 error that the origin sent or this node detected.
     case http2(HTTP2ErrorCode, byOrigin: Bool)
 }
 
-/// What the shell does next for a fetch.
+/// The action that the caller performs next for a transaction.
 package enum TransactionEffect: Hashable, Sendable {
-    /// Nothing; the next event decides.
+    /// Nothing; wait for the next event.
     case wait
-    /// Ask the resolver for the origin's addresses.
+    /// Resolve the origin's name.
     case resolve
-    /// Connect to this target, in place of the attempt that is given up, if there is one.
+    /// Connect to this target, and cancel the attempt `cancelling` if it is not `nil`.
     case connect(ConnectTarget, attempt: Int, cancelling: Int?)
-    /// Agree on TLS over this attempt's connection.
+    /// Start the TLS handshake on this attempt's connection.
     case startTLS(attempt: Int)
-    /// The origin has not acted on the request: ask for another connection, as at the start.
+    /// Request another connection, as at the start: the origin has not processed the request.
     case restart
-    /// Give up every other attempt and write the request on this one's connection; on the one taken
-    /// from the pool if it is nil.
+    /// Cancel every other attempt and write the request on this one's connection, or on the pooled
+    /// connection if it is `nil`.
     case sendRequest(attempt: Int?)
-    /// Everything arrived; `delimitedByClose` if only the connection's orderly end says so.
+    /// Everything arrived; `delimitedByClose` if only the orderly close of the connection shows it.
     case finish(delimitedByClose: Bool)
-    /// Close the connection or give up the attempt, and say why.
+    /// Close the connection or cancel the attempts, and report the failure.
     case fail(OriginFailure)
 }
 
 // MARK: - The request's body
 
 extension TransactionStateMachine {
-    /// Something of the request's body was given to the connection, or written by it; the limit on
-    /// the origin's silence begins anew, and rests while the caller gives nothing.
+    /// Records that a part of the request body was supplied or written.
+    ///
+    /// This restarts the limit on the origin's silence, which is suspended while the caller has to
+    /// supply more.
     package mutating func requestBodyProgressed(_ progress: RequestBodyProgress, now: Instant) {
         switch state {
         case .awaitingHead: stateDeadline = now + settings.headLimit
@@ -160,10 +162,10 @@ extension TransactionStateMachine {
     }
 }
 
-// MARK: - The answer
+// MARK: - The response
 
 extension TransactionStateMachine {
-    /// A read brought bytes.
+    /// Records that a read brought bytes.
     package mutating func bytesReceived(_ count: Int, now: Instant) {
         switch state {
         case .awaitingHead:
@@ -177,29 +179,29 @@ extension TransactionStateMachine {
         }
     }
 
-    /// The answer may come as slowly as it likes: it is a stream of events, which come when they
+    /// Exempts the response from the minimum rate, for a stream of events that arrive as they
     /// happen.
     package mutating func minimumRateWaived() {
         isMinimumRateWaived = true
         rateDeadline = .distantFuture
     }
 
-    /// The time begins in which a part of the body is due.
+    /// Starts the window in which a minimum of body bytes is due.
     private mutating func beginRateWindow(now: Instant) {
         guard settings.bodyRateMin > 0, !isMinimumRateWaived else { return }
         rateBytes = 0
         rateDeadline = now + settings.idleLimit
     }
 
-    /// Bytes that are due within a window.
+    /// Minimum number of body bytes within a window.
     private var rateBytesMin: Double {
         Double(settings.bodyRateMin) * Double(settings.idleLimit.nanoseconds) / 1e9
     }
 
-    /// An interim (1xx) head arrived; another one follows (RFC 9110 §15.2).
+    /// Records an interim (1xx) head; another one follows (RFC 9110 §15.2).
     ///
-    /// All of them together may be as large as one head: their number alone says little of what a
-    /// client that does not read is to be kept of them.
+    /// All of them together may be as large as one head: their number alone does not bound what is
+    /// buffered for a client that does not read.
     package mutating func interimResponseReceived(bytes: Int) -> TransactionEffect {
         guard state == .awaitingHead else { return .wait }
         interimResponses += 1
@@ -211,7 +213,7 @@ extension TransactionStateMachine {
         return fail(.tooManyInterimResponses(max: settings.interimResponsesMax))
     }
 
-    /// The final head arrived.
+    /// Records the final head.
     package mutating func responseHeadReceived(_ framing: BodyFraming, now: Instant)
         -> TransactionEffect
     {
@@ -226,26 +228,27 @@ extension TransactionStateMachine {
         return .wait
     }
 
-    /// Bytes of the body, without their chunk frames, were found.
+    /// Records body bytes, without chunk framing.
     package mutating func bodyReceived(_ count: Int) -> TransactionEffect {
         bodyBytes += UInt64(count)
         guard bodyBytes > settings.bodyBytesMax else { return .wait }
         return fail(.bodyTooLarge(bytesMax: settings.bodyBytesMax))
     }
 
-    /// The framing says that the body is whole.
+    /// Finishes the transaction because the framing shows that the body is complete.
     package mutating func bodyEnded() -> TransactionEffect {
         guard state == .readingBody else { return .wait }
         state = .finished
         return .finish(delimitedByClose: false)
     }
 
-    /// The bytes are no valid answer.
+    /// Fails the transaction because the bytes are not a valid response.
     package mutating func responseRejected(_ failure: OriginFailure) -> TransactionEffect {
         fail(failure)
     }
 
-    /// The connection, or the stream of it, ended; all bytes that came before were told.
+    /// Processes the end of the connection's or stream's input; all earlier bytes have been
+    /// reported.
     package mutating func inputClosed(_ end: InputCloseReason, now: Instant) -> TransactionEffect {
         switch state {
         case .awaitingHead where mayBeStale && !hasRetried && isRepeatable:
@@ -260,8 +263,9 @@ extension TransactionStateMachine {
         }
     }
 
-    /// The origin has not acted on the request, which it refused on a connection of HTTP/2 (RFC
-    /// 9113 §8.7): it is asked once more, whatever the method, unless a part of the body is gone.
+    /// Retries a request that the origin refused on HTTP/2 without processing it (RFC 9113 §8.7).
+    ///
+    /// Once, with any method, unless a part of the body was sent.
     package mutating func streamRefused(now: Instant) -> TransactionEffect {
         guard state == .awaitingHead, !hasRetried, !isBodySent else {
             return inputClosed(.http2(.refusedStream, byOrigin: true), now: now)
@@ -276,7 +280,7 @@ extension TransactionStateMachine {
         return .restart
     }
 
-    /// The fault that ended the connection; nil if it is only over.
+    /// Returns the protocol failure that ended the connection; `nil` if it was merely closed.
     private func closeFailure(of end: InputCloseReason) -> OriginFailure? {
         switch end {
         case .orderly, .reset, .truncated: nil
@@ -304,7 +308,7 @@ extension TransactionStateMachine {
 // MARK: - Time and the caller
 
 extension TransactionStateMachine {
-    /// The time of ``deadline`` may have come.
+    /// Processes expired limits, if ``deadline`` has passed.
     package mutating func ticked(now: Instant) -> TransactionEffect {
         guard now >= deadline else { return .wait }
         guard now < totalDeadline else {
@@ -330,12 +334,12 @@ extension TransactionStateMachine {
         }
     }
 
-    /// The caller wants nothing for a while; the limits on the origin's silence stop.
+    /// Suspends the limits on the origin's silence, because the caller accepts no data for a while.
     package mutating func paused() {
         isPaused = true
     }
 
-    /// The caller wants more; the limits on the origin's silence begin anew.
+    /// Restarts the limits on the origin's silence, because the caller accepts data again.
     package mutating func resumed(now: Instant) {
         guard isPaused else { return }
         isPaused = false
@@ -343,13 +347,13 @@ extension TransactionStateMachine {
         case .awaitingHead: stateDeadline = now + settings.headLimit
         case .readingBody:
             stateDeadline = now + settings.idleLimit
-            // What came before does not count, nor does the time in which nobody read.
+            // Earlier bytes do not count, and neither does the time of the pause.
             beginRateWindow(now: now)
         case .created, .queued, .resolving, .connecting, .finished: break
         }
     }
 
-    /// The caller wants nothing any more.
+    /// Ends the transaction on behalf of the caller.
     package mutating func cancelled() {
         state = .finished
     }

@@ -1,15 +1,16 @@
 package import Ground
 
-/// Decides which addresses may be connected to: what is globally reachable, and ranges the operator
-/// opened.
+/// Decides which addresses may be connected to: globally reachable ones, and ranges that the
+/// operator allows.
 ///
-/// The refused ranges are those of the IANA special-purpose address registries (RFC 6890) that are
-/// not globally reachable, everything of IPv6 outside 2000::/3 (RFC 4291 §2.4), and every IPv6 form
-/// that embeds a refused IPv4 address. Network-specific NAT64 prefixes (RFC 6052 §2.2) look like
-/// any other address and cannot be told apart.
+/// Refused are the ranges of the IANA special-purpose address registries (RFC 6890) that are not
+/// globally reachable, all of IPv6 outside 2000::/3 (RFC 4291 §2.4), and every IPv6 form that
+/// embeds a refused IPv4 address. Network-specific NAT64 prefixes (RFC 6052 §2.2) look like any
+/// other address and cannot be detected.
 package struct AddressGuard: Sendable {
-    /// Ranges opened by the operator; an IPv4 range opens the mapped form too, and no other
-    /// embedding.
+    /// Ranges allowed by the operator.
+    ///
+    /// An IPv4 range also allows its IPv4-mapped form, and no other embedding.
     package let allowedRanges: [Network]
 
     /// A guard that refuses nothing.
@@ -17,12 +18,12 @@ package struct AddressGuard: Sendable {
         Network(.v4(0), 0), Network(.v6(0), 0),
     ])
 
-    /// A guard that refuses the special ranges except those `opened`.
+    /// Creates a guard that refuses the special-purpose ranges except those in `opened`.
     package init(allowing opened: [Network] = []) {
         self.allowedRanges = opened
     }
 
-    /// Whether `address` may be connected to.
+    /// Returns whether `address` may be connected to, and if not, why.
     package func evaluate(_ address: IPAddress) -> AddressDecision {
         if allowedRanges.contains(where: { $0.contains(address) }) { return .allowed }
         switch address.unmapped {
@@ -35,7 +36,7 @@ package struct AddressGuard: Sendable {
         }
     }
 
-    /// The addresses of `addresses` that may be connected to, in their order.
+    /// Returns those of `addresses` that may be connected to, in their order.
     package func allowed(of addresses: [IPAddress]) -> [IPAddress] {
         addresses.filter { evaluate($0) == .allowed }
     }
@@ -51,18 +52,22 @@ package struct AddressGuard: Sendable {
     }
 }
 
-/// What ``AddressGuard`` says of an address.
+/// The decision of an ``AddressGuard`` about one address.
 package enum AddressDecision: Hashable, Sendable {
     case allowed
     case refused(AddressRefusal)
 }
 
-/// Why an address is refused.
+/// The reason why an address is refused.
 package struct AddressRefusal: Hashable, Sendable {
+    /// The special-purpose range that the address, or the IPv4 address embedded in it, lies in.
     package var range: SpecialPurposeRange
-    /// How the refused IPv4 address is embedded; nil if the address itself lies in ``range``.
+    /// How the refused IPv4 address is embedded.
+    ///
+    /// `nil` if the address itself lies in ``range``.
     package var embedding: IPv4Embedding?
 
+    /// Creates a refusal from its parts.
     package init(range: SpecialPurposeRange, embedding: IPv4Embedding?) {
         self.range = range
         self.embedding = embedding
@@ -70,13 +75,14 @@ package struct AddressRefusal: Hashable, Sendable {
 }
 
 extension AddressRefusal: CustomStringConvertible {
+    /// The range by name and, if there is one, the embedding.
     package var description: String {
         guard let embedding else { return range.text }
         return "\(range.text), embedded in IPv6 as \(embedding.text)"
     }
 }
 
-/// A way to write an IPv4 address inside an IPv6 address.
+/// A way to embed an IPv4 address in an IPv6 address.
 package enum IPv4Embedding: Hashable, Sendable, CaseIterable {
     /// ::ffff:0:0/96 (RFC 4291 §2.5.5.2).
     case mapped
@@ -95,7 +101,7 @@ package enum IPv4Embedding: Hashable, Sendable, CaseIterable {
     /// Interface identifier 0:5efe or 200:5efe under any prefix (RFC 5214 §6.1).
     case isatap
 
-    /// The name of the form.
+    /// The name of the form, for log lines and error messages.
     package var text: String {
         switch self {
         case .mapped: "IPv4-mapped"
@@ -109,13 +115,13 @@ package enum IPv4Embedding: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The IPv4 addresses that an IPv6 address, not a mapped one, embeds.
+    /// Returns the IPv4 addresses embedded in an IPv6 address that is not IPv4-mapped.
     static func embeddedAddresses(in number: UInt128) -> [(IPv4Embedding, UInt32)] {
         let high = UInt64(truncatingIfNeeded: number >> 64)
         let low = UInt64(truncatingIfNeeded: number)
         let lastWord = UInt32(truncatingIfNeeded: number)
         var found: [(IPv4Embedding, UInt32)] = []
-        // :: and ::1 are addresses of IPv6 in their own right.
+        // :: and ::1 are IPv6 addresses in their own right.
         if high == 0, low >> 32 == 0, low > 1 { found.append((.compatible, lastWord)) }
         if high == 0, low >> 32 == 0xFFFF_0000 { found.append((.translated, lastWord)) }
         if high == 0x0064_FF9B_0000_0000, low >> 32 == 0 { found.append((.nat64, lastWord)) }
@@ -126,13 +132,13 @@ package enum IPv4Embedding: Hashable, Sendable, CaseIterable {
             found.append((.teredoServer, UInt32(truncatingIfNeeded: high)))
             found.append((.teredoClient, ~lastWord))
         }
-        // The universal bit may be set or not.
+        // The universal/local bit may be set or not.
         if low >> 32 & 0xFDFF_FFFF == 0x0000_5EFE { found.append((.isatap, lastWord)) }
         return found
     }
 }
 
-/// A range of addresses that is not for connecting to an origin over the Internet.
+/// A range of addresses that no origin on the Internet has.
 package enum SpecialPurposeRange: Hashable, Sendable, CaseIterable {
     /// 0.0.0.0/8 (RFC 791 §3.2), ::/128 (RFC 4291 §2.5.2).
     case unspecified
@@ -155,19 +161,19 @@ package enum SpecialPurposeRange: Hashable, Sendable, CaseIterable {
     case benchmarking
     /// 224.0.0.0/4 (RFC 5771), ff00::/8 (RFC 4291 §2.7).
     case multicast
-    /// 240.0.0.0/4 (RFC 1112 §4), and all of IPv6 outside 2000::/3 that has no name of its own
-    /// here.
+    /// 240.0.0.0/4 (RFC 1112 §4), and all of IPv6 outside 2000::/3 that no other case covers.
     case reserved
     /// 255.255.255.255/32 (RFC 919 §7).
     case broadcast
-    /// 64:ff9b:1::/48 (RFC 8215): where the IPv4 address lies in it is known only to its network.
+    /// 64:ff9b:1::/48 (RFC 8215): only the network that uses it knows where the IPv4 address lies
+    /// in it.
     case localTranslation
     /// 100::/64 (RFC 6666), 100:0:0:1::/64 (RFC 9780).
     case discardOnly
     /// 5f00::/16 (RFC 9602).
     case segmentRouting
 
-    /// The name of the range in a sentence.
+    /// The name of the range, as used within a sentence.
     package var text: String {
         switch self {
         case .unspecified: "unspecified"
@@ -188,7 +194,7 @@ package enum SpecialPurposeRange: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The special range that an IPv4 address lies in; nil if it is an ordinary address.
+    /// Finds the special-purpose range that an IPv4 address lies in; `nil` for an ordinary address.
     init?(v4 address: UInt32) {
         guard let row = Self.v4Ranges.first(where: { $0.0.contains(.v4(address)) }) else {
             return nil
@@ -196,11 +202,10 @@ package enum SpecialPurposeRange: Hashable, Sendable, CaseIterable {
         self = row.1
     }
 
-    /// The special range that an IPv6 address, not a mapped one, lies in; nil if it is an ordinary
-    /// address.
+    /// Finds the special-purpose range that an IPv6 address, not an IPv4-mapped one, lies in.
     ///
-    /// What an address embeds is judged by ``IPv4Embedding``; forms whose only meaning is what they
-    /// embed are ordinary here.
+    /// `nil` for an ordinary address. Embedded addresses are checked with ``IPv4Embedding``; forms
+    /// that have no other meaning than the address they embed count as ordinary here.
     init?(v6 number: UInt128) {
         let address = IPAddress.v6(number)
         if Self.v6Exceptions.contains(where: { $0.contains(address) }) { return nil }
@@ -221,7 +226,7 @@ package enum SpecialPurposeRange: Hashable, Sendable, CaseIterable {
         Network(.v6(UInt128(upperHalf) << 64), length)
     }
 
-    /// The more specific range comes first.
+    /// The IPv4 ranges; a more specific one precedes the range that contains it.
     private static let v4Ranges: [(Network, SpecialPurposeRange)] = [
         (v4(0, 0, 0, 8), .unspecified),
         (v4(10, 0, 0, 8), .privateUse),
@@ -241,13 +246,13 @@ package enum SpecialPurposeRange: Hashable, Sendable, CaseIterable {
         (v4(240, 0, 0, 4), .reserved),
     ]
 
-    /// Teredo, whose embedded addresses decide, and the well-known NAT64 prefix.
+    /// Ranges decided by the addresses embedded in them: Teredo and the well-known NAT64 prefix.
     private static let v6Exceptions: [Network] = [
         v6(0x2001_0000_0000_0000, 32),
         v6(0x0064_FF9B_0000_0000, 96),
     ]
 
-    /// The more specific range comes first.
+    /// The IPv6 ranges; a more specific one precedes the range that contains it.
     private static let v6Ranges: [(Network, SpecialPurposeRange)] = [
         (v6(0, 128), .unspecified),
         (Network(.v6(1), 128), .loopback),

@@ -1,19 +1,21 @@
 package import Ground
 
-/// What is known of names: their addresses, or that they have none, each for a time.
+/// A cache of name resolutions, positive and negative, with a lifetime for each.
 ///
-/// The system's resolver does not say how long an answer may be kept, so one time holds for all.
-/// Addresses are judged by the address guard at every use, not here.
+/// The system's resolver does not report a TTL, so one configured lifetime holds for all names. The
+/// address guard checks addresses at every use, not here. A value without a lock; see
+/// ``OriginCoordinator``.
 package struct DNSCache: Sendable {
     /// Limits of a ``DNSCache``.
     package struct Settings: Hashable, Sendable {
-        /// How long addresses are used without asking again.
+        /// Time for which addresses are used without another query.
         package var lifetime: Interval
-        /// How long a name that was not found is not asked for again.
+        /// Time for which a failed resolution is not retried.
         package var failureLifetime: Interval
-        /// Names remembered.
+        /// Maximum number of cached names.
         package var namesMax: Int
 
+        /// Creates settings from their parts.
         package init(lifetime: Interval, failureLifetime: Interval, namesMax: Int) {
             self.lifetime = lifetime
             self.failureLifetime = failureLifetime
@@ -21,60 +23,70 @@ package struct DNSCache: Sendable {
         }
     }
 
-    /// What is known of one name.
+    /// The cached outcome of resolving one name.
     package enum Resolution: Hashable, Sendable {
+        /// The name has these addresses; never empty.
         case addresses([IPAddress])
+        /// The name does not exist, or has no address.
         case notFound
-        /// The resolver gave no answer; carries its reason.
+        /// The resolver gave no result; carries its reason.
         case failed(String)
     }
 
     private struct Entry: Sendable {
         var resolution: Resolution
         var expiresAt: Instant
-        /// When the resolver's own answer expired.
+        /// When the resolver's own result expires; independent of ``expiresAt``, which is extended
+        /// while stale addresses serve.
         var freshUntil: Instant
         var lastUsedAt: Instant
     }
 
-    /// While a resolver gives no answer, addresses that have expired serve so much longer (RFC
-    /// 8767 §5 has days; a day is enough to mend a resolver).
+    /// Maximum age past expiry at which addresses serve while the resolver fails.
+    ///
+    /// RFC 8767 §5 suggests days; one day suffices to repair a resolver.
     private static let staleLifetimeMax = Interval.seconds(86_400)
 
-    /// How long a resolver is waited for where addresses were known before.
+    /// Time to wait for the resolver where stale addresses are known (RFC 8767 §5, client response
+    /// timer).
     static let clientResponseTimeout = Interval.seconds(2)
-    /// How long addresses known before are used without asking, once the resolver gave no answer
-    /// (RFC 8767 §5 recommends 30 seconds).
+    /// Time for which stale addresses are used without a query after the resolver has failed (RFC
+    /// 8767 §5 recommends 30 seconds).
     private static let staleLifetime = Interval.seconds(30)
 
+    /// The lifetimes and the limit in force.
     package var settings: Settings
     private var entries: [String: Entry] = [:]
 
+    /// Creates an empty cache.
     package init(settings: Settings) {
         self.settings = settings
     }
 
-    /// Names remembered.
+    /// Number of cached names, expired ones included.
     package var count: Int { entries.count }
 
-    /// What is known of `host` and not yet expired.
+    /// Returns the unexpired resolution of `host`, or `nil` if a query is needed.
     package mutating func lookup(_ host: String, now: Instant) -> Resolution? {
         guard let entry = entries[host], now < entry.expiresAt else { return nil }
         entries[host]?.lastUsedAt = now
         return entry.resolution
     }
 
-    /// The resolver gave addresses.
+    /// Records the addresses that the resolver returned for `host`.
     package mutating func storeAddresses(_ addresses: [IPAddress], of host: String, now: Instant) {
         store(.addresses(addresses), of: host, for: settings.lifetime, now: now)
     }
 
-    /// The resolver says that there is no such name.
+    /// Records that `host` does not exist.
     package mutating func storeNotFound(_ host: String, now: Instant) {
         store(.notFound, of: host, for: settings.failureLifetime, now: now)
     }
 
-    /// The resolver gave no answer: the addresses known last serve for a while; nil if none are.
+    /// Records that the resolver failed.
+    ///
+    /// - Returns: the last known addresses, which serve for 30 seconds without another query; `nil`
+    ///   if there are none, or if they expired more than a day ago.
     package mutating func storeFailure(
         _ host: String, reason: String, now: Instant
     ) -> [IPAddress]? {
@@ -86,7 +98,7 @@ package struct DNSCache: Sendable {
         return known
     }
 
-    /// The addresses known last, if they have not expired long ago.
+    /// Returns the last known addresses of `host`, unless they expired more than a day ago.
     package func staleAddresses(_ host: String, now: Instant) -> [IPAddress]? {
         guard let entry = entries[host], case .addresses(let addresses) = entry.resolution,
             now < entry.freshUntil + Self.staleLifetimeMax
@@ -94,8 +106,9 @@ package struct DNSCache: Sendable {
         return addresses
     }
 
-    /// None of the addresses took a connection: the next fetch asks again, and may still fall back
-    /// on them.
+    /// Expires the addresses of `host` because none of them accepted a connection.
+    ///
+    /// The next fetch queries the resolver and may still fall back on them.
     package mutating func expire(_ host: String, now: Instant) {
         guard let entry = entries[host], now < entry.expiresAt else { return }
         entries[host]?.expiresAt = now
@@ -108,7 +121,7 @@ package struct DNSCache: Sendable {
             resolution: response, expiresAt: now + lifetime, freshUntil: now + lifetime,
             lastUsedAt: now)
         guard entries.count > settings.namesMax else { return }
-        // A tenth at once, so that a flood of names does not search for the oldest at each.
+        // A tenth at once, so that a flood of names does not sort the table at every insertion.
         let order = entries.map { ($0.value.lastUsedAt, $0.key) }.sorted { $0 < $1 }
         let surplus = entries.count - settings.namesMax + settings.namesMax / 10
         for (_, name) in order.prefix(surplus) where name != host { entries[name] = nil }

@@ -1,40 +1,43 @@
 package import Ground
 
-/// Tries the addresses of an origin so that a dead one costs little: one after the other, the next
-/// when the last has failed or has not answered for a moment, families in turn (RFC 8305 §4, §5).
+/// Orders the connection attempts to an origin's addresses (Happy Eyeballs, RFC 8305 §4 and §5).
 ///
-/// The first attempt that succeeds wins; the shell gives up the others. No more than two run at one
-/// time, so that a name with many dead addresses does not cost as many connections.
+/// The next attempt starts when the last one has failed or has not connected within a short delay;
+/// address families alternate. The first attempt to succeed wins and the caller cancels the others.
+/// At most two attempts run at a time, so that a name with many dead addresses does not cost as
+/// many connections. A value without I/O.
 package struct HappyEyeballs: Sendable {
-    /// What the shell does after an event.
+    /// The caller's next action after an event.
     package enum Step: Hashable, Sendable {
+        /// Nothing to do until the next event or ``deadline``.
         case wait
-        /// Connects, giving up the other attempt if there is one.
+        /// Start an attempt with this target; cancel the attempt `cancelling` if it is not `nil`.
         case connect(ConnectTarget, attempt: Int, cancelling: Int?)
-        /// Every attempt has failed; the last one's reason.
+        /// Every attempt has failed; carries the reason of the last failure.
         case allFailed(reason: String)
     }
 
     private var remainingTargets: ArraySlice<ConnectTarget>
-    /// In the order in which they began.
+    /// Attempts in progress, in the order in which they started.
     private var running: [Int] = []
-    /// Those of ``running`` that have a connection and agree on TLS.
+    /// The attempts of ``running`` that are connected and in a TLS handshake.
     private var handshaking: Set<Int> = []
     private var attemptsStarted = 0
     private var nextAt = Instant.distantFuture
-    /// The time between two attempts that RFC 8305 §5 recommends.
+    /// The delay between two attempts that RFC 8305 §5 recommends.
     package static let attemptDelay = Interval.milliseconds(250)
-    /// The same behind one that has a connection and agrees on TLS, which takes round trips and
-    /// work: the address is not dead.
+    /// The delay after an attempt that has started a TLS handshake.
+    ///
+    /// A handshake takes round trips and work, and shows that the address is not dead.
     package static let handshakeDelay = Interval.seconds(2)
 
-    /// A race over `targets` in this order.
+    /// Creates a race over `targets` in this order.
     package init(_ targets: [ConnectTarget]) {
         remainingTargets = targets[...]
     }
 
-    /// `addresses` in their order, but with the families in turn, beginning with the first one's
-    /// (RFC 8305 §4).
+    /// Returns `addresses` in their order, with alternating families, starting with the family of
+    /// the first address (RFC 8305 §4).
     package static func interleaved(_ addresses: [IPAddress]) -> [IPAddress] {
         guard let first = addresses.first else { return [] }
         let preferred = addresses.filter { $0.bitCount == first.bitCount }
@@ -47,25 +50,25 @@ package struct HappyEyeballs: Sendable {
         return order
     }
 
-    /// When ``ticked(now:)`` is due.
+    /// When ``ticked(now:)`` is due; the distant future if no target is left.
     package var deadline: Instant { remainingTargets.isEmpty ? .distantFuture : nextAt }
 
-    /// Begins with the first target.
+    /// Starts the first attempt.
     package mutating func start(now: Instant) -> Step {
         next(now) ?? .allFailed(reason: "there is no address")
     }
 
-    /// An attempt has a connection, and TLS is to be agreed on.
+    /// Records that an attempt has a connection and starts a TLS handshake.
     package mutating func attemptConnected(_ attempt: Int, now: Instant) {
         guard running.contains(attempt) else { return }
         handshaking.insert(attempt)
         nextAt = now + Self.handshakeDelay
     }
 
-    /// True while TLS is being agreed on.
+    /// True while an attempt is in a TLS handshake.
     package var isHandshaking: Bool { !handshaking.isEmpty }
 
-    /// An attempt failed.
+    /// Records that an attempt failed, and returns the next action.
     package mutating func attemptFailed(_ attempt: Int, reason: String, now: Instant) -> Step {
         guard let index = running.firstIndex(of: attempt) else { return .wait }
         running.remove(at: index)
@@ -73,7 +76,7 @@ package struct HappyEyeballs: Sendable {
         return next(now) ?? (running.isEmpty ? .allFailed(reason: reason) : .wait)
     }
 
-    /// The time of ``deadline`` may have come.
+    /// Starts the next attempt if ``deadline`` has passed.
     package mutating func ticked(now: Instant) -> Step {
         guard now >= deadline else { return .wait }
         return next(now) ?? .wait
@@ -90,7 +93,7 @@ package struct HappyEyeballs: Sendable {
 }
 
 extension HappyEyeballs {
-    /// The one that began first, before any that is further.
+    /// Removes the oldest attempt, preferring one that is not yet in a handshake.
     private mutating func cancelOldestAttempt() -> Int {
         let index = running.firstIndex { !handshaking.contains($0) } ?? 0
         let attempt = running.remove(at: index)
@@ -99,10 +102,10 @@ extension HappyEyeballs {
     }
 }
 
-/// Where a connection goes.
+/// The target of a connection.
 package enum ConnectTarget: Hashable, Sendable {
-    /// To this address, which the guard has allowed.
+    /// This address, which the address guard has allowed.
     case address(IPAddress)
-    /// To the origin by its name, which a forward proxy looks up.
+    /// The origin by its name, which a forward proxy resolves.
     case name
 }

@@ -3,33 +3,36 @@ package import Ground
 package import NIOCore
 package import NIOPosix
 
-/// Turns names into addresses; what it says is not trusted but judged by the address guard.
+/// Resolves names to addresses; the address guard checks every result before use.
 package protocol NameResolver: Sendable {
-    /// The addresses of `host` in the order in which they should be tried; never empty on success.
+    /// Resolves `host` to its addresses, in the order in which to try them.
     ///
-    /// The future is on `loop` and fails with ``ResolveFailure``.
+    /// - Returns: a future on `loop`, never empty on success; fails with ``ResolveFailure``.
     func addresses(of host: String, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]>
 }
 
-/// Why a name was not turned into addresses.
+/// The reason why a name was not resolved.
 package enum ResolveFailure: Error, Hashable, Sendable {
     /// The name does not exist, or has no address.
     case nameNotFound
-    /// No answer; carries the reason. The next attempt may succeed.
+    /// The resolver gave no result; carries the reason. A later query may succeed.
     case failed(String)
 }
 
-/// The system's resolver (`getaddrinfo`: hosts file, DNS, RFC 6724 order), called on threads where
-/// it may wait.
+/// The system's resolver, called on threads that may block.
+///
+/// Uses `getaddrinfo`: the hosts file, DNS, and the order of RFC 6724.
 package struct SystemResolver: NameResolver {
     private let threads: NIOThreadPool
 
-    /// Looks up on `threads`, which the caller starts and stops and on whose number concurrent
-    /// look-ups depend.
+    /// Creates a resolver on `threads`, which the caller starts and stops.
+    ///
+    /// The number of threads limits the number of concurrent look-ups.
     package init(threads: NIOThreadPool) {
         self.threads = threads
     }
 
+    /// Resolves `host` on one of the threads.
     package func addresses(
         of host: String, on loop: any EventLoop
     ) -> EventLoopFuture<[IPAddress]> {
@@ -39,7 +42,7 @@ package struct SystemResolver: NameResolver {
             }
     }
 
-    /// `EAI_NODATA` and `EAI_ADDRFAMILY`, which glibc's netdb.h shows only to GNU programs.
+    /// `EAI_NODATA` and `EAI_ADDRFAMILY`, which glibc's netdb.h defines only for GNU programs.
     private static let noData: Int32 = -5
     private static let noAddressOfFamily: Int32 = -9
 
@@ -67,8 +70,10 @@ package struct SystemResolver: NameResolver {
         return addresses
     }
 
-    /// The address in a `sockaddr_in` or `sockaddr_in6`, read at its place in them on Linux: more
-    /// than one C module claims these structures, and which of them is seen depends on the build.
+    /// Returns the address in a `sockaddr_in` or `sockaddr_in6`, or `nil` for another family.
+    ///
+    /// Read at its offset on Linux: more than one C module declares these structures, and the build
+    /// determines which one is visible.
     private static func address(_ entry: addrinfo) -> IPAddress? {
         guard let pointer = unsafe entry.ai_addr else { return nil }
         let raw = UnsafeRawPointer(pointer)

@@ -1,65 +1,70 @@
 package import Ground
 
-/// Leaves an origin alone while it fails, and tries it with a few fetches now and then.
+/// A circuit breaker: stops fetches to an origin that fails, and probes it with a few trial
+/// fetches.
 ///
-/// A connection that fails speaks against the origin, whoever asked for what: so many in succession
-/// open the circuit. An answer that fails may be the fault of one URL, which one client can ask for
-/// again and again: it opens the circuit only together with others, if they are so many within a
-/// short time, half of all that were asked for, and of several paths. What a client or this node
-/// did wrong counts for nothing. Each time that the trials fail doubles the time until the next, up
-/// to ten times the first.
+/// A failed connection counts against the origin regardless of who requested what: enough
+/// consecutive failures open the circuit. A failed response may be the fault of one URL, which one
+/// client can request again and again: it counts only with others. Failed responses open the
+/// circuit if there are enough within a short window, if they are at least half of all responses,
+/// and if they concern several paths. Failures caused by a client or by this node do not count.
+/// Each time the trials fail, the open interval doubles, up to ten times the first. A value without
+/// a lock; see ``OriginCoordinator``.
 package struct CircuitBreaker: Hashable, Sendable {
-    /// Whether fetches go to the origin.
+    /// The state of the circuit.
     package enum State: Hashable, Sendable {
-        /// They do. Becomes ``open(until:)``.
+        /// Fetches are allowed. Becomes ``open(until:)``.
         case closed
-        /// They do not; the first after `until` becomes a trial. Becomes ``halfOpen``.
+        /// Fetches are refused; the first one after `until` becomes a trial. Becomes ``halfOpen``.
         case open(until: Instant)
-        /// A few do. Becomes ``closed`` or ``open(until:)``.
+        /// A few trial fetches are allowed. Becomes ``closed`` or ``open(until:)``.
         case halfOpen
     }
 
-    /// What an arriving fetch is told.
+    /// The decision about a new fetch.
     package enum Admission: Hashable, Sendable {
+        /// The fetch may proceed.
         case allowed
-        /// It is one of few that go, and what becomes of them decides.
+        /// The fetch may proceed as a trial; its outcome decides the next state.
         case trial
-        /// Not now, but perhaps after so long.
+        /// The fetch is refused; the next one may be admitted after this interval.
         case refused(retryAfter: Interval)
     }
 
-    /// What failed by the origin's fault.
+    /// A failure that counts against the origin.
     package enum Failure: Hashable, Sendable {
-        /// No connection was had.
+        /// No connection could be established.
         case connection
-        /// The request was sent, and no whole answer came; `path` is a hash of what was asked for,
+        /// The request was sent and no complete response arrived; `path` is a hash of the path
         /// without its query.
         case response(path: UInt64)
     }
 
+    /// The current state.
     package private(set) var state = State.closed
-    /// Connections that failed since one was had.
+    /// Consecutive connection attempts that failed.
     private var connectionFailures = 0
     private var failureWindow = FailureWindow()
-    /// Fetches that try the origin while the circuit is half open.
+    /// Trial fetches in progress while the circuit is half open.
     private var trials = 0
-    /// Hashes of the paths of trials whose answers failed.
+    /// Hashes of the paths of trials whose responses failed.
     private var failedTrials: [UInt64] = []
-    /// How long it was open last; nil if it was closed since.
+    /// The last open interval; `nil` if the circuit has closed since.
     private var lastOpenInterval: Interval?
 
+    /// Creates a closed circuit without history.
     package init() {}
 
-    /// Failures that led to the present state, or may lead to the next.
+    /// Number of failures that led to the present state, or that count towards the next.
     package var failures: Int { max(connectionFailures, failureWindow.failures) }
 
-    /// How long no fetch goes to the origin; nil if the next one may.
+    /// Returns the time for which no fetch is admitted; `nil` if the next one may be.
     package func remainingOpenInterval(now: Instant) -> Interval? {
         guard case .open(let until) = state, now < until else { return nil }
         return until - now
     }
 
-    /// A fetch arrives.
+    /// Decides whether a new fetch may proceed.
     package mutating func admit(limits: CircuitLimits, now: Instant) -> Admission {
         switch state {
         case .closed: return .allowed
@@ -76,7 +81,9 @@ package struct CircuitBreaker: Hashable, Sendable {
         }
     }
 
-    /// The head of an answer came: the origin is there; true if that ends an open state.
+    /// Records that a response head arrived, which shows that the origin works.
+    ///
+    /// - Returns: true if this closes a half-open circuit.
     package mutating func responseReceived() -> Bool {
         connectionFailures = 0
         guard state == .halfOpen else { return false }
@@ -85,7 +92,7 @@ package struct CircuitBreaker: Hashable, Sendable {
         return true
     }
 
-    /// A whole answer came.
+    /// Records that a complete response arrived.
     package mutating func recordSuccess(now: Instant) {
         guard state == .closed else { return }
         connectionFailures = 0
@@ -93,8 +100,9 @@ package struct CircuitBreaker: Hashable, Sendable {
         failureWindow.recordSuccess(now: now)
     }
 
-    /// A fetch failed by the origin's fault, while the circuit is half open a trial; true if the
-    /// circuit is open from now on and was not before.
+    /// Records a failure of the origin; while the circuit is half open, call it only for trials.
+    ///
+    /// - Returns: true if this opens the circuit.
     package mutating func recordFailure(
         _ failure: Failure, limits: CircuitLimits, now: Instant
     ) -> Bool {
@@ -114,7 +122,7 @@ package struct CircuitBreaker: Hashable, Sendable {
         case (.halfOpen, .connection): connectionFailures += 1
         case (.halfOpen, .response(let path)):
             trials -= 1
-            // One URL that fails is not the origin, however often it is tried.
+            // One URL that fails does not show that the origin fails, however often it is tried.
             guard !failedTrials.contains(path) else { return false }
             failedTrials.append(path)
             guard failedTrials.count >= limits.trialsMax else { return false }
@@ -126,59 +134,65 @@ package struct CircuitBreaker: Hashable, Sendable {
         return true
     }
 
-    /// A trial ended without saying anything of the origin; another fetch may be one.
+    /// Records that a trial ended without an outcome for the origin; another fetch may become a
+    /// trial.
     package mutating func trialAbandoned() {
         if state == .halfOpen { trials -= 1 }
     }
 
-    /// There is nothing to be remembered of the origin.
+    /// True if the circuit is closed and no failure is remembered.
     package var hasNoHistory: Bool {
         state == .closed && connectionFailures == 0 && failureWindow.isEmpty
             && lastOpenInterval == nil
     }
 }
 
-/// When a ``CircuitBreaker`` opens, and for how long.
+/// The thresholds of a ``CircuitBreaker``, and the length of its open interval.
 package struct CircuitLimits: Hashable, Sendable {
-    /// Connections in succession that fail, or answers within a short time; nil for never.
+    /// Failures that open the circuit: consecutive connection attempts, or responses within the
+    /// window.
+    ///
+    /// `nil` disables the circuit breaker.
     package var failures: Int?
-    /// The time until the first trial.
+    /// The time from opening to the first trial.
     package var openInterval: Interval
 
+    /// Creates limits: `failures` as in ``failures``, `pause` as the first ``openInterval``.
     package init(failures: Int?, pause: Interval) {
         self.failures = failures
         self.openInterval = pause
     }
 
-    /// Paths of which answers must fail.
+    /// Minimum number of distinct paths among the failed responses.
     var pathsMin: Int { min(5, failures ?? 5) }
-    /// Fetches that try the origin at one time, and paths of which their answers may fail.
+    /// Maximum number of trials at a time, and number of distinct failed paths that ends the
+    /// trials.
     var trialsMax: Int { min(3, failures ?? 3) }
     var openIntervalMax: Interval { Interval(nanoseconds: openInterval.nanoseconds * 10) }
 }
 
-/// Answers of an origin within ``span``, counted from the first that failed.
+/// Counts of an origin's responses within ``span``, from the first failure on.
 ///
-/// Invariant: all of it is zero or empty until an answer fails; `paths` holds no hash twice.
+/// Invariant: everything is zero or empty until a response fails; `paths` holds no hash twice.
 struct FailureWindow: Hashable, Sendable {
     private var startedAt = Instant.zero
     private var responses = 0
     private(set) var failures = 0
-    /// Hashes of the paths of which answers failed; no more than decide anything.
+    /// Hashes of the paths of failed responses; at most as many as the decision needs.
     private var paths: [UInt64] = []
 
     static let span = Interval.seconds(10)
 
     var isEmpty: Bool { failures == 0 }
 
-    /// A whole answer came.
+    /// Records that a complete response arrived.
     mutating func recordSuccess(now: Instant) {
         guard !isEmpty else { return }
         guard now - startedAt < Self.span else { return self = FailureWindow() }
         responses += 1
     }
 
-    /// An answer failed that was of the path with this hash.
+    /// Records that a response for the path with this hash failed.
     mutating func recordFailure(path: UInt64, limits: CircuitLimits, now: Instant) {
         if now - startedAt >= Self.span { self = FailureWindow() }
         if isEmpty { startedAt = now }
@@ -187,7 +201,7 @@ struct FailureWindow: Hashable, Sendable {
         if paths.count < limits.pathsMin, !paths.contains(path) { paths.append(path) }
     }
 
-    /// True if that speaks against the origin, and not against a few of its URLs.
+    /// True if the failures count against the origin as a whole, not against a few of its URLs.
     func isFailing(limits: CircuitLimits) -> Bool {
         guard let failuresMax = limits.failures else { return false }
         return failures >= failuresMax && 2 * failures >= responses

@@ -1,7 +1,9 @@
-/// What the gate does with what it knows of one origin.
+// Queue, quota and idle-connection bookkeeping of one origin.
 extension OriginAdmission.OriginState {
-    /// Place in the queue of the one that is to be served next, on `loop` if it is said: of those
-    /// that lack a connection, and not a share, one whose client has the fewest connections.
+    /// Returns the queue index of the request to serve next, on `loop` if it is not `nil`.
+    ///
+    /// Of the requests that wait for a connection and not for quota, it picks the first one whose
+    /// client has the fewest connections.
     func nextEligible(on loop: Int? = nil) -> Int? {
         var next: (index: Int, count: Int)?
         for (index, waiting) in queue.enumerated()
@@ -16,7 +18,8 @@ extension OriginAdmission.OriginState {
         return next?.index
     }
 
-    /// One at `index` is served; those that should have been before it are passed over.
+    /// Counts a bypass for every request that ranks before the one at `index`, which is served
+    /// first.
     mutating func recordBypasses(before index: Int) {
         let count = quotas.clientCount(of: queue[index].holders)
         for other in queue.indices where other != index {
@@ -29,43 +32,44 @@ extension OriginAdmission.OriginState {
         }
     }
 
-    /// One waits no more.
+    /// Removes a request from the queue and returns it.
     mutating func dequeue(at index: Int) -> OriginAdmission.QueuedRequest {
         let waiting = queue.remove(at: index)
         queueQuotas.release(waiting.holders)
         return waiting
     }
 
-    /// A fetch has a connection of its own.
+    /// Records that a fetch has a connection of its own.
     mutating func acquireQuota(_ ticket: OriginAdmission.TransactionID, _ holders: [QuotaHolder]) {
         guard !holders.isEmpty else { return }
         self.holders[ticket] = holders
         quotas.acquire(holders)
     }
 
-    /// It has none any more, if it had one.
+    /// Releases the quota of a fetch, if it has any.
     mutating func releaseQuota(_ ticket: OriginAdmission.TransactionID) {
         if let held = holders.removeValue(forKey: ticket) { quotas.release(held) }
     }
 
-    /// Takes one idle connection of `loop`; false if it has none.
+    /// Removes one idle connection of `loop` from the count; false if there is none.
     mutating func takeIdle(on loop: Int) -> Bool {
         guard let count = idleByLoop[loop] else { return false }
         idleByLoop[loop] = count > 1 ? count - 1 : nil
         return true
     }
 
-    /// True if `ticket` was a trial, which it is no more.
+    /// Ends the trial of `ticket`; false if it was none.
     mutating func endTrial(_ ticket: OriginAdmission.TransactionID) -> Bool {
         guard let index = trials.firstIndex(of: ticket) else { return false }
         trials.remove(at: index)
         return true
     }
 
-    /// Whether a fetch of `loop` is served before those of other loops that stand before `index` in
-    /// the queue, which is then counted.
+    /// Serves a fetch of `loop` before requests of other loops ahead of `index` in the queue, if
+    /// they allow it, and counts the bypass.
     ///
-    /// A connection that fetches join again and again never becomes free, so they may not for ever.
+    /// A connection that fetches keep joining never becomes free, so the number of bypasses is
+    /// limited.
     mutating func bypassQueue(of loop: Int, before index: Int? = nil) -> Bool {
         let others = queue.indices.prefix(index ?? queue.count)
             .filter { queue[$0].ticket.loop != loop && quotas.hasQuota(for: queue[$0].holders) }
@@ -76,7 +80,7 @@ extension OriginAdmission.OriginState {
         return true
     }
 
-    /// The loop with the most idle connections.
+    /// The loop with the most idle connections; `nil` if there are none.
     var loopWithMostIdle: Int? {
         idleByLoop.max { ($0.value, -$0.key) < ($1.value, -$1.key) }?.key
     }

@@ -1,93 +1,106 @@
 package import Ground
 
-/// Who may open a connection to which origin, who waits for one, and which origins are left alone:
-/// one for all event loops of a node.
+/// Admission control for origins: who may open a connection, who waits for one, and which origins
+/// are in an open circuit; one value for all event loops of a node.
 ///
-/// A *place* is a connection, open or being opened, idle ones included; an origin has so many.
-/// Fetches for which there is no place wait in the order in which they came, whatever loop they are
-/// on, those of clients with fewer connections first; those whose client has its share wait for it.
-/// A connection that becomes free goes to a fetch that waits on its own loop before one on
-/// another loop, which would have to open one anew, but passes over the first only so often.
+/// A *slot* is a connection, open or being opened, idle ones included; each origin has a fixed
+/// number of them. Fetches without a slot wait in order of arrival, across all loops, those of
+/// clients with fewer connections first; a fetch whose client has used up its quota waits for that
+/// client's connections. A connection that becomes free goes to a fetch that waits on its own loop
+/// before one on another loop, which would have to open a new one, but bypasses the first in the
+/// queue only a limited number of times. A value without a lock; see ``OriginCoordinator``.
 package struct OriginAdmission: Sendable {
-    /// Names a fetch that asks or waits: the number of its loop, and its own there.
+    /// The identity of a transaction that requests admission: its loop and its number there.
     package struct TransactionID: Hashable, Sendable {
+        /// Number of the event loop, as assigned by the ``OriginCoordinator``.
         package var loop: Int
+        /// Number of the transaction on its loop.
         package var transaction: UInt64
 
+        /// Creates an identity from its parts.
         package init(loop: Int, fetch: UInt64) {
             self.loop = loop
             self.transaction = fetch
         }
     }
 
-    /// What a fetch that arrives does.
+    /// The decision about a fetch that requests a connection.
     package enum Admission: Hashable, Sendable {
-        /// Joins the others of its loop on the connection that it was offered.
+        /// The fetch joins others of its loop on the shared connection that is available.
         case join
-        /// Takes an idle connection of its loop.
+        /// The fetch takes an idle connection of its loop.
         case useIdle
-        /// Opens a connection, for which it has a place now.
+        /// The fetch opens a connection, for which a slot has been counted.
         case open
-        /// Waits for ``Update/granted(_:)``. If a loop is named, that one is to close an idle
-        /// connection to the origin, whose place it will get.
+        /// The fetch waits for ``Update/granted(_:_:)``.
+        ///
+        /// If a loop is named, it closes an idle connection to the origin to free its slot.
         case wait(closingIdleOnLoop: Int?)
+        /// The fetch fails.
         case refused(Refusal)
     }
 
-    /// Why a fetch does not even wait.
+    /// The reason why a fetch may not even wait.
     package enum Refusal: Hashable, Sendable {
-        /// As many wait as are allowed.
+        /// The origin's queue is full.
         case queueFull
-        /// As many wait as are allowed of one holder.
+        /// One of the fetch's holders has its full share of the queue.
         case quotaExhausted
-        /// The origin fails.
+        /// The origin's circuit is open.
         case circuitOpen(retryAfter: Interval)
     }
 
-    /// What is done with a connection that became free.
+    /// The decision about a connection that became free.
     package enum ReleaseDecision: Hashable, Sendable {
-        /// Kept for a later fetch.
+        /// Keep the connection idle.
         case keep
-        /// Given to a fetch that waits on the same loop.
+        /// Assign the connection to a request that waits on the same loop.
         case assign(TransactionID)
-        /// Closed, for one that waits on another loop.
+        /// Close the connection, so that a request on another loop gets its slot.
         case close
     }
 
-    /// What is told to fetches that wait.
+    /// A notification for a waiting fetch.
     package enum Update: Hashable, Sendable {
-        /// Has a place at the origin now, and opens a connection; if it has left meanwhile, the
-        /// place is given back.
+        /// The fetch has a slot and opens a connection; if it has ended meanwhile, the slot is
+        /// returned.
         case granted(TransactionID, OriginAuthority)
-        /// Waits no more: the circuit opened.
+        /// The fetch waits no longer because the circuit opened.
         case refused(TransactionID, retryAfter: Interval)
     }
 
-    /// How a fetch ended, as far as its origin is concerned.
+    /// The outcome of a fetch as far as its origin is concerned.
     package enum Outcome: Hashable, Sendable {
+        /// A complete response arrived.
         case succeeded
+        /// The origin failed.
         case failed(CircuitBreaker.Failure)
-        /// It says nothing of the origin.
+        /// The outcome does not concern the origin.
         case neutral
     }
 
     /// A change of an origin's circuit, for the log.
     package enum CircuitChange: Hashable, Sendable {
+        /// The circuit opened after this many failures, for this interval.
         case opened(failures: Int, openInterval: Interval)
+        /// The circuit closed.
         case closed
     }
 
     /// Limits of an ``OriginAdmission``.
     package struct Settings: Hashable, Sendable {
-        /// Connections to one origin.
+        /// Maximum number of connections to one origin.
         package var connectionsMax: Int
-        /// Fetches that wait for one origin.
+        /// Maximum number of requests that wait for one origin.
         package var queueMax: Int
+        /// The thresholds of every origin's circuit.
         package var circuit: CircuitLimits
-        /// Hundredths of both that one client, and fetches with bodies, may have.
+        /// Percentage of the connections and of the queue that one client may have.
         package var clientPercent: Int
+        /// Percentage of the connections and of the queue that requests with bodies may have.
         package var uploadPercent: Int
 
+        /// Creates settings from their parts.
         package init(
             connectionsMax: Int, queueMax: Int, circuit: CircuitLimits, clientPercent: Int = 100,
             uploadPercent: Int = 100
@@ -108,26 +121,27 @@ package struct OriginAdmission: Sendable {
     struct QueuedRequest: Sendable {
         let ticket: TransactionID
         let holders: [QuotaHolder]
-        /// How often a later one was served before it.
+        /// How often a later request was served before this one.
         var bypassCount = 0
     }
 
-    /// What is known of one origin.
+    /// The admission state of one origin.
     struct OriginState: Sendable {
-        /// Places taken.
+        /// Slots in use.
         var openConnections = 0
-        /// Idle connections by loop; none of 0.
+        /// Number of idle connections by loop; no entry is 0.
         var idleByLoop: [Int: Int] = [:]
-        /// Idle connections that a loop was asked to close.
+        /// Idle connections whose closing was requested of a loop.
         var closingCount = 0
         var queue: [QueuedRequest] = []
-        /// Whom the fetches belong to that have connections of their own, and those that wait.
+        /// Quota of the fetches that have connections of their own.
         var quotas: QuotaTable
+        /// Quota of the requests in the queue.
         var queueQuotas: QuotaTable
-        /// Of those with connections, who belongs to anybody.
+        /// The holders of each fetch with a connection; fetches without holders are absent.
         var holders: [TransactionID: [QuotaHolder]] = [:]
         var circuit = CircuitBreaker()
-        /// Fetches that try the origin while its circuit is half open.
+        /// Trial fetches while the circuit is half open.
         var trials: [TransactionID] = []
         var lastFailure = Instant.zero
 
@@ -141,16 +155,18 @@ package struct OriginAdmission: Sendable {
         }
     }
 
-    /// How often the first that waits may be passed over.
+    /// Maximum number of times a waiting request may be bypassed.
     static let bypassesMax = 8
-    /// Origins without connections that are remembered because they failed.
+    /// Maximum number of origins remembered for their failures alone, without connections.
     static let failedOriginsMax = 10_000
 
+    /// The limits in force.
     package var settings: Settings
     var origins: [OriginAuthority: OriginState] = [:]
-    /// Circuits opened since the start.
+    /// Number of circuits opened since the start.
     package internal(set) var circuitOpenings: UInt64 = 0
 
+    /// Creates an admission control without history.
     package init(settings: Settings) {
         self.settings = settings
     }
@@ -159,13 +175,20 @@ package struct OriginAdmission: Sendable {
 // MARK: - Fetches
 
 extension OriginAdmission {
-    /// How long no fetch goes to the origin because its circuit is open; nil if one may.
+    /// Returns the time for which the origin's open circuit refuses fetches; `nil` if one may
+    /// proceed.
     package func remainingOpenInterval(at authority: OriginAuthority, now: Instant) -> Interval? {
         origins[authority]?.circuit.remainingOpenInterval(now: now)
     }
 
-    /// A fetch wants a connection, as one of `holders`; `mayJoin` if one that others of its loop
-    /// use has room for it.
+    /// Decides how a fetch gets a connection.
+    ///
+    /// - Parameters:
+    ///   - ticket: the transaction that requests one.
+    ///   - holders: whose quotas its connection counts against.
+    ///   - authority: the origin.
+    ///   - mayJoin: true if a shared connection of its loop has capacity for it.
+    ///   - now: the boot clock.
     package mutating func requestAdmission(
         _ ticket: TransactionID, for holders: [QuotaHolder] = [], at authority: OriginAuthority,
         mayJoin: Bool = false, now: Instant
@@ -206,14 +229,15 @@ extension OriginAdmission {
         else {
             return .wait(closingIdleOnLoop: nil)
         }
-        // Not idle any more: no fetch takes it while it is being closed.
+        // No longer idle: no fetch takes it while it is being closed.
         _ = origin.takeIdle(on: loop)
         origin.closingCount += 1
         return .wait(closingIdleOnLoop: loop)
     }
 
-    /// A connection that others of its loop use has room for a fetch that waits; true if it waits
-    /// no more.
+    /// Removes a waiting fetch from the queue because a shared connection of its loop has capacity.
+    ///
+    /// - Returns: false if the fetch must keep waiting, or does not wait.
     package mutating func leaveQueueForShared(_ ticket: TransactionID, _ authority: OriginAuthority)
         -> Bool
     {
@@ -226,7 +250,7 @@ extension OriginAdmission {
         return true
     }
 
-    /// A fetch waits no more, of its own accord.
+    /// Removes a fetch that gives up from the queue.
     package mutating func requestCancelled(_ ticket: TransactionID, _ authority: OriginAuthority) {
         guard var origin = origins[authority],
             let index = origin.queue.firstIndex(where: { $0.ticket == ticket })
@@ -235,7 +259,7 @@ extension OriginAdmission {
         store(origin, of: authority)
     }
 
-    /// The head of an answer came; tells if the circuit closes by that.
+    /// Records that a response head arrived; returns the change if this closes the circuit.
     package mutating func responseReceived(_ authority: OriginAuthority) -> CircuitChange? {
         guard var origin = origins[authority], !origin.circuit.hasNoHistory else { return nil }
         let closes = origin.circuit.responseReceived()
@@ -244,8 +268,16 @@ extension OriginAdmission {
         return closes ? .closed : nil
     }
 
-    /// A fetch that was admitted is over; `releases` if ``released(_:on:)`` follows for its
-    /// connection, or ``closed(_:wasAskedFor:)``, so that its share need not be passed on here.
+    /// Records the end of an admitted fetch.
+    ///
+    /// - Parameters:
+    ///   - ticket: the transaction.
+    ///   - authority: its origin.
+    ///   - outcome: what the fetch shows about the origin.
+    ///   - now: the boot clock.
+    ///   - releases: true if ``connectionReleased(_:on:)`` or ``connectionClosed(_:wasRequested:)``
+    ///     follows for its connection, so that the freed quota is not passed on here.
+    /// - Returns: the change of the circuit, if any, and the notifications for waiting fetches.
     package mutating func transactionEnded(
         _ ticket: TransactionID, _ authority: OriginAuthority, _ outcome: Outcome, now: Instant,
         releases: Bool = true
@@ -261,7 +293,7 @@ extension OriginAdmission {
             if isTrial { origin.circuit.trialAbandoned() }
         case .failed(let failure):
             origin.lastFailure = now
-            // While it is half open only the trials decide.
+            // While the circuit is half open, only trials count.
             if origin.circuit.state == .halfOpen, !isTrial { break }
             guard origin.circuit.recordFailure(failure, limits: settings.circuit, now: now),
                 case .open(let until) = origin.circuit.state
@@ -279,7 +311,7 @@ extension OriginAdmission {
         return (nil, [news])
     }
 
-    /// Fetches wait for a connection to the origin.
+    /// Returns true if requests wait for a connection to the origin.
     package func isContended(_ authority: OriginAuthority) -> Bool {
         origins[authority]?.queue.isEmpty == false
     }
@@ -288,19 +320,20 @@ extension OriginAdmission {
 // MARK: - Connections
 
 extension OriginAdmission {
-    /// One more connection is opened without asking: a further attempt of a race, or in place of
-    /// one that turned out closed.
+    /// Counts a connection opened without a request for admission: a further attempt of a race, or
+    /// a replacement for a connection that turned out to be closed.
     package mutating func connectionOpened(_ authority: OriginAuthority) {
         origins[authority, default: OriginState(settings)].openConnections += 1
     }
 
-    /// A connection on `loop` has ended an answer and may carry another.
+    /// Decides what happens to a connection on `loop` that has completed a response and may carry
+    /// another.
     package mutating func connectionReleased(_ authority: OriginAuthority, on loop: Int)
         -> ReleaseDecision
     {
         var origin = origins[authority, default: OriginState(settings)]
         defer { store(origin, of: authority) }
-        // More than allowed, because the limit was lowered or attempts raced.
+        // Over the limit because it was lowered, or because attempts raced.
         guard origin.openConnections <= settings.connectionsMax else { return .close }
         guard let first = origin.nextEligible() else {
             origin.idleByLoop[loop, default: 0] += 1
@@ -317,15 +350,19 @@ extension OriginAdmission {
         return .assign(chosen.ticket)
     }
 
-    /// An idle connection on `loop` is being closed, and not because the gate asked for that.
+    /// Records that `loop` closes an idle connection on its own account, not on request.
     package mutating func idleConnectionClosed(_ authority: OriginAuthority, on loop: Int) {
         guard var origin = origins[authority] else { return }
         _ = origin.takeIdle(on: loop)
         store(origin, of: authority)
     }
 
-    /// A connection is gone, or a place was not used after all; `wasAskedFor` if the gate had asked
-    /// a loop to close it.
+    /// Records that a connection is closed, or that a granted slot was not used.
+    ///
+    /// - Parameters:
+    ///   - authority: the origin.
+    ///   - wasRequested: true if ``Admission/wait(closingIdleOnLoop:)`` had requested the closing.
+    /// - Returns: the notification for the request that gets the slot.
     package mutating func connectionClosed(
         _ authority: OriginAuthority, wasRequested: Bool = false
     ) -> Update? {
@@ -339,14 +376,14 @@ extension OriginAdmission {
         return news
     }
 
-    /// A loop that was asked to close an idle connection had none left.
+    /// Records that a loop had no idle connection left to close.
     package mutating func noIdleConnectionClosed(_ authority: OriginAuthority) {
         guard var origin = origins[authority] else { return }
         origin.closingCount = max(0, origin.closingCount - 1)
         store(origin, of: authority)
     }
 
-    /// From now on other limits hold.
+    /// Adopts other limits; returns the notifications for requests that get a slot.
     package mutating func reconfigure(_ settings: Settings) -> [Update] {
         self.settings = settings
         var news: [Update] = []

@@ -3,18 +3,18 @@ import NIOCore
 import Synchronization
 package import Wire
 
-/// What the origin clients of all loops of a node share: the places that each origin has, its
-/// circuit, and what is known of names.
+/// The state that the origin clients of all event loops share: slots per origin, circuits, and
+/// resolved names.
 ///
-/// Every call is: lock, step the value, unlock, tell the loops. A loop is told by a task of its
-/// own, never from within a call.
+/// Every call locks, steps the value, unlocks, then notifies the loops. Notifications run as
+/// separate tasks on their loops, never within the call. Thread-safe.
 package final class OriginCoordinator: Sendable {
     private struct State: Sendable {
         var admission: OriginAdmission
         var dnsCache: DNSCache
-        /// How TLS failed with an origin last.
+        /// The last TLS failure of each origin.
         var tlsFailures: [OriginAuthority: TLSFailure] = [:]
-        /// Those of which it was said that they send more than an answer.
+        /// Origins whose overrun has been reported.
         var overrunOrigins: Set<OriginAuthority> = []
         var overruns: UInt64 = 0
     }
@@ -23,22 +23,22 @@ package final class OriginCoordinator: Sendable {
     private let clients = Mutex<[RegisteredClient]>([])
     private let eventHandler: @Sendable (OriginEvent) -> Void
 
-    /// A client and its loop.
+    /// An origin client and its loop.
     struct RegisteredClient: Sendable {
         let loop: any EventLoop
         let client: WeakClient
     }
 
-    /// Read on the client's loop only.
+    /// A weak reference that is read on the client's loop only.
     struct WeakClient: @unchecked Sendable {
         weak var client: OriginClient?
     }
 
-    /// An exchange without members.
+    /// Creates a coordinator without clients.
     ///
     /// - Parameters:
-    ///   - settings: the limits that are of the node and not of a loop.
-    ///   - eventHandler: told, on any thread, what belongs into a log.
+    ///   - settings: the node-wide limits.
+    ///   - eventHandler: receives events for the log, on any thread.
     package init(
         _ settings: OriginSettings,
         eventHandler: @escaping @Sendable (OriginEvent) -> Void = { _ in }
@@ -50,7 +50,7 @@ package final class OriginCoordinator: Sendable {
         self.eventHandler = eventHandler
     }
 
-    /// From now on other limits hold.
+    /// Adopts other limits; requests that get a slot by that are notified.
     package func reconfigure(_ settings: OriginSettings) {
         let news = state.withLock { state in
             state.dnsCache.settings = settings.dnsCache
@@ -60,13 +60,13 @@ package final class OriginCoordinator: Sendable {
         notify(news)
     }
 
-    /// What every origin has in use and how its circuit stands, in the order of their names; only
-    /// those of which there is something to say.
+    /// Returns the status of every origin with connections, waiting requests or a failure history,
+    /// sorted by name.
     package func statuses(now: Instant) -> [OriginStatus] {
         state.withLock { $0.admission.statuses(now: now) }
     }
 
-    /// Numbers for metrics.
+    /// Totals over all origins, for metrics.
     package var statistics: OriginStatistics {
         state.withLock { state in
             var figures = state.admission.statistics
@@ -76,7 +76,7 @@ package final class OriginCoordinator: Sendable {
         }
     }
 
-    /// Takes in a client; gives the number of its loop here.
+    /// Registers a client; returns the number of its loop.
     func register(_ client: OriginClient, on loop: any EventLoop) -> Int {
         clients.withLock { members in
             members.append(RegisteredClient(loop: loop, client: WeakClient(client: client)))
@@ -85,7 +85,7 @@ package final class OriginCoordinator: Sendable {
     }
 }
 
-// MARK: - Places and circuits
+// MARK: - Slots and circuits
 
 extension OriginCoordinator {
     func remainingOpenInterval(at origin: OriginAuthority, now: Instant) -> Interval? {
@@ -182,10 +182,11 @@ extension OriginCoordinator {
     }
 }
 
-// MARK: - Bytes behind an answer
+// MARK: - Bytes after a response
 
 extension OriginCoordinator {
-    /// An origin sent bytes behind an answer of HTTP/1.1; counted each time, said once.
+    /// Records that an origin sent bytes after an HTTP/1.1 response; counted every time, reported
+    /// once per origin.
     func recordOverrun(_ origin: OriginAuthority) {
         let isNew = state.withLock { state in
             state.overruns += 1
@@ -199,7 +200,7 @@ extension OriginCoordinator {
 // MARK: - TLS
 
 extension OriginCoordinator {
-    /// TLS with an origin failed; said once, until it succeeds or fails for another reason.
+    /// Records a TLS failure; reported once, until TLS succeeds or fails for another reason.
     func tlsFailed(_ origin: OriginAuthority, _ failure: TLSFailure) {
         let isNew = state.withLock { state in
             if state.tlsFailures[origin] == failure { return false }
@@ -210,7 +211,7 @@ extension OriginCoordinator {
         if isNew { eventHandler(.tlsFailed(origin, failure)) }
     }
 
-    /// TLS with an origin was agreed on.
+    /// Records that a TLS handshake with the origin succeeded.
     func tlsSucceeded(_ origin: OriginAuthority) {
         let failed = state.withLock { state in
             state.tlsFailures.isEmpty ? nil : state.tlsFailures.removeValue(forKey: origin)
@@ -218,7 +219,7 @@ extension OriginCoordinator {
         if failed != nil { eventHandler(.tlsSucceeded(origin)) }
     }
 
-    /// Origins of which it is remembered how TLS failed, or that they sent too much.
+    /// Maximum number of origins whose TLS failure, or whose overrun, is remembered.
     private static let rememberedOriginsMax = 1000
 }
 
@@ -233,8 +234,9 @@ extension OriginCoordinator {
         state.withLock { $0.dnsCache.staleAddresses(host, now: now) }
     }
 
-    /// Takes in what the resolver said; gives what is to be used, which is what was known before
-    /// if it said nothing.
+    /// Records what the resolver returned for `host`; returns the result to use.
+    ///
+    /// If the resolver failed, that is the last known addresses, if there are any.
     func recordResolution(
         _ result: Result<[IPAddress], ResolveFailure>, of host: String, now: Instant
     ) -> Result<[IPAddress], ResolveFailure> {
@@ -263,14 +265,16 @@ extension OriginCoordinator {
     }
 }
 
-/// What an ``OriginCoordinator`` has for the log.
+/// An event that an ``OriginCoordinator`` reports for the log.
 package enum OriginEvent: Hashable, Sendable {
+    /// The circuit of an origin opened or closed.
     case circuitChanged(OriginAuthority, OriginAdmission.CircuitChange)
-    /// No TLS connection is made to the origin; said once for a reason.
+    /// TLS with the origin failed; reported once per reason.
     case tlsFailed(OriginAuthority, TLSFailure)
+    /// TLS with the origin works again.
     case tlsSucceeded(OriginAuthority)
-    /// More came with an answer than its length says; said once for the origin.
+    /// A response was followed by more bytes than its framing allows; reported once per origin.
     case responseOverran(OriginAuthority)
-    /// The resolver gave no answer, and what was known before is used.
+    /// The resolver failed and the last known addresses are used.
     case lookupFailed(String, reason: String)
 }

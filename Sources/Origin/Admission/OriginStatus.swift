@@ -1,37 +1,43 @@
 package import Ground
 
-/// How things stand between this node and one origin.
+/// The state of one origin as this node sees it.
 package struct OriginStatus: Hashable, Sendable {
+    /// The origin.
     package var origin: OriginAuthority
-    /// Connections open or being opened, those idle included.
+    /// Connections open or being opened, idle ones included.
     package var connections: Int
+    /// Idle connections.
     package var idle: Int
-    /// Fetches that wait for a connection.
+    /// Requests that wait for a connection.
     package var waiting: Int
+    /// The state of the circuit.
     package var circuit: CircuitBreaker.State
-    /// Failed fetches since the last whole answer.
+    /// Failures that count towards opening the circuit, or that opened it.
     package var failures: Int
-    /// Until the next fetch may try an open circuit; nil if it is not open.
+    /// Time until the next trial; `nil` if the circuit is not open.
     package var retryAfter: Interval?
 }
 
-/// Sums over all origins.
+/// Totals over all origins.
 package struct OriginStatistics: Hashable, Sendable {
+    /// Connections open or being opened, idle ones included.
     package var connections = 0
+    /// Idle connections.
     package var idle = 0
+    /// Requests that wait for a connection.
     package var waiting = 0
     /// Circuits that are not closed.
     package var circuitsOpen = 0
     /// Circuits opened since the start.
     package var circuitOpenings: UInt64 = 0
-    /// Connections ended because more came on them than an answer.
+    /// Responses that were followed by bytes beyond their end, each of which ended its connection.
     package var overruns: UInt64 = 0
-    /// Names whose addresses are remembered.
+    /// Names in the resolution cache.
     package var cachedNames = 0
 }
 
 extension OriginAdmission {
-    /// One for each origin of which something is known, by name.
+    /// Returns the status of every origin that has state, sorted by name.
     package func statuses(now: Instant) -> [OriginStatus] {
         origins.map { authority, origin in
             var retryAfter: Interval?

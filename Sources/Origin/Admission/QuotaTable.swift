@@ -1,20 +1,27 @@
 package import Ground
 
-/// Who holds how many of a number of places, and who may have another.
+/// Counts of slots in use by holder, with a limit on the total and a quota per holder.
 ///
-/// A taker belongs to several holders, such as a client and a site, and needs room with each. A
-/// share is not reserved: it is what a holder may have at most, so that it cannot have all.
+/// A request counts against several holders, such as a client and a site, and needs quota with
+/// each. A quota is an upper bound, not a reservation: it keeps one holder from taking all slots.
 ///
-/// Invariant: a holder without places is not in `held`.
+/// Invariant: a holder without slots has no entry in `counts`.
 package struct QuotaTable: Hashable, Sendable {
-    /// How many places there are, and which part of them each kind of holder may have, in
-    /// hundredths, rounded up: never less than one place.
+    /// The number of slots, and the percentage of them that each kind of holder may have.
+    ///
+    /// Quotas are rounded up, so they are at least one slot for any percentage above 0.
     package struct Limits: Hashable, Sendable {
+        /// Number of slots.
         package var slotsMax: Int
+        /// Percentage of the slots that one client may have.
         package var clientPercent: Int
+        /// Percentage of the slots that one site, one owner of origins, or one origin address may
+        /// have.
         package var originPercent: Int
+        /// Percentage of the slots that all uploads, or all upgraded connections, may have.
         package var uploadPercent: Int
 
+        /// Creates limits from their parts; percentages are 0 to 100.
         package init(
             slotsMax: Int, clientPercent: Int = 100, originPercent: Int = 100,
             uploadPercent: Int = 100
@@ -25,7 +32,7 @@ package struct QuotaTable: Hashable, Sendable {
             self.uploadPercent = uploadPercent
         }
 
-        /// Places that `holder` may have.
+        /// Returns the number of slots that `holder` may have.
         package func slotsMax(of holder: QuotaHolder) -> Int {
             let percent =
                 switch holder {
@@ -37,30 +44,33 @@ package struct QuotaTable: Hashable, Sendable {
         }
     }
 
-    /// Why there is no place.
+    /// The reason why no slot is available.
     package enum Exhaustion: Hashable, Sendable {
-        /// All are taken.
+        /// All slots are in use.
         case capacity
-        /// One of the holders has its share.
+        /// One of the holders has used up its quota.
         case quota
     }
 
+    /// The limits in force.
     package var limits: Limits
-    /// Places taken.
+    /// Slots in use.
     package private(set) var count = 0
     private var counts: [QuotaHolder: Int] = [:]
 
+    /// Creates a table in which no slot is in use.
     package init(_ limits: Limits) {
         self.limits = limits
     }
 
-    /// Why one that belongs to `holders` gets no place; nil if it may take one.
+    /// Returns why a request of `holders` gets no slot; `nil` if one is available.
     ///
-    /// A share says more than that all is taken: it stays when others leave.
+    /// An exhausted quota takes precedence over exhausted capacity: it persists when others release
+    /// slots.
     package func exhaustion(to holders: [QuotaHolder]) -> Exhaustion? {
         for holder in holders {
             let shareMax = limits.slotsMax(of: holder)
-            // A share of all is none.
+            // A quota of 100 % is no limit of its own.
             guard shareMax >= limits.slotsMax || counts[holder, default: 0] < shareMax else {
                 return .quota
             }
@@ -68,24 +78,24 @@ package struct QuotaTable: Hashable, Sendable {
         return count < limits.slotsMax ? nil : .capacity
     }
 
-    /// True if no holder has its share, whether or not there are places.
+    /// Returns true if no holder has used up its quota, whether or not a slot is free.
     package func hasQuota(for holders: [QuotaHolder]) -> Bool {
         exhaustion(to: holders) != .quota
     }
 
-    /// Places that the client among `holders` has; 0 without one.
+    /// Returns the number of slots of the client among `holders`; 0 without one.
     package func clientCount(of holders: [QuotaHolder]) -> Int {
         for case .client(let address) in holders { return counts[.client(address), default: 0] }
         return 0
     }
 
-    /// One that belongs to `holders` has a place.
+    /// Counts a slot against `holders`, without a check.
     package mutating func acquire(_ holders: [QuotaHolder]) {
         count += 1
         for holder in holders { counts[holder, default: 0] += 1 }
     }
 
-    /// It has none any more.
+    /// Releases a slot counted against `holders`.
     package mutating func release(_ holders: [QuotaHolder]) {
         precondition(count > 0, "a place is given back that nobody has")
         count -= 1
@@ -93,34 +103,38 @@ package struct QuotaTable: Hashable, Sendable {
     }
 }
 
-/// Who holds places of something limited, and has a share of it.
+/// A party whose slots are counted and limited by a quota.
 package enum QuotaHolder: Hashable, Sendable {
-    /// A client, by its address.
+    /// A client, by its address, or by the /64 of an IPv6 address.
     case client(IPAddress)
     /// A site, by its name.
     case site(String)
-    /// Origins of one owner, by the part of their names that can be registered.
+    /// The origins of one owner, by the registrable part of their names.
     case origin(String)
-    /// Origins behind one address.
+    /// The origins behind one address.
     case address(IPAddress)
-    /// Requests whose bodies are on their way to an origin.
+    /// All requests whose bodies are being sent to an origin.
     case uploads
-    /// Connections to an origin that speak another protocol than HTTP.
+    /// All connections to origins that were upgraded to a protocol other than HTTP.
     case upgrades
 
-    /// The client at `address`; nil for this machine itself, where a proxy or an operator asks.
+    /// Creates the holder for the client at `address`.
+    ///
+    /// `nil` for a loopback address, which is a local proxy or an operator, and for no address.
     package init?(clientAt address: IPAddress?) {
         guard let address = address?.unmapped, !address.isLoopback else { return nil }
         self = .client(address.subscriberPrefix)
     }
 
-    /// Those to whom a fetch from `origin` at `address` belongs.
+    /// Creates the holder that fetches from an origin at `address` count against.
     package init(originAt address: IPAddress) {
         self = .address(address.unmapped.subscriberPrefix)
     }
 
-    /// The owner of `origin`, as far as its name tells: its last two labels, or three if the last
-    /// but one is short and the last is a country's, as in `a.co.uk`.
+    /// Creates the holder for the owner of `origin`, estimated from its name.
+    ///
+    /// That is the last two labels, or three if the last has two letters and the one before it at
+    /// most three, as in `a.co.uk`; for a literal address, the address.
     package init(ownerOf origin: OriginAuthority) {
         guard origin.literalAddress == nil else {
             self = .origin(origin.host)
@@ -135,7 +149,7 @@ package enum QuotaHolder: Hashable, Sendable {
 }
 
 extension IPAddress {
-    /// An IPv4 address, or the /64 of an IPv6 one, all of which one subscriber has.
+    /// The address that identifies a subscriber: an IPv4 address, or the /64 of an IPv6 address.
     fileprivate var subscriberPrefix: IPAddress {
         guard case .v6(let number) = self else { return self }
         return .v6((number >> 64) << 64)

@@ -1,36 +1,39 @@
 package import Ground
 
-/// How many bytes origins are asked for, within a minute, that no client reads: by the client on
-/// whose behalf they are.
+/// A per-client limit on the bytes per minute that are requested from origins and read by no
+/// client.
 ///
-/// They come of parts of wholes, and of clients that leave. A client that has taken as much as
-/// there is for it may have exceeded it by the last that it took.
+/// Such bytes arise when a range request fetches the whole representation, and when clients
+/// disconnect. The last amount consumed may exceed the limit; only later ones are refused.
 ///
-/// Bounded: where there are too many clients within a minute, those that come last share what
-/// requests of no client have.
+/// Bounded: beyond `clientsMax` clients within a minute, further clients share the budget of
+/// requests without a client.
 package struct UnreadByteQuota: Sendable {
-    /// For each client.
+    /// Maximum number of bytes for each client within ``window``.
     package var bytesMax: UInt64
 
+    /// The length of the window.
     package static let window = Interval.seconds(60)
     private let clientsMax: Int
-    /// When the minute began; nil before the first byte.
+    /// The start of the current window; `nil` before the first byte.
     private var windowStart: Instant?
-    /// Under nil what is taken for no client: by this machine itself.
+    /// Bytes consumed by client; under `nil`, those without a client, such as by this node itself.
     private var consumed: [QuotaHolder?: UInt64] = [:]
 
+    /// Creates a quota; `clientsMax` is the number of clients counted separately.
     package init(bytesMax: UInt64, clientsMax: Int = 16_384) {
         self.bytesMax = bytesMax
         self.clientsMax = clientsMax
     }
 
-    /// True if `client` may take more.
+    /// Returns true if `client` may consume more.
     package func hasRemaining(for client: QuotaHolder?, now: Instant) -> Bool {
         (isWindowOver(now) ? 0 : consumed[holder(client), default: 0]) < bytesMax
     }
 
-    /// Takes `bytes` for `client`; false, and nothing is taken, if it has none left
-    /// and wants some.
+    /// Consumes `bytes` for `client`.
+    ///
+    /// - Returns: false, with nothing consumed, if `bytes` is not 0 and the client has none left.
     package mutating func consume(_ bytes: UInt64, for client: QuotaHolder?, now: Instant) -> Bool {
         guard bytes > 0 else { return true }
         guard hasRemaining(for: client, now: now) else { return false }
@@ -44,7 +47,7 @@ package struct UnreadByteQuota: Sendable {
         return true
     }
 
-    /// The minute of what was taken is over.
+    /// Returns true if the current window is over.
     private func isWindowOver(_ now: Instant) -> Bool {
         windowStart.map { now - $0 >= Self.window } ?? true
     }

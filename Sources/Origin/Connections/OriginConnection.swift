@@ -1,10 +1,12 @@
 import Ground
 import NIOCore
 
-/// One connection to an origin, as the client, its pool and the gate count it, whatever is spoken
-/// on it.
+/// One connection to an origin, independent of the protocol spoken on it, as the client, its pool
+/// and admission control count it.
+///
+/// Confined to its client's event loop.
 final class OriginConnection {
-    /// What is spoken on a connection that is open.
+    /// The handler of an open connection.
     enum ProtocolHandler {
         case http1(OriginHTTP1Handler)
         case http2(OriginHTTP2Handler)
@@ -12,24 +14,24 @@ final class OriginConnection {
 
     let id: OriginConnectionID
     let origin: OriginAuthority
-    /// Under which rules of the client it was opened.
+    /// The client's configuration generation in which the connection was opened.
     let generation: Int
     private(set) weak var client: OriginClient?
-    /// Where it leads; nil if only a proxy knows.
+    /// The peer's address; `nil` if only a proxy knows it.
     var address: IPAddress?
-    /// Whose attempt it is; nil once it is used or given up.
+    /// The transaction that opens the connection; `nil` once it is in use or abandoned.
     var transaction: OriginTransaction?
-    /// Only HTTP/1.1 will do for whoever opens it.
+    /// True if the connection must speak HTTP/1.1, because its transaction requests an upgrade.
     var isForUpgrade: Bool { transaction?.request.upgrade.isEmpty == false }
-    /// Number of the hop that opened it, while others wait to hear how many requests the origin
-    /// allows on it at once.
+    /// Number of the transaction that opened the connection, while others wait to learn how many
+    /// concurrent requests the origin allows on it.
     var openerID: UInt64?
-    /// To the origin, or to a proxy while a tunnel is asked for.
+    /// The channel to the origin, or to a proxy.
     private var channel: (any Channel)?
     private(set) var protocolHandler: ProtocolHandler?
-    /// It is counted as idle by the gate.
+    /// True while admission control counts the connection as idle.
     var isIdle = false
-    /// The gate has asked for its place.
+    /// True if admission control has requested its slot.
     var isCloseRequested = false
     private(set) var isAbandoned = false
 
@@ -40,13 +42,13 @@ final class OriginConnection {
         self.client = client
     }
 
-    /// A channel is being connected for it, in place of any before.
+    /// Adopts the channel that is being connected, in place of an earlier one.
     func channelCreated(_ channel: any Channel) {
         self.channel = channel
         if isAbandoned { channel.close(promise: nil) }
     }
 
-    /// It is open, and `speaker` is what is spoken on it.
+    /// Opens the connection for use, with `speaker` as its protocol handler.
     func activate(_ speaker: ProtocolHandler) throws {
         self.protocolHandler = speaker
         guard let pipeline = channel?.pipeline.syncOperations else { return }
@@ -56,12 +58,12 @@ final class OriginConnection {
         }
     }
 
-    /// Puts a handler behind those that there are.
+    /// Appends a handler to the pipeline.
     func add(_ handler: any ChannelHandler) throws {
         try channel?.pipeline.syncOperations.addHandler(handler)
     }
 
-    /// Gives the connection, or a new stream of it, to a hop.
+    /// Assigns the connection, or a new stream of it, to a transaction.
     func makeTransport(_ hop: OriginTransaction) -> any OriginTransport {
         self.transaction = nil
         switch protocolHandler {
@@ -73,12 +75,12 @@ final class OriginConnection {
         }
     }
 
-    /// Several fetches may use it at one time.
+    /// True if several fetches may use the connection at a time.
     var isShared: Bool {
         if case .http2? = protocolHandler { true } else { false }
     }
 
-    /// Fetches that it can carry beside those that it carries; 0 unless it is shared.
+    /// Number of further fetches that the connection can carry; 0 unless it is shared.
     var availableStreams: Int {
         if case .http2(let handler)? = protocolHandler, !isAbandoned {
             handler.availableStreams
@@ -87,12 +89,12 @@ final class OriginConnection {
         }
     }
 
-    /// True once the origin has said how many requests it allows at once; never on HTTP/1.1.
+    /// True once the origin's SETTINGS have arrived; never on HTTP/1.1.
     var hasSettings: Bool {
         if case .http2(let handler)? = protocolHandler { handler.hasSettings } else { false }
     }
 
-    /// True if the connection broke, was closed or given up, or cannot be used again.
+    /// True if the connection broke, was closed or abandoned, or cannot be used again.
     var isUnusable: Bool {
         if isAbandoned { return true }
         return switch protocolHandler {
@@ -102,19 +104,19 @@ final class OriginConnection {
         }
     }
 
-    /// Waits without a fetch.
+    /// Starts reading on an idle connection, so that its end is noticed.
     func markIdle() {
         if case .http1(let handler)? = protocolHandler { handler.deliverPending() }
     }
 
-    /// Its channel is closed.
+    /// Records that the channel is closed.
     func channelClosed() {
         isAbandoned = true
         protocolHandler = nil
         channel = nil
     }
 
-    /// Nothing more is wanted of the connection, whatever state it is in.
+    /// Closes the connection, whatever its state.
     func close() {
         isAbandoned = true
         transaction = nil
@@ -123,23 +125,25 @@ final class OriginConnection {
     }
 }
 
-/// What carries one question and its answer: a connection of HTTP/1.1, or a stream of HTTP/2.
+/// The transport of one request and its response: an HTTP/1.1 connection or an HTTP/2 stream.
 ///
-/// It tells its hop what it finds, through ``OriginTransaction/found(_:isReusable:)`` and its like,
-/// and holds what comes while the hop is paused.
+/// A transport reports to its transaction through
+/// ``OriginTransaction/responseEventReceived(_:isReusable:)`` and related methods, and holds
+/// received data while the transaction is paused.
 protocol OriginTransport: AnyObject {
-    /// Writes a request with what there is of its body, and waits for the answer.
+    /// Writes a request with the part of its body that is available, and starts to receive the
+    /// response.
     func send(_ request: OriginFetchRequest, _ body: OutgoingBodyPart)
-    /// Writes more of the request's body; a hop that is still there is told when that is done.
+    /// Writes more of the request's body; the transaction is notified when it is written.
     func write(_ body: OutgoingBodyPart)
-    /// False while much of what was written has not gone, or there is nothing to write to.
+    /// False while many written bytes are pending, or if there is nothing to write to.
     var isWritable: Bool { get }
-    /// All that was written has gone.
+    /// True if no written byte is pending.
     var isFlushed: Bool { get }
-    /// Hands over what is held while the hop wants it, then what comes.
+    /// Delivers held data while the transaction accepts it, then further data as it arrives.
     func deliverPending()
-    /// The origin has kept silent for so long that the hop gives up.
+    /// Reports that the transaction gives up because the origin sent nothing for too long.
     func responseTimedOut()
-    /// The hop is over; unless `closing`, the answer and the request are whole.
+    /// Ends the transaction's use; unless `closing`, the request and the response are complete.
     func release(closing: Bool)
 }

@@ -1,19 +1,22 @@
 package import Ground
 
-/// Names a connection of one ``OriginClient``; never reused.
+/// The identity of a connection of one ``OriginClient``; never reused.
 package struct OriginConnectionID: Hashable, Sendable {
+    /// Serial number of the connection within its client.
     package var number: UInt64
 
+    /// Creates an identity from a serial number.
     package init(_ number: UInt64) {
         self.number = number
     }
 }
 
-/// Decides which connection a fetch uses and how long idle ones are kept; belongs to one event
-/// loop.
+/// The connections of one event loop: decides which one a fetch uses and how long idle ones are
+/// kept.
 ///
 /// Invariant: every open connection is counted once in ``openCount``; those in `idle` run no fetch.
-/// An idle list is ordered by the instant at which its connections became idle, the latest last.
+/// An idle list is ordered by the instant at which its connections became idle, the latest last. A
+/// value without I/O.
 package struct OriginConnectionPool: Sendable {
     private struct Idle: Sendable {
         var id: OriginConnectionID
@@ -29,18 +32,18 @@ package struct OriginConnectionPool: Sendable {
     /// Number of connections that run no fetch.
     package var idleCount: Int { origins.count }
 
-    /// A pool with the `…ConnectionsMax` and `idleConnectionLimit` of `settings`.
+    /// Creates an empty pool with the connection limits and `idleConnectionLimit` of `settings`.
     package init(settings: OriginSettings) {
         self.settings = settings
     }
 
-    /// From now on other limits hold; what is open stays open.
+    /// Adopts other limits; open connections stay open.
     package mutating func reconfigure(_ settings: OriginSettings) {
         self.settings = settings
     }
 
-    /// A fetch wants a connection to `origin`; returns the idle one used last, which is then idle
-    /// no more.
+    /// Removes and returns the idle connection to `origin` that was used last; `nil` if there is
+    /// none.
     package mutating func takeIdleConnection(to origin: OriginAuthority) -> OriginConnectionID? {
         guard var list = idle[origin], let latest = list.popLast() else { return nil }
         idle[origin] = list.isEmpty ? nil : list
@@ -48,7 +51,7 @@ package struct OriginConnectionPool: Sendable {
         return latest.id
     }
 
-    /// A connection is to be opened; counts it unless refused.
+    /// Decides whether a connection may be opened, and counts it unless refused.
     package mutating func reserveConnection() -> ConnectionReservation {
         if openCount < settings.connectionsMax {
             openCount += 1
@@ -56,15 +59,15 @@ package struct OriginConnectionPool: Sendable {
         }
         guard let oldest = oldestIdle() else { return .refuse }
         removeIdle(oldest)
-        // Both are counted until the closing of the old one is reported, so the count may pass the
-        // limit briefly.
+        // Both are counted until the closing of the old one is reported, so the count may exceed
+        // the limit briefly.
         openCount += 1
         return .replace(oldest)
     }
 
-    /// The answer on a connection ended and the connection may carry another.
+    /// Adds a connection that may carry another response to the idle ones.
     ///
-    /// Returns the connections to be closed, which may be the one released.
+    /// - Returns: the connections to close, which may include the one released.
     package mutating func connectionReleased(
         _ id: OriginConnectionID, to origin: OriginAuthority, now: Instant
     ) -> [OriginConnectionID] {
@@ -87,14 +90,15 @@ package struct OriginConnectionPool: Sendable {
         return closing
     }
 
-    /// A connection is gone, whoever closed it and whether or not it was idle.
+    /// Records that a connection is closed, whichever side closed it and whether or not it was
+    /// idle.
     package mutating func connectionClosed(_ id: OriginConnectionID) {
         precondition(openCount > 0, "closed \(id) of no open connection")
         openCount -= 1
         removeIdle(id)
     }
 
-    /// Time passed; returns the connections that were idle for too long, oldest first.
+    /// Removes and returns the connections that were idle for too long, oldest first.
     package mutating func removeExpired(now: Instant) -> [OriginConnectionID] {
         let expired = idle.values.joined()
             .filter { $0.since + settings.idleConnectionLimit <= now }
@@ -103,12 +107,12 @@ package struct OriginConnectionPool: Sendable {
         return expired.map(\.id)
     }
 
-    /// The instant at which the next idle connection is to be closed; nil if none is idle.
+    /// The instant at which the next idle connection is to be closed; `nil` if none is idle.
     package var deadline: Instant? {
         idle.values.compactMap(\.first?.since).min().map { $0 + settings.idleConnectionLimit }
     }
 
-    /// No idle connection is to be used again; returns them, oldest first.
+    /// Removes and returns all idle connections, oldest first.
     package mutating func removeAllIdle() -> [OriginConnectionID] {
         let all = origins.keys.sorted { $0.number < $1.number }
         idle = [:]
@@ -128,11 +132,12 @@ package struct OriginConnectionPool: Sendable {
     }
 }
 
-/// Whether a connection may be opened.
+/// The decision whether a connection may be opened.
 package enum ConnectionReservation: Hashable, Sendable {
+    /// Open a connection.
     case open
     /// Close this idle connection and open one in its place.
     case replace(OriginConnectionID)
-    /// As many connections as are allowed are busy.
+    /// Fail the fetch: the maximum number of connections is busy.
     case refuse
 }

@@ -1,11 +1,12 @@
 import NIOCore
 import Wire
 
-/// One connection of HTTP/1.1 to an origin: hands its reads to the question that it carries, and
-/// reads only when that one wants more.
+/// One HTTP/1.1 connection to an origin: passes what it reads to its transaction, and reads only
+/// when the transaction accepts more.
 ///
-/// Invariants: `hop` is nil while the connection is idle or given up. `held` is empty unless the
-/// hop is paused or a read is under way. Once `input` has ended, no read comes.
+/// Invariants: `transaction` is `nil` while the connection is idle or abandoned. `pendingReads` is
+/// empty unless the transaction is paused or a read is in progress. Once `inputCloseReason` is set,
+/// no read follows.
 final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -16,10 +17,10 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
     private var reader: ResponseReader
     private var pendingReads: CircularBuffer<ByteBuffer> = []
     private var isPersistent = false
-    /// How the origin ended its side; nil while it is open.
+    /// How the origin closed its side; `nil` while it is open.
     private var inputCloseReason: InputCloseReason?
     private var isAdvancing = false
-    /// Writes whose bytes are not all with the kernel; 0 before it is used again.
+    /// Writes whose bytes the kernel has not accepted in full; 0 before the connection is reused.
     private var pendingWrites = 0
 
     init(_ connection: OriginConnection, settings: OriginSettings) {
@@ -72,7 +73,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
         if let client = connection.client { client.release(connection) } else { connection.close() }
     }
 
-    /// Drops what is held.
+    /// Drops held data.
     func abandon() {
         transaction = nil
         pendingReads.removeAll()
@@ -89,8 +90,8 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !connection.isAbandoned else { return }
         let buffer = unwrapInboundIn(data)
-        // Anything that comes to an idle connection comes unasked and ends it: bytes behind an
-        // answer, or the 408 of an origin that grew tired of waiting.
+        // Bytes on an idle connection are unsolicited and end it: bytes after a response, or the
+        // 408 of an origin whose request timeout expired.
         guard let transaction else { return connection.close() }
         transaction.bytesReceived(buffer.readableBytes)
         pendingReads.append(buffer)
@@ -124,9 +125,10 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
 }
 
 extension OriginHTTP1Handler {
-    /// Hands over what is held while the fetch wants it, then reads more or tells the end of input.
+    /// Delivers held data while the transaction accepts it, then reads more or reports the end of
+    /// input.
     ///
-    /// Calls of the fetch's delegate may come back here; the outermost call does the work.
+    /// The delegate's callbacks may re-enter this method; the outermost call does the work.
     func deliverPending() {
         guard !isAdvancing else { return }
         isAdvancing = true
@@ -147,7 +149,8 @@ extension OriginHTTP1Handler {
         var buffer = read
         while self.transaction === hop {
             if hop.isPaused {
-                // Also when it is empty: the reader still has to say whether the answer is whole.
+                // Even if it is empty: the reader still has to report whether the response is
+                // complete.
                 pendingReads.prepend(buffer)
                 return
             }

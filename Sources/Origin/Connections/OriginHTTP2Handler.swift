@@ -3,11 +3,12 @@ import HTTPRules
 import NIOCore
 import Wire
 
-/// One connection of HTTP/2 to an origin (RFC 9113), which carries as many questions of its loop as
-/// the origin takes at one time.
+/// One HTTP/2 connection to an origin (RFC 9113), which carries as many requests of its event loop
+/// as the origin allows at a time.
 ///
-/// Invariant: `streamsUsed` counts the streams that have a hop; the connection is idle without any.
-/// It is always read from: a hop that is paused keeps its stream's window closed, and no other's.
+/// Invariant: `activeStreams` counts the streams that have a transaction; without any, the
+/// connection is idle. The connection is always read: a paused transaction keeps its own stream's
+/// window closed, and no other's.
 final class OriginHTTP2Handler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -21,17 +22,17 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var output: [ByteBuffer] = []
     private var activeStreams = 0
-    /// How the origin ended its side; nil while it is open.
+    /// How the origin closed its side; `nil` while it is open.
     private var inputCloseReason: InputCloseReason?
-    /// What the origin said with GOAWAY, if that was an error.
+    /// The error code of the origin's GOAWAY; `nil` for none or for NO_ERROR.
     private var goAwayError: HTTP2ErrorCode?
-    /// No fetch begins on it any more.
+    /// True if no further fetch may start on the connection.
     private var isRetired = false
     private var isReading = false
     private var isFlushing = false
     private var lastReadAt: Instant
 
-    /// Bytes of frames that are made at one time.
+    /// Maximum number of bytes of frames produced at a time.
     private static let outputBytesMax = 128 << 10
 
     init(
@@ -48,35 +49,35 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         settings.fieldsMax = origin.headFieldsMax
         settings.streamWindowBytes = origin.receiveWindowBytes
         self.settings = settings
-        // What is not counted in the text, HPACK counts with 32 bytes a line.
+        // HPACK counts 32 bytes per field line for overhead that the text does not have.
         parser = ResponseParser(
             limits: HeadLimits(
                 headBytesMax: origin.headBytesMax + 64, fieldsMax: origin.headFieldsMax + 1))
     }
 
-    /// Greatest size in bytes of an answer's head.
+    /// Maximum size of a response head in bytes.
     var headBytesMax: Int { settings.headBytesMax }
 
-    /// Fetches that can begin on it now.
+    /// Number of fetches that can start on the connection now.
     var availableStreams: Int {
         isRetired || inputCloseReason != nil ? 0 : session.requestsAvailable
     }
 
-    /// True once the origin has said how many requests it allows at once.
+    /// True once the origin's SETTINGS have arrived.
     var hasSettings: Bool { session.hasSettings }
 
-    /// True if no fetch can begin on it any more, as far as is known.
+    /// True if, as far as is known, no further fetch can start on the connection.
     var isUnusable: Bool {
         isRetired || inputCloseReason != nil || activeStreams == 0 && availableStreams == 0
     }
 
-    /// A new stream for `hop`, which is told what comes of it.
+    /// Creates a stream for `hop`, which receives its events.
     func makeStream(for hop: OriginTransaction) -> OriginHTTP2Stream {
         activeStreams += 1
         return OriginHTTP2Stream(on: self, for: hop)
     }
 
-    /// Begins the request; nil if there is no room for it after all.
+    /// Starts the request; `nil` if the connection has no capacity for it after all.
     func startStream(_ request: OriginFetchRequest, _ owner: OriginHTTP2Stream) -> HTTP2Stream? {
         guard availableStreams > 0, context != nil else { return nil }
         let stream = session.sendRequest(
@@ -85,7 +86,7 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         return stream
     }
 
-    /// A stream has no hop any more.
+    /// Records that a stream no longer has a transaction.
     func streamReleased() {
         activeStreams -= 1
         defer { flush() }
@@ -96,8 +97,10 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         notifyCapacityChanged()
     }
 
-    /// A question has waited for bytes since `since`, and for half of the time none came for any
-    /// other either: the connection may be dead, and is used for no further question.
+    /// Reports that a request has waited for bytes since `since`.
+    ///
+    /// The connection is retired if, for at least half of that time, no bytes arrived for any other
+    /// request either: it may be dead.
     func responseTimedOut(since: Instant) {
         let now = now()
         if now - lastReadAt >= lastReadAt - since { retire() }
@@ -110,7 +113,7 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         if activeStreams == 0 { connection.close() }
     }
 
-    /// The client is told how much room there is.
+    /// Notifies the client of the connection's capacity.
     private func notifyCapacityChanged() {
         connection.client?.streamCapacityChanged(connection)
     }
@@ -119,7 +122,7 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // The preface goes with the first request.
+        // The preface is sent with the first request.
         context.read()
         if !context.channel.isActive { closeInput(.reset) }
     }
@@ -146,7 +149,7 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable, session.hasOutput else { return }
-        // Not here: the flush that led to this call is still under way.
+        // Not here: the flush that caused this call is still in progress.
         context.eventLoop.assumeIsolated().execute { [self] in flush() }
     }
 
@@ -167,8 +170,9 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Makes frames of what may be sent, and hands them on; not while a read goes on, after which
-    /// it is done in any case.
+    /// Produces frames from pending output and writes them.
+    ///
+    /// Does nothing during a read, which ends with a flush in any case.
     func flush() {
         guard !isReading, !isFlushing, inputCloseReason == nil, let context else { return }
         isFlushing = true
@@ -185,7 +189,7 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         connection.close()
     }
 
-    /// Nothing more comes: every stream is told so.
+    /// Reports to every stream that no more input arrives.
     private func closeInput(_ end: InputCloseReason) {
         guard inputCloseReason == nil else { return }
         inputCloseReason = goAwayError.map { .http2($0, byOrigin: true) } ?? end
@@ -194,7 +198,7 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
     }
 }
 
-// MARK: - Answers
+// MARK: - Responses
 
 extension OriginHTTP2Handler: HTTP2ClientDelegate {
     func interimResponseReceived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {
@@ -236,7 +240,7 @@ extension OriginHTTP2Handler: HTTP2ClientDelegate {
     }
 }
 
-// MARK: - Verbs of streams
+// MARK: - Stream operations
 
 extension OriginHTTP2Handler {
     func write(_ stream: HTTP2Stream, _ body: OutgoingBodyPart) {
@@ -247,7 +251,8 @@ extension OriginHTTP2Handler {
         flush()
     }
 
-    /// Bytes of an answer's body were handed on; the origin may send as many more.
+    /// Reports that bytes of a response body were consumed, so that the origin may send as many
+    /// more.
     func consume(_ stream: HTTP2Stream, bytes: Int) {
         session.consume(stream, bytes: bytes)
     }

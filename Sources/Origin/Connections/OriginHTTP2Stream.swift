@@ -3,15 +3,16 @@ import HTTPRules
 import NIOCore
 import Wire
 
-/// One question and its answer on a connection of HTTP/2.
+/// One request and its response on an HTTP/2 connection.
 ///
-/// Invariants: `held` is empty unless the hop is paused or told something just now. `ending` is
-/// told when all that was held is. Nothing is written to `stream` once it is closed.
+/// Invariants: `pendingEvents` is empty unless the transaction is paused or a delivery is in
+/// progress. `completion` is reported after all pending events. Nothing is written to `stream` once
+/// it is closed.
 final class OriginHTTP2Stream: OriginTransport {
-    /// How the answer came to its end.
+    /// How the response ended.
     private enum Completion {
         case complete
-        /// The origin has not acted on the request.
+        /// The origin has not processed the request.
         case refused
         case closed(InputCloseReason)
         case failed(OriginFailure)
@@ -29,7 +30,7 @@ final class OriginHTTP2Stream: OriginTransport {
     private var isAdvancing = false
     private var sentAt = Instant.zero
 
-    /// Bytes of a request's body that may wait for the origin's windows.
+    /// Maximum number of request body bytes that may wait for the origin's flow-control windows.
     private static let queuedBytesMax = 64 << 10
 
     init(on link: OriginHTTP2Handler, for hop: OriginTransaction) {
@@ -45,7 +46,7 @@ final class OriginHTTP2Stream: OriginTransport {
         sentAt = transaction?.now ?? .zero
         stream = handler.startStream(request, self)
         guard stream != nil else {
-            // Not at once: whoever sends has not done so yet.
+            // Not at once: the caller has not finished sending.
             completion = .refused
             transaction?.schedule { [self] in deliverPending() }
             return
@@ -65,7 +66,7 @@ final class OriginHTTP2Stream: OriginTransport {
 
     var isFlushed: Bool { stream.map { $0.bytesQueued == 0 } ?? true }
 
-    /// All that was written is on its way.
+    /// Reports that no written byte is pending.
     func drained() {
         transaction?.requestWritten()
         transaction?.connectionBecameWritable()
@@ -83,9 +84,9 @@ final class OriginHTTP2Stream: OriginTransport {
         handler.streamReleased()
     }
 
-    // MARK: The answer
+    // MARK: The response
 
-    /// A whole head; without `linesCount` an interim one.
+    /// Processes a complete head; an interim one if `linesCount` is `nil`.
     func headReceived(
         _ head: Span<UInt8>, _ parser: inout ResponseParser, linesCount: Int?, hasBody: Bool
     ) {
@@ -97,7 +98,8 @@ final class OriginHTTP2Stream: OriginTransport {
             pendingEvents.append(.interim(interim))
         case .head(var found, let end)
         where found.head.lines.count == linesCount && end == head.count:
-            // The stream says where the body ends; what HTTP/1.1 calls that, Wire has put there.
+            // The stream delimits the body; Wire has already translated this into the terms of
+            // HTTP/1.1.
             if !hasBody, found.framing == .chunked || found.framing == .untilClose {
                 found.framing = .none
             }
@@ -139,7 +141,8 @@ final class OriginHTTP2Stream: OriginTransport {
         deliverPending()
     }
 
-    /// The stream is over: by `code`, or because the connection came to the end `input`.
+    /// Records that the stream is closed: by `code`, or because the connection's input ended as
+    /// `input`.
     func closed(_ code: HTTP2ErrorCode, isRefused: Bool, with input: InputCloseReason?) {
         let stream = stream.take()
         guard transaction != nil, completion == nil, let stream else { return }

@@ -2,11 +2,11 @@ import Ground
 import NIOCore
 package import Wire
 
-/// The encrypted side of a connection to an origin: agrees on TLS, tells whoever asked for it, and
-/// carries the bytes of the handler that is put behind it then.
+/// The TLS layer of a connection to an origin: performs the handshake, reports its outcome, then
+/// carries the bytes of the handlers behind it.
 ///
-/// What comes of the end of input is told as an ``InputCloseReason``. What is written is encrypted
-/// when it is flushed, so that small pieces share a record.
+/// The end of input is reported as an ``InputCloseReason`` event. Written data is encrypted when it
+/// is flushed, so that small pieces share a record.
 final class OriginTLSHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -16,13 +16,13 @@ final class OriginTLSHandler: ChannelDuplexHandler {
     private enum Phase {
         case handshaking
         case open
-        /// Nothing more is read; the channel is closed when what came was handed on.
+        /// No further reads; the channel is closed once the received data has been delivered.
         case ended
     }
 
     private let session: TLSSession
     private let now: @Sendable () -> Instant
-    /// Told once; nil afterwards.
+    /// Called once with the outcome of the handshake; `nil` afterwards.
     private var handshakeCompleted: ((Result<TLSParameters, TLSFailure>) -> Void)?
     private let storeResumption: (TLSResumption) -> Void
     private var phase = Phase.handshaking
@@ -30,14 +30,14 @@ final class OriginTLSHandler: ChannelDuplexHandler {
     private var pending: [ByteBuffer] = []
     private var promises: [EventLoopPromise<Void>] = []
 
-    /// The client's side of `session`.
+    /// Creates the client side of `session`.
     ///
     /// - Parameters:
-    ///   - session: new.
+    ///   - session: a new session.
     ///   - now: reads the boot clock.
-    ///   - storeResumption: takes what a later session to the same origin is resumed with.
-    ///   - handshakeCompleted: told what became of the handshake, unless the channel is closed here
-    ///     before.
+    ///   - storeResumption: stores the data that resumes a later session to the same origin.
+    ///   - handshakeCompleted: receives the outcome of the handshake, unless the channel is closed
+    ///     locally before.
     init(
         _ session: TLSSession, now: @escaping @Sendable () -> Instant,
         storeResumption: @escaping (TLSResumption) -> Void,
@@ -62,7 +62,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         promises = []
     }
 
-    // MARK: What comes
+    // MARK: Input
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard phase != .ended else { return }
@@ -128,7 +128,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         handshakeCompleted.take()?(result)
     }
 
-    // MARK: What goes
+    // MARK: Output
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         pending.append(unwrapOutboundIn(data))
@@ -172,34 +172,35 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         context.write(wrapOutboundOut(output), promise: written)
     }
 
-    /// What the session itself has to say.
+    /// Writes the output of the session itself, such as handshake messages and alerts.
     private func sendOutput(_ context: ChannelHandlerContext) {
-        // What was written before goes before it.
+        // Earlier plaintext precedes it.
         if phase == .open { encrypt(context) }
         guard let output = session.takeOutput() else { return }
         context.writeAndFlush(wrapOutboundOut(output), promise: nil)
     }
 }
 
-/// What is remembered of origins that speak TLS, to make the next connection cheaper.
+/// A cache of TLS sessions and negotiated protocols by origin, which makes later connections
+/// cheaper.
 struct OriginTLSCache {
     private struct Entry {
         var resumption: TLSResumption?
         var applicationProtocol: TLSApplicationProtocol?
     }
 
-    /// Origins that are remembered; those remembered first are forgotten first.
+    /// Maximum number of origins; the one added first is evicted first.
     static let originsMax = 1000
 
     private var entries: [OriginAuthority: Entry] = [:]
     private var order: [OriginAuthority] = []
 
-    /// What a session to `origin` is resumed with.
+    /// Returns the data that resumes a session to `origin`.
     func resumption(of origin: OriginAuthority) -> TLSResumption? {
         entries[origin]?.resumption
     }
 
-    /// True if several fetches shared the last connection to `origin`, or if there was none.
+    /// Returns true if the last connection to `origin` negotiated HTTP/2, or if there was none.
     func maySupportHTTP2(_ origin: OriginAuthority) -> Bool {
         guard let memory = entries[origin] else { return true }
         return memory.applicationProtocol == .http2
@@ -209,7 +210,7 @@ struct OriginTLSCache {
         entries[origin]?.resumption = resumption
     }
 
-    /// A handshake with `origin` agreed on a protocol; nil is HTTP/1.1.
+    /// Records the protocol negotiated with `origin`; `nil` is HTTP/1.1.
     mutating func recordProtocol(
         on applicationProtocol: TLSApplicationProtocol?, with origin: OriginAuthority
     ) {
@@ -222,22 +223,25 @@ struct OriginTLSCache {
         entries[origin] = Entry(applicationProtocol: applicationProtocol)
     }
 
-    /// Trust has changed, so that no session is resumed.
+    /// Drops all entries because trust has changed, so that no session is resumed.
     mutating func removeAll() {
         self = OriginTLSCache()
     }
 }
 
-/// Whom a TLS client of origins believes, ready to be used.
+/// The trust anchors of a TLS client for origins, loaded and ready for use.
 ///
-/// Two are equal if they say the same, so that reading the same files again changes nothing: what
-/// was verified under one is good under the other.
+/// Two are equal if their settings are equal, so that reading the same files again changes nothing:
+/// a certificate verified under one is valid under the other.
 package final class OriginTrustStore: Sendable {
     let context: TLSClientContext
+    /// The settings from which the context was created.
     package let settings: TLSClientSettings
     private let digest: Int
 
-    /// Reads the issuers that `settings` names.
+    /// Loads the trust anchors that `settings` names.
+    ///
+    /// - Throws: ``TLSSetupError`` if they cannot be loaded.
     package init(_ settings: TLSClientSettings) throws(TLSSetupError) {
         context = try TLSClientContext(settings)
         self.settings = settings
@@ -246,10 +250,12 @@ package final class OriginTrustStore: Sendable {
 }
 
 extension OriginTrustStore: Hashable {
+    /// Returns true if both have the same settings.
     package static func == (left: OriginTrustStore, right: OriginTrustStore) -> Bool {
         left === right || left.digest == right.digest && left.settings == right.settings
     }
 
+    /// Hashes the digest of the settings, computed once.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(digest)
     }

@@ -3,13 +3,13 @@ import HTTPRules
 import NIOCore
 import Wire
 
-/// Asks a forward proxy for a tunnel, then leaves the pipeline to whoever is behind it (RFC 9110
-/// §9.3.6).
+/// Requests a tunnel from a forward proxy (CONNECT, RFC 9110 §9.3.6), then removes itself from the
+/// pipeline.
 final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The proxy gives no tunnel.
+    /// The error that the proxy provides no tunnel.
     struct ConnectRejected: Error {
         let reason: String
     }
@@ -20,7 +20,9 @@ final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler 
     private var received = ByteBuffer()
     private var isDone = false
 
-    /// A tunnel to `target`, `host:port`; `opened` is told exactly once what became of it.
+    /// Requests a tunnel to `target`, given as `host:port`.
+    ///
+    /// `opened` is completed exactly once; it fails with ``ConnectRejected``.
     init(to target: String, settings: OriginSettings, opened: EventLoopPromise<Void>) {
         self.target = target
         self.opened = opened
@@ -55,7 +57,7 @@ final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler 
             guard (200..<300).contains(head.head.status) else {
                 return finish(context, "the proxy answered with status \(head.head.status)")
             }
-            // The origin speaks when it is asked; what comes unasked is not of it.
+            // The origin sends nothing before a request; unsolicited bytes are not from it.
             guard end == received.readableBytes else {
                 return finish(context, "the proxy sent more than an answer to CONNECT")
             }

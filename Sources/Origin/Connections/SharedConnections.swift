@@ -1,28 +1,31 @@
 /// Decides, for origins that may speak HTTP/2, which fetches of one event loop share a connection,
 /// which wait for one, and which opens it.
 ///
-/// At most one fetch at a time opens a connection to an origin; those that come meanwhile wait for
-/// it in the order in which they came, so that many that come at once do not open as many. Which
-/// connection has room for how many more is told by ``offers(_:to:room:)``. Decisions are for the
-/// shell to carry out soon; what has changed by then it asks anew.
+/// At most one fetch at a time opens a connection to an origin; later ones wait for it in order of
+/// arrival, so that a burst of fetches does not open as many connections.
+/// ``capacityChanged(_:to:availableStreams:)`` reports how many more fetches a connection can
+/// carry. The caller carries out decisions soon; if the state has changed by then, it requests a
+/// new decision. A value without I/O.
 ///
-/// Invariant: while anybody waits, somebody opens, and no connection has room.
+/// Invariant: while any fetch waits, one fetch is opening, and no connection has capacity.
 package struct SharedConnections: Sendable {
-    /// What a fetch does that wants a connection.
+    /// The decision about a fetch that needs a connection.
     package enum Decision: Hashable, Sendable {
+        /// Join this connection.
         case join(OriginConnectionID)
-        /// Until a ``Action`` is of it.
+        /// Wait for an ``Action`` that names the fetch.
         case wait
-        /// Asks for one of its own.
+        /// Open a connection of its own, through admission control.
         case openOwn
-        /// As many wait as may.
+        /// Fail: the maximum number of fetches is waiting.
         case refuse
     }
 
-    /// What becomes of a fetch that waited.
+    /// The next step of a fetch that waited.
     package enum Action: Hashable, Sendable {
+        /// The fetch joins this connection.
         case join(UInt64, OriginConnectionID)
-        /// Asks for a connection of its own.
+        /// The fetch opens a connection of its own, through admission control.
         case openOwn(UInt64)
     }
 
@@ -33,13 +36,14 @@ package struct SharedConnections: Sendable {
 
     private struct Opener: Sendable {
         var fetch: UInt64
-        /// The gate has given it a place; until then room elsewhere is as good.
+        /// True once admission control has granted a slot; until then, capacity elsewhere serves as
+        /// well.
         var hasSlot: Bool
     }
 
     private struct SharedOriginState: Sendable {
-        /// In the order in which they were first offered; the first with room is filled first, so
-        /// that the last ones become idle.
+        /// Ordered by when they were first offered. The first with capacity is used first, so that
+        /// the last ones become idle.
         var connections: [SharedConnection] = []
         var opener: Opener?
         var waiting: [UInt64] = []
@@ -48,21 +52,22 @@ package struct SharedConnections: Sendable {
     }
 
     private var origins: [OriginAuthority: SharedOriginState] = [:]
-    /// Fetches that may wait for one origin.
+    /// Maximum number of fetches that wait for one origin.
     package var waitingMax: Int
 
+    /// Creates a value without connections; `waitingMax` applies per origin.
     package init(waitingMax: Int) {
         self.waitingMax = waitingMax
     }
 
-    /// Fetches that wait.
+    /// Number of fetches that wait.
     package var waitingCount: Int { origins.values.reduce(0) { $0 + $1.waiting.count } }
 }
 
 // MARK: - Fetches
 
 extension SharedConnections {
-    /// A fetch wants a connection to `authority`.
+    /// Decides how a fetch gets a connection to `authority`.
     package mutating func connectionDecision(by fetch: UInt64, to authority: OriginAuthority)
         -> Decision
     {
@@ -79,8 +84,9 @@ extension SharedConnections {
         return .wait
     }
 
-    /// A fetch that asked for a connection of its own opens one, or waits for a place; nobody waits
-    /// for a second one that does.
+    /// Records that a fetch opens a connection, or waits for a slot to do so.
+    ///
+    /// Without effect if another fetch is already opening: no fetch waits for a second one.
     package mutating func openingStarted(
         _ fetch: UInt64, to authority: OriginAuthority, hasSlot: Bool
     ) {
@@ -90,8 +96,10 @@ extension SharedConnections {
         origins[authority] = origin
     }
 
-    /// A fetch opens no connection any more: it is known how many its own can carry, it uses
-    /// another one, or it is over.
+    /// Records that a fetch no longer opens a connection: its connection's capacity is known, it
+    /// uses another connection, or it has ended.
+    ///
+    /// - Returns: the steps of the fetches that waited for it.
     package mutating func openingEnded(
         _ fetch: UInt64, to authority: OriginAuthority
     ) -> [Action] {
@@ -100,7 +108,7 @@ extension SharedConnections {
         return dispatchWaiting(authority)
     }
 
-    /// A fetch is over; tells whether it was the one that opened.
+    /// Records that a fetch has ended; returns true if it was the one that opened a connection.
     package mutating func fetchEnded(_ fetch: UInt64, _ authority: OriginAuthority) -> Bool {
         guard var origin = origins[authority] else { return false }
         origin.waiting.removeAll { $0 == fetch }
@@ -108,7 +116,7 @@ extension SharedConnections {
         return origin.opener?.fetch == fetch
     }
 
-    /// All that wait for a connection to `authority` wait no more; returns them in order.
+    /// Removes all fetches that wait for a connection to `authority`; returns them in order.
     package mutating func removeWaiting(from authority: OriginAuthority) -> [UInt64] {
         guard var origin = origins[authority] else { return [] }
         let waiting = origin.waiting
@@ -122,7 +130,7 @@ extension SharedConnections {
 // MARK: - Connections
 
 extension SharedConnections {
-    /// A connection has room for so many fetches more, or for none for the time being.
+    /// Records how many more fetches a connection can carry, which may be 0 temporarily.
     package mutating func capacityChanged(
         _ id: OriginConnectionID, to authority: OriginAuthority, availableStreams: Int
     ) -> [Action] {
@@ -136,7 +144,7 @@ extension SharedConnections {
         return dispatchWaiting(authority)
     }
 
-    /// A connection takes no fetch more, or is idle.
+    /// Records that a connection accepts no further fetch, or is idle.
     package mutating func connectionEnded(
         _ id: OriginConnectionID, to authority: OriginAuthority
     ) -> [Action] {
@@ -147,7 +155,7 @@ extension SharedConnections {
         return dispatchWaiting(authority)
     }
 
-    /// No connection that there is takes a fetch more.
+    /// Removes all connections, none of which may accept a further fetch.
     package mutating func removeAllConnections() {
         for authority in origins.keys {
             origins[authority]?.connections = []
@@ -155,7 +163,7 @@ extension SharedConnections {
         }
     }
 
-    /// Gives room to those that wait, and has the next one open if nobody does.
+    /// Assigns capacity to waiting fetches, and makes the next one open a connection if none does.
     private mutating func dispatchWaiting(_ authority: OriginAuthority) -> [Action] {
         guard var origin = origins[authority] else { return [] }
         var steps: [Action] = []

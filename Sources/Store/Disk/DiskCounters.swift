@@ -1,39 +1,45 @@
 import Synchronization
 
-/// What the disk tier counts, from all its threads.
+/// Counters of the disk tier since the start; thread-safe.
 package final class DiskCounters: Sendable {
+    /// A counter of the disk tier.
     package enum DiskCounter: Int, CaseIterable, Sendable {
-        /// Records of new answers, and what they take with heads and rounding.
+        /// Records of new responses.
         case admittedRecords
+        /// Bytes of new records, including heads and rounding.
         case admittedBytes
-        /// Everything written: records, those written again, headers, footers, marks.
+        /// Bytes written in total: records, reinserted records, headers, footers.
         case writtenBytes
-        /// Answers that were not kept because as many wait to be written as may.
+        /// Responses dropped because the write queue was full.
         case queueOverflowRecords
-        /// Answers that were not kept because the disk has a fault, they were purged or are larger
-        /// than a segment, or their site may not take so much.
+        /// Responses dropped because the disk has a fault, because they were purged or exceed a
+        /// segment, or because of their site's share.
         case droppedRecords
         /// Records written again when their segment was reclaimed.
         case reinsertedRecords
-        /// Entries given up for want of room, and because nobody asked for them in time.
+        /// Entries evicted for space.
         case evictedEntries
+        /// Entries expired because they were not requested within the age limit.
         case expiredEntries
-        /// Records that could not be read or did not check.
+        /// Records that could not be read or failed a check.
         case lostRecords
-        /// Those of them whose bytes are what was written, and of which no answer can be made.
+        /// Lost records with a correct checksum that are not a valid response.
         case invalidRecords
+        /// Segments reclaimed.
         case reclaims
-        /// Records read from the page cache on an event loop, and by a disk thread.
+        /// Records read from the page cache on an event loop.
         case nonblockingReads
+        /// Records read by a disk thread.
         case threadReads
+        /// Bytes read.
         case readBytes
-        /// Entries whose accesses were taken over into the index, and those for which the writer
-        /// was too far behind.
+        /// Entries whose accesses were applied to the index.
         case touchesApplied
+        /// Entries whose accesses were dropped because the writer was too far behind.
         case touchesDropped
         /// Syncs of the journal.
         case journalSyncs
-        /// Calls of the system that failed.
+        /// System calls that failed.
         case failures
     }
 
@@ -43,14 +49,17 @@ package final class DiskCounters: Sendable {
         let value = Atomic<Int>(0)
     }
 
+    /// Creates counters at 0.
     package init() {
         values = DiskCounter.allCases.map { _ in Counter() }
     }
 
+    /// Adds `count` to a counter.
     package func add(_ figure: DiskCounter, _ count: Int = 1) {
         values[figure.rawValue].value.add(count, ordering: .relaxed)
     }
 
+    /// The value of a counter.
     package subscript(figure: DiskCounter) -> Int {
         values[figure.rawValue].value.load(ordering: .relaxed)
     }

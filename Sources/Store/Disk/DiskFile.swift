@@ -1,35 +1,39 @@
 import CLinux
 import Glibc
 
-/// A file of the disk tier: positioned reads and writes, from any thread.
+/// A file of the disk tier, with positioned reads and writes; thread-safe.
 package final class DiskFile: Sendable {
     private let descriptor: CInt
     /// The file's path, for log lines.
     package let path: String
 
-    /// What a call of the system refused.
+    /// A failed system call.
     package struct Failure: Error, Hashable, CustomStringConvertible {
-        /// What was tried, as in `write`.
+        /// The name of the call, such as `write`.
         package let call: String
+        /// The path of the file.
         package let path: String
+        /// The value of `errno`.
         package let code: CInt
 
-        /// The system's error is `code`, or what `errno` says.
+        /// Creates a failure with the error `code`, by default the current `errno`.
         package init(_ call: String, _ path: String, code: CInt = errno) {
             self.call = call
             self.path = path
             self.code = code
         }
 
-        /// True if what was looked for is not there.
+        /// True if the file or a directory in its path does not exist.
         package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
 
+        /// The call, the path and the system's text for the error.
         package var description: String {
             "\(call) of \(path) failed: \(unsafe String(cString: strerror(code)))"
         }
     }
 
-    /// Opens the file for reading and writing, and makes it if it is missing and `creates`.
+    /// Opens the file for reading and writing; creates it, with mode 0600, if it is missing and
+    /// `creates` is true.
     package init(_ path: String, creates: Bool) throws(Failure) {
         let flags = O_RDWR | O_CLOEXEC | (creates ? O_CREAT : 0)
         let descriptor = unsafe open(path, flags, 0o600)
@@ -42,25 +46,27 @@ package final class DiskFile: Sendable {
         close(descriptor)
     }
 
+    /// Returns the size of the file in bytes.
     package func size() throws(Failure) -> UInt64 {
         let end = lseek(descriptor, 0, SEEK_END)
         guard end >= 0 else { throw Failure("seek", path) }
         return UInt64(end)
     }
 
-    /// No later write into the blocks meets a full disk.
+    /// Allocates the blocks of the first `bytes`, so that no later write to them fails on a full
+    /// disk.
     package func allocate(_ bytes: UInt64) throws(Failure) {
         while clinux_allocate(descriptor, off_t(bytes)) != 0 {
             guard errno == EINTR else { throw Failure("allocate", path) }
         }
     }
 
-    /// Gives the file other pages, all zeros: what a socket has yet to send of the former ones is
-    /// not written over.
+    /// Replaces the file's pages with zeros in new pages, so that data a socket has yet to send
+    /// from the old pages is not overwritten.
     ///
-    /// The file has `bytes`, and their blocks, before and afterwards. On a file system that frees
-    /// them first (XFS, and where the call is not known) another program may take them meanwhile,
-    /// if the disk is full: then it fails, and the segment cannot be used.
+    /// The file has `bytes` and their blocks before and afterwards. A file system that frees the
+    /// blocks first (XFS, and where the call is unsupported) may lose them to another program if
+    /// the disk is full; then the call fails, and the segment cannot be used.
     package func replaceWithZeros(_ bytes: UInt64) throws(Failure) {
         while clinux_zero(descriptor, off_t(bytes)) != 0 {
             if errno == EINTR { continue }
@@ -70,10 +76,12 @@ package final class DiskFile: Sendable {
         }
     }
 
+    /// Sets the size of the file to `bytes`.
     package func truncate(to bytes: UInt64) throws(Failure) {
         guard ftruncate(descriptor, off_t(bytes)) == 0 else { throw Failure("truncate", path) }
     }
 
+    /// Writes all of `bytes` at `offset`.
     package func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(Failure) {
         var done = 0
         while done < bytes.count {
@@ -88,6 +96,7 @@ package final class DiskFile: Sendable {
         }
     }
 
+    /// Returns up to `count` bytes at `offset`; fewer only at the end of the file.
     package func read(_ count: Int, at offset: UInt64) throws(Failure) -> [UInt8] {
         var failure: Failure?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { raw, done in
@@ -105,25 +114,29 @@ package final class DiskFile: Sendable {
         return bytes
     }
 
+    /// Fills `room` from `offset` without waiting for the disk; false if a part is not in the page
+    /// cache.
     @unsafe package func readNonblocking(
         at offset: UInt64, into room: UnsafeMutableRawBufferPointer
     ) throws(Failure) -> Bool {
         let got = unsafe clinux_pread_nowait(
             descriptor, room.baseAddress, room.count, off_t(offset))
         if got == room.count { return true }
-        // Where the file system cannot promise it, a disk thread can read all the same.
+        // Where the file system does not support this, a disk thread can still read.
         guard got >= 0 || [EAGAIN, EINTR, EOPNOTSUPP, ENOSYS].contains(errno) else {
             throw Failure("read", path)
         }
         return false
     }
 
+    /// Returns true if all of these bytes are in the page cache.
     package func isCached(_ count: Int, at offset: UInt64) -> Bool {
         let page = UInt64(sysconf(Int32(_SC_PAGESIZE)))
         let pages = (offset + UInt64(count) - 1) / page - offset / page + 1
         return clinux_cached_pages(descriptor, off_t(offset), count) == Int(pages)
     }
 
+    /// Sends bytes to a socket without a copy; returns how many the socket accepted.
     package func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int {
         var sent = 0
         while sent < count {
@@ -136,23 +149,25 @@ package final class DiskFile: Sendable {
         return sent
     }
 
-    /// Less than the system moves through its pipe in one go: 100 KB in one call cost two and a
-    /// half times as much as in pieces (loopback, Linux 6.18).
+    /// Smaller than what the system moves through its pipe at once: 100 KB in one call cost two and
+    /// a half times as much as in pieces (loopback, Linux 6.18).
     private static let sendBytesMax = 56 << 10
 
+    /// Returns once written data is on the disk.
     package func sync() throws(Failure) {
         while fdatasync(descriptor) != 0 {
             guard errno == EINTR else { throw Failure("sync", path) }
         }
     }
 
+    /// Advises the kernel that these bytes will be read soon; does not block.
     package func adviseReadahead(_ count: Int, at offset: UInt64) {
-        // An advice that is not taken changes nothing but time.
+        // Ignored advice affects only speed.
         _ = posix_fadvise(descriptor, off_t(offset), off_t(count), POSIX_FADV_WILLNEED)
     }
 
-    /// Writes what is dirty and lets go of the file's pages, so that the next read is one of the
-    /// disk.
+    /// Writes dirty pages and drops the file's pages from the page cache, so that the next read
+    /// goes to the disk.
     package func dropFromPageCache() throws(Failure) {
         try sync()
         guard posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0 else {
@@ -160,21 +175,21 @@ package final class DiskFile: Sendable {
         }
     }
 
-    /// Locks the file for this process, until it is closed; false if another holds it.
+    /// Locks the file for this process until it is closed; false if another process holds the lock.
     package func lock() throws(Failure) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK else { throw Failure("lock", path) }
         return false
     }
 
-    /// What the system knows of the open file; nil if it tells nothing.
+    /// The inode and block usage of the open file; `nil` if the system does not report them.
     var status: Status? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
         return Status(status)
     }
 
-    /// A file's number, and what its blocks take.
+    /// The inode of a file, and the bytes of its blocks.
     struct Status {
         let inode: UInt64
         let allocated: UInt64

@@ -3,27 +3,31 @@ package import NIOCore
 package import Tiers
 
 extension DiskLog {
-    /// What has become of an answer that was to be kept.
+    /// The outcome of storing a response.
     package enum StoreOutcome: Hashable, Sendable {
+        /// The record is written and indexed.
         case written
-        /// It is larger than a segment.
+        /// The record is larger than a segment.
         case tooLarge
-        /// It was invalidated after its request began.
+        /// The response was purged after its request began.
         case purged
-        /// Its site may not take so much.
+        /// The record does not fit in its site's share.
         case shareExceeded
-        /// It was written, and is not to be found.
+        /// The record is written, but not indexed because `commit` refused it.
         case superseded
     }
 
-    /// Appends an answer, in the place of what the entry was until now.
+    /// Appends a response and replaces the entry's previous record.
     ///
-    /// The chunk checksums of `record` are made here. `now` is in milliseconds since 1970. To be
-    /// called when the journal has what the record is later than: a start could not tell that an
-    /// invalidation was lost.
+    /// Call it only once the journal contains everything up to the record's invalidation version;
+    /// otherwise a restart could not detect a lost invalidation.
     ///
-    /// What is written can be found once `commit` has done what it is given; it does not, and gives
-    /// false, if nobody is to find the answer any more.
+    /// - Parameters:
+    ///   - record: the record; its chunk checksums are computed here.
+    ///   - body: the body, in buffers of any size.
+    ///   - now: milliseconds since 1970.
+    ///   - commit: runs its argument, which indexes the record, and returns true; or returns false
+    ///     without running it if the response must no longer be found.
     package func store(
         _ record: DiskRecord, body: [ByteBuffer], now: Int64,
         commit: (() -> Void) -> Bool = {
@@ -37,9 +41,9 @@ extension DiskLog {
         var record = record
         record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
         let digest = record.name.digest
-        // An entry stays in its queue, so that of two records of it the later one is behind the
-        // other in one order of segments. (A power failure may bring a segment back that was given
-        // up; an older answer then counts as long as it is fresh, unless a mark covers it.)
+        // An entry stays in its queue, so that the later of two records of it follows the other in
+        // the order of segments. (A power failure may bring back a reclaimed segment; an older
+        // response then counts as long as it is fresh, unless a mark covers it.)
         let queue =
             view.shards.find(digest).map { $0.flags.contains(.inMain) ? .main : .small }
             ?? admissionQueue(digest)
@@ -68,17 +72,18 @@ extension DiskLog {
         }
     }
 
-    /// The queue of an entry that is not in the index.
+    /// Returns the queue for an entry that is not in the index.
     ///
-    /// Where a start may find a former record of it, that record's queue: in another one the former
-    /// record could count as the later.
+    /// If a restart could find an earlier record of the entry, that is the earlier record's queue:
+    /// in the other queue, the earlier record could count as the later one.
     private func admissionQueue(_ digest: EntryDigest) -> SegmentQueue {
         let queue = policy.queue(forNewEntry: digest.first)
         guard entriesInLaterSegments[Int(queue.rawValue)].contains(digest) else { return queue }
         return queue == .main ? .small : .main
     }
 
-    /// Writes a record at the place that the ledger gave; if that fails, the segment takes no more.
+    /// Writes a record at the position that the allocator assigned; if that fails, the segment is
+    /// closed.
     private func append(
         _ record: inout DiskRecord, _ body: [ByteBuffer], in id: SegmentID,
         _ queue: SegmentQueue, at offset: Int
@@ -97,7 +102,7 @@ extension DiskLog {
         return appendToFooter(record, in: queue, at: offset)
     }
 
-    /// One for each chunk of the body, which is in pieces of whatever size.
+    /// Returns a checksum for each chunk of the body, which comes in pieces of any size.
     private static func checksums(
         _ body: [ByteBuffer], of bytes: UInt64, _ salt: UInt64, _ offset: UInt64
     ) -> [UInt64] {
@@ -126,7 +131,7 @@ extension DiskLog {
         return sums
     }
 
-    /// Head and small pieces go out in one write, large ones as they are.
+    /// Writes a record: head and small pieces in one write, large pieces separately.
     private func write(
         _ record: DiskRecord, _ body: [ByteBuffer], _ salt: UInt64, at offset: Int,
         to file: any VolumeFile
@@ -150,7 +155,7 @@ extension DiskLog {
         if !bytes.isEmpty { try write(bytes.span, to: file, at: position) }
     }
 
-    /// The footer of the open segment will name a record that was written.
+    /// Adds a written record to the open segment's footer entries and returns its location.
     func appendToFooter(_ record: DiskRecord, in queue: SegmentQueue, at offset: Int)
         -> DiskLocation
     {
@@ -173,53 +178,52 @@ extension DiskLog {
     private func indexEntry(_ digest: EntryDigest, _ entry: DiskEntry) {
         if let old = view.shards.insert(digest, entry) {
             recordRemoved(old)
-            // Its segment's footer still names it: it would be found again once the later record is
-            // forgotten.
+            // The footer of its segment still lists it, so it would be found again once the later
+            // record is forgotten.
             hasOutdatedFooter[Int(old.location.segment)] = true
         }
         policy.entryCountGrew(to: view.shards.count)
     }
 
-    /// The record of an entry is no longer its.
+    /// Subtracts an entry's record from the live bytes of its segment.
     func recordRemoved(_ entry: DiskEntry) {
         allocator.entryRemoved(
             SegmentID(index: UInt32(entry.location.segment)), recordBytes: entry.bytes)
     }
 
-    /// An entry was taken out of the index, and its record stays where it is.
+    /// Records that an entry was removed from the index while its record stays in the segment.
     ///
-    /// A start that finds the segment not closed, or its footer torn, finds the record again: what
-    /// is stored next of the entry has to be behind it.
+    /// A restart that finds the segment without a valid footer finds the record again, so a later
+    /// record of the entry must follow it in the order of segments.
     func entryForgotten(_ digest: EntryDigest, _ entry: DiskEntry) {
         recordRemoved(entry)
         let segment = Int(entry.location.segment)
-        // So that the segment's footer does not name it for ever.
+        // So that the segment's footer does not list it permanently.
         hasOutdatedFooter[segment] = true
         let other: SegmentQueue = entry.flags.contains(.inMain) ? .small : .main
         guard let next = openSegments[Int(other.rawValue)],
             next.header.sequence < allocator.segments[segment].sequence
         else { return }
         entriesInLaterSegments[Int(other.rawValue)].insert(digest)
-        // What comes then goes into a new segment, which is behind all of them.
+        // The next record goes into a new segment, which follows all of them.
         if entriesInLaterSegments[Int(other.rawValue)].count > Self.entriesInLaterSegmentsMax {
             closeOpenSegment(other)
         }
     }
 
-    /// Some 2 MiB of them.
+    /// Maximum number of such entries, about 2 MiB.
     private static let entriesInLaterSegmentsMax = 1 << 16
 
     // MARK: Segments
 
-    /// Makes a segment ready for records: its file, allocated whole, and a header that is on the
-    /// disk.
+    /// Prepares a segment for records: allocates its file in full and syncs a header.
     func open(
         _ id: SegmentID, _ queue: SegmentQueue, sequence: UInt64, closing: SegmentID?, now: Int64
     ) throws(DiskFile.Failure) {
         if closing != nil, let segment = openSegments[Int(queue.rawValue)] {
             openSegments[Int(queue.rawValue)] = nil
             do { try writeFooter(of: segment) } catch {
-                // Its records are found by a scan.
+                // A scan finds its records.
                 allocator.segmentClosed(id)
                 throw error
             }
@@ -246,7 +250,8 @@ extension DiskLog {
         }
     }
 
-    /// Fails if nothing can be written and synced, or there is no room for the next segment.
+    /// Tests the disk; throws if a write or sync fails, or if there is no space for the next
+    /// segment.
     package func probe() throws(DiskFile.Failure) {
         try volume.probe()
         guard let missing = files.firstIndex(where: { $0 == nil }) else { return }
@@ -263,7 +268,7 @@ extension DiskLog {
         return file
     }
 
-    /// What an open segment's end says of it; records that are no longer an entry's are left out.
+    /// Writes the footer of an open segment, without records that are no longer their entry's.
     func writeFooter(of segment: OpenSegment) throws(DiskFile.Failure) {
         try writeFooter(
             of: segment.id, segment.header, segment.entries, recordsEnd: segment.recordsEnd,
@@ -288,33 +293,33 @@ extension DiskLog {
             entries: current, recordsEnd: recordsEnd, sequence: header.sequence,
             leastOmittedVersion: leastVersionsOnDisk[Int(id.index)],
             fingerprints: fingerprints[Int(id.index)]?.fingerprints)
-        // A segment of an earlier version may be too full for them.
+        // A segment written by an earlier version may be too full for them.
         if footer.start(segmentBytes: segmentBytes) < recordsEnd { footer.fingerprints = nil }
         let bytes = footer.bytes(salt: header.salt, segmentBytes: segmentBytes)
         hasOutdatedFooter[Int(id.index)] = false
         try write(bytes.span, to: file, at: segmentBytes - UInt64(bytes.count))
     }
 
-    /// A write into the open segment has failed: the place is lost, and the segment takes no more.
+    /// Closes the open segment after a failed write; its position is lost.
     func closeAfterWriteError(_ queue: SegmentQueue, recordBytes: Int) {
         guard let segment = openSegments[Int(queue.rawValue)] else { return }
         allocator.entryRemoved(segment.id, recordBytes: recordBytes)
         closeOpenSegment(queue)
     }
 
-    /// The open segment takes no more.
+    /// Closes the open segment of a queue.
     private func closeOpenSegment(_ queue: SegmentQueue) {
         guard let segment = openSegments[Int(queue.rawValue)] else { return }
         allocator.segmentClosed(segment.id)
         openSegments[Int(queue.rawValue)] = nil
         entriesInLaterSegments[Int(queue.rawValue)] = []
-        // Without a footer its records are found by a scan, but this may be only a full disk.
+        // Without a footer, a scan finds its records; the failure may be due to a full disk only.
         try? writeFooter(of: segment)
     }
 }
 
 extension DiskRecord {
-    /// What the index has of a record that lies there.
+    /// Returns the index entry of a record at this location.
     fileprivate func entry(at location: DiskLocation, in queue: SegmentQueue) -> DiskEntry {
         DiskEntry(
             location: location, lengthUnits: units, lastAccess: lastAccess,
@@ -322,6 +327,6 @@ extension DiskRecord {
             flags: queue == .main ? .inMain : [], share: DiskShareID.number(ofKey: key.span))
     }
 
-    /// What the record takes, in units.
+    /// The size of the record in units of ``Tiers/DiskFormat/unitBytes``.
     var units: UInt32 { UInt32(extent.recordBytes / DiskFormat.unitBytes) }
 }

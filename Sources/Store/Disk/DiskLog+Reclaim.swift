@@ -2,7 +2,7 @@ import Ground
 import Tiers
 
 extension DiskLog {
-    /// Empties a segment: writes again what is worth it, forgets the rest.
+    /// Empties a segment: writes the records worth keeping again, and drops the rest.
     func reclaim(_ id: SegmentID, now: Int64) throws(DiskFile.Failure) {
         counters.add(.reclaims)
         let slot = view.slots[Int(id.index)]
@@ -14,14 +14,14 @@ extension DiskLog {
         }
         slot.endGeneration()
         hasOutdatedFooter[Int(id.index)] = false
-        // From here on the file may be written over; what a start would find in it is old.
+        // From here on the file may be overwritten; what a restart would find in it is outdated.
         hasStaleHeader[Int(id.index)] = true
-        // If that fails, the next checkpoint tries again.
+        // If that fails, the next checkpoint retries.
         try? eraseHeader(Int(id.index))
         allocator.segmentReclaimed(id)
     }
 
-    /// Writes zeros over the header of a segment that was given up.
+    /// Overwrites the header of a reclaimed segment with zeros.
     func eraseHeader(_ index: Int) throws(DiskFile.Failure) {
         if hasStaleHeader[index], let file = files[index] {
             let zeros = [UInt8](repeating: 0, count: DiskFormat.headerBytes)
@@ -30,7 +30,8 @@ extension DiskLog {
         hasStaleHeader[index] = false
     }
 
-    /// Gives the bytes of the records that it has found to be an entry's.
+    /// Decides about every live record of a segment; returns the bytes of the live records it
+    /// found.
     private func reinsert(from id: SegmentID, _ use: SegmentSlot.Generation, now: Int64) -> Int {
         let queue = allocator.segments[Int(id.index)].queue
         var handledBytes = 0
@@ -55,8 +56,8 @@ extension DiskLog {
         return handledBytes
     }
 
-    /// Forgets what the segment did not name, because its footer or a part of it cannot be read: no
-    /// entry may stay behind whose place is written over.
+    /// Removes entries whose records the segment did not list, because a part of it is unreadable:
+    /// no entry may refer to a position that will be overwritten.
     private func removeUnreadableEntries(of id: SegmentID, _ use: SegmentSlot.Generation) {
         let rest = view.shards.entries(in: UInt16(id.index))
         for (digest, entry) in rest.dropFirst() {
@@ -67,7 +68,8 @@ extension DiskLog {
         view.removeUnreadable(digest, entry, use, why: why)
     }
 
-    /// What the segment's footer names; by a scan if that cannot be read.
+    /// Returns the records listed in the segment's footer, or found by a scan if the footer is
+    /// unreadable.
     func entries(of id: SegmentID, _ use: SegmentSlot.Generation) -> [SegmentFooter.Entry] {
         guard case .recovered(let found) = SegmentFiles.recover(use.file, identity),
             found.header.sequence == use.sequence
@@ -81,7 +83,9 @@ extension DiskLog {
         if why == .evictedEntries { policy.recordDrop(digest.first, bytes: entry.bytes) }
     }
 
-    /// False if there is no place for the record; one that cannot be read is lost, and needs none.
+    /// Writes a record again in the main queue; false if there is no space for it.
+    ///
+    /// A record that cannot be read is lost and needs no space.
     private func reinsert(
         _ entry: DiskEntry, _ found: SegmentFooter.Entry, _ use: SegmentSlot.Generation,
         count: UInt8,
@@ -101,7 +105,7 @@ extension DiskLog {
                     moved = try copy(entry, from: use, to: offset, count: count)
                 } catch {
                     if error == .unreadable {
-                        // The place stays empty; what comes is written behind it.
+                        // The position stays empty; the next record follows it.
                         allocator.entryRemoved(id, recordBytes: entry.bytes)
                         view.removeUnreadable(found.digest, entry, use, why: "it does not check")
                         return true
@@ -111,7 +115,7 @@ extension DiskLog {
                 }
                 precondition(moved.location.segment == UInt16(id.index), "another segment")
                 guard view.shards.move(found.digest, from: entry.location, to: moved) else {
-                    // Somebody has taken it out of the index meanwhile.
+                    // A reader has removed it from the index meanwhile.
                     entryForgotten(found.digest, moved)
                     return true
                 }
@@ -123,8 +127,9 @@ extension DiskLog {
         }
     }
 
-    /// It was invalidated after its request began; to be known before it is given a place, which
-    /// would stay empty.
+    /// Returns true if the record was purged after its request began.
+    ///
+    /// Checked before the record is assigned a position, which would stay empty.
     private func isPurged(_ entry: DiskEntry, _ use: SegmentSlot.Generation) -> Bool {
         guard let block = try? use.file.read(min(entry.bytes, 16 << 10), at: entry.offset),
             let extent = DiskRecord.extent(block.span, space: entry.bytes),
@@ -137,13 +142,13 @@ extension DiskLog {
     }
 
     private enum CopyFailure: Error {
-        /// The record that is there.
+        /// The source record cannot be read.
         case unreadable
-        /// The place it is to go to.
+        /// The destination cannot be written.
         case unwritable
     }
 
-    /// Copies a record into the open segment of the main queue, chunk by chunk, each checked.
+    /// Copies a record into the open segment of the main queue, checking every chunk.
     private func copy(
         _ entry: DiskEntry, from use: SegmentSlot.Generation, to offset: Int, count: UInt8
     ) throws(CopyFailure) -> DiskEntry {
@@ -166,7 +171,7 @@ extension DiskLog {
         record.lastAccess = entry.lastAccess
         record.accessCount = UInt16(count)
         let meta = record.extent.metaBytes
-        // A newer program's record may be longer than what is written of it here.
+        // A record of a newer version may be longer than what is written of it here.
         guard record.extent.recordBytes <= entry.bytes else { throw .unreadable }
         for number in record.chunkSums.indices {
             let start = extent.metaBytes + number * DiskFormat.chunkBytes

@@ -2,15 +2,15 @@ import Ground
 package import Tiers
 
 extension DiskLog {
-    /// What a start knows of one segment file.
+    /// The state of one segment file during recovery.
     private struct RecoveredSegmentFile {
         var number: Int
         let file: any VolumeFile
         let header: SegmentHeader
-        /// Nil if all its records are named by its footer.
+        /// The recovered segment, if its footer does not list all its records; `nil` otherwise.
         var unclosed: SegmentRecovery.RecoveredSegment?
         var segment: Segment
-        /// Of all its records; nil for any.
+        /// Fingerprints of the names of all its records; `nil` if unknown, which matches any name.
         var names: FingerprintSet?
 
         init(number: Int, file: any VolumeFile, header: SegmentHeader) {
@@ -23,12 +23,18 @@ extension DiskLog {
         }
     }
 
-    /// Takes over the log of a volume, or begins one.
+    /// Opens the log of a volume, or starts an empty one.
     ///
-    /// `formerWall` is the newest wall time known before this start, `now` the present one, both in
-    /// milliseconds since 1970. `note` is told what an operator should know.
-    ///
-    /// `book` takes over what was invalidated, beside what it has of a time without a log.
+    /// - Parameters:
+    ///   - volume: the directory of the log's files.
+    ///   - settings: the settings of the log.
+    ///   - identity: the node, with the epoch of this start.
+    ///   - marks: receives the recovered invalidations, in addition to those from a time without a
+    ///     log.
+    ///   - figures: the counters.
+    ///   - formerWall: the newest wall time known before this start, in milliseconds since 1970.
+    ///   - now: the current wall time, in milliseconds since 1970.
+    ///   - onEvent: receives events for the operator.
     package static func open(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
         marks: InvalidationIndex = InvalidationIndex(), figures: DiskCounters, formerWall: Int64,
@@ -63,11 +69,11 @@ extension DiskLog {
         return log
     }
 
-    /// Takes over what was invalidated; `reached` is the greatest stamp that anything here bears,
-    /// and all up to there was in the journal before.
+    /// Recovers the invalidations; `reached` is the greatest version of anything found here, and
+    /// the journal contained everything up to it.
     ///
-    /// Where some of it may be missing every entry of before this start is held against its origin
-    /// before it is served. The journal's first file of this start says so.
+    /// If some invalidations may be missing, every entry from before this start is revalidated
+    /// before it is served. The first journal file of this start records that.
     private func recoverMarks(
         reached: InvalidationVersion, isClockBehind: Bool, _ note: (DiskEvent) -> Void
     ) throws(DiskFile.Failure) {
@@ -98,21 +104,21 @@ extension DiskLog {
 
     private static let legacyMarkFiles = ["marks-0", "marks-1"]
 
-    /// Gives back what files of marks of an earlier version take; true if there are any.
+    /// Truncates the mark files of an earlier version; returns true if there are any.
     private func truncateLegacyMarkFiles() throws(DiskFile.Failure) -> Bool {
         let names = try volume.names().filter(Self.legacyMarkFiles.contains)
         for name in names { try? volume.open(name, creates: false).truncate(to: 0) }
         return !names.isEmpty
     }
 
-    /// Removes them when the journal says what they have said.
+    /// Removes the mark files of an earlier version once the journal contains the invalidations.
     package func removeLegacyMarkFiles() throws(DiskFile.Failure) {
         guard hasLegacyMarkFiles, marks.journaledVersion.epoch == identity.bootEpoch else { return }
         for name in Self.legacyMarkFiles { try? volume.remove(name) }
         hasLegacyMarkFiles = false
     }
 
-    /// The segments of this node, the newest first; what is none is removed.
+    /// Returns the segments of this node, newest first; removes files that are not valid segments.
     private static func segments(
         of volume: any DiskVolume, _ identity: NodeIdentity, _ note: (DiskEvent) -> Void
     ) throws(DiskFile.Failure) -> [RecoveredSegmentFile] {
@@ -125,8 +131,8 @@ extension DiskLog {
                     bytes.span, nodeID: identity.nodeID, segmentBytes: identity.segmentBytes)
                 kept.append(RecoveredSegmentFile(number: number, file: file, header: header))
             } catch {
-                // A segment that was given up and not used again begins with zeros, one that was
-                // not used at all may be empty.
+                // A reclaimed segment that was not reused begins with zeros; one that was never
+                // used may be empty.
                 if read == nil || bytes.contains(where: { $0 != 0 }) {
                     note(.fileDiscarded(file: SegmentFiles.name(number), why: "\(error)"))
                 }
@@ -136,8 +142,8 @@ extension DiskLog {
         return kept.sorted { $0.header.sequence > $1.header.sequence }
     }
 
-    /// Removes the oldest segments that the limit has no room for, and numbers the others anew
-    /// where their numbers are too great.
+    /// Removes the oldest segments beyond the limit, and renumbers the others where their numbers
+    /// exceed it.
     private static func discard(
         _ found: inout [RecoveredSegmentFile], beyond segments: Int, of volume: any DiskVolume
     ) throws(DiskFile.Failure) {
@@ -154,14 +160,14 @@ extension DiskLog {
         }
     }
 
-    /// Indexes what is to be kept of one segment after the other, the oldest first.
+    /// Rebuilds the index from one segment after the other, oldest first.
     private struct IndexRebuild {
         let shards: ShardedDiskIndex
-        /// Bytes of the records that are an entry's, with their footer entries, by segment.
+        /// Bytes of the live records, with their footer entries, by segment.
         private(set) var liveBytes: [Int]
-        /// The greatest stamp that anything bears.
+        /// The greatest invalidation version found.
         private(set) var lastVersion = InvalidationVersion.zero
-        /// The newest wall time that is known, in milliseconds since 1970.
+        /// The newest wall time found, in milliseconds since 1970.
         private(set) var newestWall: Int64
         private let recordBytesMax: Int
         private let recovery: LogRecovery
@@ -183,11 +189,11 @@ extension DiskLog {
         ) {
             guard case .recovered(let found) = SegmentFiles.recover(recovered.file, identity)
             else {
-                // What is in it may be read by a later start.
+                // A later start may be able to read its records.
                 recovered.segment.leastVersion = .zero
                 return
             }
-            // What lies behind the records is what remains of the file's use before.
+            // Data after the records is left over from the file's previous use.
             let damaged = found.damaged.filter { $0 <= found.recordsEnd }
             if !damaged.isEmpty {
                 note(.recordsCorrupt(file: SegmentFiles.name(recovered.number), offsets: damaged))
@@ -206,7 +212,7 @@ extension DiskLog {
             }
             if found.needsFooter { recovered.unclosed = found }
             recovered.names = found.fingerprints
-            // No file, whatever is in it, makes a start fail.
+            // No file content makes a start fail.
             let used = min(
                 recordBytesMax,
                 Int(found.recordsEnd) - DiskFormat.headerBytes
@@ -219,8 +225,8 @@ extension DiskLog {
         }
     }
 
-    /// What lies in a file that cannot be opened now may be read by a later start: no mark is
-    /// dropped that may cover it.
+    /// Protects records in files that cannot be opened now: a later start may read them, so no mark
+    /// that may cover them is dropped.
     private func retainMarksForUnreadableFiles(of found: [RecoveredSegmentFile]) throws(DiskFile
         .Failure)
     {
@@ -235,7 +241,7 @@ extension DiskLog {
         }
     }
 
-    /// Lets readers in, and writes what is missing.
+    /// Makes the segments readable, and writes missing footers.
     private func finishOpening(_ found: [RecoveredSegmentFile]) throws(DiskFile.Failure) {
         policy.entryCountGrew(to: view.shards.count)
         for recovered in found {
@@ -253,7 +259,7 @@ extension DiskLog {
 }
 
 extension InvalidationMark {
-    /// The fingerprint of the URL that it covers; nil if it covers anything else.
+    /// The fingerprint of the URL that the mark covers; `nil` if it covers anything else.
     fileprivate var name: UInt32? {
         if case .url(let name) = target { URLName.fingerprint(name[...]) } else { nil }
     }

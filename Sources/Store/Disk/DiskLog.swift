@@ -1,28 +1,31 @@
 package import Ground
 package import Tiers
 
-/// The writer of a node's log: the one place that changes what is on disk.
+/// The writer of a node's log; only it changes what is on disk.
 ///
-/// It does what ``Tiers/SegmentAllocator`` and ``Tiers/ReclaimPolicy`` decide, in one thread, and
-/// never keeps a reader waiting. When a call of the system fails, what was being written is lost,
-/// the segment takes no more, and the error is thrown; the log stays usable.
+/// It performs what ``Tiers/SegmentAllocator`` and ``Tiers/ReclaimPolicy`` decide, on one thread,
+/// and never blocks a reader, except as ``SegmentSlot`` describes. When a system call fails, the
+/// data being written is lost, the segment is closed, and the error is thrown; the log stays
+/// usable.
 ///
 /// Not thread-safe.
 package final class DiskLog {
-    /// What the log is told at its start.
+    /// Settings of a ``DiskLog``.
     package struct Settings: Sendable {
+        /// The number and size of segments.
         package var plan: DiskPlan
-        /// What was not asked for within it is given up.
+        /// Time after which an entry that was not requested expires.
         package var ageLimit: Interval
-        /// 128 bits that no client knows.
+        /// The 128-bit secret key of the index's hash function.
         package var keys: (UInt64, UInt64)
-        /// For salts.
+        /// The generator of segment salts.
         package var random: SplitMix64
-        /// What is held against each record that is read for a request.
+        /// An additional check of each record that is read for a request.
         package var validation: RecordValidation = { _ in nil }
-        /// What the directory's journal has of what was invalidated.
+        /// Reads the invalidations that the directory's journal contains.
         package var markRecovery: MarkRecovery = { _, _, _ in RecoveredMarks(table: MarkTable()) }
 
+        /// Creates settings from their parts, without a record check and without a journal.
         package init(plan: DiskPlan, ageLimit: Interval, keys: (UInt64, UInt64), random: SplitMix64)
         {
             self.plan = plan
@@ -32,6 +35,7 @@ package final class DiskLog {
         }
     }
 
+    /// The log as readers use it.
     package let view: DiskView
     let volume: any DiskVolume
     let settings: Settings
@@ -41,37 +45,38 @@ package final class DiskLog {
     var policy: ReclaimPolicy
     /// The file of each segment, once it is open.
     var files: [(any VolumeFile)?]
-    /// By ``Tiers/SegmentQueue``.
+    /// The open segments, indexed by ``Tiers/SegmentQueue``.
     var openSegments: [OpenSegment?] = [nil, nil]
-    /// The least stamp of what a power failure may still bring back from each file: a segment that
-    /// was given up is on the disk until its next header is.
+    /// The least version of the records that a power failure may still bring back from each file: a
+    /// reclaimed segment is on the disk until its next header is.
     var leastVersionsOnDisk: [InvalidationVersion?]
-    /// The names of all records that a start might find in each file; nil for any.
+    /// Fingerprints of the names of all records that a restart might find in each file; `nil`
+    /// matches any name.
     var fingerprints: [FingerprintSet?]
-    /// Segments whose footers are behind the index.
+    /// True for segments whose footer is older than the index.
     var hasOutdatedFooter: [Bool]
-    /// By ``Tiers/SegmentQueue``, entries that were forgotten while a record of theirs lies in a
-    /// segment which was opened after the queue's open one.
+    /// By ``Tiers/SegmentQueue``: forgotten entries with a record in a segment of the other queue
+    /// that was opened after this queue's open segment.
     var entriesInLaterSegments: [Set<EntryDigest>] = [[], []]
-    /// Segments that were given up, and whose files still begin with what they were.
+    /// True for reclaimed segments whose files still have their old header.
     var hasStaleHeader: [Bool]
-    /// Files of an earlier version are there, emptied: they say that marks are missing until the
-    /// journal says so.
+    /// True while emptied mark files of an earlier version exist: they signal missing marks until
+    /// the journal does.
     var hasLegacyMarkFiles = false
-    /// What sites may take of the log.
+    /// The limits on what sites may use of the log.
     var shareLimits = DiskShareLimits()
-    /// Where the search for entries of a site that has to give some up goes on.
+    /// The position of the search for entries of a site over its limit.
     var shareScanPosition: (shard: Int, below: Int?) = (0, nil)
-    /// Where the search for idle entries goes on.
+    /// The position of the search for idle entries.
     var expiryScanPosition: (shard: Int, below: Int?) = (0, nil)
 
-    /// What was invalidated.
+    /// The invalidations of the node.
     package var marks: InvalidationIndex { view.marks }
     var identity: NodeIdentity { view.identity }
     var segmentBytes: UInt64 { UInt64(settings.plan.segmentBytes) }
 
-    /// Takes over what `recovered` has found; ``open(_:_:_:figures:formerWall:now:note:)`` makes
-    /// one.
+    /// Creates a log from `recovered` segments; see
+    /// ``open(_:_:_:marks:figures:formerWall:now:onEvent:)``.
     init(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
         figures: DiskCounters, marks: InvalidationIndex, shards: ShardedDiskIndex,
@@ -106,7 +111,7 @@ package final class DiskLog {
         }
     }
 
-    /// Writes the footers that are behind, and closes the open segments; at shutdown.
+    /// Writes outdated footers and closes the open segments, at shutdown.
     package func close() throws(DiskFile.Failure) {
         try checkpoint()
         for queue in SegmentQueue.allCases {
@@ -124,13 +129,13 @@ package final class DiskLog {
         try file.write(bytes, at: offset)
     }
 
-    /// What nothing in the log, or left behind on its disk, is stamped before.
+    /// The least version of any record in the log, or left on its disk; `.last` if there is none.
     package var leastVersion: InvalidationVersion {
         min(allocator.leastVersion ?? .last, leastVersionsOnDisk.compactMap { $0 }.min() ?? .last)
     }
 
-    /// Those of the names, which ascend, of which an entry may be in the log, or left behind on its
-    /// disk.
+    /// Returns those of the fingerprints `wanted`, in ascending order, of which the log or its disk
+    /// may hold an entry.
     package func fingerprintsOnDisk(among wanted: [UInt32]) -> Set<UInt32> {
         guard fingerprints.allSatisfy({ $0 != nil }) else { return Set(wanted) }
         var found: Set<UInt32> = []
@@ -138,8 +143,8 @@ package final class DiskLog {
         return found
     }
 
-    /// Takes an entry out of the index; its record may be found again by a start that finds the
-    /// segment not closed.
+    /// Removes an entry from the index; a restart that finds its segment without a footer may find
+    /// its record again.
     package func forget(_ name: EntryName) {
         guard let entry = view.shards.remove(name.digest) else { return }
         entryForgotten(name.digest, entry)
@@ -147,21 +152,19 @@ package final class DiskLog {
 }
 
 extension DiskLog {
-    /// Entries that are looked at to find one that is given up, and in all for one record.
+    /// Entries examined per step to find one to evict, and in total for one record.
     private static let sample = 512
     private static let examinedMax = 1 << 17
 
-    /// What sites may take from now on; nothing leaves before the next record of theirs comes.
+    /// Sets the limits of sites; nothing is evicted before a site's next record arrives.
     package func setShareLimits(_ shares: DiskShareLimits) {
         self.shareLimits = shares
     }
 
-    /// Gives up entries of the record's site until that may take the record too; false if it may
-    /// not.
+    /// Evicts entries of the record's site until the record fits in its share; false if it cannot.
     ///
-    /// Each time the one goes that was asked for longest ago, of some that are looked at. Their
-    /// place on the disk is free when their segments are reclaimed; what counts is what can be
-    /// found.
+    /// Each step evicts the least recently used of a sample. The disk space becomes free when the
+    /// segments are reclaimed; what counts here are indexed entries.
     func makeRoomInShare(for record: DiskRecord) -> Bool {
         let number = DiskShareID.number(ofKey: record.key.span)
         guard let (group, percent) = shareLimits.limit(of: number) else { return true }
@@ -178,7 +181,7 @@ extension DiskLog {
                 inShard: shareScanPosition.shard, below: shareScanPosition.below,
                 atMost: Self.sample
             ) { shareLimits.contains($0.share, in: group) }
-            // A shard without entries is a look, too.
+            // A shard without entries also counts as a step.
             looks += max(part.looked, Self.sample)
             shareScanPosition =
                 part.next.map { (shareScanPosition.shard, $0) }
@@ -197,14 +200,15 @@ extension DiskLog {
 }
 
 extension DiskLog {
-    /// Takes over that entries were used, as often and as late as it says.
+    /// Applies `count` accesses of an entry, the last one at `second` (since 1970).
     package func touch(_ digest: EntryDigest, count: UInt32, at second: UInt32) {
         guard let location = view.shards.touch(digest, count: count, at: second) else { return }
         counters.add(.touchesApplied)
         hasOutdatedFooter[Int(location.segment)] = true
     }
 
-    /// Writes the accesses of closed segments behind their records, so that a restart knows them.
+    /// Writes the access counts of closed segments to their footers, so that a restart knows them;
+    /// erases the headers of reclaimed segments.
     package func checkpoint() throws(DiskFile.Failure) {
         for (index, segment) in allocator.segments.enumerated() where segment.state == .free {
             try eraseHeader(index)
@@ -221,14 +225,15 @@ extension DiskLog {
         }
     }
 
-    /// Forgets what readers have taken out of the index; gives a note for each that was damaged.
+    /// Processes entries that readers removed from the index; returns an event for each damaged
+    /// one.
     package func takeRemoved() -> [DiskEvent] {
         view.takeRemoved().compactMap { lost in
             let segment = Int(lost.entry.location.segment)
-            // The segment may have been reclaimed since.
+            // The segment may have been reclaimed meanwhile.
             if allocator.segments[segment].sequence == lost.sequence {
-                // It may be readable again at the next start, and older than what is stored until
-                // then.
+                // The next start may be able to read it again, and it would be older than what is
+                // stored until then.
                 entryForgotten(lost.digest, lost.entry)
             }
             return lost.why.map {
@@ -238,8 +243,10 @@ extension DiskLog {
         }
     }
 
-    /// Gives up what was not asked for within the age limit; looks at up to `entriesMax` entries
-    /// and goes on from there the next time.
+    /// Expires entries not requested within the age limit.
+    ///
+    /// Examines up to `entriesMax` entries per call and continues there the next time; `now` is in
+    /// milliseconds since 1970.
     package func expireIdleEntries(atMost entriesMax: Int, now: Int64) {
         let least = leastAccess(now)
         view.setLeastAccess(least)
@@ -261,7 +268,8 @@ extension DiskLog {
         }
     }
 
-    /// What was last asked for before this second is too old.
+    /// Returns the second (since 1970) before which a last access is too old; `now` is in
+    /// milliseconds since 1970.
     func leastAccess(_ now: Int64) -> UInt32 {
         UInt32(clamping: now / 1000 - settings.ageLimit.seconds)
     }

@@ -3,38 +3,41 @@ package import NIOPosix
 import Synchronization
 package import Tiers
 
-/// The disk tier of a node: keeps answers, finds them again after a restart, and goes on whatever
-/// becomes of the disk.
+/// The disk tier of a node: stores responses, finds them again after a restart, and survives disk
+/// faults.
 ///
-/// Everything that changes the disk is done by one thread, which nobody waits for: what is to be
-/// kept stands in a bounded queue, in which readers find it, and is not kept when that is full.
-/// Readers look into the page cache from their event loops and leave the rest to the disk threads.
+/// One thread, which no caller waits for, makes all changes to the disk. Responses to be written
+/// wait in a bounded queue, where readers can find them; when the queue is full they are dropped.
+/// Readers check the page cache from their event loops and leave other reads to the disk threads.
 ///
-/// When the disk fails, what is being written is lost, the operator is told once, and nothing is
-/// written until a later attempt succeeds. When the directory is gone, the log is begun anew once
-/// there can be one.
+/// When the disk fails, the data being written is lost, the operator is notified once, and nothing
+/// is written until a later attempt succeeds. If the directory has disappeared, the log is
+/// recreated once that is possible.
 package final class DiskStore: Sendable {
+    /// Settings of a ``DiskStore``.
     package struct Settings: Sendable {
-        /// The directory that nodes share; each has one of its own below it.
+        /// The directory that nodes may share; each node uses its own directory below it.
         package var root: String
-        /// What the operator calls the node; nil if he does not.
+        /// The operator's name for the node; `nil` if there is none.
         package var nodeName: String?
-        /// What everything in the node's directory takes at most.
+        /// Maximum bytes of everything in the node's directory.
         package var limitBytes: UInt64
-        /// The largest body that may be stored.
+        /// Maximum size of a stored body in bytes.
         package var objectBytesMax: UInt64
-        /// The part of it that the invalidation log has.
+        /// The part of the limit that the invalidation log uses.
         package var journalSpace: JournalSpace
+        /// Time after which an entry that was not requested expires.
         package var ageLimit: Interval
-        /// Bytes that may wait to be written; an answer that is more may wait alone.
+        /// Maximum bytes that wait to be written; a single larger response may wait alone.
         package var queueBytesMax: Int
-        /// How often accesses are written beside their records.
+        /// Interval at which access counts are written to the segments' footers.
         package var checkpointInterval: Interval
-        /// What is held against each record that is read for a request.
+        /// An additional check of each record that is read for a request.
         package var validation: RecordValidation = { _ in nil }
-        /// What the directory's journal has of what was invalidated.
+        /// Reads the invalidations that the directory's journal contains.
         package var markRecovery: MarkRecovery = { _, _, _ in RecoveredMarks(table: MarkTable()) }
 
+        /// Creates settings from their parts, without a record check and without a journal.
         package init(
             root: String, limitBytes: UInt64, objectBytesMax: UInt64,
             journalSpace: JournalSpace = .none, ageLimit: Interval, queueBytesMax: Int,
@@ -50,19 +53,22 @@ package final class DiskStore: Sendable {
         }
     }
 
+    /// The settings of the tier.
     package let settings: Settings
-    /// What was invalidated, in memory as on disk.
+    /// The invalidations of the node, shared by memory and disk.
     package let marks: InvalidationIndex
+    /// The counters of the tier.
     package let counters = DiskCounters()
+    /// Converts between the boot clock and wall time.
     package let clock: DiskClock
-    /// Threads that wait for the disk in place of event loops.
+    /// Threads that may block on disk reads, in place of event loops.
     package let readerThreads: NIOThreadPool
     private let writerThread = NIOThreadPool(numberOfThreads: 1)
     private let writerState: Mutex<DiskWriterState>
     private let current = Mutex<(view: DiskView?, volume: (any DiskVolume)?)>((nil, nil))
     private let queuedBytes = Atomic<Int>(0)
-    /// Answers that wait to be written: those that are found until then, and those that other
-    /// nodes have kept.
+    /// Responses that wait to be written: those that readers can find meanwhile, and handoffs from
+    /// other nodes, which they cannot.
     private let pendingWrites = Mutex(
         (kept: [EntryName: MemoryEntry](), offered: [EntryName: [MemoryEntry]]()))
     private let queuedTouches = Atomic<Int>(0)
@@ -72,14 +78,19 @@ package final class DiskStore: Sendable {
     private let allocated = Atomic<UInt64>(0)
     private let segmentCounts = Mutex(SegmentAllocator.Counts())
 
-    /// Entries whose accesses may wait for a writer that waits for its disk.
+    /// Maximum number of entries whose accesses wait for a writer that is blocked on its disk.
     package static let touchesMax = 1 << 16
-    /// How often the writer looks after faults, idle entries and checkpoints.
+    /// Interval at which the writer checks for faults, idle entries and checkpoints.
     private static let tick = Interval.seconds(1)
 
-    /// A tier that is off until ``start(now:)``, and that writes the marks of a node.
+    /// Creates a tier that is off until ``start(now:)``, and starts its writer thread.
     ///
-    /// `note` is told what an operator should know, from any thread.
+    /// - Parameters:
+    ///   - settings: the settings of the tier.
+    ///   - marks: the invalidations of the node.
+    ///   - clock: converts between the boot clock and wall time.
+    ///   - readers: threads that may block.
+    ///   - onEvent: receives events for the operator, on any thread.
     package init(
         _ settings: Settings, marks: InvalidationIndex, clock: DiskClock, readers: NIOThreadPool,
         onEvent: @escaping @Sendable (DiskEvent) -> Void
@@ -93,19 +104,19 @@ package final class DiskStore: Sendable {
         writerThread.start()
     }
 
-    /// Takes over what the directory holds, or says why it cannot; returns when that is done.
+    /// Opens the log in the directory, or reports why it cannot; returns when that is done.
     package func start(now: Instant) async {
         let wall = clock.wall(now)
         await run { $0.open(now: wall) }
     }
 
-    /// Writes what waits, closes the log, and ends the threads.
+    /// Writes the queue, closes the log, and stops the writer thread.
     package func close() async {
         await run { $0.close() }
         try? await writerThread.shutdownGracefully()
     }
 
-    /// Returns when readers see what has become of `job`.
+    /// Runs `job` on the writer thread; returns when readers see its effects.
     private func run(_ job: @escaping @Sendable (inout DiskWriterState) -> Void) async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             submit(job) { done.resume() }
@@ -114,21 +125,21 @@ package final class DiskStore: Sendable {
 
     // MARK: Readers
 
-    /// The log as readers see it; nil while there is none.
+    /// The log as readers use it; `nil` while there is none.
     package var view: DiskView? { current.withLock { $0.view } }
 
-    /// Where the log is; nil while there is none.
+    /// The volume of the log; `nil` while there is none.
     package var volume: (any DiskVolume)? { current.withLock { $0.volume } }
 
     // MARK: Writers
 
-    /// Keeps an answer, sooner or later, if there is room in the queue.
+    /// Enqueues a response to be written, if the queue has space for it.
     package func enqueueWrite(_ entry: MemoryEntry, now: Instant) {
         guard let name = entry.name, view != nil else { return }
-        // What comes too late has replaced nothing.
+        // A response that was purged on arrival has replaced nothing.
         guard !isPurged(entry) else { return counters.add(.droppedRecords) }
-        // What has, and is not kept, must not leave the older answer to be found in its place: a
-        // purge may have named what the newer one alone is tagged with.
+        // One that has replaced an entry and is dropped must not expose the older response: a purge
+        // may have named a tag of the newer one only.
         guard reserveQueueSpace(for: entry) else { return forget(name) }
         pendingWrites.withLock { $0.kept[name] = entry }
         let wall = clock.wall(now)
@@ -136,7 +147,7 @@ package final class DiskStore: Sendable {
         let lease = marks.pin(of: entry.version)
         marks.whenJournaled(entry.version) { [self] isKept in
             submit { [self] work in
-                // Not what was forgotten or replaced in the meantime, or is written by now.
+                // Not if it was forgotten, replaced or written meanwhile.
                 if pendingWrites.withLock({ $0.kept[name] === entry }) {
                     let isStored =
                         isKept
@@ -161,27 +172,33 @@ package final class DiskStore: Sendable {
         }
     }
 
-    /// The answer of this name that waits to be written: readers will not find it on disk before.
+    /// Returns the response of this name that waits to be written; until then, readers do not find
+    /// it on disk.
     ///
-    /// It has to be held against the marks, as one that was read has; those are there until the
-    /// lease ends, which is to be when the answer is where it is to be.
+    /// The caller checks it against the marks, as with one read from disk. The pin keeps those
+    /// marks until it is released, which must be after the response has reached its destination.
     package func pendingWrite(_ name: EntryName) -> (entry: MemoryEntry, lease: VersionPin)? {
         guard pendingBytes > 0 else { return nil }
-        // Under the lock: the writer's own lease ends after it has taken the answer out.
+        // Under the lock: the writer releases its own pin after it has removed the response.
         return pendingWrites.withLock { waiting in
             waiting.kept[name].map { ($0, marks.pin(of: $0.version)) }
         }
     }
 
-    /// An answer of this name waits to be written.
+    /// Returns true if a response of this name waits to be written.
     package func hasPendingWrite(_ name: EntryName) -> Bool {
         pendingBytes > 0 && pendingWrites.withLock { $0.kept[name] != nil }
     }
 
-    /// Keeps an answer that another node has kept until now, unless one as new is here; `done` is
-    /// told, on any thread, whether it or the other one can be found now.
+    /// Stores a response that another node has handed off, unless one at least as new is stored
+    /// here.
     ///
-    /// The other node has last seen it used `idle` ago, and `touches` times.
+    /// - Parameters:
+    ///   - entry: the response.
+    ///   - idle: the time since its last access on the other node.
+    ///   - touches: the number of its accesses there.
+    ///   - now: the boot clock.
+    ///   - done: receives, on any thread, whether this response or a newer one is stored.
     package func enqueueHandoff(
         _ entry: MemoryEntry, idle: Interval, touches: UInt32, now: Instant,
         done: @escaping @Sendable (Bool) -> Void
@@ -239,20 +256,21 @@ package final class DiskStore: Sendable {
         queuedBytes.subtract(bytes, ordering: .relaxed)
     }
 
-    /// Forgets an entry that must not be used any more, though it is no secret: after a kill or a
-    /// power failure it may be there again.
+    /// Removes an entry that must no longer be used; not secure deletion, since a crash or a power
+    /// failure may bring it back.
     ///
-    /// From now on nobody finds it, wherever the writer is.
+    /// When the call returns, no reader finds it, regardless of the writer's progress.
     package func forget(_ name: EntryName) {
         guard let view else { return }
         pendingWrites.withLock { ($0.kept[name], $0.offered[name]) = (nil, nil) }
         view.forget(name.digest)
-        // Behind what was to be kept before.
+        // Ordered after pending writes of the same name.
         marks.whenJournaled(.zero) { [self] _ in submit { $0.forget(name) } }
     }
 
-    /// Takes over accesses: how many, and when last, in seconds since 1970; drops them if too many
-    /// wait.
+    /// Enqueues accesses for the index: the count, and the second of the last one since 1970.
+    ///
+    /// Dropped if more than ``touchesMax`` wait.
     package func touch(_ touches: [(digest: EntryDigest, count: UInt32, second: UInt32)]) {
         guard view != nil, !touches.isEmpty else { return }
         let count = touches.count
@@ -266,7 +284,8 @@ package final class DiskStore: Sendable {
         }
     }
 
-    /// To be called several times a second.
+    /// Starts periodic work on the writer thread at most once a second; call it several times a
+    /// second.
     package func tick(now: Instant) {
         let last = lastTick.load(ordering: .relaxed)
         guard now.nanoseconds - last >= Self.tick.nanoseconds,
@@ -278,10 +297,10 @@ package final class DiskStore: Sendable {
         submit { $0.tick(now: now, wall: wall) }
     }
 
-    /// Lets marks go of what is not stored, sooner than a tick would.
+    /// Drops marks that match no stored entry, earlier than the next tick would.
     ///
-    /// To be called while they are ``InvalidationIndex/isCrowded``; `now` is asked again when the
-    /// writer comes to it.
+    /// Call it while ``InvalidationIndex/needsPruning`` is true; `now` is read again when the
+    /// writer runs.
     package func pruneUnmatchedMarks(now: @escaping @Sendable () -> Instant) {
         let (at, last) = (now().nanoseconds, lastPruning.load(ordering: .relaxed))
         guard at - last >= InvalidationIndex.pruneInterval.nanoseconds,
@@ -290,26 +309,26 @@ package final class DiskStore: Sendable {
         submit { $0.pruneUnmatchedMarks(now: now()) }
     }
 
-    /// What sites may take of the disk from now on.
+    /// Sets the limits of sites on disk.
     package func setShareLimits(_ shares: DiskShareLimits) {
         submit { $0.setShareLimits(shares) }
     }
 
-    // MARK: Numbers
+    // MARK: Statistics
 
     /// Bytes that wait to be written.
     package var pendingBytes: Int { queuedBytes.load(ordering: .relaxed) }
 
-    /// False while there is a fault, or no log.
+    /// False during a fault, and while there is no log.
     package var isAvailable: Bool { isWritable.load(ordering: .relaxed) }
 
-    /// Bytes of all blocks below the node's directory, a second ago.
+    /// Bytes of all blocks in the node's directory, as of the last tick.
     package var allocatedBytes: UInt64 { allocated.load(ordering: .relaxed) }
 
-    /// Segments by what they are; none while there is no log.
+    /// Number of segments by state; all 0 while there is no log.
     package var segments: SegmentAllocator.Counts { segmentCounts.withLock { $0 } }
 
-    /// Has the writer do `job`; `then` runs when readers see what has become of it.
+    /// Runs `job` on the writer thread, then `then` once readers see its effects.
     private func submit(
         _ job: @escaping @Sendable (inout DiskWriterState) -> Void,
         then: @escaping @Sendable () -> Void = {}

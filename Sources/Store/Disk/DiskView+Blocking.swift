@@ -2,14 +2,15 @@ package import Ground
 package import NIOCore
 import Tiers
 
-/// What disk threads do.
+// Reads on disk threads, which may block.
 extension DiskView {
-    /// Reads a record's head and checks it; nil if the entry is not on disk.
+    /// Reads and checks the head of a record; `nil` if the entry is not on disk.
     package func read(_ name: EntryName, key: [UInt8]) -> DiskRecordHandle? {
         read(name.digest) { $0.name == name && $0.key == key }
     }
 
-    /// The same of an entry of which no more is known than the first half of its name.
+    /// Reads and checks the head of the record with this digest, the first half of its name; `nil`
+    /// if the entry is not on disk.
     package func read(digest: EntryDigest) -> DiskRecordHandle? {
         read(digest) { $0.name.digest == digest }
     }
@@ -19,7 +20,8 @@ extension DiskView {
     ) -> DiskRecordHandle? {
         while let (entry, use) = find(digest) {
             do {
-                // One read for all but large records; the disk begins with the rest of those.
+                // One read for all but large records; for those, readahead of the rest starts
+                // first.
                 let count = min(entry.bytes, Self.blockBytes)
                 if entry.bytes > count {
                     use.file.adviseReadahead(
@@ -37,8 +39,8 @@ extension DiskView {
                 let (record, metaBytes) = try self.record(in: bytes.span, entry, use)
                 guard isMeant(record) else { return nil }
                 var reading = handle(record, metaBytes, entry, use)
-                // A mark is dropped when nothing on the disk is older, so that today's marks speak
-                // of a record only while it is there.
+                // A mark is dropped once nothing on the disk is older, so the current marks apply
+                // to a record only while it is in place.
                 guard isCurrent(entry, use) else { continue }
                 reading?.block = bytes
                 return reading
@@ -50,10 +52,10 @@ extension DiskView {
         return nil
     }
 
-    /// Reads and checks up to `count` chunks of the body from number `first` on; nil if they are
-    /// lost, or the record was given up.
+    /// Reads and checks up to `count` chunks of the body from chunk `first` on.
     ///
-    /// A record that was written again meanwhile is read where it is now.
+    /// A record that was moved meanwhile is read at its new location, and `reading` updated. `nil`
+    /// if the chunks are lost or the record was dropped.
     package func readChunks(
         _ reading: inout DiskRecordHandle, from first: Int, count: Int
     ) -> [ByteBuffer]? {
@@ -82,7 +84,8 @@ extension DiskView {
         }
     }
 
-    /// Reads and checks the whole body, cut as memory wants it; for a disk thread.
+    /// Reads and checks the whole body, divided as in memory; `nil` if it is lost. For a disk
+    /// thread.
     package func readBody(_ reading: inout DiskRecordHandle) -> [ByteBuffer]? {
         var chunks: [ByteBuffer] = []
         let count = reading.record.chunkSums.count
@@ -94,7 +97,7 @@ extension DiskView {
         return chunks + Self.buffers(last.readableBytesUInt8Span)
     }
 
-    /// Finds the same record where it was written again; false if it was given up.
+    /// Finds the same record after it was moved; false if it was dropped.
     private func relocate(_ reading: inout DiskRecordHandle) -> Bool {
         guard let again = read(reading.record.name, key: reading.record.key),
             again.record.isSameResponse(as: reading.record)
@@ -107,7 +110,7 @@ extension DiskView {
         return true
     }
 
-    /// From what was read with the head, or from the disk.
+    /// Returns body bytes from the block that was read with the head, or from the disk.
     private func bodyBytes(
         of reading: DiskRecordHandle, from start: Int, count: Int
     ) throws(DiskFile.Failure) -> [UInt8] {
@@ -126,8 +129,8 @@ extension DiskView {
         return bytes
     }
 
-    /// Records up to this size are read whole with their heads.
+    /// Records up to this size are read in one read with their heads.
     private static let blockBytes = 64 << 10
-    /// How far the disk may read ahead of a body that is read part by part.
+    /// Maximum readahead for a body that is read in parts.
     private static let readaheadBytes = 2 << 20
 }

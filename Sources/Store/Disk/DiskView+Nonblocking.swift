@@ -2,30 +2,34 @@ package import Ground
 package import NIOCore
 import Tiers
 
-/// What a look at the page cache has given.
+/// The outcome of a nonblocking read.
 package enum NonblockingDiskRead: Sendable {
     /// The entry is not on disk.
     case notFound
-    /// A disk thread has to look.
+    /// A disk thread has to read the record.
     case wouldBlock
-    /// The whole record; its body in chunks.
+    /// The record was read in full; carries its body in chunks.
     case complete(DiskRecordHandle, [ByteBuffer])
 }
 
-/// What event loops do.
+// Reads on event loops, which do not block.
 extension DiskView {
-    /// Reads a record and checks all of it, without ever waiting for a disk; for an event loop.
+    /// Reads and checks a whole record without waiting for the disk; for an event loop.
     ///
-    /// `room` is for ``roomBytes`` of what is read; larger bodies are read to where they stay.
-    /// Records beyond ``atOnceBytesMax`` are for a disk thread. `key` is the whole key, which is
-    /// compared.
+    /// - Parameters:
+    ///   - name: the name of the entry.
+    ///   - key: the full key, which is compared.
+    ///   - buffer: scratch space of ``bufferBytes``; larger bodies are read directly into their
+    ///     chunks.
+    /// - Returns: ``NonblockingDiskRead/wouldBlock`` also for records larger than
+    ///   ``nonblockingBytesMax``.
     package func readNonblocking(
         _ name: EntryName, key: [UInt8], buffer: inout [UInt8]
     ) -> NonblockingDiskRead {
         while let (entry, use) = find(name.digest) {
             guard entry.bytes <= Self.nonblockingBytesMax else { return .wouldBlock }
             do {
-                // Of a large record the head, and little that has to be copied.
+                // For a large record: the head, and few bytes that have to be copied.
                 let isSmall = entry.bytes <= buffer.count
                 let count = isSmall ? entry.bytes : Self.headBytes
                 guard try use.file.readNonblocking(count, at: entry.offset, into: &buffer) else {
@@ -47,7 +51,7 @@ extension DiskView {
                 counters.add(.readBytes, entry.bytes)
                 return .complete(reading, chunks)
             } catch DiskFormatError.truncated where entry.bytes > buffer.count {
-                // A head of unusual size.
+                // A head larger than usual.
                 return .wouldBlock
             } catch {
                 guard isCurrent(entry, use) else { continue }
@@ -58,14 +62,14 @@ extension DiskView {
         return .notFound
     }
 
-    /// Bytes of room that reading at once needs.
+    /// Size in bytes of the buffer for nonblocking reads.
     package static let bufferBytes = 64 << 10
-    /// The largest record that is read at once: what a loop can do beside its other work.
+    /// Maximum size in bytes of a record read on an event loop, which has other work to do.
     package static let nonblockingBytesMax = 256 << 10
-    /// What is read first of a record that is larger than the room.
+    /// Bytes read first of a record that is larger than the buffer.
     private static let headBytes = 4 << 10
 
-    /// The checked body of a record that lies in `room` as a whole.
+    /// Returns the checked body of a record that lies in `room` in full.
     private func smallBody(
         of reading: DiskRecordHandle, in room: [UInt8]
     ) throws(DiskFormatError) -> [ByteBuffer]? {
@@ -78,8 +82,10 @@ extension DiskView {
         return Self.buffers(body)
     }
 
-    /// The checked body of a record whose first ``headBytes`` lie in `room`, read chunk by chunk to
-    /// where memory keeps it; nil if not all of it is in the page cache.
+    /// Returns the checked body of a record whose first ``headBytes`` lie in `room`; the rest is
+    /// read chunk by chunk into its final buffers.
+    ///
+    /// `nil` if a part is not in the page cache.
     private func largeBody(
         of reading: DiskRecordHandle, _ room: inout [UInt8]
     ) throws -> [ByteBuffer]? {
@@ -121,12 +127,12 @@ extension DiskView {
     }
 }
 
-/// What goes from the page cache to a client's socket, past the node's own memory.
+// Sending from the page cache to a client's socket without a copy through user space.
 extension DiskView {
-    /// Reads the head of a record whose body can be sent from where it lies: it was `checked` of
-    /// late, and all of it is in the page cache.
+    /// Reads the head of a record whose body can be sent directly from the page cache: it was
+    /// verified recently, and all of it is cached.
     ///
-    /// Nil if it has to be read first, or is not there; for an event loop.
+    /// `nil` if a normal read is needed, or if the entry is not on disk. For an event loop.
     package func readHead(
         _ name: EntryName, key: [UInt8], verified: VerifiedRecordCache, buffer: inout [UInt8],
         now: Instant
@@ -143,8 +149,8 @@ extension DiskView {
         return reading
     }
 
-    /// Sends the body of a record that ``readHead(_:key:checked:room:now:)`` has found, or some of
-    /// it; how many bytes the socket has taken.
+    /// Sends the body of a record that ``readHead(_:key:verified:buffer:now:)`` returned; returns
+    /// the number of bytes that the socket accepted, which may be fewer than all.
     package func send(_ reading: DiskRecordHandle, to socket: CInt) -> Int {
         let (size, use) = (Int(reading.record.bodyBytes), reading.generation)
         let sent = slots[Int(reading.entry.location.segment)].withGeneration(use) {
@@ -159,37 +165,38 @@ extension DiskView {
     }
 }
 
-/// Records that an event loop has read as a whole of late, and found good.
+/// A cache of records that an event loop has recently read and verified in full.
 ///
-/// Bytes in the page cache are not looked at again for ``trust``. It is short because nobody can
-/// tell whether the system has dropped them meanwhile and read them again from a disk that has lost
-/// them. Of fixed size: where all places are taken that a record can have, the longest known goes.
+/// Bytes in the page cache are not verified again within ``verificationLifetime``. It is short
+/// because the kernel may drop them and read them again from a disk that has corrupted them,
+/// without any notice. Fixed size, set-associative: the least recently verified record of a set is
+/// replaced. Confined to one event loop.
 package struct VerifiedRecordCache: Sendable {
-    /// For how long a record is taken for what it was.
+    /// Time for which a verification remains valid.
     package static let verificationLifetime = Interval.seconds(10)
 
     private struct CacheSlot {
-        /// Of the segment's use: no two have the same one.
+        /// The salt of the segment's generation; no two generations have the same.
         var salt: UInt64 = 0
         var checkedAt = Instant.zero
-        /// 0 for none: no record begins there.
+        /// Offset in units; 0 for an empty slot, since no record begins there.
         var offset: UInt32 = 0
         var metaBytes: UInt32 = 0
     }
 
-    /// In groups; which one is a record's, its place on disk says.
+    /// Slots in sets; a record's location on disk determines its set.
     private var slots: [CacheSlot]
 
     private static let ways = 4
     private static let setBits = 11
 
-    /// Knows none; without a disk tier it needs no places.
+    /// Creates an empty cache; with `isEmpty`, one without slots, for a node without a disk tier.
     package init(isEmpty: Bool = false) {
         let count = isEmpty ? 0 : Self.ways << Self.setBits
         slots = Array(repeating: CacheSlot(), count: count)
     }
 
-    /// A record was read at `now`, all of it.
+    /// Adds a record that was read and verified in full at `now`.
     package mutating func add(_ reading: DiskRecordHandle, now: Instant) {
         let (salt, offset) = (reading.generation.salt, reading.entry.location.offsetUnits)
         var chosen = Self.set(salt, offset).lowerBound
@@ -204,7 +211,7 @@ package struct VerifiedRecordCache: Sendable {
             salt: salt, checkedAt: now, offset: offset, metaBytes: UInt32(reading.metaBytes))
     }
 
-    /// From the record's beginning to its body; nil if it was not read of late.
+    /// Returns the size of the record's head in bytes; `nil` if it was not verified recently.
     func metaBytes(of entry: DiskEntry, _ use: SegmentSlot.Generation, now: Instant) -> Int? {
         let offset = entry.location.offsetUnits
         for index in Self.set(use.salt, offset)

@@ -3,28 +3,32 @@ import NIOCore
 import Synchronization
 package import Tiers
 
-/// Says why no answer can be made of a record; nil if one can.
+/// A check that returns why a record is not a valid response; `nil` if it is.
 package typealias RecordValidation = @Sendable (DiskRecord) -> String?
 
-/// A node's log as its readers see it: what can be found, where, and what must not be served.
+/// A node's log as its readers use it: which entries exist, where, and which must not be served;
+/// thread-safe.
 package final class DiskView: Sendable {
+    /// The identity of the node whose log it is.
     package let identity: NodeIdentity
+    /// The index of the log.
     package let shards: ShardedDiskIndex
+    /// The current use of each segment, by its number.
     package let slots: [SegmentSlot]
     let counters: DiskCounters
     private let validation: RecordValidation
-    /// What was invalidated, in memory as on disk.
+    /// The invalidations of the node, shared by memory and disk.
     let marks: InvalidationIndex
     private let accessMin = Atomic<UInt32>(0)
     private let removedRecords = Mutex<[RemovedRecord]>([])
 
-    /// A record that a reader has taken out of the index.
+    /// A record that a reader has removed from the index.
     struct RemovedRecord: Sendable {
         let digest: EntryDigest
         let entry: DiskEntry
-        /// The use that its segment was put to.
+        /// The sequence number of the segment's generation.
         let sequence: UInt64
-        /// Nil of one that is good, and was only not to be used any more.
+        /// The damage; `nil` for a valid record that must no longer be used.
         let why: String?
     }
 
@@ -40,32 +44,32 @@ package final class DiskView: Sendable {
         slots = (0..<segments).map { _ in SegmentSlot() }
     }
 
-    /// Throws if no answer can be made of a record, whatever its checksum says.
+    /// Throws if a record is not a valid response, even though its checksum is correct.
     func validate(_ record: DiskRecord) throws(DiskFormatError) {
         guard let why = validation(record) else { return }
         counters.add(.invalidRecords)
         throw .invalidRecord(why)
     }
 
-    /// What a request that begins now is stamped with.
+    /// The invalidation version for a request that begins now.
     package var version: InvalidationVersion { marks.version }
 
-    /// What was last asked for before this second is not served any more.
+    /// The second (since 1970) before which a last access is too old for the entry to be served.
     package var leastAccess: UInt32 { accessMin.load(ordering: .relaxed) }
 
     func setLeastAccess(_ second: UInt32) {
         accessMin.store(second, ordering: .relaxed)
     }
 
-    /// What the marks make of a record.
+    /// Returns the effect of the marks on a record.
     func effect(on record: DiskRecord) -> InvalidationMark.Effect? {
         marks.effect(on: record.key, tags: record.tags, version: record.invalidationVersion)
     }
 
-    /// True if there is a record that may be served, as far as the index knows.
+    /// Returns true if the index has a record that may be served.
     package func contains(_ digest: EntryDigest) -> Bool { find(digest) != nil }
 
-    /// Takes a record out of the index that cannot be used, if it is still the entry's.
+    /// Removes an unusable record from the index, if it is still the entry's.
     func removeUnreadable(
         _ digest: EntryDigest, _ entry: DiskEntry, _ use: SegmentSlot.Generation, why: String
     ) {
@@ -76,7 +80,7 @@ package final class DiskView: Sendable {
         }
     }
 
-    /// Takes an entry out of the index that must not be used any more, ahead of the writer.
+    /// Removes an entry that must no longer be used from the index, ahead of the writer.
     func forget(_ digest: EntryDigest) {
         // The writer may be moving it.
         while let (entry, use) = find(digest) {
@@ -89,20 +93,21 @@ package final class DiskView: Sendable {
         }
     }
 
-    /// What readers have taken out since the last time this was asked.
+    /// Removes and returns the list of records that readers have removed from the index.
     func takeRemoved() -> [RemovedRecord] { removedRecords.withLock { $0.takeAll() } }
 }
 
-/// A record whose head has been read and checked, and from which the body can be read.
+/// A record whose head has been read and checked, and whose body can be read.
 package struct DiskRecordHandle: Sendable {
+    /// The decoded head of the record.
     package internal(set) var record: DiskRecord
-    /// A mark wants the origin to be asked before it is served.
+    /// True if a mark requires revalidation before the response is served.
     package let isStale: Bool
-    /// From the record's beginning to its body; a newer program's may be longer than ours.
+    /// Bytes from the record's start to its body; a newer version's head may be longer than ours.
     var metaBytes: Int
     var entry: DiskEntry
     var generation: SegmentSlot.Generation
-    /// What was read of the record together with its head.
+    /// Bytes read together with the head, from the record's start.
     var block: [UInt8] = []
 }
 
@@ -110,7 +115,7 @@ extension DiskView {
     // MARK: Finding
 
     func find(_ digest: EntryDigest) -> (DiskEntry, SegmentSlot.Generation)? {
-        // Where a segment's use has ended, its entries are elsewhere or gone.
+        // Once a segment's generation has ended, its entries are elsewhere or removed.
         while let entry = shards.find(digest) {
             guard entry.lastAccess >= leastAccess else { return nil }
             if let use = slots[Int(entry.location.segment)].current { return (entry, use) }
@@ -119,7 +124,7 @@ extension DiskView {
         return nil
     }
 
-    /// True if the record that was read is where it was.
+    /// Returns true if the record is still in place.
     package func isCurrent(_ reading: DiskRecordHandle) -> Bool {
         shards.find(reading.record.name.digest)?.location == reading.entry.location
             && isCurrent(reading.entry, reading.generation)
@@ -131,7 +136,8 @@ extension DiskView {
 
     // MARK: Checking
 
-    /// `isKnown` if an answer can be made of what has this checksum.
+    /// Decodes and checks a record's head; `isVerified` skips the validation for a checksum known
+    /// to be valid.
     func record(
         in bytes: Span<UInt8>, _ entry: DiskEntry, _ use: SegmentSlot.Generation,
         isVerified: Bool = false
@@ -154,7 +160,7 @@ extension DiskView {
         }
     }
 
-    /// Nil if it is dead.
+    /// Returns the handle of a record; `nil` if it is purged.
     func handle(
         _ record: DiskRecord, _ metaBytes: Int, _ entry: DiskEntry, _ use: SegmentSlot.Generation
     ) -> DiskRecordHandle? {
@@ -165,15 +171,15 @@ extension DiskView {
             generation: use)
     }
 
-    // MARK: Cutting
+    // MARK: Dividing
 
-    /// Where chunk `number` lies in `count` bytes that begin with a chunk.
+    /// Returns the range of chunk `number` in `count` bytes that begin with a chunk.
     static func chunk(_ number: Int, of count: Int) -> Range<Int> {
         let start = number * DiskFormat.chunkBytes
         return start..<min(start + DiskFormat.chunkBytes, count)
     }
 
-    /// Copies, laid out as memory wants them.
+    /// Copies a body into buffers, divided as in memory.
     static func buffers(_ body: Span<UInt8>) -> [ByteBuffer] {
         var buffers: [ByteBuffer] = []
         var position = 0
@@ -201,21 +207,21 @@ extension DiskView {
 }
 
 extension DiskRecordHandle {
-    /// True if the other one is of the same answer, be it at another place.
+    /// Returns true if the other record holds the same response, possibly at another location.
     package func isSameResponse(as other: DiskRecordHandle) -> Bool {
         record.isSameResponse(as: other.record)
     }
 }
 
 extension DiskEntry {
-    /// Where the record begins in its segment, in bytes.
+    /// The offset of the record in its segment, in bytes.
     var offset: UInt64 { UInt64(location.offsetUnits) * UInt64(Self.unitBytes) }
-    /// What the record takes, in bytes.
+    /// The size of the record in bytes.
     var bytes: Int { Int(lengthUnits) * Self.unitBytes }
 }
 
 extension DiskRecord {
-    /// True if the other one is a copy of this record at another place.
+    /// Returns true if the other one is a copy of this record at another location.
     func isSameResponse(as other: DiskRecord) -> Bool {
         name == other.name && invalidationVersion == other.invalidationVersion
             && times == other.times

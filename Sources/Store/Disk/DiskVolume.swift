@@ -1,26 +1,27 @@
-/// Where the files of a node's log are: a directory, or in tests a disk that loses its power.
+/// The directory of a node's log files, or in tests a disk that loses power.
 ///
-/// Used by one writer; files are read from any thread.
+/// One thread writes; files may be read from any thread.
 package protocol DiskVolume: Sendable {
-    /// For log lines.
+    /// The path, for log lines.
     var path: String { get }
-    /// The names of all files.
+    /// Returns the names of all files.
     func names() throws(DiskFile.Failure) -> [String]
-    /// Opens a file for reading and writing, and makes it if it is missing and `creates`.
+    /// Opens a file for reading and writing; creates it if it is missing and `creates` is true.
     func open(_ name: String, creates: Bool) throws(DiskFile.Failure) -> any VolumeFile
+    /// Removes a file.
     func remove(_ name: String) throws(DiskFile.Failure)
-    /// Gives a file another name, which no other has.
+    /// Renames a file to a name that no other file has.
     func rename(_ name: String, to new: String) throws(DiskFile.Failure)
-    /// Returns when the names are on the disk.
+    /// Returns once the names of the files are on the disk.
     func sync() throws(DiskFile.Failure)
-    /// Fails if the directory is not where it was, or nothing can be written to it.
+    /// Throws if the directory is no longer in place, or is not writable.
     func check() throws(DiskFile.Failure)
-    /// Bytes of all blocks below it.
+    /// Returns the bytes of all blocks of the files and the directory.
     func allocatedBytes() -> UInt64
 }
 
 extension DiskVolume {
-    /// Fails if nothing can be written and synced.
+    /// Throws if a write or a sync fails.
     func probe() throws(DiskFile.Failure) {
         let name = "probe"
         let file = try open(name, creates: true)
@@ -30,40 +31,46 @@ extension DiskVolume {
     }
 }
 
-/// An open file of a volume.
+/// An open file of a volume; see ``DiskFile``.
 package protocol VolumeFile: AnyObject, Sendable {
-    /// For log lines.
+    /// The path, for log lines.
     var path: String { get }
+    /// Returns the size of the file in bytes.
     func size() throws(DiskFile.Failure) -> UInt64
     /// Allocates the blocks of the first `bytes`.
     func allocate(_ bytes: UInt64) throws(DiskFile.Failure)
+    /// Sets the size of the file to `bytes`.
     func truncate(to bytes: UInt64) throws(DiskFile.Failure)
-    /// Makes zeros of the file's `bytes`, so that what was sent of it before stays what it was.
+    /// Replaces the file's `bytes` with zeros in new pages, so that data already sent from the old
+    /// pages does not change.
     func replaceWithZeros(_ bytes: UInt64) throws(DiskFile.Failure)
     /// Writes all of `bytes` at `offset`.
     func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(DiskFile.Failure)
-    /// Up to `count` bytes; fewer only at the file's end.
+    /// Returns up to `count` bytes at `offset`; fewer only at the end of the file.
     func read(_ count: Int, at offset: UInt64) throws(DiskFile.Failure) -> [UInt8]
-    /// Fills `room` without ever waiting for a disk; false if not all of it is in the page cache.
+    /// Fills `room` from `offset` without waiting for the disk; false if a part is not in the page
+    /// cache.
     @unsafe func readNonblocking(
         at offset: UInt64, into room: UnsafeMutableRawBufferPointer
     ) throws(DiskFile.Failure) -> Bool
-    /// True if all of these bytes are in the page cache; false, too, where the system does not
-    /// tell.
+    /// Returns true if all of these bytes are in the page cache; false also where the system does
+    /// not report it.
     func isCached(_ count: Int, at offset: UInt64) -> Bool
-    /// Sends bytes to a socket without a copy; how many of them it has taken.
+    /// Sends bytes to a socket without a copy; returns how many the socket accepted.
     ///
-    /// Waits for a disk if they are not in the page cache.
+    /// Blocks if they are not in the page cache.
     func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int
-    /// These bytes will be read soon: the disk may begin to fetch them. Waits for nothing.
+    /// Advises the kernel that these bytes will be read soon; does not block.
     func adviseReadahead(_ count: Int, at offset: UInt64)
-    /// Returns when what was written is on the disk.
+    /// Returns once written data is on the disk.
     func sync() throws(DiskFile.Failure)
 }
 
 extension VolumeFile {
-    /// Fills the first `count` bytes of `room`, which has as many, without ever waiting for a disk;
-    /// false if not all of it is in the page cache.
+    /// Fills the first `count` bytes of `room` without waiting for the disk; false if a part is not
+    /// in the page cache.
+    ///
+    /// - Precondition: `room` has at least `count` bytes.
     package func readNonblocking(
         _ count: Int, at offset: UInt64, into room: inout [UInt8]
     ) throws(DiskFile.Failure) -> Bool {
@@ -77,24 +84,30 @@ extension VolumeFile {
         return try result.get()
     }
 
+    /// Does nothing, for a file in memory.
     package func replaceWithZeros(_ bytes: UInt64) throws(DiskFile.Failure) {}
 
+    /// Returns false, for a file that is not in the page cache.
     package func isCached(_ count: Int, at offset: UInt64) -> Bool { false }
 
+    /// Sends nothing, for a file without a descriptor.
     package func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int { 0 }
 
+    /// Does nothing, for a file without readahead.
     package func adviseReadahead(_ count: Int, at offset: UInt64) {}
 }
 
 extension DiskFile: VolumeFile {}
 
 extension NodeDirectory: DiskVolume {
+    /// Opens a file in the directory.
     package func open(
         _ name: String, creates: Bool
     ) throws(DiskFile.Failure) -> any VolumeFile {
         try DiskFile("\(path)/\(name)", creates: creates)
     }
 
+    /// Returns once the names of the directory's files are on the disk.
     package func sync() throws(DiskFile.Failure) {
         try Self.syncDirectory(path)
     }

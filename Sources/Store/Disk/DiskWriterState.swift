@@ -3,8 +3,7 @@ import Ground
 import NIOCore
 import Tiers
 
-/// What the writer's thread of a ``DiskStore`` works on: the log, or what keeps there from being
-/// one.
+/// The state of the writer thread of a ``DiskStore``: the log, or the fault that prevents one.
 struct DiskWriterState: ~Copyable {
     private let settings: DiskStore.Settings
     private let counters: DiskCounters
@@ -12,11 +11,11 @@ struct DiskWriterState: ~Copyable {
     private let onEvent: @Sendable (DiskEvent) -> Void
     private(set) var volume: NodeDirectory?
     private var log: DiskLog?
-    /// When the next attempt is made; nil without a fault.
+    /// When the next attempt is due; `nil` without a fault.
     private var retryAt: Instant?
     private var retryAfter = Self.retryMin
     private var lastTick = Instant.zero
-    /// When marks were reviewed last.
+    /// When unmatched marks were last pruned.
     private var prunedAt = Instant.zero
     private var checkpointAt = Instant.zero
     private var isClosed = false
@@ -24,7 +23,7 @@ struct DiskWriterState: ~Copyable {
 
     private static let retryMin = Interval.seconds(1)
     private static let retryMax = Interval.seconds(30)
-    /// Entries that are held against the age limit at one tick.
+    /// Maximum number of entries checked against the age limit per tick.
     private static let expiryScanMax = 20_000
 
     init(
@@ -40,12 +39,12 @@ struct DiskWriterState: ~Copyable {
     var view: DiskView? { log?.view }
     var isAvailable: Bool { log != nil && retryAt == nil }
     var segments: SegmentAllocator.Counts { log?.allocator.counts ?? SegmentAllocator.Counts() }
-    /// Bytes of all blocks, at the last tick.
+    /// Bytes of all blocks, as of the last tick.
     private(set) var allocatedBytes: UInt64 = 0
 
-    // MARK: The log's life
+    // MARK: Lifetime of the log
 
-    /// Takes a directory and what is in it; a fault is noted.
+    /// Opens the directory and its log; records a fault if that fails.
     mutating func open(now wall: Int64) {
         do { try openLog(now: wall) } catch { recordFailure("\(error)") }
     }
@@ -59,7 +58,7 @@ struct DiskWriterState: ~Copyable {
             newID: { NodeID(named: settings.nodeName, in: $0, using: &random) },
             formerEpoch: marks.version.epoch, wall: wall
         ) { former in
-            // A limit that is too small was refused when the configuration was read.
+            // The configuration loader has refused a limit that is too small.
             let made = try? DiskPlan(
                 limitBytes: limit, otherBytes: settings.journalSpace.bytes,
                 objectBytesMax: settings.objectBytesMax, formerSegmentBytes: former)
@@ -91,7 +90,7 @@ struct DiskWriterState: ~Copyable {
     mutating func close() {
         isClosed = true
         reportFoldedMarks()
-        // What was taken out of the index is not to stand in the footers.
+        // Entries removed from the index must not be listed in the footers.
         for lost in log?.takeRemoved() ?? [] { onEvent(lost) }
         do { try log?.close() } catch { onEvent(.storeFailed(why: "\(error)")) }
         log = nil
@@ -100,7 +99,8 @@ struct DiskWriterState: ~Copyable {
 
     // MARK: Work
 
-    /// True if it was written, and can be found; see ``DiskLog/store(_:body:now:commit:)``.
+    /// Stores a response; true if it is written and indexed; see
+    /// ``DiskLog/store(_:body:now:commit:)``.
     mutating func store(
         _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
     ) -> Bool {
@@ -120,7 +120,7 @@ struct DiskWriterState: ~Copyable {
         }
     }
 
-    /// The same, unless an answer as new is there already; true if either is there.
+    /// Stores a response unless one at least as new is stored; true if either is stored.
     mutating func storeHandoff(
         _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
     ) -> Bool {
@@ -179,13 +179,13 @@ struct DiskWriterState: ~Copyable {
         if folded > 0 { onEvent(.marksFolded(marks: folded)) }
     }
 
-    /// Looks whether the fault is gone.
+    /// Tests whether the fault has ended.
     private mutating func retry(now: Instant, wall: Int64) {
         guard now >= retryAt ?? .zero else { return }
         do {
             if let volume, let log {
                 do throws(DiskFile.Failure) { try volume.check() } catch {
-                    // The directory is gone, and the log with it.
+                    // The directory has disappeared, and the log with it.
                     if error.isMissing { discardLog() }
                     throw error
                 }
@@ -207,41 +207,42 @@ struct DiskWriterState: ~Copyable {
         allocatedBytes = 0
     }
 
-    /// From now on nothing is written until an attempt succeeds.
+    /// Records a fault; nothing is written until an attempt succeeds.
     private mutating func recordFailure(_ why: String) {
         counters.add(.failures)
         if retryAt == nil { onEvent(.storeFailed(why: why)) }
         delayRetry()
     }
 
-    /// An attempt that succeeded and was followed by another failure counts as none.
+    /// Schedules the next attempt; the delay doubles up to a maximum, and is reset only by a
+    /// successful write.
     private mutating func delayRetry() {
         retryAt = lastTick + retryAfter
         retryAfter = min(Self.retryMax, retryAfter + retryAfter)
     }
 }
 
-/// What an operator should be told of the disk tier; each is one line in the log.
+/// An event of the disk tier for the operator; each is one log line.
 package enum DiskEvent: Hashable, Sendable {
-    /// A log was taken over; `scanned` of its segments had not been closed.
+    /// A log was opened; `scanned` of its segments had no valid footer.
     case logOpened(path: String, entries: Int, segments: Int, scanned: Int)
-    /// Nothing in the file can be used; it is used anew.
+    /// A file is unusable and will be overwritten.
     case fileDiscarded(file: String, why: String)
-    /// Records at these offsets of the file do not check; the others are kept.
+    /// Records at these offsets of the file failed their checks; the others are kept.
     case recordsCorrupt(file: String, offsets: [UInt64])
-    /// A record that was asked for is lost.
+    /// A record that was requested is lost.
     case recordLost(file: String, offset: Int, why: String)
-    /// Every entry is held against its origin once.
+    /// Every entry is revalidated once.
     case revalidationRequired(why: String)
-    /// So many invalidations had no room and have become one, for everything that is older than the
-    /// latest of them.
+    /// This many invalidations exceeded the limit and were folded into one, which covers everything
+    /// older than the latest of them.
     case marksFolded(marks: Int)
     /// The tier is off until it can be used again.
     case storeFailed(why: String)
-    /// It can be used again.
+    /// The tier can be used again.
     case storeRecovered
 
-    /// What has happened, in words that are the same each time.
+    /// The constant message of the log line.
     package var message: String {
         switch self {
         case .logOpened: "disk log opened"
@@ -256,7 +257,7 @@ package enum DiskEvent: Hashable, Sendable {
         }
     }
 
-    /// What it has happened to, and why.
+    /// The text fields of the log line.
     package var fields: [String: String] {
         switch self {
         case .logOpened(let path, _, _, _): ["path": path]
@@ -269,7 +270,7 @@ package enum DiskEvent: Hashable, Sendable {
         }
     }
 
-    /// How many, and where.
+    /// The numeric fields of the log line.
     package var numericFields: [String: Int] {
         switch self {
         case .logOpened(_, let entries, let segments, let scanned):
@@ -281,7 +282,7 @@ package enum DiskEvent: Hashable, Sendable {
         }
     }
 
-    /// True for what an operator may have to act on.
+    /// True if an operator may have to act.
     package var isWarning: Bool {
         switch self {
         case .logOpened, .storeRecovered: false

@@ -1,24 +1,26 @@
 import Ground
 import Tiers
 
-/// The files of a node's invalidation log, in the node's directory: `journal-` and a number.
+/// The files of a node's invalidation log (the journal) in the node's directory: `journal-` and a
+/// number.
 ///
 /// Used by one thread at a time.
 package final class JournalFiles {
     private let volume: any DiskVolume
-    /// Behind what was appended each file has zeros up to a multiple of so many bytes.
+    /// Granularity in bytes of the zeros written ahead in each file.
     private let preallocatedBytes: Int
     private var open: (number: UInt64, file: any VolumeFile, end: UInt64, filledEnd: UInt64)?
 
     private static let prefix = "journal-"
     private static let memberName = "member"
 
+    /// Creates access to the journal files of `volume`.
     package init(_ volume: any DiskVolume, space: JournalSpace) {
         self.volume = volume
         preallocatedBytes = space.preallocatedBytes
     }
 
-    /// The numbers of all files that there are.
+    /// Returns the numbers of all journal files, in ascending order.
     package func numbers() throws(DiskFile.Failure) -> [UInt64] {
         try volume.names().compactMap { name in
             guard name.hasPrefix(Self.prefix), let number = UInt64(name.dropFirst(8)),
@@ -30,13 +32,13 @@ package final class JournalFiles {
 
     private static func name(_ number: UInt64) -> String { "\(prefix)\(number)" }
 
-    /// All of a file.
+    /// Returns the contents of a file, at most 2 GiB.
     package func read(_ number: UInt64) throws(DiskFile.Failure) -> [UInt8] {
         let file = try volume.open(Self.name(number), creates: false)
         return try file.read(Int(min(file.size(), 1 << 31)), at: 0)
     }
 
-    /// Makes an empty file, whatever was there.
+    /// Creates an empty file, or empties an existing one, and makes it the open one.
     package func create(_ number: UInt64) throws(DiskFile.Failure) {
         open = nil
         let file = try volume.open(Self.name(number), creates: true)
@@ -45,10 +47,11 @@ package final class JournalFiles {
         open = (number, file, 0, 0)
     }
 
-    /// What needs new blocks is written with zeros behind it: a sync of what goes into their place
-    /// has no metadata to write.
+    /// Appends bytes to the open file.
     ///
-    /// What comes first, which is to be on the disk before anything is behind it, has none.
+    /// A write that needs new blocks is extended with zeros, so that a sync of later appends into
+    /// them has no metadata to write. The first append is not extended: it must be on the disk
+    /// before anything follows it.
     package func append(_ bytes: [UInt8], to number: UInt64) throws(DiskFile.Failure) {
         let (file, start, filledEnd) = try openFile(number)
         let end = start + UInt64(bytes.count)
@@ -63,18 +66,18 @@ package final class JournalFiles {
         open?.end = end
     }
 
-    /// Returns when what was appended is on the disk.
+    /// Returns once appended data is on the disk.
     package func sync(_ number: UInt64) throws(DiskFile.Failure) {
         try openFile(number).file.sync()
     }
 
-    /// A file that is not there does no harm.
+    /// Deletes a file; a missing file is ignored.
     package func delete(_ number: UInt64) {
         if open?.number == number { open = nil }
         try? volume.remove(Self.name(number))
     }
 
-    /// Files that were deleted do not come back from here on.
+    /// Returns once deletions are on the disk, so that deleted files do not reappear.
     package func syncNames() throws(DiskFile.Failure) {
         try volume.sync()
     }
@@ -88,10 +91,10 @@ package final class JournalFiles {
         return (open.file, open.end, open.filledEnd)
     }
 
-    // MARK: Who the node is to others
+    // MARK: The node's identity as a member
 
-    /// The first `count` bytes of what the start before has left, or as many as there are; nil if
-    /// there is nothing.
+    /// Returns the first `count` bytes of the member file of the previous start, or fewer if it is
+    /// shorter; `nil` if there is none.
     package func readMember(count: Int) throws(DiskFile.Failure) -> [UInt8]? {
         do throws(DiskFile.Failure) {
             return try volume.open(Self.memberName, creates: false).read(count, at: 0)
@@ -101,7 +104,7 @@ package final class JournalFiles {
         }
     }
 
-    /// Returns when it is on the disk.
+    /// Writes the member file; returns once it is on the disk.
     package func writeMember(_ bytes: [UInt8]) throws(DiskFile.Failure) {
         let file = try volume.open(Self.memberName, creates: true)
         try file.write(bytes.span, at: 0)
@@ -110,20 +113,22 @@ package final class JournalFiles {
     }
 }
 
-/// What of a node's disk limit its invalidation log has.
+/// The part of a node's disk limit that its invalidation log uses.
 package struct JournalSpace: Hashable, Sendable {
-    /// The most bytes of its files.
+    /// Maximum bytes of all its files.
     package let bytesMax: Int
-    /// About how many bytes one file has.
+    /// Approximate size of one file in bytes.
     package let fileBytes: Int
-    /// The most bytes that each file has beyond what is written in it.
+    /// Maximum bytes written ahead in each file.
     let preallocatedBytes: Int
 
-    /// There is no log.
+    /// No invalidation log.
     package static let none = JournalSpace(bytesMax: 0)
 
-    /// A 32nd of the limit, for there are to be a million records or those of a day; more than that
-    /// takes is of no use.
+    /// Creates the space for a disk limit in bytes.
+    ///
+    /// 1/32 of the limit, at most 768 MiB: enough for a million records or those of a day; more
+    /// would be of no use.
     package init(limitBytes: UInt64) {
         self.init(
             bytesMax: max(Self.bytesMin, Int(min(limitBytes / 32, 768 << 20)) / 65_536 * 65_536))
@@ -136,17 +141,19 @@ package struct JournalSpace: Hashable, Sendable {
     }
 
     private static let bytesMin = 256 << 10
-    /// What a file system takes for files beside what is written in them: twice as many as fit, for
-    /// some wait to be deleted, and the one that says which member the node is.
+    /// File system overhead in bytes: twice as many files as fit, because some wait to be deleted,
+    /// and the member file.
     private var overheadBytes: Int { 33 * ((8 << 10) + preallocatedBytes) }
 
-    /// So many marks the journal keeps when the records are gone that named them: what one of its
-    /// files holds, for each begins with all of them, and no more than some 40 MiB of memory hold.
+    /// Maximum number of marks that the journal keeps after their records are deleted.
+    ///
+    /// As many as one file holds, because each file begins with all of them, and as about 40 MiB of
+    /// memory hold.
     package var marksMax: Int { min(fileBytes / (MarkTable.markBytes + 4), 1 << 19) }
 
-    /// All that it takes of the limit.
+    /// Total bytes that the log uses of the disk limit.
     package var bytes: UInt64 { bytesMax == 0 ? 0 : UInt64(bytesMax + overheadBytes) }
 
-    /// What the least limit has for it.
+    /// The space for the smallest disk limit.
     package static let minimum = JournalSpace(limitBytes: 0)
 }

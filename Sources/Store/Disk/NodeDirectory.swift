@@ -2,31 +2,33 @@ package import Ground
 import Glibc
 package import Tiers
 
-/// The directory below `--cache-dir` that this node alone writes to.
+/// The directory below `--cache-dir` that only this node writes to.
 ///
-/// Of `node-0`, `node-1`, … a node takes the first on which it gets the lock. So nodes that share a
-/// volume have one each, and find them again after a restart.
+/// A node uses the first of `node-0`, `node-1`, … that it can lock. So nodes that share a volume
+/// have one directory each, and find it again after a restart. The lock is held for the lifetime of
+/// the object.
 package final class NodeDirectory: Sendable {
-    /// Its path.
+    /// The path of the directory.
     package let path: String
-    /// Who writes here, with the epoch of this start, which is on the disk.
+    /// The identity of the node with the epoch of this start, which is on the disk.
     package let identity: NodeIdentity
     /// The newest wall time known before this start, in milliseconds since 1970.
     package let formerWall: Int64
-    /// What was found in place of an identity that could be read; nil if there was one, or the
-    /// directory is new.
+    /// Why the stored identity could not be read; `nil` if it could, or if the directory is new.
     package let identityDamage: DiskFormatError?
     private let lock: DiskFile
 
-    /// Nodes that may share one volume.
+    /// Maximum number of nodes that share one volume.
     package static let nodesMax = 1024
 
-    /// Why no directory can be used.
+    /// The reason why no directory could be claimed.
     package enum ClaimError: Error, Hashable, CustomStringConvertible {
+        /// A system call failed.
         case failure(DiskFile.Failure)
-        /// ``nodesMax`` nodes hold theirs.
+        /// Other nodes hold all ``nodesMax`` directories.
         case allTaken(String)
 
+        /// The reason in words.
         package var description: String {
             switch self {
             case .failure(let failure): "\(failure)"
@@ -35,11 +37,14 @@ package final class NodeDirectory: Sendable {
         }
     }
 
-    /// Takes a directory below `root`, which is made if it is missing, and begins a boot epoch.
+    /// Claims a directory below `root`, which is created if missing, and starts a new boot epoch.
     ///
-    /// `plan` is told the size of the segments that are there, or nil, and says the one from now
-    /// on. `newID` is for a directory that has no identity yet; the boot epoch is greater than
-    /// `formerEpoch`. `wall` is the wall time in milliseconds since 1970.
+    /// - Parameters:
+    ///   - root: the directory that nodes share.
+    ///   - newID: makes the id for a directory without an identity.
+    ///   - formerEpoch: the new boot epoch is greater than this one.
+    ///   - wall: the wall time in milliseconds since 1970.
+    ///   - plan: receives the size of the existing segments, or `nil`, and returns the size to use.
     package init(
         below root: String, newID: (_ path: String) -> NodeID, formerEpoch: UInt64 = 0, wall: Int64,
         plan: (UInt64?) -> UInt64
@@ -69,7 +74,7 @@ package final class NodeDirectory: Sendable {
         } catch { throw .failure(error) }
     }
 
-    /// Makes the directory, and those above it that are missing.
+    /// Creates the directory and its missing parents.
     private static func make(_ path: String) throws(DiskFile.Failure) {
         if let end = path.lastIndex(of: "/"), end > path.startIndex,
             unsafe access(String(path[..<end]), F_OK) != 0
@@ -105,7 +110,7 @@ package final class NodeDirectory: Sendable {
         }
     }
 
-    /// Puts an identity in place of the last one; after a power failure there is one or the other.
+    /// Replaces the identity file atomically: after a power failure, the old or the new one exists.
     private static func replace(
         _ identity: NodeIdentity, in path: String
     ) throws(DiskFile.Failure) {
@@ -119,7 +124,7 @@ package final class NodeDirectory: Sendable {
         try syncDirectory(path)
     }
 
-    /// Returns when the directory's names are on the disk.
+    /// Returns once the names of the directory's files are on the disk.
     static func syncDirectory(_ path: String) throws(DiskFile.Failure) {
         let descriptor = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw DiskFile.Failure("open", path) }
@@ -127,13 +132,13 @@ package final class NodeDirectory: Sendable {
         guard fsync(descriptor) == 0 else { throw DiskFile.Failure("sync", path) }
     }
 
-    /// Bytes of the blocks that the files of the directory have, and the directory itself.
+    /// Returns the bytes of the blocks of the directory and its files.
     package func allocatedBytes() -> UInt64 {
         let files = ((try? names()) ?? []) + ["."]
         return files.reduce(0) { $0 + (status("\(path)/\($1)")?.allocated ?? 0) }
     }
 
-    /// The names of all files, without the directory itself and its parent.
+    /// Returns the names of all files, without `.` and `..`.
     package func names() throws(DiskFile.Failure) -> [String] { try Self.names(in: path) }
 
     private static func names(in path: String) throws(DiskFile.Failure) -> [String] {
@@ -153,20 +158,22 @@ package final class NodeDirectory: Sendable {
         return names
     }
 
+    /// Removes a file of the directory.
     package func remove(_ name: String) throws(DiskFile.Failure) {
         guard unsafe unlink("\(path)/\(name)") == 0 else {
             throw DiskFile.Failure("remove", "\(path)/\(name)")
         }
     }
 
+    /// Renames a file of the directory, replacing one of the new name.
     package func rename(_ name: String, to new: String) throws(DiskFile.Failure) {
         guard unsafe Glibc.rename("\(path)/\(name)", "\(path)/\(new)") == 0 else {
             throw DiskFile.Failure("rename", "\(path)/\(name)")
         }
     }
 
-    /// Fails if the locked file is not the one at its path any more, or the file system takes no
-    /// writes.
+    /// Throws if the locked file is no longer the one at its path, or if the directory is not
+    /// writable.
     package func check() throws(DiskFile.Failure) {
         let lockPath = lock.path
         guard let found = status(lockPath) else { throw DiskFile.Failure("look", lockPath) }

@@ -3,17 +3,17 @@ import Ground
 import Synchronization
 package import Tiers
 
-/// The segment files of a node's directory: what they are called, and what a start finds in them.
+/// The segment files of a node's directory: their names, and their recovery.
 package enum SegmentFiles {
     private static let prefix = "segment-"
 
-    /// The name of file `number`.
+    /// Returns the name of segment file `number`.
     package static func name(_ number: Int) -> String {
         let digits = String(number)
         return prefix + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
     }
 
-    /// The number that a file's name gives; nil for another file.
+    /// Returns the number in a segment file's name; `nil` for another file.
     package static func number(_ name: String) -> Int? {
         guard name.hasPrefix(prefix), let number = Int(name.dropFirst(prefix.count)),
             number >= 0, self.name(number) == name
@@ -21,14 +21,14 @@ package enum SegmentFiles {
         return number
     }
 
-    /// The numbers of all segment files, in order.
+    /// Returns the numbers of all segment files, in ascending order.
     static func numbers(in volume: any DiskVolume) throws(DiskFile.Failure) -> [Int] {
         try volume.names().compactMap(number).sorted()
     }
 
-    /// The segment files in the order of their numbers.
+    /// Opens all segment files, in ascending order of their numbers.
     ///
-    /// One that cannot be opened is left out: it says so when it is to be written to.
+    /// A file that cannot be opened is omitted; the error is reported when it is to be written.
     package static func files(
         in volume: any DiskVolume
     ) throws(DiskFile.Failure) -> [(number: Int, file: any VolumeFile)] {
@@ -37,8 +37,8 @@ package enum SegmentFiles {
         }
     }
 
-    /// What one file holds for the node with this identity: by its footer, or read from one end to
-    /// the other.
+    /// Recovers the records of one file for the node with this identity, from its footer or by a
+    /// scan.
     package static func recover(
         _ file: any VolumeFile, _ identity: NodeIdentity
     ) -> SegmentRecovery.Outcome {
@@ -58,24 +58,26 @@ package enum SegmentFiles {
     }
 }
 
-/// What readers know of one segment: its file and the use that it is put to.
+/// The current use of one segment, as readers see it.
 ///
-/// A reader takes the use, reads, and looks whether it is still the same: if so, nothing was
-/// overwritten meanwhile, because the writer ends the use before it writes over it. So nobody waits
-/// for a reader, except that the writer does for one that is handing the file's pages to a socket:
-/// those cannot be taken back.
+/// A reader takes the generation, reads, and checks that the generation is still current: the
+/// writer ends it before it overwrites the file, so what was read is intact. Readers are not waited
+/// for, with one exception: the writer waits while a reader sends the file's pages to a socket,
+/// because those cannot be recalled. Thread-safe.
 package final class SegmentSlot: Sendable {
-    /// A segment from one opening to the next.
+    /// The use of a segment from one opening to the next.
     package struct Generation: Sendable {
+        /// The segment's file.
         package let file: any VolumeFile
+        /// The salt of the checksums of the generation's records.
         package let salt: UInt64
-        /// Never the same for two uses.
+        /// The sequence number of the segment; unique to the generation.
         package let sequence: UInt64
     }
 
     private struct State {
         var generation: Generation?
-        /// Those who are sending from the file, of which the page cache had all a moment ago.
+        /// Readers that are sending from the file, whose data was in the page cache shortly before.
         var senders = 0
     }
 
@@ -83,25 +85,25 @@ package final class SegmentSlot: Sendable {
 
     init() {}
 
-    /// The present use; nil if there is nothing to be read.
+    /// The current generation; `nil` if the segment has nothing to read.
     package var current: Generation? { state.withLock { $0.generation } }
 
     func beginGeneration(_ new: Generation) {
         state.withLock { $0.generation = new }
     }
 
-    /// Returns when nobody is sending from the file any more.
+    /// Ends the generation; returns once no reader is sending from the file.
     func endGeneration() {
         state.withLock { $0.generation = nil }
         while state.withLock({ $0.senders > 0 }) { sched_yield() }
     }
 
-    /// True if the segment is still put to this use.
+    /// Returns true if the generation is still current.
     func isCurrent(_ former: Generation) -> Bool {
         state.withLock { $0.generation?.sequence == former.sequence }
     }
 
-    /// What `send` gives, during which the use does not end; nil if it has ended.
+    /// Runs `send`, during which the generation does not end; `nil` if it has ended already.
     func withGeneration(_ former: Generation, _ send: () -> Int) -> Int? {
         let isStill = state.withLock { state in
             guard state.generation?.sequence == former.sequence else { return false }
@@ -114,14 +116,14 @@ package final class SegmentSlot: Sendable {
     }
 }
 
-/// A segment that takes records.
+/// A segment that is open for records.
 ///
-/// An object, so that nothing copies its entries.
+/// A class, so that its entries are never copied.
 final class OpenSegment {
     let id: SegmentID
     let header: SegmentHeader
     let file: any VolumeFile
-    /// In the order in which they were written.
+    /// Footer entries in the order in which the records were written.
     var entries: [SegmentFooter.Entry] = []
     var recordsEnd = UInt64(DiskFormat.headerBytes)
 

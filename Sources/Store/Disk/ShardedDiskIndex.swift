@@ -2,13 +2,14 @@ package import Ground
 import Synchronization
 package import Tiers
 
-/// The index of the disk's log in shards, each under a lock of its own.
+/// The index of the disk log in shards, each under its own lock.
 ///
-/// The writer inserts and moves; readers look up, and take out what is damaged or forgotten.
+/// The writer inserts and moves entries; readers look up, and remove entries that are damaged or
+/// forgotten. Thread-safe.
 package final class ShardedDiskIndex: Sendable {
     private let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
-    /// Bytes of the records of each share but that of none.
+    /// Bytes of records by share number.
     private let shareBytes = Mutex<[UInt16: Int]>([:])
 
     private final class Shard: Sendable {
@@ -21,24 +22,25 @@ package final class ShardedDiskIndex: Sendable {
 
     private static let shardCount = 16
 
-    /// An empty index; the keys are 128 bits that no client knows.
+    /// Creates an empty index; the keys are 128 bits of secret for its hash function.
     package init(key0: UInt64, key1: UInt64) {
         shards = (0..<Self.shardCount).map { _ in Shard(key0: key0, key1: key1) }
     }
 
-    /// Entries in all shards.
+    /// Number of entries in all shards.
     package var count: Int { entryCount.load(ordering: .relaxed) }
 
-    /// Everything that is allocated for the index.
+    /// Bytes allocated for the index.
     package var residentBytes: Int {
         shards.reduce(0) { $0 + $1.index.withLock { $0.residentBytes } }
     }
 
+    /// Returns the entry with this digest; `nil` if there is none.
     package func find(_ digest: EntryDigest) -> DiskEntry? {
         shard(digest).index.withLock { $0.find(digest) }
     }
 
-    /// Keeps `entry`; what was kept until now.
+    /// Inserts an entry; returns the one that it replaces.
     @discardableResult
     package func insert(_ digest: EntryDigest, _ entry: DiskEntry) -> DiskEntry? {
         let old = shard(digest).index.withLock { $0.insert(digest, entry) }
@@ -48,7 +50,7 @@ package final class ShardedDiskIndex: Sendable {
         return old
     }
 
-    /// Forgets the entry if its record lies at `location`.
+    /// Removes the entry if its record is at `location`; returns whether it did.
     @discardableResult
     package func remove(_ digest: EntryDigest, ifAt location: DiskLocation) -> Bool {
         let gone = shard(digest).index.withLock { index -> DiskEntry? in
@@ -63,11 +65,11 @@ package final class ShardedDiskIndex: Sendable {
         return true
     }
 
-    /// Bytes of the records of a group.
+    /// Returns the bytes of the records of a group.
     package func bytes(of group: DiskShareLimits.Group, in shares: DiskShareLimits) -> Int {
         shareBytes.withLock { bytes in
             if case .host(let number) = group { return bytes[number] ?? 0 }
-            // The order does not matter to a sum.
+            // A sum does not depend on the order.
             return bytes.reduce(0) { $0 + (shares.contains($1.key, in: group) ? $1.value : 0) }
         }
     }
@@ -79,7 +81,7 @@ package final class ShardedDiskIndex: Sendable {
         }
     }
 
-    /// Forgets the entry; what was kept.
+    /// Removes and returns the entry with this digest.
     package func remove(_ digest: EntryDigest) -> DiskEntry? {
         while let entry = find(digest) {
             if remove(digest, ifAt: entry.location) { return entry }
@@ -87,8 +89,8 @@ package final class ShardedDiskIndex: Sendable {
         return nil
     }
 
-    /// The record at `from` was written again and is now `entry`'s, but for what was noted of it
-    /// meanwhile; false if the entry's record is another.
+    /// Replaces the entry whose record moved from `from`, keeping accesses recorded meanwhile;
+    /// false if its record is another one.
     package func move(_ digest: EntryDigest, from: DiskLocation, to entry: DiskEntry) -> Bool {
         shard(digest).index.withLock { index in
             guard let old = index.find(digest), old.location == from else { return false }
@@ -99,7 +101,9 @@ package final class ShardedDiskIndex: Sendable {
         }
     }
 
-    /// Adds `count` accesses, the last of them at `second`; where the record lies, if there is one.
+    /// Adds `count` accesses, the last one at `second` (since 1970).
+    ///
+    /// - Returns: the location of the record; `nil` if there is none.
     package func touch(
         _ digest: EntryDigest, count: UInt32, at second: UInt32
     ) -> DiskLocation? {
@@ -109,8 +113,14 @@ package final class ShardedDiskIndex: Sendable {
         }
     }
 
-    /// The entries that are meant, at most `entriesMax` looked at from `position` on downwards in
-    /// shard `number`; how many were looked at; and the position to go on from, nil after the last.
+    /// Returns the matching entries among at most `entriesMax` examined in one shard.
+    ///
+    /// - Parameters:
+    ///   - number: the shard, from 0 to below ``shardCount``.
+    ///   - position: where to continue, downwards; `nil` to begin at the end.
+    ///   - entriesMax: maximum number of entries to examine.
+    ///   - isMeant: whether an entry matches.
+    /// - Returns: the entries, the number examined, and the next position, `nil` after the last.
     package func entries(
         inShard number: Int, below position: Int?, atMost entriesMax: Int,
         matching isMeant: (DiskEntry) -> Bool
@@ -126,9 +136,9 @@ package final class ShardedDiskIndex: Sendable {
         return (found, looked, next == 0 ? nil : next)
     }
 
-    /// The entries whose records lie in the segment.
+    /// Returns all entries whose records are in the segment.
     ///
-    /// Looks at the whole index, in parts, so that no reader waits for long.
+    /// Examines the whole index in steps, so that no reader waits for long.
     package func entries(in segment: UInt16) -> [(EntryDigest, DiskEntry)] {
         var found: [(EntryDigest, DiskEntry)] = []
         for shard in shards {
@@ -144,7 +154,7 @@ package final class ShardedDiskIndex: Sendable {
         return found
     }
 
-    /// How many shards there are.
+    /// Number of shards.
     package var shardCount: Int { shards.count }
 
     private func shard(_ digest: EntryDigest) -> Shard {

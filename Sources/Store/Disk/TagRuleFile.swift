@@ -1,6 +1,7 @@
 package import Tiers
 
-/// The file in a node's directory that says by which rules answers are tagged with their originals.
+/// The file in a node's directory that stores the fingerprints of the rules by which responses are
+/// tagged with their originals.
 ///
 /// Used by one thread at a time.
 package struct TagRuleFile {
@@ -8,11 +9,12 @@ package struct TagRuleFile {
 
     private static let name = "originals"
 
+    /// Creates access to the file in `volume`.
     package init(_ volume: any DiskVolume) {
         self.volume = volume
     }
 
-    /// What it says; nothing of any site if it is not there or damaged.
+    /// Returns the stored fingerprints; empty if the file is missing or damaged.
     package func read() throws(DiskFile.Failure) -> TagRuleFingerprints {
         do throws(DiskFile.Failure) {
             let file = try volume.open(Self.name, creates: false)
@@ -24,9 +26,9 @@ package struct TagRuleFile {
         }
     }
 
-    /// Returns when nothing but this note can be read any more, or none.
+    /// Writes the fingerprints; returns once the file contains them, or throws after removing it.
     ///
-    /// It is written in place: half of it does not check.
+    /// The file is written in place: a partial write fails its checksum.
     package func write(_ note: TagRuleFingerprints) throws(DiskFile.Failure) {
         do throws(DiskFile.Failure) {
             let file = try volume.open(Self.name, creates: true)
@@ -34,7 +36,7 @@ package struct TagRuleFile {
             try file.sync()
             try volume.sync()
         } catch {
-            // What it said before may be true no longer.
+            // The previous contents may be outdated.
             try? volume.remove(Self.name)
             throw error
         }

@@ -2,9 +2,10 @@ package import Ground
 import Synchronization
 import Tiers
 
-/// What is held and on its way, and the marks that it leaves nothing to cover.
+// Versions in use, and the pruning of marks that cover nothing.
 extension InvalidationIndex {
-    /// The stamp of a request that begins now, held until its answer is where it is to be.
+    /// Returns the version of a request that begins now, pinned until its response is stored or
+    /// dropped.
     package func pin() -> VersionPin {
         state.withLock { state in
             state.pins.insert(state.version)
@@ -12,7 +13,7 @@ extension InvalidationIndex {
         }
     }
 
-    /// Holds an answer's stamp while it is on its way from one place to another.
+    /// Pins the version of a response while it moves from one place to another.
     func pin(of version: InvalidationVersion) -> VersionPin {
         state.withLock { $0.pins.insert(version) }
         return VersionPin(version, self)
@@ -22,22 +23,23 @@ extension InvalidationIndex {
         state.withLock { $0.pins.remove(lease.version) }
     }
 
-    /// Entries that are held against this book are in `memory`, of which it is told once.
+    /// Attaches the contents of the memory tier whose entries are checked against this index;
+    /// called once.
     func attachMemory(_ memory: MemoryContents) {
         state.withLock { $0.memory = memory }
     }
 
-    /// Nothing in memory, and nothing on its way there or to the disk, is stamped before this; to
-    /// be asked by one thread at a time, for it looks at every entry.
+    /// Returns a version that no response in memory, or on its way there or to the disk, precedes.
     ///
-    /// It is enough that this was so at one moment: from then on only later stamps are given, and
-    /// what moves keeps its own. First it is looked who is on the way, then at every place in
-    /// memory. What was put in since the look at its shard began is counted wherever it stands.
-    /// What was put in before, by somebody who has ended his lease, is seen; what is put in later,
-    /// by somebody who had one, or who began later, is not older.
+    /// Examines every entry, so only one thread at a time may call it. It suffices that the result
+    /// holds at one moment: from then on only later versions are assigned, and a response that
+    /// moves keeps its own. The scan reads the pins first, then every position in memory. An entry
+    /// inserted since the scan of its shard began counts wherever it is. An entry inserted before,
+    /// under a pin released meanwhile, is seen; an entry inserted later, under a pin that existed
+    /// or a newer one, is not older.
     ///
-    /// What is read from disk is held against the marks at that moment, and comes into memory under
-    /// the lease of the one who reads it, with that stamp.
+    /// A response read from disk is checked against the marks at that moment, and enters memory
+    /// under the pin and version of its reader.
     package func leastStoredVersion() -> InvalidationVersion {
         var sweep = OldestVersionScan(self)
         while true {
@@ -45,12 +47,15 @@ extension InvalidationIndex {
         }
     }
 
-    /// Looks a little further for marks that can be dropped.
+    /// Advances the search for marks that can be dropped by one step.
     ///
-    /// To be called several times a second by one thread at a time. `heldElsewhere` is asked which
-    /// of some names, ascending and of no entry in memory, may be there, and `leastElsewhere`, when
-    /// everything here was looked at, what nothing there is stamped before. What has come there
-    /// since was leased.
+    /// One thread calls it several times a second.
+    ///
+    /// - Parameters:
+    ///   - leastVersionOnDisk: returns a version that nothing on disk precedes; called once memory
+    ///     has been examined. Whatever reached the disk since was pinned.
+    ///   - fingerprintsOnDisk: returns those of `names`, in ascending order and absent from memory,
+    ///     of which the disk may hold an entry.
     package func pruneMarks(
         leastVersionOnDisk: () -> InvalidationVersion,
         fingerprintsOnDisk: (_ names: [UInt32]) -> Set<UInt32>
@@ -59,7 +64,7 @@ extension InvalidationIndex {
         pruneObsoleteMarks(leastVersionOnDisk: leastVersionOnDisk)
     }
 
-    /// The part of it that looks at everything that is held, piece by piece.
+    /// Advances the examination of all stored entries, and folds obsolete marks at its end.
     func pruneObsoleteMarks(leastVersionOnDisk: () -> InvalidationVersion) {
         let (count, marksMax) = state.withLock { ($0.table.count, $0.marksMax) }
         pruning.withLock { search in
@@ -68,23 +73,25 @@ extension InvalidationIndex {
         }
     }
 
-    /// Young marks beyond that do not wait for the requests that are under way: what comes of those
-    /// is kept nowhere.
+    /// Maximum number of unconfirmed marks that wait for requests in progress; beyond it, the
+    /// responses to those requests are not stored.
     static let unconfirmedMax = 1 << 17
-    /// Marks that are forgotten under one lock.
+    /// Maximum number of marks removed under one lock.
     private static let prunedPerLockMax = 256
 
-    /// So many marks wait for a review that ``review(_:)`` is not to wait for the next tick.
+    /// True if so many unconfirmed marks exist that
+    /// ``pruneMarks(leastVersionOnDisk:fingerprintsOnDisk:)`` should not wait for the next tick.
     package var needsPruning: Bool { hasExcessMarks.load(ordering: .relaxed) }
 
-    /// Between two reviews, at the least.
+    /// Minimum time between two prunings.
     static let pruneInterval = Interval.milliseconds(100)
 
-    /// Lets marks go of URLs that nothing can be held of; see ``UnconfirmedMarks``.
+    /// Removes marks for URLs of which nothing can be stored; see ``UnconfirmedMarks``.
     ///
-    /// By the thread that ticks, to which `heldElsewhere` is the same. Those since the last review
-    /// but one stay, so that what looks an entry up, and takes its lease then, finds what was
-    /// invalidated between.
+    /// Called by the thread that ticks; `heldElsewhere` is the `fingerprintsOnDisk` of
+    /// ``pruneMarks(leastVersionOnDisk:fingerprintsOnDisk:)``. Marks since the last pruning but one
+    /// stay, so that a look-up that pins its version afterwards finds what was invalidated in
+    /// between.
     func pruneUnmatchedMarks(_ heldElsewhere: ([UInt32]) -> Set<UInt32>) {
         hasExcessMarks.store(false, ordering: .relaxed)
         let (due, memory) = state.withLock { state in
@@ -101,7 +108,7 @@ extension InvalidationIndex {
         guard !free.isEmpty else { return }
         state.withLock { $0.hasDroppedMarks = true }
         let held = heldElsewhere(Set(free.map(\.fingerprint)).sorted())
-        // In parts, for who is served waits for the lock.
+        // In parts, because requests wait for the lock.
         for start in stride(from: 0, to: free.count, by: Self.prunedPerLockMax) {
             state.withLock { state in
                 for young in free[start...].prefix(Self.prunedPerLockMax)
@@ -112,12 +119,12 @@ extension InvalidationIndex {
         }
     }
 
-    /// Drops marks that nothing which is held can be older than; gives how many there are still.
+    /// Folds marks that no stored response precedes; returns the number of remaining marks.
     private func foldMarks(upTo least: InvalidationVersion) -> Int {
         state.withLock { state in
             let before = state.table.count
             state.table.fold(upTo: least)
-            // Nothing that is held is covered anew by the mark for those that were dropped.
+            // The mark that replaces the dropped ones covers no stored response anew.
             if state.table.count < before {
                 state.recordFold(least, 0)
                 state.hasDroppedMarks = true
@@ -126,7 +133,7 @@ extension InvalidationIndex {
         }
     }
 
-    /// How many marks have become one, because there were too many, since this was last asked.
+    /// Returns and resets the number of marks folded because there were too many.
     package func takeFoldedCount() -> Int {
         state.withLock { state in
             defer { state.foldedCount = 0 }
@@ -135,8 +142,10 @@ extension InvalidationIndex {
     }
 }
 
-/// Somebody holds what is stamped so, or will: marks that are later are not dropped meanwhile.
+/// A pin on a version: while it exists, marks later than the version are not dropped, because a
+/// response of that version is in use or in progress.
 package final class VersionPin: Sendable {
+    /// The pinned version.
     package let version: InvalidationVersion
     private let index: InvalidationIndex
     private let isReleased = Atomic<Bool>(false)
@@ -148,19 +157,19 @@ package final class VersionPin: Sendable {
 
     deinit { release() }
 
-    /// What was held is in its place, or will never be; the first call counts.
+    /// Releases the pin, once the response is stored or dropped; only the first call has an effect.
     package func release() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         index.unpin(self)
     }
 }
 
-/// A walk over everything that is in memory, for the least stamp.
+/// A scan of all entries in memory for the least version.
 struct OldestVersionScan {
     private let memory: MemoryContents
     private var least: InvalidationVersion
     private var shard = 0
-    /// Where in the shard it goes on; nil at its beginning.
+    /// The next position in the shard; `nil` at its beginning.
     private var position: Int?
 
     init(_ book: InvalidationIndex) {
@@ -169,7 +178,7 @@ struct OldestVersionScan {
         }
     }
 
-    /// Looks at up to `count` places; the least stamp when there are no more.
+    /// Examines up to `count` positions; returns the least version once all are examined.
     mutating func next(atMost count: Int) -> InvalidationVersion? {
         guard shard < memory.shards.count else { return least }
         let (found, next) = memory.leastVersion(inShard: shard, below: position, atMost: count)
@@ -180,17 +189,17 @@ struct OldestVersionScan {
     }
 }
 
-/// When marks that can be dropped are looked for, and how far.
+/// The schedule and progress of the search for marks that can be dropped.
 struct MarkPruning {
     private var sweep: OldestVersionScan?
-    /// Fewer marks are not worth it.
+    /// With fewer marks than this, no search starts.
     private var leastCount = 0
 
-    /// Places in memory that are looked at under one lock, and how often in one go.
+    /// Maximum number of positions in memory examined under one lock, and of such steps per call.
     static let entriesPerLockMax = 1024
     private static let stepsMax = 8
 
-    /// What nothing that is held is stamped before, if that is known by now and wanted.
+    /// Advances the search; returns a version that nothing in memory precedes, once it is complete.
     mutating func next(_ book: InvalidationIndex, count: Int, marksMax: Int) -> InvalidationVersion?
     {
         if sweep == nil, count > max(leastCount, marksMax / 2) { sweep = OldestVersionScan(book) }
@@ -203,7 +212,7 @@ struct MarkPruning {
         return nil
     }
 
-    /// So many marks are left.
+    /// Records the number of remaining marks after a search.
     mutating func finish(count: Int) {
         leastCount = min(leastCount, count + count / 4)
     }

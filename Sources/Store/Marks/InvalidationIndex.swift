@@ -2,64 +2,67 @@ package import Ground
 import Synchronization
 package import Tiers
 
-/// What was invalidated, for all of a node: memory, disk and the fetches under way are held against
-/// one table, and stamped from one count (DESIGN.md §7 "Stamps and marks").
+/// The invalidations of a node: memory, disk and fetches in progress are checked against one table
+/// of marks, with versions from one counter (Design, "Versions and marks").
 ///
-/// A mark counts from the moment it is in the table, whether or not the journal has it yet. Nothing
-/// is written to the disk that is later than what the journal has: a start could not tell that an
-/// invalidation was lost.
+/// A mark is in effect from the moment it is in the table, whether or not the journal has it yet.
+/// Nothing later than the journal is written to the disk: otherwise a restart could not detect a
+/// lost invalidation.
 ///
-/// Marks for URLs of which nothing can be held go without a trace; see ``UnconfirmedMarks``. Of
-/// others those are dropped that nothing which is held can be older than, and where there are still
-/// too many the oldest half is folded. In both cases one soft mark for everything takes their
-/// place, which is not less than any of them. So what they covered is never served unasked, even if
-/// it was overlooked when it was said what is held: that costs a request to the origin in vain, no
-/// more. See ``leastHeld()``.
+/// Marks for URLs of which nothing can be stored are removed without a trace; see
+/// ``UnconfirmedMarks``. Other marks are dropped once no stored response precedes them; if there
+/// are still too many, the oldest half is folded. In both cases, one soft mark for everything
+/// replaces them, which covers at least as much. So a response covered by a dropped mark is never
+/// served without revalidation, even if the scan of stored responses missed it: the cost is one
+/// needless request to the origin. See ``leastStoredVersion()``. Thread-safe.
 package final class InvalidationIndex: Sendable {
     struct State {
         var table: MarkTable
         var version = InvalidationVersion.zero
-        /// The journal has all marks up to here.
+        /// The journal has all marks up to this version.
         var journaledVersion: InvalidationVersion
-        /// Those that wait for it.
+        /// Writes that wait for the journal.
         var waiters: [(version: InvalidationVersion, done: @Sendable (Bool) -> Void)] = []
         var softTimes = SoftMarkTimes()
-        /// What is stamped before is stale since ever, for nobody knows what covers it.
+        /// Responses with earlier versions count as stale since ever, because the marks that cover
+        /// them are not known individually.
         var staleBefore = InvalidationVersion.zero
-        /// Things that may be covered in the table.
+        /// Maximum number of targets covered in the table.
         var marksMax: Int
-        /// Those that may turn out to cover nothing.
+        /// Marks that may turn out to cover nothing.
         var unconfirmed = UnconfirmedMarks()
-        /// The stamp of the last review but one, and of the last.
+        /// The versions at the last pruning but one, and at the last.
         var prunedVersions = (former: InvalidationVersion.zero, last: InvalidationVersion.zero)
-        /// Of what was invalidated up to here nothing is known any more that covers answers which
-        /// were asked for before and did not come yet.
+        /// Marks up to this version were removed that may cover responses requested earlier and not
+        /// yet received.
         var forgottenBefore = InvalidationVersion.zero
-        /// Some were dropped since the start.
+        /// True once marks were dropped since the start.
         var hasDroppedMarks = false
-        /// Marks that have become one since ``InvalidationIndex/takeFolded()``.
+        /// Marks folded since ``InvalidationIndex/takeFoldedCount()``.
         var foldedCount = 0
-        /// What fetches and the like hold that are under way.
+        /// Versions pinned by fetches and moves in progress.
         var pins = VersionCounts()
         var memory = MemoryContents()
     }
 
     let state: Mutex<State>
-    /// Where the search for marks that can be dropped has come to.
+    /// The progress of the search for marks that can be dropped.
     let pruning = Mutex(MarkPruning())
     private let isJournaled: Bool
     let hasExcessMarks = Atomic<Bool>(false)
     private let generationOfAll = Atomic<UInt64>(0)
     private let generationOfBroad = Atomic<UInt64>(0)
 
-    /// So many things may be covered where there is no journal; the oldest half is then folded.
-    ///
-    /// They take some 20 MiB.
+    /// Maximum number of covered targets without a journal, about 20 MiB; beyond it, the oldest
+    /// half is folded.
     package static let marksMax = 1 << 18
 
-    /// An empty book under a key that is drawn.
+    /// Creates an empty index with a random hash key.
     ///
-    /// `isJournaled`: nothing is kept on disk before a journal has what it is later than.
+    /// - Parameters:
+    ///   - isJournaled: true if nothing may be written to disk before a journal has the marks it is
+    ///     later than.
+    ///   - marksMax: the number of covered targets beyond which the oldest half is folded.
     package convenience init(isJournaled: Bool = false, marksMax: Int = InvalidationIndex.marksMax)
     {
         var random = SystemRandomNumberGenerator()
@@ -68,24 +71,27 @@ package final class InvalidationIndex: Sendable {
             marksMax: marksMax)
     }
 
-    /// One that hashes by `key` until a directory with another one is opened.
+    /// Creates an empty index that hashes with `key` until a directory with another key is opened.
     package init(isJournaled: Bool = false, key: MarkHashKey, marksMax: Int) {
         self.isJournaled = isJournaled
         let kept = isJournaled ? InvalidationVersion.zero : .last
         state = Mutex(State(table: MarkTable(key: key), journaledVersion: kept, marksMax: marksMax))
     }
 
-    /// By which a directory hashes that has no marks yet.
+    /// The hash key in use, for a directory that has no marks yet.
     package var key: MarkHashKey { state.withLock { $0.table.key } }
 
-    /// What a request that begins now is stamped with.
+    /// The invalidation version for a request that begins now.
     package var version: InvalidationVersion { state.withLock { $0.version } }
 
-    /// Things that are covered, *everything* apart.
+    /// Number of covered targets, apart from *everything*.
     package var count: Int { state.withLock { $0.table.count } }
 
-    /// Changes with every mark that may cover an entry which was held against all before: of one
-    /// with no name but its key (`isPlain`) not with those for a URL, which are looked up by it.
+    /// Returns a number that changes with every mark that may cover an entry checked against all
+    /// earlier marks.
+    ///
+    /// For an entry that marks find by its key alone (`isKeyOnly`), it does not change with marks
+    /// for a URL, which are looked up by the key.
     @inline(__always)
     package func generation(isKeyOnly: Bool) -> UInt64 {
         isKeyOnly
@@ -93,10 +99,15 @@ package final class InvalidationIndex: Sendable {
             : generationOfAll.load(ordering: .acquiring)
     }
 
-    /// Invalidates: what was asked for before this returns is dead or stale from now on.
+    /// Applies an invalidation: responses requested before this returns are purged or stale from
+    /// now on.
     ///
-    /// Gives the stamp of the marks, which no earlier request has. What soft marks cover is stale
-    /// since `now`; nil: for ever, so that it is not used unasked.
+    /// - Parameters:
+    ///   - targets: what is invalidated.
+    ///   - isSoft: true to make responses stale instead of removing them.
+    ///   - now: the instant since which soft marks make responses stale; `nil` for since ever, so
+    ///     that they are not served without revalidation.
+    /// - Returns: the version of the marks, which is later than that of every earlier request.
     @discardableResult
     package func apply(_ targets: [PurgeTarget], isSoft: Bool, now: Instant?) -> InvalidationVersion
     {
@@ -116,7 +127,7 @@ package final class InvalidationIndex: Sendable {
             if state.unconfirmed.count > state.marksMax / 4 {
                 hasExcessMarks.store(true, ordering: .relaxed)
             }
-            // Where nobody reviews them they stay, as others do.
+            // Without a thread that prunes them, they stay like other marks.
             if state.unconfirmed.count > 2 * Self.unconfirmedMax {
                 _ = state.unconfirmed.removeOldestHalf()
             }
@@ -129,9 +140,9 @@ package final class InvalidationIndex: Sendable {
         }
     }
 
-    /// What the marks make of an entry whose request began at `stamp`; nil if nothing covers it.
+    /// Returns the effect of the marks on a response with this version; `nil` if none covers it.
     ///
-    /// The key is not looked at where nothing came later.
+    /// `key` is evaluated only if a mark is later than `version`.
     package func effect(
         on key: @autoclosure () -> [UInt8], tags: [[UInt8]], version: InvalidationVersion
     ) -> InvalidationMark.Effect? {
@@ -141,22 +152,23 @@ package final class InvalidationIndex: Sendable {
         }
     }
 
-    /// The same of an answer that was asked for at `stamp` and is in no place yet: `dead`, too, if
-    /// what may cover it is not known any more.
+    /// Returns the effect of the marks on a response that is not stored yet.
+    ///
+    /// Also `.purged` if marks that may cover it have been removed.
     package func effect(onResponse key: [UInt8], tags: [[UInt8]], version: InvalidationVersion)
         -> InvalidationMark.Effect?
     {
         predatesForgottenMarks(version) ? .purged : effect(on: key, tags: tags, version: version)
     }
 
-    /// Of what covers an answer that was asked for at `stamp`, and comes now, something may not be
-    /// known any more: it is to be kept nowhere.
+    /// Returns true if marks that may cover a response with this version have been removed while it
+    /// was in progress, so that it must not be stored.
     package func predatesForgottenMarks(_ version: InvalidationVersion) -> Bool {
         state.withLock { version < $0.forgottenBefore }
     }
 
-    /// When the latest soft mark that covers an entry was applied, to a second; the least instant
-    /// if that is not known.
+    /// Returns when the latest soft mark that covers an entry was applied, to a second; the least
+    /// instant if that is not known.
     package func staleSince(_ key: [UInt8], tags: [[UInt8]], version: InvalidationVersion)
         -> Instant
     {
@@ -170,21 +182,23 @@ package final class InvalidationIndex: Sendable {
 
     // MARK: The journal
 
-    /// A directory was opened, for the first time or anew: stamps are of `epoch` from now on, and
-    /// `found` is what its journal has kept.
+    /// Adopts a directory that was opened, for the first time or again: versions continue in
+    /// `epoch`, with the marks that its journal contains.
     ///
-    /// What was invalidated until now, and that journal does not have, covers everything that the
-    /// directory holds; so does, softly, what it cannot be told of: marks that were dropped while
-    /// there was another directory, and those that are hashed by another key.
+    /// Invalidations so far that this journal does not contain cover everything in the directory. A
+    /// soft mark for everything replaces those that cannot be transferred: marks dropped while
+    /// another directory was in use, and marks hashed with another key.
+    ///
+    /// - Precondition: `epoch` is greater than that of ``version``.
     package func open(epoch: UInt64, _ found: RecoveredMarks) {
         state.withLock { state in
             precondition(epoch > state.version.epoch, "epoch \(epoch) after \(state.version.epoch)")
             let (former, last) = (state.table, state.version)
-            // Nobody else writes in this epoch.
+            // Only this node writes in this epoch.
             let isSame = found.lastVersion.epoch == last.epoch && last.epoch > 0
             let isOtherKey = former.key != found.table.key && former.count > 0
             state.table = found.table
-            // Of when its soft marks were applied nothing is known.
+            // The times at which its soft marks were applied are not known.
             state.staleBefore = max(state.staleBefore, found.table.softVersionForEverything)
             state.version.epoch = epoch
             if isJournaled { state.journaledVersion = .zero }
@@ -199,17 +213,17 @@ package final class InvalidationIndex: Sendable {
                 state.recordFold(version, former.count)
             }
             _ = state.foldExcessMarks()
-            // Of the journal's marks those were left that cover nothing in this directory.
+            // The journal's marks that cover nothing in this directory were omitted.
             state.hasDroppedMarks = true
             advanceGenerations()
         }
     }
 
-    /// What the journal is to keep of the marks that are later than `after` and no later than
-    /// `last`; see ``MarkTable/pieces(where:)``.
+    /// Returns the encoded marks later than `after` and no later than `last`, for the journal; see
+    /// ``MarkTable/encodedChunks(where:)``.
     ///
-    /// Where something was invalidated again, and the journal does not have that yet, nothing else
-    /// would be left of both.
+    /// Also includes later marks that the journal does not have yet: a repeated invalidation
+    /// replaces the earlier mark, which would otherwise be missing from the journal.
     package func encodedChunks(after: InvalidationVersion, upTo last: InvalidationVersion)
         -> [[UInt8]]
     {
@@ -217,7 +231,8 @@ package final class InvalidationIndex: Sendable {
         return table.encodedChunks { $0 > after && ($0 <= last || $0 > kept) }
     }
 
-    /// The journal has all marks up to `stamp`.
+    /// Records that the journal has all marks up to `version`, and releases the writes that waited
+    /// for them.
     package func journaled(upTo version: InvalidationVersion) {
         state.withLock { state in
             state.journaledVersion = max(state.journaledVersion, version)
@@ -228,20 +243,24 @@ package final class InvalidationIndex: Sendable {
         }
     }
 
-    /// The journal could not be written, or is closed: who waits for it waits in vain.
+    /// Fails all waiting writes, because the journal could not be written or is closed.
     package func journalFailed() {
         state.withLock { state in
             for waiter in state.waiters.takeAll() { waiter.done(false) }
         }
     }
 
-    /// The journal has all marks up to this stamp: what bears it promises no more.
+    /// The version up to which the journal has all marks, at most ``version``.
+    ///
+    /// Data that records it implies no invalidation that the journal lacks.
     package var journaledVersion: InvalidationVersion {
         state.withLock { min($0.journaledVersion, $0.version) }
     }
 
-    /// `done` is told, on any thread, whether the journal has all marks that a request which began
-    /// at `stamp` is later than; in the order of the calls, and under the lock of this book.
+    /// Calls `done` once the journal has all marks up to `version` (true), or has failed (false).
+    ///
+    /// Called on any thread, in the order of the calls, and within the lock of this index for those
+    /// that waited.
     package func whenJournaled(
         _ version: InvalidationVersion, done: @escaping @Sendable (Bool) -> Void
     ) {
@@ -260,7 +279,7 @@ package final class InvalidationIndex: Sendable {
 }
 
 extension InvalidationIndex.State {
-    /// True if what was not covered may be now.
+    /// Folds marks beyond the limit; true if entries that were not covered may be now.
     fileprivate mutating func foldExcessMarks() -> Bool {
         var isFolded = false
         while table.count > marksMax, let median = table.medianVersion {
@@ -272,7 +291,7 @@ extension InvalidationIndex.State {
         return isFolded
     }
 
-    /// `count` marks up to `last` have become one.
+    /// Records that `count` marks up to `last` were folded into one.
     mutating func recordFold(_ last: InvalidationVersion, _ count: Int) {
         staleBefore = max(staleBefore, last)
         foldedCount += count
@@ -280,7 +299,7 @@ extension InvalidationIndex.State {
 }
 
 extension PurgeTarget {
-    /// It covers entries whose keys it does not name.
+    /// True if the target covers entries whose keys it does not contain.
     fileprivate var isBroad: Bool {
         switch self {
         case .everything, .prefix: true
@@ -289,13 +308,13 @@ extension PurgeTarget {
     }
 }
 
-/// When soft marks were applied, to a second.
+/// The times at which soft marks were applied, to a second.
 struct SoftMarkTimes {
     private var applications: [(version: InvalidationVersion, at: Instant)] = []
 
     private static let timesMax = 4096
 
-    /// Nil is before everything.
+    /// Records the time of a soft mark; `nil` for one that makes responses stale since ever.
     mutating func record(_ version: InvalidationVersion, at now: Instant?) {
         if let now, let last = applications.last, last.at != Self.never, now - last.at < .seconds(1)
         {
@@ -307,21 +326,23 @@ struct SoftMarkTimes {
 
     private static let never = Instant(nanoseconds: .min)
 
-    /// The last time that is known before the mark, or that of the mark; nil if it is too long ago.
+    /// Returns the last recorded time at or before the mark; `nil` if it is no longer recorded.
     func time(of version: InvalidationVersion) -> Instant? {
         let count = applications.partitionPoint { $0.version <= version }
         return count > 0 ? applications[count - 1].at : nil
     }
 }
 
-/// What a directory's journal has of what was invalidated.
+/// The invalidations that a directory's journal contains.
 package struct RecoveredMarks: Sendable {
+    /// The recovered marks.
     package var table: MarkTable
-    /// The greatest stamp that the journal bears.
+    /// The greatest version in the journal.
     package var lastVersion: InvalidationVersion
-    /// Why something may be missing; nil if nothing is.
+    /// Why some invalidations may be missing; `nil` if the journal is complete.
     package var incompleteReason: String?
 
+    /// Creates the result from its parts.
     package init(
         table: MarkTable, lastVersion: InvalidationVersion = .zero, incompleteReason: String? = nil
     ) {
@@ -331,8 +352,9 @@ package struct RecoveredMarks: Sendable {
     }
 }
 
-/// Reads it, on a thread that may wait for the disk; `wanted` gives those of many marks that may
-/// cover something in the directory.
+/// A function that reads the journal of a directory, on a thread that may block.
+///
+/// Its last argument returns those of many marks that may cover something in the directory.
 package typealias MarkRecovery =
     @Sendable (
         any DiskVolume, NodeIdentity, _ wanted: ([InvalidationMark]) -> [InvalidationMark]

@@ -1,12 +1,12 @@
 import Glibc
 package import Tiers
 
-/// Reads what the kernel's files say about memory: control groups of version 2 or 1, or both at
-/// once, and the machine.
+/// Reads the kernel's files about memory: control groups of version 2, version 1 or both, and the
+/// machine.
 ///
-/// Every read begins anew at `/proc/self/cgroup`, so that a process that is moved, and a limit that
-/// is changed, are seen. What cannot be read or understood is left out: a bound whose page cache is
-/// unknown is no bound, because the page cache fills every control group sooner or later.
+/// Every read starts at `/proc/self/cgroup`, so it sees a process that was moved and a limit that
+/// was changed. Unreadable or invalid values are omitted. A bound whose page cache is unknown is
+/// ignored, because the page cache eventually fills every control group.
 ///
 /// See the kernel's `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/memory.rst` and
 /// `accounting/psi.rst`.
@@ -14,16 +14,17 @@ package struct KernelMemoryFiles: Sendable {
     private let proc: String
     private let groups: String
 
-    /// A limit from here on is none: version 1 says "none" with a number.
+    /// A limit of at least this is none: version 1 encodes "none" as a large number.
     static let limitBytesMax = 1 << 60
 
-    /// `proc` and `groups` are where the two file systems are mounted.
+    /// Creates a reader; `proc` and `groups` are the mount points of procfs and of the control
+    /// groups.
     package init(proc: String = "/proc", groups: String = "/sys/fs/cgroup") {
         self.proc = proc
         self.groups = groups
     }
 
-    /// Reads every bound, and how long everything waited; blocks for some ten microseconds a file.
+    /// Reads all bounds and the memory stall time; blocks for about ten microseconds per file.
     package func read() -> SystemMemorySample {
         let places = ControlGroupPaths(proc: proc, groups: groups)
         var bounds = places.memory.compactMap { place in
@@ -38,7 +39,7 @@ package struct KernelMemoryFiles: Sendable {
 
     // MARK: Bounds
 
-    /// The kernel kills at `memory.max`, and brings everything to a crawl at `memory.high`.
+    /// Reads a version 2 group: the kernel kills at `memory.max` and throttles at `memory.high`.
     private func boundOfVersion2(_ place: ControlGroupPaths.ControlGroup) -> SystemMemorySample
         .Bound?
     {
@@ -51,7 +52,8 @@ package struct KernelMemoryFiles: Sendable {
         return bound(place, limit, used, cache)
     }
 
-    /// `hierarchical_memory_limit` is the least of the groups above, seen or not.
+    /// Reads a version 1 group; `hierarchical_memory_limit` is the least limit of the groups above,
+    /// visible or not.
     private func boundOfVersion1(_ place: ControlGroupPaths.ControlGroup) -> SystemMemorySample
         .Bound?
     {
@@ -77,7 +79,7 @@ package struct KernelMemoryFiles: Sendable {
             workingBytes: min(Self.limitBytesMax, max(0, used - cache)))
     }
 
-    /// What the kernel itself thinks can be had without swapping.
+    /// Reads the machine's bound, from the kernel's estimate of memory available without swapping.
     private func boundOfMachine() -> SystemMemorySample.Bound? {
         let table = KernelStatFile("\(proc)/meminfo")
         guard let total = table["MemTotal"], total < Self.limitBytesMax >> 10,
@@ -87,13 +89,13 @@ package struct KernelMemoryFiles: Sendable {
             name: "machine", limitBytes: total << 10, workingBytes: max(0, total - available) << 10)
     }
 
-    // MARK: Numbers
+    // MARK: Parsing
 
     private func number(_ path: String) -> Int? {
         KernelStatFile.number(KernelStatFile.text(of: path)[...])
     }
 
-    /// The number in a file that holds a limit; nil if it says that there is none.
+    /// Returns the number in a file that contains a limit; `nil` if it contains none.
     private func limit(_ path: String) -> Int? {
         number(path).flatMap(Self.limit)
     }
@@ -102,7 +104,7 @@ package struct KernelMemoryFiles: Sendable {
         bytes < limitBytesMax ? bytes : nil
     }
 
-    /// The number after `full avg10=`, which has two places behind the point.
+    /// Returns the number after `full avg10=`, which has two decimal places, in permille.
     private func stalledPermille(_ path: String) -> Int? {
         for line in KernelStatFile.text(of: path).split(separator: UInt8(ascii: "\n")) {
             let words = line.split(separator: UInt8(ascii: " "))
@@ -119,20 +121,19 @@ package struct KernelMemoryFiles: Sendable {
     }
 }
 
-/// A file of the kernel's with a name and a number a line, as `memory.stat` and `meminfo`.
+/// A kernel file with one name and number per line, such as `memory.stat` and `meminfo`.
 struct KernelStatFile {
     private let lines: [[UInt8].SubSequence]
 
-    /// More than any such file holds.
+    /// Maximum bytes read; more than any such file has.
     private static let bytesMax = 32 << 10
 
-    /// Empty if there is no such file.
+    /// Reads the file; empty if there is none.
     init(_ path: String) {
         lines = Self.text(of: path).split(separator: UInt8(ascii: "\n"))
     }
 
-    /// The number behind the name, which a colon may follow; nil if there is none, or it is no
-    /// number.
+    /// The number after `name`, which a colon may follow; `nil` if it is missing or invalid.
     subscript(name: String) -> Int? {
         for line in lines where line.starts(with: name.utf8) {
             let rest = line.dropFirst(name.utf8.count)
@@ -144,8 +145,8 @@ struct KernelStatFile {
         return nil
     }
 
-    /// Page cache that the kernel can take back: the sum of the `lists`, without what is mapped,
-    /// such as the program itself; nil if it is not said.
+    /// Returns the page cache that the kernel can reclaim: the sum of the `lists` without mapped
+    /// pages, such as the program itself; `nil` if a value is missing.
     func cacheBytes(_ lists: [String], mapped: String) -> Int? {
         var sum = 0
         for list in lists {
@@ -155,7 +156,7 @@ struct KernelStatFile {
         return max(0, sum - (self[mapped] ?? 0))
     }
 
-    /// The number that a text begins with, if only white space follows it; at most `Int.max`.
+    /// Parses the number at the start of a text, if only white space follows it; at most `Int.max`.
     static func number(_ text: some Sequence<UInt8>) -> Int? {
         var value: Int?
         var isOver = false
@@ -173,7 +174,7 @@ struct KernelStatFile {
         return value
     }
 
-    /// The bytes of a file, at most ``bytesMax``; none if it cannot be read.
+    /// Returns the bytes of a file, at most ``bytesMax``; none if it cannot be read.
     static func text(of path: String) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return [] }
@@ -190,23 +191,23 @@ struct KernelStatFile {
     }
 }
 
-/// Where the files of the process's control groups are: those of its own group first, then those of
-/// each group above.
+/// The directories of the process's control groups: its own group first, then each group above.
 struct ControlGroupPaths {
+    /// A control group of the process.
     struct ControlGroup {
-        /// The directory.
+        /// The path of the directory.
         let path: String
-        /// The group, as the operator knows it.
+        /// The name of the group as the operator knows it.
         let name: String
         let isVersion2: Bool
     }
 
-    /// Those that account for memory.
+    /// The groups that account for memory.
     private(set) var memory: [ControlGroup] = []
-    /// Those of version 2, which tell of stalls, whether they account for memory or not.
+    /// The version 2 groups, which report stalls, whether or not they account for memory.
     private(set) var unified: [ControlGroup] = []
 
-    /// Reads `/proc/self/cgroup`: lines of `number:controllers:path`, version 2 being number 0
+    /// Reads `/proc/self/cgroup`: lines of `number:controllers:path`, where version 2 is number 0
     /// without controllers (cgroups(7)).
     init(proc: String, groups: String) {
         for line in KernelStatFile.text(of: "\(proc)/self/cgroup").split(
@@ -228,15 +229,15 @@ struct ControlGroupPaths {
         if memory.isEmpty { memory = unified }
     }
 
-    /// The group's directory and those above, up to `root`.
+    /// Returns the group's directory and those above, up to `root`.
     ///
-    /// A container may see its own group as the root while the path is told as the host sees it:
-    /// leading parts that are not there are passed over, and at the end the root is what is left.
+    /// A container may see its own group as the root while the path is that of the host: missing
+    /// leading parts are skipped, which leaves the root in the end.
     private static func ancestors(
         of group: String, below root: String, isVersion2: Bool
     ) -> [ControlGroup] {
         var parts = group.split(separator: "/").filter { $0 != "." }
-        // A group outside the visible tree is shown relative to it; what can be seen is the root.
+        // A group outside the visible tree is shown relative to it; only the root is visible.
         if parts.contains("..") { parts = [] }
         while !parts.isEmpty, !exists("\(root)/\(parts.joined(separator: "/"))") {
             parts.removeFirst()

@@ -1,44 +1,45 @@
 import Synchronization
 
-/// How much of the memory limit is taken, over all shards, fetches and readers of a node.
+/// The use of the memory limit by all shards, fetches and readers of a node; thread-safe.
 ///
-/// Whoever is about to hold bytes reserves them first, so that the limit holds at every instant;
-/// whoever lets go of the last reference releases them. What an evicted body's last reader still
-/// holds is therefore still counted.
+/// Bytes are reserved before they are held, so that the limit holds at every instant, and released
+/// with the last reference. An evicted body that a reader still holds is therefore still counted.
 package final class MemoryAccount: Sendable {
     private let used = Atomic<Int>(0)
     private let indexed = Atomic<Int>(0)
     private let overhead = Atomic<Int>(0)
     private let fetching = Atomic<Int>(0)
-    /// Windows of bodies that are not kept.
+    /// Bytes of windows of bodies that are not stored.
     private let windows = Atomic<Int>(0)
     private let limit: Atomic<Int>
 
-    /// - Parameter limit: bytes.
+    /// Creates an account with a limit in bytes.
     package init(limit: Int) {
         self.limit = Atomic(limit)
     }
 
+    /// The current limit in bytes.
     package var limitBytes: Int { limit.load(ordering: .relaxed) }
-    /// Everything reserved and not yet released.
+    /// Bytes reserved and not yet released.
     package var usedBytes: Int { used.load(ordering: .relaxed) }
-    /// What belongs to entries that a look-up can find.
+    /// Bytes of entries that a look-up can find.
     package var indexedBytes: Int { indexed.load(ordering: .relaxed) }
-    /// Of these, all but bodies: keys, heads, tags, objects, and places in index and policy.
+    /// The part of ``indexedBytes`` that is not bodies: keys, heads, tags, objects, and positions
+    /// in index and policy.
     package var overheadBytes: Int { overhead.load(ordering: .relaxed) }
-    /// What fetches under way hold, for bodies that become entries and for those that do not.
+    /// Bytes held by fetches in progress, for bodies that become entries and for those that do not.
     package var fetchBytes: Int { fetching.load(ordering: .relaxed) }
-    /// What is held only by readers of entries that are no longer there.
+    /// Bytes held only by readers of entries that have been removed.
     package var pinnedBytes: Int {
         max(0, usedBytes - indexedBytes - fetchBytes)
     }
 
-    /// A lower limit frees nothing by itself: the store evicts down to it.
+    /// Sets the limit in bytes; a lower one frees nothing by itself, the store evicts down to it.
     func setLimit(_ bytes: Int) {
         limit.store(bytes, ordering: .relaxed)
     }
 
-    /// Takes `bytes` if they fit under the limit; otherwise takes nothing and gives false.
+    /// Reserves `bytes` if they fit under the limit; otherwise reserves nothing and returns false.
     package func reserve(_ bytes: Int) -> Bool {
         var current = used.load(ordering: .relaxed)
         while true {
@@ -50,8 +51,7 @@ package final class MemoryAccount: Sendable {
         }
     }
 
-    /// Counts a window of `bytes`; false, with nothing counted, if all of them would be more than
-    /// `max`.
+    /// Counts a window of `bytes`; false, with nothing counted, if the total would exceed `max`.
     func reserveWindow(_ bytes: Int, max: Int) -> Bool {
         guard windows.add(bytes, ordering: .relaxed).newValue <= max else {
             windows.subtract(bytes, ordering: .relaxed)
@@ -60,22 +60,23 @@ package final class MemoryAccount: Sendable {
         return true
     }
 
+    /// Subtracts a window of `bytes`.
     func releaseWindow(_ bytes: Int) {
         windows.subtract(bytes, ordering: .relaxed)
     }
 
+    /// Releases reserved bytes.
     package func release(_ bytes: Int) {
         let left = used.subtract(bytes, ordering: .relaxed).newValue
         assert(left >= 0, "released more than was reserved: \(left)")
     }
 
-    /// Of the reserved bytes, `bytes` more (or fewer, if negative) belong to fetches under way.
+    /// Attributes `bytes` of the reserved bytes to fetches in progress; fewer, if negative.
     package func addFetchBytes(_ bytes: Int) {
         fetching.add(bytes, ordering: .relaxed)
     }
 
-    /// Of the reserved bytes, `bytes` more (or fewer, if negative) belong to entries that can be
-    /// found.
+    /// Attributes `bytes` of the reserved bytes to indexed entries; fewer, if negative.
     ///
     /// `overheadBytes` of them are not bodies.
     func addIndexedBytes(_ bytes: Int, overheadBytes: Int) {
@@ -86,16 +87,18 @@ package final class MemoryAccount: Sendable {
 
 /// The part of the memory limit that one fetch holds before its bytes belong to an entry.
 ///
-/// Not thread-safe; whatever it still holds at its end goes back.
+/// Not thread-safe; the rest is released when the object is freed.
 package final class FetchReservation {
     private let store: MemoryStore
-    /// The keyed hash of the key whose entry it is for; nil if room is made whatever goes for it.
+    /// The keyed hash of the entry's key, for admission by value; `nil` if space is made regardless
+    /// of what is evicted.
     package var admissionHash: UInt64?
-    /// Bytes reserved and neither handed over nor given back.
+    /// Bytes reserved and neither transferred nor released.
     package private(set) var reservedBytes = 0
-    /// Of windows opened.
+    /// Bytes of opened windows.
     private var windowBytes = 0
 
+    /// Creates an empty reservation in `store`.
     package init(_ store: MemoryStore) {
         self.store = store
     }
@@ -105,8 +108,10 @@ package final class FetchReservation {
         release(reservedBytes)
     }
 
-    /// Reserves `bytes` more, evicting for them; false, with nothing reserved, if there can be no
-    /// room, or if what is held so far, and these, are worth less than what would have to go.
+    /// Reserves `bytes` more, evicting for them.
+    ///
+    /// - Returns: false, with nothing reserved, if there is no space, or if the bytes held so far
+    ///   and these are worth less than what would be evicted.
     package func grow(by bytes: Int) -> Bool {
         let newcomer = admissionHash.map {
             MemoryStore.AdmissionCandidate(hash: $0, bytes: reservedBytes + bytes)
@@ -117,13 +122,14 @@ package final class FetchReservation {
         return true
     }
 
-    /// Makes room for the window of a body that is not kept: `large` if there is room in memory and
-    /// windows take less than a quarter of it, otherwise `small`; gives its size, nil if even of
-    /// small ones there are too many.
+    /// Reserves the window of a body that is not stored.
     ///
-    /// A storm of such bodies leaves the entries in memory by that. A small window is there also
-    /// where every byte is taken; of those not more than an eighth of the limit, which is all that
-    /// may be held beyond it.
+    /// - Parameters:
+    ///   - large: the size in bytes if it fits in memory and windows use less than a quarter of the
+    ///     limit. This way many such bodies do not evict the entries in memory.
+    ///   - small: the size otherwise. It is granted even if memory is full, up to an eighth of the
+    ///     limit in total, which bounds the excess over the limit.
+    /// - Returns: the size of the window; `nil` if there are too many small ones.
     package func openWindow(large: Int, small: Int) -> Int? {
         admissionHash = nil
         let account = store.account
@@ -144,13 +150,15 @@ package final class FetchReservation {
         windowBytes = 0
     }
 
-    /// `bytes` of it now belong to a `StoredBody` or a `MemoryEntry`, which gives them back itself.
+    /// Transfers `bytes` of the reservation to a `StoredBody` or a `MemoryEntry`, which releases
+    /// them itself.
     package func transfer(_ bytes: Int) {
         precondition(bytes <= reservedBytes, "hands over \(bytes) of \(reservedBytes)")
         store.account.addFetchBytes(-bytes)
         reservedBytes -= bytes
     }
 
+    /// Releases `bytes` of the reservation.
     package func release(_ bytes: Int) {
         transfer(bytes)
         store.account.release(bytes)

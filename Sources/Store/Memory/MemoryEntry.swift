@@ -3,43 +3,46 @@ package import NIOCore
 import Synchronization
 package import Tiers
 
-/// One entry of the memory tier: immutable, shared by the index and whoever is answering from it.
+/// An entry of the memory tier: immutable, shared by the index and the requests it serves.
 ///
-/// A 304 or a new answer makes a new `MemoryEntry`; the old one stays right for those who hold it.
+/// A 304 or a new response creates another `MemoryEntry`; the old one stays valid for those that
+/// hold it.
 package final class MemoryEntry: Sendable {
-    /// The normalised URL, then the rendered head as ``HeadLayout`` divides it: side by side,
-    /// because a hit reads both.
+    /// The normalised URL, then the rendered head in the parts of ``HeadLayout``; adjacent because
+    /// a hit reads both.
     package let keyAndHead: [UInt8]
-    /// Where in ``text`` the head begins.
+    /// The offset of the head in ``keyAndHead``.
     package let headStart: Int
+    /// The metadata of the response: times, validators and flags.
     package let metadata: EntryMetadata
-    /// The status code that the head begins with; 200 where it begins with none.
+    /// The status code at the start of the head; 200 if the head has no status line.
     package let status: UInt16
-    /// Those of ``body``, here too, so that a hit has one object less to read.
+    /// The chunks of ``body``, duplicated so that a hit reads one object less.
     package let chunks: [ByteBuffer]
     /// The keyed hash of the key.
     package let hash: UInt64
-    /// What names it on disk; nil without a disk tier.
+    /// The name of the entry on disk; `nil` without a disk tier.
     package let name: EntryName?
+    /// The parts of the head.
     package let layout: HeadLayout
+    /// The body of the response.
     package let body: StoredBody
-    /// Further names by which a purge finds it: the URL at which a redirect ended.
+    /// Further names by which a purge finds the entry, such as the URL at which a redirect ended.
     package let tags: [[UInt8]]
-    /// That of the node when the request began that this answers: what was invalidated later covers
-    /// it.
+    /// The invalidation version when the request of this response began; later marks cover it.
     package let version: InvalidationVersion
-    /// Marks find it by its key alone.
+    /// True if marks find the entry by its key alone.
     let isKeyOnly: Bool
-    /// ``InvalidationIndex/number(isPlain:)`` when it was last held against the marks.
+    /// ``InvalidationIndex/generation(isKeyOnly:)`` at the last check against the marks.
     let checkedGeneration = Atomic<UInt64>(0)
     /// Bytes reserved for everything but the body.
     package let overheadBytes: Int
-    /// The part of memory that its site has; nil if it has all of it.
+    /// The memory share of the entry's site; `nil` if the site has no limit of its own.
     package let share: MemoryShare?
     private let account: MemoryAccount
 
-    /// Takes over a reservation of ``overhead(keyBytes:headBytes:tagBytes:bodyBytes:)`` bytes,
-    /// which the caller has made.
+    /// Creates an entry and takes over a reservation of
+    /// ``overhead(keyBytes:headBytes:tagBytes:bodyBytes:)`` bytes, which the caller has made.
     package init(
         key: [UInt8], hash: UInt64, name: EntryName? = nil, metadata: EntryMetadata, head: [UInt8],
         layout: HeadLayout, tags: [[UInt8]] = [], version: InvalidationVersion, body: StoredBody,
@@ -56,7 +59,7 @@ package final class MemoryEntry: Sendable {
         self.body = body
         self.tags = tags
         self.version = version
-        // A variant's key holds more than a URL.
+        // The key of a variant contains more than a URL.
         isKeyOnly = tags.isEmpty && !key.contains(UInt8(ascii: "\n"))
         self.share = share
         chunks = body.chunks
@@ -70,7 +73,7 @@ package final class MemoryEntry: Sendable {
         account.release(overheadBytes)
     }
 
-    /// Bytes of memory that belong to it while a look-up can find it.
+    /// Bytes that belong to the entry while a look-up can find it.
     package var indexedBytes: Int { overheadBytes + body.capacityBytes }
 
     /// The normalised URL.
@@ -78,7 +81,7 @@ package final class MemoryEntry: Sendable {
     /// The rendered head.
     package var head: [UInt8] { Array(keyAndHead[headStart...]) }
 
-    /// The three digits behind `HTTP/1.1 `.
+    /// Returns the three digits after `HTTP/1.1 `.
     private static func status(_ head: [UInt8]) -> UInt16 {
         guard head.count >= 12, head[0] == UInt8(ascii: "H") else { return 200 }
         return head[9..<12].reduce(0) { $0 * 10 + UInt16($1 &- 0x30) }
@@ -88,8 +91,10 @@ package final class MemoryEntry: Sendable {
         keyAndHead[..<headStart] == other.keyAndHead[..<other.headStart]
     }
 
-    /// Bytes of memory that an entry takes beside its body's chunks: objects, index, policy, key
-    /// and head; for a body of any length that an origin may claim.
+    /// Returns the bytes of memory of an entry apart from its body's chunks: objects, index,
+    /// policy, key and head.
+    ///
+    /// `bodyBytes` may be any length that an origin claims.
     package static func overhead(
         keyBytes: Int, headBytes: Int, tagBytes: Int = 0, bodyBytes: UInt64
     ) -> Int {
@@ -99,34 +104,35 @@ package final class MemoryEntry: Sendable {
             * chunkOverheadBytes
     }
 
-    /// Bytes of memory that tags take.
+    /// Returns the bytes of memory that tags use.
     package static func bytes(of tags: [[UInt8]]) -> Int {
         tags.reduce(0) { $0 + $1.count + tagOverheadBytes }
     }
 
     /// Objects of an entry (`MemoryEntry`, `StoredBody`, arrays, buffers) with the allocator's
-    /// headers, and its place in index, policy and ghost list; `nuthatch-bench memory` shows what
-    /// it is.
+    /// headers, and its positions in index, policy and ghost list; measured with `nuthatch-bench
+    /// memory`.
     private static let fixedOverheadBytes = 816
-    /// A `ByteBuffer`'s storage object and its place in the list of chunks.
+    /// A `ByteBuffer`'s storage object and its position in the list of chunks.
     private static let chunkOverheadBytes = 112
-    /// A tag's array and its place among the tags.
+    /// A tag's array and its position among the tags.
     private static let tagOverheadBytes = 64
 }
 
-/// Where the parts of an entry's rendered head begin; each runs to the end.
+/// Offsets of the parts of an entry's rendered head; each part extends to the end.
 ///
-/// `HTTPRules.StoredHead` says what they hold.
+/// See `HTTPRules.StoredHead` for their contents.
 package struct HeadLayout: Hashable, Sendable {
-    /// The fields of a 206 with one range, and of a 416.
+    /// Offset of the fields of a 206 with one range, and of a 416.
     package var partialStart: Int
-    /// The fields of a 206 with several ranges.
+    /// Offset of the fields of a 206 with several ranges.
     package var multipartStart: Int
-    /// The fields of a 304 (RFC 9110 §15.4.5).
+    /// Offset of the fields of a 304 (RFC 9110 §15.4.5).
     package var notModifiedStart: Int
-    /// The value of Content-Type; empty if there is none.
+    /// Extent of the value of Content-Type; empty if there is none.
     package var contentType: Extent
 
+    /// Creates a layout from its parts; offsets are in bytes from the start of the head.
     package init(
         partialStart: Int, multipartStart: Int, notModifiedStart: Int, contentType: Extent
     ) {
@@ -138,7 +144,7 @@ package struct HeadLayout: Hashable, Sendable {
 }
 
 extension MemoryEntry {
-    /// What the disk keeps of an entry beside its body; `now` is in milliseconds since 1970.
+    /// Returns the disk record of the entry without its body; `now` is in milliseconds since 1970.
     func record(_ name: EntryName, clock: DiskClock, now: Int64) -> DiskRecord {
         DiskRecord(
             name: name, invalidationVersion: version,
@@ -161,7 +167,7 @@ extension MemoryEntry {
 }
 
 extension DiskRecordHandle {
-    /// The facts of the answer; one that a mark has made stale has been so for ever.
+    /// Returns the metadata of the response; one made stale by a mark counts as stale since ever.
     package func metadata(_ clock: DiskClock) -> EntryMetadata {
         let times = record.times
         return EntryMetadata(
@@ -176,7 +182,7 @@ extension DiskRecordHandle {
             date: WallTime(clamping: times.date / 1000), entityTag: record.layout.entityTag)
     }
 
-    /// Where the parts of the head begin.
+    /// The parts of the head.
     package var layout: HeadLayout {
         HeadLayout(
             partialStart: Int(record.layout.partialStart),
@@ -187,19 +193,25 @@ extension DiskRecordHandle {
 }
 
 extension MemoryStore {
-    /// What has become of an entry that was to be in memory.
+    /// The outcome of promoting an entry from disk to memory.
     package enum Promotion: Sendable {
-        /// It is not yet findable.
+        /// The entry was created, but not yet inserted.
         case promoted(MemoryEntry)
-        /// Memory has no room for it; nothing was read.
+        /// Memory has no space for the entry; nothing was read.
         case noCapacity
-        /// Its body cannot be read.
+        /// The body cannot be read.
         case unreadable
     }
 
-    /// Makes an entry of what is on disk: when there is room for it, `read` gives its body.
+    /// Creates a memory entry from a disk record; `read` is called for its body once space is
+    /// reserved.
     ///
-    /// `hash` is that of its key, `share` its site's part of the memory.
+    /// - Parameters:
+    ///   - reading: the record.
+    ///   - hash: the keyed hash of its key.
+    ///   - clock: converts its times.
+    ///   - share: the memory share of its site.
+    ///   - read: returns the body, or `nil` if it cannot be read.
     package func promote(
         _ reading: inout DiskRecordHandle, hash: UInt64, clock: DiskClock,
         share: MemoryShare? = nil,
@@ -214,9 +226,11 @@ extension MemoryStore {
         return .promoted(makeEntry(reading, chunks, hash, clock, share))
     }
 
-    /// An entry of what the disk has given, whose body is in `chunks`; nil if there is no room.
+    /// Creates a memory entry from a disk record whose body is in `chunks`; `nil` if there is no
+    /// space.
     ///
-    /// It is not yet findable; `hash` is that of its key, `share` its site's part of the memory.
+    /// The entry is not inserted. `hash` is the keyed hash of its key, `share` the memory share of
+    /// its site.
     package func promote(
         _ reading: DiskRecordHandle, _ chunks: [ByteBuffer], hash: UInt64, clock: DiskClock,
         share: MemoryShare? = nil
@@ -225,7 +239,7 @@ extension MemoryStore {
         return makeEntry(reading, chunks, hash, clock, share)
     }
 
-    /// What the entry will take.
+    /// Returns the bytes of memory that the entry will use.
     private static func bytes(of reading: DiskRecordHandle) -> Int {
         let record = reading.record
         return BodyLayout.capacity(record.bodyBytes)

@@ -4,25 +4,24 @@ import Tiers
 
 import Glibc
 
-/// One part of the memory tier under one lock: what the policy decides about, and the entries
-/// themselves.
+/// One shard of the memory tier, under one lock: the eviction policy and the entries.
 ///
-/// An entry's place in ``residents`` is its `EntryID`. What leaves a shard is handed out and let go
-/// of outside the lock.
+/// An entry's index in `entries` is its `EntryID`. Removed entries are returned, and released
+/// outside the lock.
 struct MemoryShard: ~Copyable {
     private var policy: MemoryEvictionPolicy
     private var entries: [MemoryEntry?] = []
-    /// Of what came in since the last walk over all places began.
+    /// The least version of entries inserted since the last scan of all positions began.
     private var leastInsertedVersion = InvalidationVersion.last
 
     init(policy: consuming MemoryEvictionPolicy) {
         self.policy = policy
     }
 
-    /// How far the policy has come; see `MemoryEvictionPolicy.inflation`.
+    /// The policy's inflation; see `MemoryEvictionPolicy.inflation`.
     var inflation: UInt64 { policy.inflation }
 
-    /// The entry for the key in `range` of `bytes`; noted as used.
+    /// Returns the entry for the key in `range` of `bytes`, and records the use.
     mutating func find(
         _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64
     ) -> MemoryEntry? {
@@ -37,7 +36,7 @@ struct MemoryShard: ~Copyable {
         return nil
     }
 
-    /// An entry whose key has this keyed hash.
+    /// Returns an entry whose key has this keyed hash.
     func entry(withHash hash: UInt64) -> MemoryEntry? {
         var candidate = policy.first(hash)
         while let current = candidate {
@@ -49,7 +48,7 @@ struct MemoryShard: ~Copyable {
         return nil
     }
 
-    /// The entry for `key`, and how often it was asked for of late; it is not noted as used.
+    /// Returns the entry for `key` and its recent frequency, without recording a use.
     func peek(_ key: Span<UInt8>, hash: UInt64) -> FoundEntry? {
         var candidate = policy.first(hash)
         while let current = candidate {
@@ -61,7 +60,7 @@ struct MemoryShard: ~Copyable {
         return nil
     }
 
-    /// True if this very entry is here.
+    /// Returns true if this very entry is here.
     func contains(_ entry: MemoryEntry) -> Bool {
         var candidate = policy.first(entry.hash)
         while let current = candidate {
@@ -71,9 +70,10 @@ struct MemoryShard: ~Copyable {
         return false
     }
 
-    /// Puts an entry in the place of the one with its key, which is appended to `replaced`.
+    /// Inserts an entry in place of the one with its key, which is appended to `replaced`.
     ///
-    /// If not `adds`, only in the place of another: false, with nothing changed, if there is none.
+    /// Unless `addsNew`, only if it replaces another: false, with nothing changed, if there is
+    /// none.
     mutating func insert(_ entry: MemoryEntry, addsNew: Bool, replaced: inout [MemoryEntry]) -> Bool
     {
         removeAll(hash: entry.hash, into: &replaced) { $0.hasSameKey(as: entry) }
@@ -87,25 +87,25 @@ struct MemoryShard: ~Copyable {
         return true
     }
 
-    /// Removes this very entry if it is still there.
+    /// Removes this very entry if it is still here.
     mutating func remove(_ entry: MemoryEntry, into removed: inout [MemoryEntry]) {
         removeAll(hash: entry.hash, into: &removed) { $0 === entry }
     }
 
-    /// What an entry is worth that is to come, of so many bytes.
+    /// Returns the value of an entry of `bytes` that is to be admitted.
     func gain(_ hash: UInt64, bytes: Int) -> UInt64 {
         policy.gain(hash: hash, cost: UInt32(clamping: bytes))
     }
 
-    /// An entry was worth less than what would have had to go for it.
+    /// Records that an entry was worth less than what would have been evicted for it.
     mutating func recordRejection(_ hash: UInt64) {
         policy.recordRejection(hash: hash)
     }
 
-    /// Removes the entry that the policy can best do without, if it is worth no more than `worth`.
+    /// Removes the least valuable entry, if it is worth no more than `maxGain`.
     ///
-    /// If `sparesReaders`, an entry that someone is reading is put back, because removing it frees
-    /// nothing.
+    /// If `skipsEntriesInUse`, an entry that someone is reading is requeued, because removing it
+    /// frees nothing.
     mutating func evict(skipsEntriesInUse: Bool, maxGain: UInt64) -> EvictionOutcome {
         guard let victim = policy.nextVictim(for: maxGain) else {
             return policy.count == 0 ? .empty : .allAboveMaxGain
@@ -122,8 +122,8 @@ struct MemoryShard: ~Copyable {
         return .evicted(entry)
     }
 
-    /// The entries at up to `count` places below `place`, downwards, with how often each was asked
-    /// for of late; the place to go on from, 0 after the last.
+    /// Returns the entries at up to `count` positions below `place`, downwards, with their recent
+    /// frequencies, and the next position, 0 after the last.
     func entries(below place: Int?, atMost count: Int) -> (found: [FoundEntry], next: Int) {
         let end = min(place ?? entries.count, entries.count)
         let start = max(0, end - count)
@@ -135,10 +135,10 @@ struct MemoryShard: ~Copyable {
         return (found, start)
     }
 
-    /// The least stamp at up to `count` places below `place`, downwards; the place to go on from, 0
-    /// after the last.
+    /// Returns the least version at up to `count` positions below `place`, downwards, and the next
+    /// position, 0 after the last.
     ///
-    /// With nil a walk begins; at its end what came in meanwhile is counted, wherever it stands.
+    /// `nil` starts a scan; its last step includes entries inserted meanwhile, wherever they are.
     mutating func leastVersion(below place: Int?, atMost count: Int) -> (
         least: InvalidationVersion, next: Int
     ) {
@@ -153,32 +153,33 @@ struct MemoryShard: ~Copyable {
         return (least, start)
     }
 
+    /// An entry with its recent frequency.
     typealias FoundEntry = (entry: MemoryEntry, frequency: UInt8)
 
-    /// What came of asking a shard for a victim.
+    /// The outcome of asking a shard for a victim.
     enum EvictionOutcome {
         case evicted(MemoryEntry)
-        /// Its reader was spared.
+        /// The least valuable entry was in use and has been requeued.
         case skippedInUse
-        /// All entries are worth more than what they would go for.
+        /// All entries are worth more than `maxGain`.
         case allAboveMaxGain
         case empty
 
         var isEvicted: Bool { if case .evicted = self { true } else { false } }
     }
 
-    /// What came of looking at an entry of a site that has to give one up.
+    /// The outcome of examining an entry of a site that has to give one up.
     enum SecondChanceOutcome {
-        /// It is not here any more.
+        /// The entry is no longer here.
         case absent
-        /// It was asked for, so often in all, since it was last looked at.
+        /// The entry was used since its last examination; carries its frequency.
         case retained(frequency: UInt8)
         case evicted(MemoryEntry)
     }
 
-    /// Removes the entry unless it `mayStay` and was asked for since it was last looked at.
+    /// Removes the entry, unless `mayRetain` and it was used since its last examination.
     ///
-    /// What was asked for most is halved, because nothing is counted beyond that.
+    /// A retained entry with a high frequency has it halved, because the count saturates.
     mutating func evictUnlessTouched(of place: MemoryShare.ClockEntry, mayRetain: Bool)
         -> SecondChanceOutcome
     {
@@ -192,7 +193,7 @@ struct MemoryShard: ~Copyable {
         return .evicted(entry)
     }
 
-    /// The id of this very entry; nil if it is not here any more.
+    /// Returns the id of this very entry; `nil` if it is no longer here.
     func find(_ place: MemoryShare.ClockEntry) -> EntryID? {
         var candidate = policy.first(place.hash)
         while let current = candidate {

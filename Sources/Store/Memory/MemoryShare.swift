@@ -1,54 +1,55 @@
 import Ground
 import Synchronization
 
-/// The part of memory that the entries of one site may take, and which of them goes first.
+/// The part of memory that the entries of one site may use, and their eviction order.
 ///
-/// What counts is what a look-up can find, heads and bookkeeping included. The limit holds at every
-/// instant: an entry is counted before it gets in, and others of the same site leave for it. In
-/// which order is a clock's: the oldest goes, unless it was asked for since it was last looked at.
-/// That is coarser than the policy of the whole tier, which goes on choosing among all entries when
-/// the tier is full. Hits do not come here.
+/// Counted are entries that a look-up can find, heads and bookkeeping included. The limit holds at
+/// every instant: an entry is counted before it is inserted, and others of the same site are
+/// evicted for it. The order is that of a clock (second chance): the oldest is evicted, unless it
+/// was used since its last examination. That is coarser than the policy of the whole tier, which
+/// still selects among all entries when the tier is full. Hits do not access it. Thread-safe.
 package final class MemoryShare: Sendable {
-    /// An entry that is, or was, in the tier.
+    /// The position of an entry, which may have been removed since, in the clock.
     struct ClockEntry {
         var hash: UInt64
         var entry: ObjectIdentifier
-        /// How often it had been asked for when it was last looked at.
+        /// The frequency at the last examination.
         var frequency: UInt8 = 0
     }
 
     private struct ClockQueue {
-        /// The next to be looked at is at `first`; what stands before it is gone.
+        /// Positions in the clock; the next one to examine is at `first`, and those before it are
+        /// done.
         var entries: [ClockEntry] = []
         var first = 0
-        /// Entries of the site that are in the tier.
+        /// Number of the site's entries in the tier.
         var live = 0
     }
 
-    /// Percent of the tier's limit.
+    /// Percentage of the tier's limit.
     private let percent: Atomic<Int>
     private let used = Atomic<Int>(0)
     private let clock = Mutex(ClockQueue())
 
-    /// - Parameter percent: of the tier's limit, 1 to 100.
+    /// Creates a share of `percent` of the tier's limit, from 1 to 100.
     package init(percent: Int) {
         self.percent = Atomic(percent)
     }
 
-    /// Bytes of the site's entries that a look-up can find, and of those about to get in.
+    /// Bytes of the site's entries that a look-up can find, and of those about to be inserted.
     package var usedBytes: Int { used.load(ordering: .relaxed) }
 
-    /// A lower share frees nothing by itself: entries leave when the next one comes.
+    /// Sets the share in percent; a lower one frees nothing until the next entry arrives.
     package func setPercent(_ percent: Int) {
         self.percent.store(percent, ordering: .relaxed)
     }
 
-    /// What the share is of a tier of so many bytes.
+    /// Returns the limit in bytes for a tier of `tierBytes`.
     func limitBytes(of tierBytes: Int) -> Int {
         Int(Double(tierBytes) * Double(percent.load(ordering: .relaxed)) / 100)
     }
 
-    /// Counts `bytes` if they fit under `limit`; otherwise counts nothing and gives false.
+    /// Counts `bytes` if they fit under `limit`; otherwise counts nothing and returns false.
     func reserve(_ bytes: Int, limit: Int) -> Bool {
         var current = usedBytes
         while true {
@@ -64,7 +65,7 @@ package final class MemoryShare: Sendable {
         used.subtract(bytes, ordering: .relaxed)
     }
 
-    /// The entry is in the tier now, and the last to be looked at.
+    /// Appends the position of an inserted entry, to be examined last.
     func entryInserted(_ place: ClockEntry) {
         clock.withLock { clock in
             clock.live += 1
@@ -72,13 +73,14 @@ package final class MemoryShare: Sendable {
         }
     }
 
-    /// An entry left the tier, whoever wanted it to.
+    /// Records that an entry was removed from the tier, for any reason.
     func entryRemoved(bytes: Int) {
         release(bytes)
         clock.withLock { $0.live -= 1 }
     }
 
-    /// The next to be looked at; the caller removes it from the tier or has it looked at again.
+    /// Removes and returns the next position; the caller removes its entry or requeues the
+    /// position.
     func popOldest() -> ClockEntry? {
         clock.withLock { clock in
             guard clock.first < clock.entries.count else { return nil }
@@ -98,20 +100,21 @@ package final class MemoryShare: Sendable {
 
     var queuedCount: Int { clock.withLock { $0.entries.count - $0.first } }
 
-    /// Places of entries that have left by another way, so many that they are to be dropped: more
-    /// than those of entries in the tier.
+    /// True if positions of removed entries outnumber those of entries in the tier and should be
+    /// dropped.
     var needsCompaction: Bool {
         clock.withLock { $0.entries.count - $0.first > 2 * $0.live + 64 }
     }
 }
 
-/// Shares of memory that sites have of their own.
+// Memory shares of sites.
 extension MemoryStore {
-    /// Entries that are left where they are because they were asked for, before one goes anyway.
+    /// Maximum number of used entries retained before one is evicted anyway.
     private static let secondChancesMax = 256
 
-    /// Counts an entry that is to get in among those of its site, others of which leave for it;
-    /// false, with nothing counted, if there is no room.
+    /// Counts an entry to be inserted against its site's share, evicting others of the site.
+    ///
+    /// - Returns: false, with nothing counted, if there is no space.
     func reserveShare(for entry: MemoryEntry) -> Bool {
         guard let share = entry.share else { return true }
         let bytes = entry.indexedBytes
@@ -123,13 +126,14 @@ extension MemoryStore {
         return true
     }
 
-    /// The entry got in, or did not.
+    /// Completes ``reserveShare(for:)``, depending on whether the entry was inserted.
     func commitShare(of entry: MemoryEntry, isInserted: Bool) {
         guard let share = entry.share else { return }
         guard isInserted else { return share.release(entry.indexedBytes) }
         let own = MemoryShare.ClockEntry(hash: entry.hash, entry: ObjectIdentifier(entry))
-        // Half of the places are of no entry, so each costs one look at most. One that is like the
-        // entry's own is of one that has left, or of this one before it did.
+        // At least half of the positions belong to removed entries, so each costs one examination
+        // at most. A position equal to the entry's own belongs to a removed entry, or to this one
+        // before its removal.
         var looks = share.queuedCount
         while looks > 0, share.needsCompaction, let place = share.popOldest() {
             looks -= 1
@@ -138,7 +142,7 @@ extension MemoryStore {
         share.entryInserted(own)
     }
 
-    /// Removes the entry of a site that it can best do without; false if there is none.
+    /// Removes the entry at the clock's hand of a site; false if there is none.
     private func evictOne(of share: MemoryShare) -> Bool {
         var kept = 0
         while let place = share.popOldest() {

@@ -1,40 +1,45 @@
 import Synchronization
 import Tiers
 
-/// How room is made; `Tiers.MemoryAdmission` has the rules.
+// Eviction; `Tiers.MemoryAdmission` has the rules.
 extension MemoryStore {
-    /// An entry that is to get in, as far as it is known.
+    /// A response to be admitted, as far as it is known.
     package struct AdmissionCandidate: Hashable, Sendable {
         /// The keyed hash of its key.
         package var hash: UInt64
-        /// Bytes of memory that it has, or is to have.
+        /// Bytes of memory that it uses, or will use.
         package var bytes: Int
 
+        /// Creates a candidate from its parts.
         package init(hash: UInt64, bytes: Int) {
             self.hash = hash
             self.bytes = bytes
         }
     }
 
-    /// Entries put back because of their readers before one is evicted anyway, or it is admitted
-    /// that there is no room.
+    /// Maximum number of entries in use that are skipped before one is evicted anyway, or the
+    /// reservation fails.
     static let skippedMax = 64
-    /// Of entries that are being read, at most a quarter of the limit may be outside the index
-    /// (DESIGN.md §6).
+    /// Maximum bytes of removed entries that readers may hold: a quarter of the limit (Design,
+    /// "Memory tier").
     private var pinnedBytesMax: Int { account.limitBytes / 4 }
 
-    /// True while an eighth of the limits, or more, is taken by nothing.
+    /// True while at least an eighth of each limit is unused.
     package var hasSpareCapacity: Bool {
         let most = entriesMax.load(ordering: .relaxed)
         return (most == 0 || count < most - most / 8 - 1)
             && account.usedBytes < account.limitBytes - account.limitBytes / 8
     }
 
-    /// Reserves `bytes`, evicting as much as that takes; false, with nothing taken, if there can be
-    /// no room, or if `newcomer` is worth less than what would have to go.
+    /// Reserves `bytes`, evicting as many entries as necessary.
     ///
-    /// With nil the room is needed, whatever goes for it. The caller owns the reservation and hands
-    /// it on to a `StoredBody` or `MemoryEntry`, or releases it.
+    /// - Parameters:
+    ///   - bytes: the bytes to reserve. The caller owns the reservation and transfers it to a
+    ///     `StoredBody` or `MemoryEntry`, or releases it.
+    ///   - newcomer: the response to be admitted; `nil` if the space is needed regardless of what
+    ///     is evicted.
+    /// - Returns: false, with nothing reserved, if there is no space, or if `newcomer` is worth
+    ///   less than what would be evicted.
     package func reserve(_ bytes: Int, candidate newcomer: AdmissionCandidate? = nil) -> Bool {
         guard bytes <= account.limitBytes else { return false }
         var spared = 0
@@ -59,7 +64,7 @@ extension MemoryStore {
         return true
     }
 
-    /// What an entry may be worth at most that goes for this one.
+    /// Returns the maximum value of entries that may be evicted for this one.
     private func gain(of newcomer: AdmissionCandidate?) -> UInt64 {
         guard let newcomer,
             MemoryAdmission.isSubjectToAdmission(newcomer.bytes, limitBytes: account.limitBytes)
@@ -69,7 +74,7 @@ extension MemoryStore {
         }
     }
 
-    /// Removes the entry that the tier can best do without, if it is worth no more than `worth`.
+    /// Removes the least valuable entry of the tier, if it is worth no more than `maxGain`.
     func evictOne(
         for reason: EvictionCounters.Reason, skipsEntriesInUse: Bool, maxGain: UInt64 = .max
     ) -> MemoryShard.EvictionOutcome {
@@ -94,29 +99,30 @@ extension MemoryStore {
     }
 }
 
-/// Limits that change while the tier is in use.
-///
-/// A lower limit is reached in small steps, each of which the tier is evicted down to before the
-/// next. So a loop that makes room for a fetch meanwhile finds no more to evict than a step.
+// Limits that change while the tier is in use.
+//
+// A lower limit is applied in small steps, and the tier is evicted down to each before the next. So
+// a loop that reserves space for a fetch meanwhile evicts no more than one step.
 extension MemoryStore {
+    /// The configured limit, and the one under memory pressure.
     struct Limits: Sendable {
         var configuredBytes: Int
-        /// Nil without memory pressure.
+        /// The limit under memory pressure; `nil` without pressure.
         var pressureLimitBytes: Int?
 
         var bytes: Int { min(configuredBytes, pressureLimitBytes ?? .max) }
     }
 
-    /// Bytes by which a limit is lowered at once, and entries.
+    /// Sizes of one step of lowering a limit: bytes, and entries.
     private static let stepBytes = 256 << 10
     private static let stepEntries = 256
 
-    /// The limit on bytes as configured; what holds now is the account's.
+    /// The configured limit in bytes; the one in force is the account's.
     package var configuredBytes: Int { configuredLimit.load(ordering: .relaxed) }
 
-    /// Puts new limits in the place of those of the start: bytes, and entries (0 for no limit).
+    /// Applies new configured limits: bytes, and entries (0 for no limit).
     ///
-    /// Returns when the tier keeps them, but for what is still being read. Not to be called on an
+    /// Returns once the tier meets them, except for what is still being read. Blocks; not for an
     /// event loop.
     package func applyLimits(limitBytes: Int, entriesMax: Int) {
         limits.withLock { limits in
@@ -127,9 +133,9 @@ extension MemoryStore {
         }
     }
 
-    /// Holds less than the configured limit on bytes, or with nil no less any more.
+    /// Sets a limit in bytes below the configured one; `nil` removes it.
     ///
-    /// Returns when the tier keeps it, but for what is still being read. Not to be called on an
+    /// Returns once the tier meets it, except for what is still being read. Blocks; not for an
     /// event loop.
     package func setPressureLimit(bytes pressedBytes: Int?) {
         limits.withLock { limits in
@@ -162,7 +168,8 @@ extension MemoryStore {
         entriesMax.store(target, ordering: .relaxed)
     }
 
-    /// Evicts one entry that nobody reads, if one is soon found; false if there is none at all.
+    /// Evicts one entry that is not in use, if one is found soon; false if there is no entry at
+    /// all.
     private func evictOneNotInUse(for reason: EvictionCounters.Reason) -> Bool {
         for _ in 0..<Self.skippedMax {
             switch evictOne(for: reason, skipsEntriesInUse: true) {
@@ -175,25 +182,27 @@ extension MemoryStore {
     }
 }
 
-/// How many entries were removed from memory since the start, and why; from any thread.
+/// Numbers of entries removed from memory since the start, by reason; thread-safe.
 package final class EvictionCounters: Sendable {
+    /// The reason of a removal.
     package enum Reason: Int, CaseIterable, Sendable {
         /// The limit on bytes was reached.
         case byteLimit
         /// The limit on entries was reached.
         case entryLimit
-        /// What their site may take of memory was reached.
+        /// The share of the entry's site was used up.
         case share
-        /// A limit was lowered by a change of settings.
+        /// A limit was lowered by a change of the configuration.
         case limitLowered
-        /// The process was to take less memory.
+        /// The process had to use less memory.
         case pressure
-        /// They were found to be invalidated, and could not stay as stale ones.
+        /// The entry was invalidated, and could not stay as a stale one.
         case purged
     }
 
     private let counts = InlineArray<6, Atomic<UInt64>> { _ in Atomic(0) }
 
+    /// Creates counters at 0.
     package init() {
         precondition(Reason.allCases.count == 6)
     }
@@ -202,6 +211,7 @@ package final class EvictionCounters: Sendable {
         counts[reason.rawValue].wrappingAdd(1, ordering: .relaxed)
     }
 
+    /// The number of removals for a reason.
     package subscript(reason: Reason) -> UInt64 {
         counts[reason.rawValue].load(ordering: .relaxed)
     }

@@ -2,17 +2,17 @@ import Ground
 import Synchronization
 import Tiers
 
-/// Holding entries against what was invalidated.
+// Checks of entries against the marks.
 extension MemoryStore {
-    /// Nothing was invalidated that might cover the entry since it was held against the marks.
+    /// Returns true if no mark was applied that might cover the entry since its last check.
     @inline(__always)
     func isUpToDate(_ entry: MemoryEntry) -> Bool {
         entry.checkedGeneration.load(ordering: .relaxed)
             == marks.generation(isKeyOnly: entry.isKeyOnly)
     }
 
-    /// An entry that is in memory as the marks leave it: itself, or a stale one in its place; nil
-    /// if there is none now.
+    /// Applies the marks to an entry in memory; returns it or the stale one inserted in its place,
+    /// `nil` if it was removed.
     func applyMarks(_ found: MemoryEntry) -> MemoryEntry? {
         guard let form = applyingMarks(to: found) else {
             removePurged(found)
@@ -30,20 +30,21 @@ extension MemoryStore {
         if remove(found) { evictions.add(.purged) }
     }
 
-    /// Has those that look for `key`, or for a variant under it, see what was invalidated by now:
-    /// to be called after a mark for its URL.
+    /// Applies the marks to the entry for `key`, and to its variants; call it after a mark for its
+    /// URL.
     package func applyMarksForKey(_ key: [UInt8]) {
         guard let found = peek(key)?.entry else { return }
         _ = applyMarks(found)
         guard found.metadata.flags.contains(.isVariantIndex) else { return }
-        // An index is tagged with the keys of its variants.
+        // A variant index is tagged with the keys of its variants.
         for place in found.tags {
             if let variant = peek(place)?.entry { _ = applyMarks(variant) }
         }
     }
 
-    /// What an entry is by the marks; nil if it is dead, or there is no room for the stale one that
-    /// it has become.
+    /// Returns the entry after applying the marks: itself, or a stale copy.
+    ///
+    /// `nil` if it is purged, or if there is no space for the stale copy.
     package func applyingMarks(to entry: MemoryEntry) -> MemoryEntry? {
         let number = marks.generation(isKeyOnly: entry.isKeyOnly)
         let (tags, version) = (entry.tags, entry.version)
@@ -60,7 +61,7 @@ extension MemoryStore {
         return entry
     }
 
-    /// The entry as one that is stale since then; nil if there is no room for it.
+    /// Returns a copy of the entry that is stale since `since`; `nil` if there is no space for it.
     private func makeStaleCopy(_ entry: MemoryEntry, since: Instant, _ number: UInt64)
         -> MemoryEntry?
     {
@@ -71,8 +72,8 @@ extension MemoryStore {
         return form
     }
 
-    /// The same answer as an entry that can be inserted, which no entry can twice; nil if there is
-    /// no room for it.
+    /// Returns a copy of the entry that can be inserted, since no entry can be inserted twice;
+    /// `nil` if there is no space for it.
     package func copy(of entry: MemoryEntry) -> MemoryEntry? {
         copy(of: entry, facts: entry.metadata)
     }
@@ -86,9 +87,10 @@ extension MemoryStore {
     }
 }
 
-/// How many entries in memory have a name, in their keys or their tags, by its fingerprint.
+/// Numbers of entries in memory by the fingerprints of the names in their keys and tags;
+/// thread-safe.
 ///
-/// A name is counted before its entry can be found, and until after that.
+/// A name is counted from before its entry can be found until after it is removed.
 final class FingerprintCounts: Sendable {
     private final class Stripe: Sendable {
         let counts = Mutex<[UInt32: UInt32]>([:])
@@ -119,7 +121,7 @@ final class FingerprintCounts: Sendable {
 }
 
 extension MemoryEntry {
-    /// Tells the fingerprints of its names.
+    /// Calls `body` with the fingerprint of each name of the entry.
     fileprivate func forEachFingerprint(_ body: (UInt32) -> Void) {
         body(URLName.fingerprint(URLName.name(ofKey: keyAndHead[..<headStart])))
         for tag in tags {

@@ -2,21 +2,21 @@ package import Ground
 import Synchronization
 import Tiers
 
-/// The memory tier of a node: entries by normalised URL, in shards, under one limit.
+/// The memory tier of a node: entries by normalised URL, in shards, under one limit; thread-safe.
 ///
 /// A look-up takes one shard's lock and nothing else. The limits on bytes and entries are strict:
-/// room is made before anything is held, and when it cannot be made the answer is that it cannot be
-/// kept.
+/// space is reserved before anything is held, and if that fails, the response is not stored.
 package final class MemoryStore: Sendable {
-    /// What the store is told at its start.
+    /// Settings of a ``MemoryStore``.
     package struct Settings: Sendable {
-        /// Bytes, everything included.
+        /// The limit in bytes, everything included.
         package var limitBytes: Int
-        /// Entries; 0 for no limit.
+        /// Maximum number of entries; 0 for no limit.
         package var entriesMax: Int
-        /// Shards, a power of two.
+        /// Number of shards, a power of two.
         package var shardCount: Int
 
+        /// Creates settings from their parts.
         package init(limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 16) {
             precondition(shardCount > 0 && shardCount & (shardCount - 1) == 0, "no power of two")
             self.limitBytes = limitBytes
@@ -25,25 +25,28 @@ package final class MemoryStore: Sendable {
         }
     }
 
+    /// The account of the tier's bytes.
     package let account: MemoryAccount
-    /// What was invalidated.
+    /// The invalidations of the node.
     package let marks: InvalidationIndex
     private let hashing: KeyedHash
-    /// Never raised or lowered but by ``lowerEntries(to:)``; 0 for no limit.
+    /// Maximum number of entries; 0 for no limit. Changed only by `lowerEntries(to:)`.
     let entriesMax: Atomic<Int>
-    /// What holds of each limit; locked by nobody on a loop.
+    /// The limits in force; never locked on an event loop.
     let limits: Mutex<Limits>
-    /// The limit on bytes that ``limits`` names, for those who may not wait.
+    /// The configured limit in bytes of ``limits``, for callers that may not block.
     let configuredLimit: Atomic<Int>
     let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
+    /// Counters of removed entries.
     package let evictions = EvictionCounters()
-    /// The names of all entries.
+    /// Fingerprints of the names of all entries.
     let fingerprints = FingerprintCounts()
 
+    /// One shard with its lock and statistics.
     final class Shard: Sendable {
         let state: Mutex<MemoryShard>
-        /// Bytes of the entries in it.
+        /// Bytes of the shard's entries.
         let bytes = Atomic<Int>(0)
         /// The policy's inflation after the last eviction.
         let inflation = Atomic<UInt64>(0)
@@ -53,7 +56,7 @@ package final class MemoryStore: Sendable {
         }
     }
 
-    /// An empty store; `hashing` is keyed by secrets of this process.
+    /// Creates an empty store; `hashing` is keyed with secrets of this process.
     package init(
         _ settings: Settings, hashing: KeyedHash, marks: InvalidationIndex = InvalidationIndex()
     ) {
@@ -69,24 +72,25 @@ package final class MemoryStore: Sendable {
         marks.attachMemory(contents)
     }
 
-    /// Its shards and names, for those that the store holds.
+    /// The shards and names, for an index of invalidations that the store references.
     package var contents: MemoryContents {
         MemoryContents(shards: shards, fingerprints: fingerprints)
     }
 
-    /// Entries that a look-up can find, and those that have their place but are not in it yet.
+    /// Number of entries that a look-up can find, and of reserved slots.
     package var count: Int { entryCount.load(ordering: .relaxed) }
 
-    /// The keyed hash of the key in `range` of `bytes`.
+    /// Returns the keyed hash of the key in `range` of `bytes`.
     @inline(__always)
     package func hash(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
         hashing(bytes, range)
     }
 
-    /// The entry for the key in `range` of `bytes`; noted as used.
+    /// Returns the entry for the key in `range` of `bytes`, and records the use.
     ///
-    /// `hash` is what ``hash(_:_:)`` gives for this key. What was invalidated is never found as
-    /// what it was: every way to an entry in memory leads through here, or ``settled(_:)``.
+    /// `hash` is the result of ``hash(_:_:)`` for this key. An invalidated entry is never returned
+    /// unchanged: every access to an entry in memory applies the marks, here or with
+    /// ``applyingMarks(to:)``.
     package func find(
         _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64
     ) -> MemoryEntry? {
@@ -100,27 +104,30 @@ package final class MemoryStore: Sendable {
         }
     }
 
-    /// Makes an entry findable, in the place of those that it replaces; false if the limit on
-    /// entries, or the share of its site, leaves no place for it, or it was invalidated.
+    /// Inserts an entry in place of the one with its key; its bytes are already reserved.
     ///
-    /// Its bytes are reserved already; only the limit on entries and the share of its site are kept
-    /// here. What became stale by an invalidation stands there as stale.
+    /// An entry that an invalidation made stale is inserted as stale.
     ///
-    /// `begun` is when the request began that has brought it here, which is its stamp if it comes
-    /// from another place than the disk.
+    /// - Parameters:
+    ///   - entry: the entry.
+    ///   - requestVersion: the invalidation version when the request that brought the entry here
+    ///     began; `nil` for the entry's own version, which is right unless the entry comes from
+    ///     disk.
+    /// - Returns: false if the limit on entries or the share of its site leaves no space, or if it
+    ///   was purged.
     @discardableResult
     package func insert(_ entry: MemoryEntry, requestVersion: InvalidationVersion? = nil) -> Bool {
         insert(entry, requestVersion: requestVersion ?? entry.version) { _ in true }
     }
 
-    /// The same of an entry for which nobody holds a lease: it stays only if it is still, when it
-    /// has its place, where it was found.
+    /// Inserts an entry whose version is not pinned, if `isThere` still confirms, at that moment,
+    /// that its source stores it.
     @discardableResult
     package func insert(_ entry: MemoryEntry, ifStillStored isThere: () -> Bool) -> Bool {
         insert(entry, requestVersion: .last) { _ in isThere() }
     }
 
-    /// In the place of `former`, while that very entry is there.
+    /// Inserts an entry in place of `former`, if that very entry is still there.
     func insert(_ entry: MemoryEntry, replacing former: MemoryEntry) -> Bool {
         insert(entry, requestVersion: .last) { $0.contains(former) }
     }
@@ -132,7 +139,7 @@ package final class MemoryStore: Sendable {
         var entry = entry
         while true {
             let number = marks.generation(isKeyOnly: false)
-            // What is forgotten after that look was there for it, or has changed the number.
+            // Marks forgotten after that check were there for it, or have changed the number.
             guard let form = applyingMarks(to: entry), !marks.predatesForgottenMarks(requestVersion)
             else { return false }
             entry = form
@@ -143,15 +150,15 @@ package final class MemoryStore: Sendable {
         }
     }
 
-    /// `number` and `isFit` have to hold of the moment in which the entry becomes findable.
+    /// Inserts an entry if `number` and `isFit` hold at that moment.
     ///
-    /// With the number nothing was invalidated since the entry was held against the marks: an
-    /// invalidation looks for what it covers only after it has changed the number, so one of the
+    /// With `number` unchanged, nothing was invalidated since the entry was checked: an
+    /// invalidation looks for covered entries only after it has changed the number, so one of the
     /// two sees the other.
     private func position(
         _ entry: MemoryEntry, _ number: UInt64, _ isFit: (borrowing MemoryShard) -> Bool
     ) -> InsertionOutcome {
-        // What replaces another needs no place, so nothing is evicted for it.
+        // An entry that replaces another needs no slot, so nothing is evicted for it.
         if entriesMax.load(ordering: .relaxed) > 0 {
             let outcome = publish(entry, number, isFit, hasSlot: false)
             if outcome != .rejected { return outcome }
@@ -163,7 +170,7 @@ package final class MemoryStore: Sendable {
         case inserted, rejected, generationChanged
     }
 
-    /// An entry whose key has this keyed hash; nil if there is none.
+    /// Returns an entry whose key has this keyed hash; `nil` if there is none.
     package func entry(withHash hash: UInt64) -> MemoryEntry? {
         shard(hash).state.withLock { $0.entry(withHash: hash) }
     }
@@ -177,17 +184,22 @@ package final class MemoryStore: Sendable {
         return !removed.isEmpty
     }
 
-    /// The entry for `key`, and how often it was asked for of late; looking is no use of it.
+    /// Returns the entry for `key` and its recent frequency, without recording a use.
     package func peek(_ key: [UInt8]) -> (entry: MemoryEntry, frequency: UInt8)? {
         let hash = hash(key.span, 0..<key.count)
         return shard(hash).state.withLock { $0.peek(key.span, hash: hash) }
     }
 
-    /// How many shards there are.
+    /// Number of shards.
     package var shardCount: Int { shards.count }
 
-    /// The entries at up to `count` places of shard `number`, from `place` on downwards, with how
-    /// often each was asked for of late; the place to go on from, nil after the last.
+    /// Returns the entries at up to `count` positions of one shard, with their recent frequencies.
+    ///
+    /// - Parameters:
+    ///   - number: the shard, from 0 to below ``shardCount``.
+    ///   - place: where to continue, downwards; `nil` to begin at the end.
+    ///   - count: maximum number of positions to examine.
+    /// - Returns: the entries, and the next position, `nil` after the last.
     package func entries(
         inShard number: Int, below place: Int?, atMost count: Int
     ) -> (found: [(entry: MemoryEntry, frequency: UInt8)], next: Int?) {
@@ -197,8 +209,7 @@ package final class MemoryStore: Sendable {
         return (found, next == 0 ? nil : next)
     }
 
-    /// Counts an entry that is to come, evicting for it; false, with nothing counted, if there can
-    /// be no place.
+    /// Reserves a slot for an entry, evicting others; false, with nothing reserved, if that fails.
     private func reserveSlot() -> Bool {
         var current = count
         while true {
@@ -217,8 +228,9 @@ package final class MemoryStore: Sendable {
         }
     }
 
-    /// Makes an entry findable that has a place, or that takes one over from what it replaces; if
-    /// not, nothing is changed, and a place is given back.
+    /// Inserts an entry that has a slot, or replaces another and takes over its slot.
+    ///
+    /// On failure nothing is changed, and a slot is released.
     private func publish(
         _ entry: MemoryEntry, _ number: UInt64, _ isFit: (borrowing MemoryShard) -> Bool,
         hasSlot: Bool
@@ -242,19 +254,19 @@ package final class MemoryStore: Sendable {
         return outcome
     }
 
-    /// Looks at an entry of a site that has to give one up.
+    /// Examines an entry of a site that has to give one up.
     func evictUnlessTouched(of place: MemoryShare.ClockEntry, mayRetain: Bool)
         -> MemoryShard.SecondChanceOutcome
     {
         shard(place.hash).state.withLock { $0.evictUnlessTouched(of: place, mayRetain: mayRetain) }
     }
 
-    /// True if the entry is still in the tier.
+    /// Returns true if the entry is still in the tier.
     func contains(_ place: MemoryShare.ClockEntry) -> Bool {
         shard(place.hash).state.withLock { $0.find(place) != nil }
     }
 
-    /// An entry of a site was evicted for another one.
+    /// Records that an entry was evicted for another one of its site.
     func recordShareEviction(_ entry: MemoryEntry) {
         recordRemoval([entry])
         evictions.add(.share)
@@ -268,7 +280,7 @@ package final class MemoryStore: Sendable {
         entryCount.subtract(gone.count, ordering: .relaxed)
     }
 
-    /// The entry's bytes now belong to the index (`sign` 1), or no longer do (-1).
+    /// Adds the entry's bytes to the indexed ones (`sign` 1), or subtracts them (-1).
     private func count(bytesOf entry: MemoryEntry, sign: Int) {
         let bytes = sign * entry.indexedBytes
         account.addIndexedBytes(bytes, overheadBytes: sign * entry.overheadBytes)
@@ -282,17 +294,17 @@ package final class MemoryStore: Sendable {
     }
 }
 
-/// Where entries stand in memory, and under which names: what their marks have to look at.
+/// The entries in memory and their names, as the pruning of marks examines them.
 ///
-/// Not the store, which holds its marks.
+/// Not the store itself, which references the marks.
 package struct MemoryContents: Sendable {
     var shards: [MemoryStore.Shard] = []
     var fingerprints = FingerprintCounts()
 
-    /// The least stamp at up to `count` places of shard `number`, from `place` on downwards; the
-    /// place to go on from, nil after the last.
+    /// Returns the least version at up to `count` positions of one shard, from `place` downwards,
+    /// and the next position, `nil` after the last.
     ///
-    /// At the last one what came in since the first is counted, too, wherever it stands.
+    /// The last step includes entries inserted since the first, wherever they are.
     package func leastVersion(
         inShard number: Int, below place: Int?, atMost count: Int
     ) -> (least: InvalidationVersion, next: Int?) {

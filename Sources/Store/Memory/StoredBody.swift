@@ -1,10 +1,10 @@
 package import NIOCore
 import Tiers
 
-/// The immutable bytes of a stored answer, in chunks, shared by the entry and every reader.
+/// The immutable bytes of a stored response, in chunks, shared by the entry and every reader.
 ///
-/// Owns its reservation: the account gets the bytes back when the last holder lets go. Whoever
-/// hands a chunk to a socket keeps the `StoredBody` until the bytes are written.
+/// It owns its reservation, which is released with the last reference. Code that passes a chunk to
+/// a socket must retain the `StoredBody` until the bytes are written.
 package final class StoredBody: Sendable {
     /// Full chunks of ``Tiers/BodyLayout/chunkBytes``, then the pieces of the tail.
     package let chunks: [ByteBuffer]
@@ -14,7 +14,7 @@ package final class StoredBody: Sendable {
     package let capacityBytes: Int
     private let account: MemoryAccount
 
-    /// Takes over a reservation of `capacityBytes`, which the caller has made.
+    /// Creates a body and takes over a reservation of `capacityBytes`, which the caller has made.
     package init(chunks: [ByteBuffer], size: UInt64, capacityBytes: Int, account: MemoryAccount) {
         self.chunks = chunks
         self.size = size
@@ -26,7 +26,7 @@ package final class StoredBody: Sendable {
         account.release(capacityBytes)
     }
 
-    /// Appends slices that hold the bytes from `offset`, `count` in all; copies nothing.
+    /// Appends slices that hold `count` bytes from `offset`, without a copy.
     ///
     /// - Precondition: the range lies inside the body.
     package func appendSlices(from offset: UInt64, count: Int, to slices: inout [ByteBuffer]) {
@@ -53,44 +53,45 @@ package final class StoredBody: Sendable {
     }
 }
 
-/// The body of an answer while it is received: what readers take slices of, and what becomes a
+/// The body of a response while it is received: readers take slices of it, and it may become a
 /// ``StoredBody``.
 ///
 /// A buffer that grows while a slice of it is held would be copied whole, so nothing here grows:
-/// pieces are kept as the network gave them until 64 KiB are together, then copied once into a
-/// chunk. Not thread-safe.
+/// pieces are kept as received until they amount to 64 KiB, then copied once into a chunk. Not
+/// thread-safe.
 package struct BodyBuffer {
-    /// Full chunks from the body's first byte; empty if the body is not kept.
+    /// Full chunks from the body's first byte; empty if the body is not retained.
     private var chunks: [ByteBuffer] = []
-    /// What came after the chunks, as it came.
+    /// Bytes after the chunks, as received.
     private var pieces: [ByteBuffer] = []
-    /// Offset in the body of the first piece.
+    /// The body offset of the first piece.
     private var piecesOffset: UInt64 = 0
     private var pieceBytes = 0
-    /// The pieces from here on are small, and together less than a chunk.
+    /// Index of the first of the small pieces, which together are less than a chunk.
     private var smallPiecesStart = 0
     private var smallBytes = 0
-    /// True while every byte is kept.
+    /// True while every byte is retained.
     private var isRetained: Bool
     private let allocator = ByteBufferAllocator()
 
-    /// More small pieces than this are joined, so that an origin that drips bytes costs no more
-    /// than one that does not.
+    /// Maximum number of small pieces before they are joined, so that an origin that sends few
+    /// bytes at a time costs no more memory than others.
     private static let piecesMax = 32
 
-    /// - Parameter isRetained: all bytes are kept and may become a ``StoredBody``.
+    /// Creates an empty buffer; if `isRetained`, all bytes are kept and may become a
+    /// ``StoredBody``.
     package init(isRetained: Bool) {
         self.isRetained = isRetained
     }
 
     /// Bytes received.
     package var endOffset: UInt64 { piecesOffset + UInt64(pieceBytes) }
-    /// Bytes that are held.
+    /// Bytes held.
     package var heldBytes: Int { chunkBytes + pieceBytes }
-    /// Bytes that lie in full chunks; what comes after them is still as the network gave it.
+    /// Bytes in full chunks; later bytes are still as received.
     package var chunkBytes: Int { chunks.count * BodyLayout.chunkBytes }
 
-    /// Adds what was received; an empty piece changes nothing.
+    /// Appends received bytes; an empty piece changes nothing.
     package mutating func append(_ piece: ByteBuffer) {
         guard piece.readableBytes > 0 else { return }
         pieces.append(piece)
@@ -108,7 +109,7 @@ package struct BodyBuffer {
         }
     }
 
-    /// From now on only what ``drop(below:)`` leaves is held.
+    /// Stops retaining the body: from now on ``discard(below:)`` may drop bytes.
     package mutating func stopRetaining() {
         guard isRetained else { return }
         isRetained = false
@@ -120,7 +121,7 @@ package struct BodyBuffer {
         pieces = all
     }
 
-    /// Lets go of the pieces that lie wholly below `offset`; only for a body that is not kept.
+    /// Drops the pieces that lie wholly below `offset`; without effect while the body is retained.
     package mutating func discard(below offset: UInt64) {
         guard !isRetained else { return }
         var gone = 0
@@ -138,7 +139,7 @@ package struct BodyBuffer {
         smallBytes = pieceBytes
     }
 
-    /// Appends slices that hold the bytes from `offset`, `count` in all; copies nothing.
+    /// Appends slices that hold `count` bytes from `offset`, without a copy.
     ///
     /// - Precondition: the range was received and is still held.
     package func appendSlices(from offset: UInt64, count: Int, to slices: inout [ByteBuffer]) {
@@ -167,7 +168,8 @@ package struct BodyBuffer {
         precondition(left == 0, "slices of bytes no longer held")
     }
 
-    /// The chunks of the whole body, laid out as ``Tiers/BodyLayout`` says; nil if it was not kept.
+    /// Returns the chunks of the whole body in the layout of ``Tiers/BodyLayout``; `nil` if it was
+    /// not retained.
     package mutating func finish() -> [ByteBuffer]? {
         guard isRetained else { return nil }
         for capacity in BodyLayout.tail(pieceBytes) {
@@ -184,7 +186,7 @@ package struct BodyBuffer {
         }
     }
 
-    /// Takes `count` bytes from the front of the pieces into one buffer.
+    /// Removes `count` bytes from the front of the pieces and returns them in one buffer.
     private mutating func joinPieces(_ count: Int, capacity: Int? = nil) -> ByteBuffer {
         var joined = allocator.buffer(capacity: capacity ?? count)
         var used = 0
