@@ -155,6 +155,7 @@ extension Ballot {
     /// - Parameters:
     ///   - bytes: The encoded structure.
     ///   - kind: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The ballot.
     /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
@@ -195,6 +196,7 @@ extension Vote {
     /// - Parameters:
     ///   - bytes: The encoded structure.
     ///   - kind: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The vote.
     /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
@@ -270,6 +272,7 @@ extension ConsensusRecord {
     /// - Parameters:
     ///   - bytes: The encoded structure.
     ///   - frame: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The record.
     /// - Throws: The ``PeerFault`` of a malformed structure, or of a record kind of a later
     ///   version.
     package static func read(

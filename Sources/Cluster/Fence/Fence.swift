@@ -314,8 +314,7 @@ package enum FenceDecision: Hashable, Sendable {
     /// `staleUntil`, unless other rules forbid it. If that is `nil` or past, the response is 504.
     case revalidate(staleUntil: Instant?)
 
-    /// Returns the decision for one entry at `now`, which must be a new clock reading for each
-    /// decision.
+    /// Decides about one entry at `now`, which must be a new clock reading for each decision.
     ///
     /// - Parameters:
     ///   - now: The current time on this node's boot clock.
@@ -326,6 +325,7 @@ package enum FenceDecision: Hashable, Sendable {
     ///   - fence: The fence duration.
     ///   - staleIfError: The time after the closing of the fence during which the entry may be
     ///     served if the origin fails; `nil` if not granted.
+    /// - Returns: What is permitted now; must not be kept for a later decision.
     package static func decide(
         now: Instant, window: FenceWindow, validatedAt: Instant, fence: Interval,
         staleIfError: Interval?

@@ -65,9 +65,8 @@ package struct VoterSet: Hashable, Sendable {
 
     /// Returns true if every majority of this set meets every majority of those that stay.
     ///
-    /// Then those that decide know what was durable.
-    ///
-    /// - Parameter goneCount: The number of members that no longer run.
+    /// Then those that decide know what was durable. `goneCount` is the number of members that no
+    /// longer run.
     package func quorumsIntersect(excludingCount goneCount: Int) -> Bool {
         let left = members.count - goneCount
         return (left / 2 + 1) + (members.count / 2 + 1) > members.count
@@ -158,6 +157,7 @@ extension VoterSet {
     /// - Parameters:
     ///   - bytes: The encoded structure.
     ///   - kind: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The set.
     /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
@@ -215,6 +215,7 @@ extension VoterConfiguration {
     /// - Parameters:
     ///   - bytes: The encoded structure.
     ///   - kind: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The configuration.
     /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
@@ -267,6 +268,7 @@ extension VoterSetChange {
     /// - Parameters:
     ///   - bytes: The encoded structure.
     ///   - frame: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The change.
     /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in frame: PeerFrameKind

@@ -82,10 +82,9 @@ extension InvalidationLog {
     /// Drops records for which the disk has no space, regardless of the limits; the refused batch
     /// is written again.
     ///
-    /// If an earlier record that could still arrive is missing, everything is marked soft instead.
-    /// If nothing can be dropped, the batch is retried after a delay.
-    ///
-    /// - Parameter positions: The positions up to which records must be dropped.
+    /// `positions` are those up to which records must be dropped. If an earlier record that could
+    /// still arrive is missing, everything is marked soft instead. If nothing can be dropped, the
+    /// batch is retried after a delay.
     package mutating func dropForSpace(
         _ positions: [StreamPosition], now: Instant, effects: inout [InvalidationEffect]
     ) {

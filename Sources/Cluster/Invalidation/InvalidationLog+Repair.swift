@@ -146,8 +146,7 @@ extension InvalidationLog {
 
     /// Returns what this node has of `ranges`; the requester counts as a member from now on.
     ///
-    /// - Parameter bytesMax: The approximate maximum size of the records in bytes; at least one is
-    ///   sent.
+    /// `bytesMax` is the approximate maximum size of the records in bytes; at least one is sent.
     package mutating func repairResponse(
         to ranges: [StreamRange], of node: NodeID, bytesMax: Int
     ) -> RepairResponse {

@@ -3,8 +3,8 @@ package import Ground
 /// The rate limit of invalidations that client requests cause (RFC 9111, section 4.4).
 ///
 /// Each is issued individually, up to ``countMax`` a second for each host. Beyond that one soft
-/// purge of the whole host follows a moment later. So a site with constant writes costs the cluster
-/// one record a second, and itself revalidations.
+/// purge of the whole host follows when the second is over. So a site with constant writes costs
+/// the cluster at most ``countMax`` + 1 records a second, and itself revalidations.
 package struct InvalidationThrottle: Sendable {
     /// The way in which an invalidation is issued.
     package enum Granularity: Hashable, Sendable {

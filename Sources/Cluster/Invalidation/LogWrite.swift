@@ -41,7 +41,7 @@ package enum LogMetadataUpdate: Hashable, Sendable {
     case retired(StreamPosition)
     /// Nothing of this stream must be kept any longer.
     case forgotten(ProcessID)
-    /// The consensus state; it is on disk before anything is dropped that later state replaces.
+    /// The consensus state, written ahead of other updates that may drop records included in it.
     case consensusState(VoterSetConsensus.PersistentState)
 }
 
@@ -98,8 +98,7 @@ struct WriteQueue: Sendable {
 
     /// Returns the next batch if it may start at `now`.
     ///
-    /// - Parameter interval: Returns the minimum time until the batch after it, given its record
-    ///   count.
+    /// `interval` returns the minimum time until the batch after it, given its record count.
     mutating func nextBatch(at now: Instant, interval: (Int) -> Interval) -> [LogWrite]? {
         guard let dueAt, dueAt <= now else { return nil }
         earliestBatchAt = now + interval(pendingWrites.count)

@@ -57,8 +57,10 @@ package struct Journal: Sendable {
     /// - Parameters:
     ///   - batch: The writes of the log, metadata first.
     ///   - marks: Returns, in pieces, the marks to keep of invalidations later than the first
-    ///     version and up to the second; called when the files that named these are removed.
+    ///     version and up to the second, which no file names; called when files are removed or
+    ///     begun.
     ///   - dice: The source of salts.
+    /// - Returns: The effects, in order, or `nil`.
     package mutating func write(
         _ batch: [LogWrite],
         marks: (_ after: InvalidationVersion, _ upTo: InvalidationVersion) -> [[UInt8]],

@@ -78,6 +78,7 @@ package struct JournalIdentity: Hashable, Sendable {
     /// - Parameters:
     ///   - found: The boot epoch that last wrote the journal; `nil` if there is no journal.
     ///   - epoch: The boot epoch of this start.
+    /// - Returns: The loss, or `nil`.
     package func loss(of found: UInt64?, at epoch: UInt64) -> Loss? {
         guard beganInEpoch != .max else { return .restoredCopy }
         let newest = max(found ?? 0, beganInEpoch)

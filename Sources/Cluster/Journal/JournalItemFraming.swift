@@ -88,7 +88,7 @@ struct JournalItemFraming {
 
     /// Returns true if a valid item behind `offset` shows that the bytes at `offset` were synced.
     ///
-    /// - Parameter offset: An offset at which no item is valid.
+    /// No item is valid at `offset` itself.
     func wasSynced(_ file: Span<UInt8>, at offset: Int) -> Bool {
         var place = offset + 8
         while place <= file.count - Self.headBytes {

@@ -131,6 +131,7 @@ struct JournalState: Sendable {
     /// - Parameters:
     ///   - files: The valid files before it.
     ///   - marks: The marks of invalidations up to ``releasedVersion``, in pieces.
+    /// - Returns: The items in the order in which they are written.
     func items(files: [JournalPosition], marks: [[UInt8]]) -> [JournalItem] {
         let voids = tombstones.map {
             JournalCheckpoint.Tombstone(process: $0.key, before: $0.value)

@@ -27,11 +27,12 @@ package struct ClusterFormation: Hashable, Sendable {
     /// Creates a state with the rule ``Rule/never``.
     package init() {}
 
-    /// Updates the nominee and returns true if this node must open a cluster.
+    /// Updates the nominee and decides whether this node opens a cluster.
     ///
     /// - Parameters:
     ///   - own: This node, which follows no voter set.
     ///   - others: The other members with their last views; `nil` before the first.
+    /// - Returns: True if `own` must open a cluster now.
     package mutating func evaluate(own: NodeID, others: [(node: NodeID, view: VoterSetView?)])
         -> Bool
     {

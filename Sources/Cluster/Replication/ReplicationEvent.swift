@@ -50,11 +50,11 @@ package struct ReplicationMember: Hashable, Sendable {
 
     /// The state of a member.
     package enum Presence: Hashable, Sendable {
-        /// Alive or suspected.
+        /// A member that is alive or suspected.
         case live
-        /// Considered dead; it may be partitioned and still serve.
+        /// A member considered dead; it may be partitioned and still serve.
         case dead
-        /// Announced its departure and no longer serves.
+        /// A member that announced its departure and no longer serves.
         case left
     }
 

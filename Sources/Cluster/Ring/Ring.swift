@@ -114,7 +114,7 @@ extension Ring {
 
     /// Returns, for each member index, the fraction of slots that list the member at `position`.
     ///
-    /// - Parameter position: 0 for the first owner.
+    /// The first owner is at position 0.
     package func shares(at position: Int) -> [Double] {
         var counts = Array(repeating: 0, count: members.count)
         guard position < ownersPerSlot else { return counts.map { _ in 0 } }

@@ -23,6 +23,7 @@ package struct RingMember: Hashable, Sendable {
     ///   - records: Records of distinct nodes, in any order.
     ///   - weightMax: The upper limit of a member's announced weight; must be equal on all nodes,
     ///     which then compute equal rings.
+    /// - Returns: The members, ascending by id, at most ``Ring/membersMax``.
     package static func owners(
         among records: [MemberRecord], weightMax: UInt16 = .max
     ) -> [RingMember] {
