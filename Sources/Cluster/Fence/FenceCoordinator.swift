@@ -108,7 +108,8 @@ package struct FenceCoordinator: Sendable {
             former.isMajority(
                 former.members.filter { !set.contains($0) } + recentlyStartedUntil.keys)
         }
-        // What this node itself has forgotten of the set before: it may have had one member fewer.
+        // After a restart this node does not know the former set, which may have been smaller by
+        // one.
         let isYoung = recentlyStartedUntil[own] != nil
         return isUnknown || (isYoung && recentlyStartedUntil.count > (set.members.count - 1) / 2)
     }

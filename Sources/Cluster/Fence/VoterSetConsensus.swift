@@ -142,7 +142,7 @@ package struct VoterSetConsensus: Sendable {
         syncedPositions.update(member, or: PositionVector()) { $0.merge(synced) }
         guard let theirs = view.configuration else { return true }
         adoptIfNewer(theirs, isNewCluster: theirs.set.generation == 1 && !view.hasVoted, now: now)
-        // Nobody votes on a set that is not settled.
+        // No member votes on a set that is not settled.
         if view.hasVoted { markSettled(theirs.set, now: now) }
         updateSettled(now: now)
         return true

@@ -112,7 +112,7 @@ package struct OutboundOffers: Sendable {
             return false
         }
         guard receiversByID.values[place].pendingDigests.insert(offer.digest).inserted else {
-            // The receiver may take the older entry for it.
+            // The reply may be about the older version; the newer one is offered after it.
             if offer.isJustFetched { receiversByID.values[place].refetched[offer.digest] = offer }
             return true
         }

@@ -42,7 +42,7 @@ extension InvalidationLog {
     mutating func recordMissing(_ node: NodeID, _ position: StreamPosition) {
         let before = missingFromPeers[node]
         var told = SortedTable<ProcessID, UInt64>()
-        // Only what is still missing.
+        // Keeps only what is still missing.
         for (process, count) in zip(before?.keys ?? [], before?.values ?? [])
         where lags(behind: StreamPosition(process: process, count: count)) {
             told[process] = count

@@ -148,7 +148,7 @@ struct MemberTracker: Sendable {
         if voterSets.count > Self.countsMax { voterSets.removeFirst() }
         let countedSet = Set(counted)
         members.updateAll { node, member in
-            // A member that becomes a voter again starts anew.
+            // A member that becomes a voter again counts as a member again.
             member.wasVoter = member.wasVoter || countedSet.contains(node)
             if countedSet.contains(node) { member.isDropped = false }
         }

@@ -173,7 +173,7 @@ extension StructureWriter {
     {
         put(memory.joinCount)
         put(UInt32(recordsCount))
-        // Once a flag; see <doc:Journal>.
+        // Formerly a flag; see <doc:Journal>.
         put(UInt8(0))
         endFixedPart()
         if let standing = memory.configuration {

@@ -179,7 +179,7 @@ package struct JournalRecovery: Sendable {
 
     private mutating func collect(_ reading: inout JournalFileScan, in file: inout JournalFile) {
         file.latestVersion = reading.latestVersion
-        // Also of records that need not be kept.
+        // Including those of records that need not be kept: their marks may still be needed.
         purges += reading.takePurges()
         for (record, offset, _) in reading.takeRecords() {
             let place = JournalPosition(file: file.number, offset: UInt64(offset))

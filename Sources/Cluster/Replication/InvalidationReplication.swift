@@ -192,7 +192,7 @@ package struct InvalidationReplication: Sendable {
             let catchUp = CatchUpTarget(positions: response.synced, retired: retired)
             roundResponseReceived(response, catchUp, node, now, &dice, &effects)
         case .roundUnchanged(let round, let theirs, var view):
-            // What this node had when it asked, and has no longer, the digest cannot tell.
+            // If this node has changed since it asked, its former state is unknown.
             guard theirs == digest else { break }
             view.configuration = voterConfiguration
             let catchUp = log.catchUp

@@ -18,9 +18,9 @@ package struct RingSlot: Hashable, Comparable, Sendable {
     /// Creates the slot of a key: the highest 18 bits of the first eight bytes of its SHA-256, read
     /// as a little-endian number.
     ///
-    /// The digests of all variants of a URL share these bits (``EntryName/colocated(with:)``), so the
-    /// variants and their index have the same owners. Hash tables inside a node use other bits, so
-    /// the keys of one owner spread evenly there.
+    /// The digests of all variants of a URL share these bits (``EntryName/colocated(with:)``), so
+    /// the variants and their index have the same owners. Hash tables inside a node use other bits,
+    /// so the keys of one owner spread evenly there.
     @inline(__always)
     package init(of keyDigest: EntryDigest) {
         number = UInt32(truncatingIfNeeded: keyDigest.first &>> UInt64(64 - Self.bits))
