@@ -1,61 +1,72 @@
 package import Ground
 
-/// Orders the attempts at one change of the counted set; a later one finishes what an earlier one
-/// may have decided.
+/// The number of an attempt to change the voter set.
+///
+/// A later attempt completes what an earlier one may have decided.
 package struct Ballot: Hashable, Comparable, Sendable {
-    /// From 1; nobody uses one that he has seen.
+    /// The round, from 1; a proposer never uses a round that it has seen.
     package var round: UInt64
-    /// Who makes the attempt.
+    /// The node that makes the attempt.
     package var proposer: NodeID
-    /// Members that the operator says are gone for good, so that majorities are of the others.
+    /// The members that the operator declared permanently lost; majorities are counted without
+    /// them.
     ///
-    /// Empty but for the operator's word.
+    /// Empty unless the operator ordered the attempt.
     package var excluded: [NodeID]
 
-    /// The ballot of repeated votes, for a change that is decided; see
-    /// ``VoterSetConsensus/repeatVote(synced:issue:)``.
+    /// Creates the ballot of repeated votes for a decided change; see
+    /// ``VoterSetConsensus/repeatVote(synced:records:)``.
     init(repeatingExcluding gone: [NodeID]) {
         self.init(round: 1, proposer: NodeID(low: 0, high: 0), excluding: gone)
     }
 
-    /// The ballot is one of repeated votes: nobody's, and lower than all others.
+    /// True for the ballot of repeated votes, which has no proposer and is lower than all others.
     package var isRepeated: Bool { proposer == NodeID(low: 0, high: 0) }
 
+    /// Creates a ballot from its parts.
     package init(round: UInt64, proposer: NodeID, excluding: [NodeID] = []) {
         self.round = round
         self.proposer = proposer
         self.excluded = excluding
     }
 
+    /// Orders ballots by round, then by proposer.
     package static func < (left: Ballot, right: Ballot) -> Bool {
         (left.round, left.proposer) < (right.round, right.proposer)
     }
 }
 
-/// A record of the log by which members agree on the next counted set; each writes its own into its
-/// own stream, so that whoever reads it knows that it is synced there.
+/// A log record by which members agree on the next voter set.
 ///
-/// It is single-decree Paxos (Lamport, "Paxos Made Simple", 2001) for each generation, with the log
-/// for its messages: an owner's first promise is the call for promises, its vote the proposal.
+/// Each member writes its records into its own stream, so a reader knows that they are synced
+/// there. The protocol is single-decree Paxos (Lamport, "Paxos Made Simple", 2001) for each
+/// generation, with log records as messages: the proposer's own promise is the request for
+/// promises, its own vote is the proposal.
 package struct ConsensusRecord: Hashable, Sendable {
+    /// The kind of the record, with its content.
     package enum Payload: Hashable, Sendable {
-        /// This node follows this line of sets, and has left every other; `previous` as in
-        /// ``VoterConfiguration``. The ballot's round numbers this node's joins; the last one
-        /// holds.
+        /// The member follows this lineage of sets and has left every other.
+        ///
+        /// `previous` is as in ``VoterConfiguration``. The ballot's round counts the member's
+        /// joins; the highest one holds.
         case joined(previous: VoterSet?)
-        /// No lower ballot gets this node's vote; with the highest vote that it has given.
+        /// The member votes in no lower ballot; `voted` is the highest vote that it has cast.
         case promise(voted: Vote?)
-        /// For `change`, by a node that has synced `holds`.
+        /// A vote for the change by a member that has synced the positions.
         case vote(VoterSetChange, synced: [StreamPosition])
     }
 
-    /// What is to be changed; it was decided and, except under ``StoredBody/joined``, is settled.
+    /// The set to be changed, which is decided and, except in ``Payload/joined(previous:)``,
+    /// settled.
     package var base: VoterSet
-    /// Whose word it is.
+    /// The member that wrote the record.
     package var member: NodeID
+    /// The ballot of the promise or vote; of a join, the number of the join.
     package var ballot: Ballot
+    /// The kind and content.
     package var body: Payload
 
+    /// Creates a record from its parts.
     package init(base: VoterSet, member: NodeID, ballot: Ballot, body: Payload) {
         self.base = base
         self.member = member
@@ -74,33 +85,38 @@ package struct ConsensusRecord: Hashable, Sendable {
     }
 }
 
-/// A vote that was given.
+/// A vote that was cast.
 package struct Vote: Hashable, Sendable {
+    /// The ballot in which it was cast.
     package var ballot: Ballot
+    /// The change that it supports.
     package var change: VoterSetChange
 
+    /// Creates a vote from its parts.
     package init(ballot: Ballot, change: VoterSetChange) {
         self.ballot = ballot
         self.change = change
     }
 }
 
-/// What a member says of the counted set with every answer and every confirmation.
+/// A member's view of the voter set, sent with every round response and confirmation.
 ///
-/// Made at the same moment as the positions beside it.
+/// Made at the same moment as the positions sent with it.
 package struct VoterSetView: Hashable, Sendable {
-    /// Nil for a newcomer.
+    /// The member's configuration; `nil` for a newcomer.
     package var configuration: VoterConfiguration?
-    /// It has voted on its set, be the vote synced or not.
+    /// True if the member has voted on its set, whether or not the vote is synced.
     package var hasVoted: Bool
-    /// It is proven current itself: it has caught up with a majority, and does not go.
+    /// True if the member is current itself, having caught up with a majority, and is not leaving.
     package var isCurrent: Bool
-    /// It has started within the last fence, and had followed a count before: there may be nodes
-    /// that its answers from before prove current, and that it does not know.
+    /// True if the member started within the last fence duration and followed a voter set before.
+    ///
+    /// Nodes may then be current by responses of its former process, and it does not know of them.
     package var isRecentlyStarted: Bool
-    /// Of a newcomer, who is to open the cluster as far as it is asked; see ``ClusterFormation``.
+    /// The node that a newcomer nominates to open the cluster; see ``ClusterFormation``.
     package var nominee: NodeID?
 
+    /// Creates a view from its parts.
     package init(
         standing: VoterConfiguration?, hasVoted: Bool = false, isCurrent: Bool,
         isYoung: Bool = false, nominee: NodeID? = nil
@@ -113,7 +129,7 @@ package struct VoterSetView: Hashable, Sendable {
     }
 }
 
-/// Ballots, votes and records of the count in bytes: structures, read as strictly as sets.
+/// The encoding of ballots, votes and consensus records: structures, decoded as strictly as sets.
 extension Ballot {
     private enum Tag {
         static let without: UInt16 = 1
@@ -121,7 +137,7 @@ extension Ballot {
 
     private static let fixedBytes = 26
 
-    /// The structure's bytes.
+    /// Returns the encoded structure.
     ///
     /// - Throws: ``InvalidationFault/tooLong`` for more members than ``VoterSet/membersMax``.
     package func bytes() throws(InvalidationFault) -> [UInt8] {
@@ -134,9 +150,13 @@ extension Ballot {
         return writer.bytes
     }
 
-    /// The ballot that the whole of `bytes` is, which lie in something of `kind`.
+    /// Decodes the ballot that occupies all of `bytes`.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Parameters:
+    ///   - bytes: The encoded structure.
+    ///   - kind: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The ballot.
+    /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> Ballot {
@@ -160,9 +180,9 @@ extension Vote {
         static let change: UInt16 = 2
     }
 
-    /// The structure's bytes.
+    /// Returns the encoded structure.
     ///
-    /// - Throws: ``InvalidationFault/tooLong``.
+    /// - Throws: ``InvalidationFault/tooLong`` for too many members.
     package func bytes() throws(InvalidationFault) -> [UInt8] {
         var writer = StructureWriter()
         writer.endFixedPart()
@@ -171,9 +191,13 @@ extension Vote {
         return writer.bytes
     }
 
-    /// The vote that the whole of `bytes` is, which lie in something of `kind`.
+    /// Decodes the vote that occupies all of `bytes`.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Parameters:
+    ///   - bytes: The encoded structure.
+    ///   - kind: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The vote.
+    /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> Vote {
@@ -200,21 +224,21 @@ extension ConsensusRecord {
     private enum Tag {
         static let base: UInt16 = 1
         static let ballot: UInt16 = 2
-        /// Of a join.
+        /// The previous set, only in a join.
         static let previous: UInt16 = 3
-        /// Of a promise.
+        /// The earlier vote, only in a promise.
         static let voted: UInt16 = 4
-        /// Of a vote.
+        /// The change, only in a vote.
         static let change: UInt16 = 5
         static let holds: UInt16 = 6
     }
 
     private static let fixedBytes = 20
-    /// The most positions that a vote names, so that it fits in a record: as many streams as a log
-    /// has.
+    /// The maximum number of positions in a vote, so that it fits in a log record: as many as a log
+    /// has streams.
     package static let positionsMax = 1_280
 
-    /// The structure's bytes; they fit in a record of the log.
+    /// Returns the encoded structure, which fits in a log record.
     ///
     /// - Throws: ``InvalidationFault/tooLong`` for too many members or positions.
     package func bytes() throws(InvalidationFault) -> [UInt8] {
@@ -243,9 +267,14 @@ extension ConsensusRecord {
         return writer.bytes
     }
 
-    /// The record that the whole of `bytes` is, which lie in something of `kind`.
+    /// Decodes the record that occupies all of `bytes`.
     ///
-    /// - Throws: what is wrong with it; a kind of a later version is, too.
+    /// - Parameters:
+    ///   - bytes: The encoded structure.
+    ///   - frame: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The record.
+    /// - Throws: The ``PeerFault`` of a malformed structure, or of a record kind of a later
+    ///   version.
     package static func read(
         _ bytes: Span<UInt8>, in frame: PeerFrameKind
     ) throws(PeerFault) -> ConsensusRecord {

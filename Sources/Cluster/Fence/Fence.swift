@@ -1,64 +1,76 @@
 package import Ground
 
-/// Whether this node is proven current: a function of the instant, of whom it asked when, and of
-/// what they answered that it has applied.
+/// The guard that stops this node from serving fresh entries unless it is proven current (Design,
+/// "Fenced unless proven current").
 ///
-/// It begins closed. A contact counts from the instant its question was **sent**, and only once
-/// everything that the answer names is applied here: then nothing that was durable at that member
-/// at that instant is missing here. Nothing here is a timer: what is asked of ``window`` is a
-/// comparison with the clock.
+/// A function of the current time, of when each member was asked, and of which responses are
+/// applied. It starts closed. A contact counts from the instant its request was **sent**, and only
+/// once everything that the response names is applied here; then this node lacks nothing that was
+/// durable at that member at that instant. There are no timers: ``window`` is compared with the
+/// clock.
 package struct Fence: Sendable {
+    /// The settings of the fence and of voter set changes.
     package struct Settings: Hashable, Sendable {
-        /// How long after a purge is durable at a majority nobody serves what it covers; nil is
-        /// `off`: nobody is ever fenced, and nothing is promised.
+        /// The maximum time for which a node serves what a purge covers after the purge is durable.
+        ///
+        /// A purge is durable once a majority has synced it. `nil` is the setting `off`: no node is
+        /// ever fenced and nothing is guaranteed.
         package var duration: Interval? = .seconds(10)
-        /// A counted member that says nothing to an unfenced node for so long is forgotten.
+        /// The time of silence after which an unfenced node proposes to remove a voter.
         package var removeAfter = Interval.seconds(3_600)
-        /// A change that is not decided after so long is tried again.
+        /// The time after which an undecided change is tried again.
         package var proposalTimeout = Interval.seconds(2)
-        /// So much later than the member before it a member proposes what all of them see.
+        /// The delay between consecutive members that would propose the same change.
         package var proposalDelay = Interval.milliseconds(500)
-        /// This node is in no cluster, and never will be.
+        /// True if this node is in no cluster and never will be.
         package var isSingleNode = false
-        /// What is done wrong on purpose, for tests of those who are to find it.
+        /// The deliberate mistakes, for tests of the checks that must detect them.
         package var mutations: Mutations = []
 
+        /// Creates the default settings.
         package init() {}
 
-        /// For how long a contact counts; without a fence nothing hurries.
+        /// The time for which a contact counts; 60 s without a fence.
         var contactLifetime: Interval { duration ?? .seconds(60) }
     }
 
-    /// Mistakes that a test can have made; no configuration leads here.
+    /// Deliberate mistakes for tests; no configuration sets them.
     package struct Mutations: OptionSet, Hashable, Sendable {
+        /// The bits of the set.
         package let rawValue: UInt8
 
+        /// Creates a set from its bits.
         package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
+        /// Contacts are timed from the response instead of the request.
         package static let contactTimedFromResponse = Mutations(rawValue: 1 << 0)
-        /// Who was replaced by another of its name stays counted.
+        /// A voter that was replaced by another node of its name is not removed.
         package static let replacedVotersStay = Mutations(rawValue: 1 << 1)
-        /// Whoever leaves a line of sets for a recovered one goes on to trust what it holds.
+        /// A node that adopts a recovered lineage continues to trust its stored entries.
         package static let recoveryTrustsStoredEntries = Mutations(rawValue: 1 << 2)
-        /// A majority can be forgotten by those that stay.
+        /// The operator can remove a majority.
         package static let majorityRemoved = Mutations(rawValue: 1 << 3)
-        /// An answer counts though what it names is not applied here.
+        /// A response counts although what it names is not applied here.
         package static let responseTrustedBeforeApplied = Mutations(rawValue: 1 << 4)
     }
 
-    /// Whose answers are needed.
+    /// The members whose responses are needed to prove this node current.
     package struct QuorumRequirement: Hashable, Sendable {
+        /// The members of the voter set.
         package var voters: [NodeID]
-        /// Contacts from then on prove something by a majority of ``set`` alone; nil until it is
-        /// settled.
+        /// The instant from which contacts with a majority of ``voters`` alone suffice; `nil` until
+        /// the set is settled.
         package var settledAt: Instant?
-        /// The set before, if a majority of both proves something: contacts from `since` on.
+        /// The previous set, if contacts with a majority of both sets suffice.
         package var joint: JointSet?
 
+        /// The previous voter set in a joint majority.
         package struct JointSet: Hashable, Sendable {
+            /// The members of the previous set.
             package var members: [NodeID]
+            /// The instant from which contacts count.
             package var since: Instant
         }
     }
@@ -68,26 +80,35 @@ package struct Fence: Sendable {
         var missing: [StreamPosition]
     }
 
-    /// Answers of one member that wait for records; the last gives way.
+    /// The maximum number of responses of one member that wait for records; the last is replaced.
     private static let pendingContactsMax = 4
 
+    /// The settings that the fence was created with.
     package let settings: Settings
     let own: NodeID
-    /// Open or closed, now and later.
+    /// The times until which, and since when, the fence is open or closed.
     package private(set) var window: FenceWindow
-    /// Since when it has been open without a break, as far as events tell; nil if it is not.
+    /// The instant since which the fence is continuously open, as of the last event; `nil` if
+    /// closed.
     package private(set) var currentSince: Instant?
-    /// The newest that counts, by the instant of its question.
+    /// The latest contact that counts, by the instant at which its request was sent.
     private var contacts = SortedTable<NodeID, Instant>()
     private var pendingContacts = SortedTable<NodeID, [PendingContact]>()
-    /// Oldest first; older ones than a fence prove nothing any more.
+    /// The recent rounds, oldest first; rounds older than the fence duration prove nothing.
     private var rounds: [(number: UInt64, sentAt: Instant)] = []
     private var nextRound: UInt64
     private(set) var applied = PositionVector()
-    /// What was proven stays so, whatever set the node learns of later.
+    /// The end of what is already proven, which stays proven whatever set the node learns of later.
     private var provenUntil = Instant.zero
 
-    /// `firstRound` is drawn by dice, so that an answer to this node's former process is none.
+    /// Creates a closed fence, or an open one if there is no fence duration.
+    ///
+    /// - Parameters:
+    ///   - own: This node.
+    ///   - settings: The settings.
+    ///   - firstRound: A random number, so that a response to this node's former process matches no
+    ///     round.
+    ///   - now: The current time.
     package init(own: NodeID, settings: Settings, firstRound: UInt64, now: Instant) {
         self.own = own
         self.settings = settings
@@ -99,10 +120,12 @@ package struct Fence: Sendable {
         }
     }
 
-    // MARK: Questions and answers
+    // MARK: Requests and responses
 
-    /// The number to put on questions that are sent from `now` on: a new round's or, of one that
-    /// has just begun, the same again.
+    /// Returns the number for requests sent from `now` on: of a round that has just begun, else of
+    /// a new one.
+    ///
+    /// A round counts as just begun for 1/16 of the contact lifetime.
     mutating func round(at now: Instant) -> UInt64 {
         let fence = settings.contactLifetime
         let freshness = Interval(nanoseconds: fence.nanoseconds / 16)
@@ -112,7 +135,7 @@ package struct Fence: Sendable {
         return beginRound(at: now)
     }
 
-    /// A new round, whose questions are all sent after `now`.
+    /// Begins a round, whose requests must all be sent after `now`, and returns its number.
     package mutating func beginRound(at now: Instant) -> UInt64 {
         if let fence = settings.duration { rounds.removeAll { $0.sentAt + fence <= now } }
         if rounds.count >= 32 { rounds.removeFirst() }
@@ -122,7 +145,7 @@ package struct Fence: Sendable {
         return number
     }
 
-    /// `member` has answered the question of a round: it has synced what is `named`.
+    /// Records that `member` has responded to the request of `round`, and has synced `synced`.
     package mutating func responseReceived(
         _ round: UInt64, by member: NodeID, synced: [StreamPosition], now: Instant
     ) {
@@ -134,14 +157,15 @@ package struct Fence: Sendable {
         let isTrusted = settings.mutations.contains(.responseTrustedBeforeApplied)
         let missing = isTrusted ? [] : synced.filter { !applied.covers($0) }
         guard !missing.isEmpty else { return recordContact(sentAt, of: member) }
-        // The first is kept: with a purge in every answer the last would never be caught up with.
+        // The first is kept: with a purge in every response the last would never be caught up with.
         var line = pendingContacts[member] ?? []
         if line.count == Self.pendingContactsMax { line.removeLast() }
         line.append(PendingContact(sentAt: sentAt, missing: missing))
         pendingContacts[member] = line
     }
 
-    /// Everything up to these positions is applied here: no decision that follows misses it.
+    /// Records that everything up to these positions is applied here, so that no later decision
+    /// misses it.
     package mutating func applied(_ positions: [StreamPosition]) {
         applied.merge(positions)
         for (member, line) in zip(pendingContacts.keys, pendingContacts.values) {
@@ -153,7 +177,7 @@ package struct Fence: Sendable {
         }
     }
 
-    /// Nobody names the stream any more.
+    /// Removes a stream that no node names any more.
     mutating func removeStream(_ process: ProcessID) {
         applied.remove(process)
         pendingContacts.updateAll { _, line in
@@ -165,7 +189,7 @@ package struct Fence: Sendable {
         contacts[member] = max(contacts[member] ?? sentAt, sentAt)
     }
 
-    /// Contacts with others than these are remembered no longer.
+    /// Drops the contacts with members other than `members`.
     mutating func retainContacts(of members: Set<NodeID>) {
         for member in contacts.keys where !members.contains(member) { contacts[member] = nil }
         for member in pendingContacts.keys where !members.contains(member) {
@@ -173,10 +197,13 @@ package struct Fence: Sendable {
         }
     }
 
-    /// When the last question was sent to `member` whose answer is applied here.
+    /// Returns when the last request was sent to `member` whose response is applied here.
     package func lastContact(of member: NodeID) -> Instant? { contacts[member] }
 
-    /// True if a question sent within the last fence was answered, and what it named is applied.
+    /// Returns true if a response to a request of the last contact lifetime was received and
+    /// applied.
+    ///
+    /// Always true for this node itself.
     package func isInContact(with member: NodeID, at now: Instant) -> Bool {
         guard member != own else { return true }
         return contacts[member].map { now < $0 + settings.contactLifetime } ?? false
@@ -184,7 +211,7 @@ package struct Fence: Sendable {
 
     // MARK: The window
 
-    /// Moves the window to what is proven under `demand`, or was under a former one; nil closes it.
+    /// Moves the window to what is proven under `demand` or was proven earlier; `nil` closes it.
     package mutating func update(_ demand: QuorumRequirement?, now: Instant) {
         guard let fence = settings.duration else { return }
         if demand == nil { provenUntil = .zero }
@@ -200,7 +227,7 @@ package struct Fence: Sendable {
         currentSince = window.isCurrent(at: now) ? currentSince ?? now : nil
     }
 
-    /// The latest instant before which nothing durable is missing here; nil if there is none.
+    /// Returns the latest instant before which nothing durable is missing here, or `nil`.
     private func provenStart(_ demand: QuorumRequirement) -> Instant? {
         var start = demand.settledAt.flatMap { majorityStart(demand.voters, since: $0) }
         if let joint = demand.joint,
@@ -212,12 +239,14 @@ package struct Fence: Sendable {
         return start
     }
 
-    /// A majority of `members`, this node included, was asked from `since` on, and has answered.
+    /// Returns true if a majority of `members`, counting this node, responded to requests sent from
+    /// `since` on.
     func hasMajorityContact(of members: [NodeID], since: Instant) -> Bool {
         majorityStart(members, since: since) != nil
     }
 
-    /// The earliest contact of the latest majority; this node is in contact with itself always.
+    /// Returns the earliest contact of the latest majority; this node is always in contact with
+    /// itself.
     private func majorityStart(_ members: [NodeID], since: Instant) -> Instant? {
         let starts = members.compactMap { member in
             member == own ? .distantFuture : contacts[member].flatMap { $0 < since ? nil : $0 }
@@ -228,33 +257,37 @@ package struct Fence: Sendable {
     }
 }
 
-/// Until when this node may serve what is fresh: all that the path of a hit needs of the fence.
+/// The fence state that the path of a hit needs: until when this node may serve fresh entries.
 ///
-/// Two numbers, to be published together. Whoever reads them apart, ``currentUntil`` first, at
-/// worst takes a fence that has just opened for one that closes later.
+/// The two numbers are published together. A reader that loads them separately, ``currentUntil``
+/// first, at worst takes a fence that has just opened for one that closes later.
 package struct FenceWindow: Hashable, Sendable {
-    /// The node is proven current at every instant before this one, if it hears nothing more;
-    /// ``Instant/distantFuture`` if it needs nobody.
+    /// The node is current before this instant, if it receives nothing more.
+    ///
+    /// ``Instant/distantFuture`` if it needs no other node.
     package var currentUntil: Instant
-    /// When the fence closed last, or will close if nothing more is heard; the start of a node that
-    /// was never proven current.
+    /// The instant at which the fence last closed, or closes if the node receives nothing more.
+    ///
+    /// The start of a node that was never current.
     package var closedAt: Instant
 
-    /// Closed since `now`.
+    /// Creates a window that is closed since `now`.
     package init(closedAt now: Instant) {
         currentUntil = .zero
         closedAt = now
     }
 
+    /// Creates a window from its parts.
     package init(currentUntil: Instant, closedAt: Instant) {
         self.currentUntil = currentUntil
         self.closedAt = closedAt
     }
 
-    /// To be asked with the clock's present reading at each decision, and never kept.
+    /// Returns true if the node is current at `now`; must be evaluated with a new clock reading at
+    /// each decision.
     package func isCurrent(at now: Instant) -> Bool { now < currentUntil }
 
-    /// From `now` on current until `until`, which may have gone by.
+    /// Makes the window current from `now` until `until`, which may be in the past.
     mutating func move(to until: Instant, now: Instant) {
         if until > now {
             closedAt = until
@@ -265,34 +298,41 @@ package struct FenceWindow: Hashable, Sendable {
     }
 }
 
-/// What may be done with an entry, as far as the fence is concerned.
+/// The permission that the fence gives for an entry.
 ///
-/// A node that is not proven current may lack a purge. It knows one thing all the same: what the
-/// origin has validated in answer to a request that began at some instant was not purged before
-/// that instant, so that for one ``Fence/Settings/fence`` after it nothing is served too late.
+/// A node that is not current may lack a purge. But an entry that the origin validated in response
+/// to a request that began at some instant was not purged before that instant. So for one
+/// ``Fence/Settings/duration`` after it the entry is not served too late.
 package enum FenceDecision: Hashable, Sendable {
-    /// The fence is open: the entry is judged as always.
+    /// The fence is open: the usual rules apply.
     case unrestricted
-    /// Validated so recently that it is judged as always, until then.
+    /// The entry was validated so recently that the usual rules apply until then.
     case unrestrictedUntil(Instant)
-    /// Ask the origin first. If it fails, and at that instant the fence is still closed, the entry
-    /// may be served stale before `staleUntil`, where nothing else forbids it; without one, or
-    /// after it: 504.
+    /// The origin must be asked first.
+    ///
+    /// If it fails while the fence is still closed, the entry may be served stale before
+    /// `staleUntil`, unless other rules forbid it. If that is `nil` or past, the response is 504.
     case revalidate(staleUntil: Instant?)
 
-    /// By the clock's present reading, which is not to be kept from one decision to the next.
+    /// Decides about one entry at `now`, which must be a new clock reading for each decision.
     ///
-    /// `validatedAt` is when the **request** began that the origin last answered with this entry or
-    /// with its validation, on this node's boot clock; of an entry that a peer sent, when the peer
-    /// was asked, minus the age of the validation that it named. `staleIfError` is how long after
-    /// the fence closed the entry may be served if the origin fails; nil if that is not granted.
+    /// - Parameters:
+    ///   - now: The current time on this node's boot clock.
+    ///   - window: The published window.
+    ///   - validatedAt: When the **request** began that the origin last answered with this entry or
+    ///     its validation, on this node's boot clock. For an entry from a peer: when the peer was
+    ///     asked, minus the age of the validation that it named.
+    ///   - fence: The fence duration.
+    ///   - staleIfError: The time after the closing of the fence during which the entry may be
+    ///     served if the origin fails; `nil` if not granted.
+    /// - Returns: What is permitted now; must not be kept for a later decision.
     package static func decide(
         now: Instant, window: FenceWindow, validatedAt: Instant, fence: Interval,
         staleIfError: Interval?
     ) -> FenceDecision {
         if window.isCurrent(at: now) { return .unrestricted }
         let until = validatedAt + fence
-        // A validation from the future is of another clock.
+        // A validation in the future comes from another clock.
         if now < until, validatedAt <= now { return .unrestrictedUntil(until) }
         let end = staleIfError.map { min(window.closedAt, now) + $0 }
         return .revalidate(staleUntil: end.flatMap { now < $0 ? $0 : nil })

@@ -1,18 +1,19 @@
 package import Ground
 
-/// Who is to be counted and forgotten.
+/// Proposals to add and remove voters.
 extension FenceCoordinator {
-    /// When this node proposes what it wishes for, if nobody else has.
+    /// The time at which this node proposes its planned change, unless another node has by then.
     var proposalDue: Instant? {
         guard let plannedChange, consensus.proposal == nil else { return nil }
-        // Nobody else wishes that.
+        // No other node plans this.
         if plannedChange.change == .remove([own]) { return plannedChange.since }
         let delay = fence.settings.proposalDelay.nanoseconds
         return plannedChange.since
             + Interval(nanoseconds: delay * Int64(rank(at: plannedChange.since)))
     }
 
-    /// Only an unfenced node proposes, and one change at a time.
+    /// Plans a change and proposes it when it is due; only while unfenced, and one change at a
+    /// time.
     mutating func propose(_ now: Instant, using dice: inout SplitMix64) {
         guard window.isCurrent(at: now), consensus.isVoter, let change = nextChange(now) else {
             plannedChange = nil
@@ -27,13 +28,13 @@ extension FenceCoordinator {
         plannedChange = nil
     }
 
-    /// How many counted members that this node is in contact with come before it.
+    /// Returns how many voters in contact with this node have lower ids.
     private func rank(at now: Instant) -> Int {
         let members = consensus.configuration?.set.members ?? []
         return members.count { $0 < own && fence.isInContact(with: $0, at: now) }
     }
 
-    /// What has begun goes first, then leaving, forgetting and counting; each by id.
+    /// Returns the next change: an undecided one first, then leaving, removing, adding; each by id.
     private mutating func nextChange(_ now: Instant) -> VoterSetChange? {
         guard let set = consensus.configuration?.set else { return nil }
         membersToForget.formIntersection(set.members)
@@ -44,12 +45,14 @@ extension FenceCoordinator {
         return newcomer.map { .add($0) }
     }
 
-    /// Gone by its own word; or away while another node has its name; or silent for too long to a
-    /// node that could hear: time in which this one was fenced, or stood still, counts against
-    /// nobody.
+    /// Returns true if a voter has left, was replaced by another node of its name, or was silent
+    /// too long.
+    ///
+    /// Silence counts only while this node was unfenced and running, and so could have received
+    /// something.
     private func isRemovalDue(_ member: NodeID, _ now: Instant) -> Bool {
         guard member != own else { return false }
-        // Told to stop while it was being counted, it may have gone before it was.
+        // A member that was ordered to stop while it was being added may have left before.
         if leftMembers.contains(member) || membersToForget.contains(member) { return true }
         let isReplaced =
             !reachableMembers.contains(member)
@@ -68,13 +71,14 @@ extension FenceCoordinator {
         return view.isCurrent && view.configuration?.set == set
     }
 
-    /// This node has left by its own word, and what only it had is synced elsewhere: it may stop.
+    /// True if this node has left and its data is synced at a majority of the others: it may stop.
     package var hasLeft: Bool {
         isLeaving && !consensus.isVoter && consensus.configuration?.isSettled == true
     }
 
-    /// Waiting any longer for ``hasLeft`` is in vain, or nobody is to be waited for: it has, it is
-    /// alone, or fewer counted members are reached than have to agree.
+    /// True if waiting for ``hasLeft`` is over or pointless.
+    ///
+    /// That is so when the node has left, is alone, or reaches fewer voters than must agree.
     package var isLeaveComplete: Bool {
         guard !hasLeft, let set = consensus.configuration?.set, set.members.count > 1 else {
             return true
@@ -82,32 +86,34 @@ extension FenceCoordinator {
         return !set.isMajority(reachableMembers + [own])
     }
 
-    // MARK: The operator's word
+    // MARK: Orders of the operator
 
-    /// Why a member is not forgotten.
+    /// The reason why a member is not removed.
     package enum ForgetRefusal: Error, Hashable, Sendable {
-        /// This node has no count, or has found a contradiction that comes first.
+        /// This node follows no settled join, is no voter, or has found a conflict, which comes
+        /// first.
         case noVoterSet
-        /// These are not counted.
+        /// These nodes are not voters.
         case notVoters([NodeID])
-        /// This node cannot forget itself; it can leave.
+        /// The node itself is among the members; it must leave instead.
         case isOwnNode
-        /// These answered within the last fence; they can leave.
+        /// These members responded within the last fence duration; they can leave themselves.
         case stillResponding([NodeID])
-        /// This change is under way, and done or given up soon.
+        /// This change is in progress, and ends or expires soon.
         case changeInProgress(VoterSetChange)
-        /// So few of those that would stay answer, of so many needed: name all that are gone.
+        /// Too few of the remaining members respond; all lost members must be named.
         case tooFewResponding(count: Int, needed: Int)
-        /// Those that stay are so few that what was durable may be known to none of them; see
-        /// ``FenceEvent/recovers``.
+        /// So few members remain that none of them may know what was durable.
+        ///
+        /// See ``FenceEvent/recoveryRequested``.
         case mayLosePurges
     }
 
-    /// Begins to forget members by the operator's word; see the table for when it is done.
+    /// Begins to remove members by order of the operator; ``memberStatuses(at:)`` shows progress.
     ///
-    /// Of an unfenced node this is no more than ``Fence/Settings/forgetAfter`` come early. Of a
-    /// fenced one it is the operator's promise that the nodes do not run, and that he says nothing
-    /// else to nodes that this one does not reach.
+    /// On an unfenced node this only anticipates ``Fence/Settings/removeAfter``. On a fenced node
+    /// the order is the operator's promise that these members do not run, and that nodes which this
+    /// node does not reach get no such order.
     ///
     /// - Throws: ``ForgetRefusal``; nothing was begun.
     package mutating func forget(
@@ -124,7 +130,7 @@ extension FenceCoordinator {
         let alive = members.filter { isResponding($0, now) }
         guard alive.isEmpty else { throw .stillResponding(alive) }
         if let change = consensus.proposal?.change { throw .changeInProgress(change) }
-        // Without a fence nothing is proven, and the operator's word counts as for a fenced node.
+        // Without a fence nothing is proven, and the order counts as for a fenced node.
         let isCurrent = fence.settings.duration != nil && window.isCurrent(at: now)
         if isCurrent, members.count > 1 {
             // One step at a time, each by a majority of all.
@@ -138,7 +144,8 @@ extension FenceCoordinator {
             guard isKnown || fence.settings.mutations.contains(.majorityRemoved) else {
                 throw .mayLosePurges
             }
-            // Who was counted and died before it had all would leave the set unsettled for ever.
+            // A voter that was lost before it had synced all would leave the set unsettled for
+            // ever.
             consensus.updateSettled(excluding: members, now: now)
         }
         if let change = consensus.configuration?.previous?.change(to: set) {
@@ -151,8 +158,10 @@ extension FenceCoordinator {
         advance(now, using: &dice)
     }
 
-    /// What was durable in the set before is known here, also what became so while the next one was
-    /// decided, and no vote names: a majority has answered that followed the next one by then.
+    /// Returns true if this node knows all that was durable in the previous set.
+    ///
+    /// That includes what became durable while the current set was being decided, which no vote
+    /// names: a majority must have responded that followed the current set by then.
     private func hasAllDurable(of standing: VoterConfiguration) -> Bool {
         if let previous = standing.previous {
             return fence.hasMajorityContact(of: previous.members, since: consensus.adoptedAt)
@@ -161,8 +170,10 @@ extension FenceCoordinator {
         return fence.hasMajorityContact(of: standing.set.members, since: settledAt)
     }
 
-    /// Something came from a member within the last fence, on the connection that there is or in an
-    /// answer that counts; that it was not asked yet says nothing of it.
+    /// Returns true if the member sent anything within the last contact lifetime, on the present
+    /// connection or in a response that counts.
+    ///
+    /// A member that was not asked yet is not assumed to be lost.
     private func isResponding(_ member: NodeID, _ now: Instant) -> Bool {
         if fence.isInContact(with: member, at: now) { return true }
         guard reachableMembers.contains(member), let heard = lastHeardAt[member] else {
@@ -171,6 +182,9 @@ extension FenceCoordinator {
         return now < heard + fence.settings.contactLifetime
     }
 
+    /// Checks that a majority of the members that remain is in contact with this node.
+    ///
+    /// - Throws: ``ForgetRefusal/tooFewResponding(count:needed:)``.
     private func requireQuorum(
         excluding members: [NodeID], in set: VoterSet, _ now: Instant
     ) throws(ForgetRefusal) {
@@ -180,25 +194,29 @@ extension FenceCoordinator {
         guard count >= needed else { throw .tooFewResponding(count: count, needed: needed) }
     }
 
-    // MARK: The table
+    // MARK: Status
 
-    /// A member as `nuthatch members` shows it.
+    /// The status of a member as `nuthatch members` shows it.
     package struct MemberStatus: Hashable, Sendable {
+        /// The member's id.
         package var id: NodeID
+        /// True if the member belongs to this node's voter set.
         package var isVoter: Bool
-        /// Connected now.
+        /// True if there is a connection with the member; true for this node.
         package var isConnected: Bool
-        /// Since the last question whose answer is applied here was sent; zero for this node, nil
-        /// for never.
+        /// The time since the last request was sent whose response is applied here.
+        ///
+        /// Zero for this node; `nil` if there is no such request.
         package var contactAge: Interval?
-        /// Records that are applied here and not synced there, as it said last; nil if it never
-        /// did.
+        /// The number of records applied here and not synced at the member, by its last report.
+        ///
+        /// `nil` without a report.
         package var lag: UInt64?
-        /// It says that it is proven current.
+        /// The member's own report whether it is current; `nil` without a report.
         package var isCurrent: Bool?
     }
 
-    /// Counted and connected members and this node, by id.
+    /// Returns the status of all voters, all connected members and this node, by id.
     package func memberStatuses(at now: Instant) -> [MemberStatus] {
         let set = consensus.configuration?.set
         let ids = Set((set?.members ?? []) + reachableMembers + [own]).sorted()

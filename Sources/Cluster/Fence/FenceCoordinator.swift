@@ -1,50 +1,62 @@
 package import Ground
 
-/// The fence and the counted members of one node: the shell has this one thing to tell.
+/// The fence and the voter set consensus of one node, driven by events.
 ///
-/// In every event what is said of the count is taken in before the contact is counted, and the
-/// window is moved last: no decision is made between.
+/// In every event the reported voter set is processed before the contact is counted, and the window
+/// moves last. No decision falls between these steps. Not thread-safe.
 package struct FenceCoordinator: Sendable {
+    /// The voter set and this node's part in changing it.
     package internal(set) var consensus: VoterSetConsensus
+    /// The fence.
     package internal(set) var fence: Fence
     let own: NodeID
-    /// The directory holds nothing that was ever served: this node may be the first of a cluster.
+    /// True if the directory holds nothing that was ever served: this node may open a cluster.
     private var mayBootstrap: Bool
     private(set) var synced = PositionVector()
-    /// Streams that were retired here, the last one last; still in ``synced``.
+    /// The streams that were retired here, in order of retirement; still in ``synced``.
     private var retired: [ProcessID] = []
-    /// Connected members, by id.
+    /// The connected members, by id.
     private(set) var reachableMembers: [NodeID] = []
-    /// Until when members are young, as far as this node can tell; see ``VoterSetView/isYoung``.
+    /// Until when members count as recently started; see ``VoterSetView/isRecentlyStarted``.
     private var recentlyStartedUntil = SortedTable<NodeID, Instant>()
-    /// Sets whose majorities may have proven somebody current who is so still: until when, once so
-    /// few may follow each still that they are no majority.
+    /// Former sets whose majorities may have proven a node current that still is.
+    ///
+    /// `until` is set once too few members may still follow the set for a majority.
     private var formerSets: [(set: VoterSet, until: Instant?)] = []
-    /// The fence stays closed until then: a member of the line that a recovered one has replaced,
-    /// or a newcomer to it, may be current by answers from before.
+    /// The time until which the fence stays closed after a recovery.
+    ///
+    /// Before it a member of the replaced lineage, or a newcomer to it, may be current by earlier
+    /// responses.
     private var closedUntil: Instant?
-    /// When anything came from a member last.
+    /// When a member last sent a response or confirmation.
     private(set) var lastHeardAt = SortedTable<NodeID, Instant>()
     private var nextRound: Instant
-    /// With which of ``reached`` the next round begins that does not go to all.
+    /// The index in ``reachableMembers`` at which the next round to a quorum begins.
     private var nextQueryIndex = 0
+    /// True once this node has begun to leave.
     var isLeaving = false
-    /// Members that go, or went, by their own word.
+    /// The members that leave, or have left, on their own.
     private(set) var leftMembers: Set<NodeID> = []
-    /// Members that do not run, by the operator's word.
+    /// The members to remove by order of the operator, which do not run.
     var membersToForget: Set<NodeID> = []
-    /// What is wished for, and since when.
+    /// The change that this node plans to propose, and since when.
     var plannedChange: (change: VoterSetChange, since: Instant)?
-    /// The demand that was last asked for.
+    /// The requirement that the last rounds were scheduled for.
     private var lastRequirement: Fence.QuorumRequirement?
-    /// What is to be done; whoever does it takes it out.
+    /// The pending output, which the caller removes and carries out.
     package var output = FenceOutput()
 
-    /// A node that starts, with what the log's last checkpoint kept, nil if there is none, and the
-    /// records of the count that the log holds, anybody's, in any order.
+    /// Creates the coordinator of a node that starts.
     ///
-    /// It may open a cluster only if the log is neither damaged nor lost and the directory holds
-    /// nothing that was ever served under a count. `firstRound` is drawn by dice.
+    /// - Parameters:
+    ///   - own: This node.
+    ///   - persistentState: The state of the log's last checkpoint, or `nil` if there is none.
+    ///   - log: The consensus records of all members that the log holds, in any order.
+    ///   - mayBootstrap: True only if the log is neither damaged nor lost and the directory holds
+    ///     nothing that was ever served under a voter set.
+    ///   - settings: The settings.
+    ///   - firstRound: A random number for the first round.
+    ///   - now: The current time.
     package init(
         own: NodeID, persistentState: VoterSetConsensus.PersistentState?,
         replaying log: [ConsensusRecord],
@@ -64,26 +76,31 @@ package struct FenceCoordinator: Sendable {
         fence.update(quorumRequirement, now: now)
     }
 
+    /// The contacts that are needed now; `nil` closes the fence.
     private var quorumRequirement: Fence.QuorumRequirement? {
         closedUntil == nil ? consensus.quorumRequirement : nil
     }
 
-    /// To be published to whoever decides, after each event.
+    /// The fence's window, to be published to the event loops after each event.
     package var window: FenceWindow { fence.window }
 
-    /// What to say of this node with an answer or a confirmation, and what it has synced; both of
-    /// this moment, and not to be kept for later.
+    /// Returns this node's view of the voter set and its synced positions, for a response or
+    /// confirmation.
+    ///
+    /// Both are of this moment and must not be kept for later.
     package func view(at now: Instant) -> (view: VoterSetView, holds: [StreamPosition]) {
-        // One that goes is connected for a moment after it was forgotten, and must not be counted
-        // again: nobody could settle that.
+        // A node that leaves stays connected for a moment after it was removed. It must not be
+        // added again: no majority could settle that set.
         let isCurrent = window.isCurrent(at: now) && !isLeaving
         var view = consensus.view(isCurrent: isCurrent)
         view.isRecentlyStarted = recentlyStartedUntil[own] != nil
         return (view, synced.positions)
     }
 
-    /// A node may be current of which no member knows: it asked a majority, and all of that have
-    /// started anew since, or count no more.
+    /// True if a node may be current that no member knows.
+    ///
+    /// Such a node asked a majority all of whose members have restarted since, or are no voters any
+    /// more.
     var mayHaveUnknownNodes: Bool {
         guard let set = consensus.configuration?.set else { return false }
         let sets = [set] + formerSets.map(\.set)
@@ -91,7 +108,8 @@ package struct FenceCoordinator: Sendable {
             former.isMajority(
                 former.members.filter { !set.contains($0) } + recentlyStartedUntil.keys)
         }
-        // What this node itself has forgotten of the set before: it may have had a member less.
+        // After a restart this node does not know the former set, which may have been smaller by
+        // one.
         let isYoung = recentlyStartedUntil[own] != nil
         return isUnknown || (isYoung && recentlyStartedUntil.count > (set.members.count - 1) / 2)
     }
@@ -105,7 +123,7 @@ package struct FenceCoordinator: Sendable {
         if let closedUntil, closedUntil <= now { self.closedUntil = nil }
     }
 
-    /// Takes note that the set has changed, since it was `former`.
+    /// Records that the set has changed from `former`.
     private mutating func recordSetChange(_ former: VoterSet?, _ now: Instant) {
         guard let set = consensus.configuration?.set, set != former,
             let span = fence.settings.duration
@@ -120,7 +138,7 @@ package struct FenceCoordinator: Sendable {
         if set.lineage.recovery > recovery { closedUntil = now + span }
     }
 
-    /// Takes note of former sets that no majority follows any more.
+    /// Sets the expiry of former sets that no majority follows any more.
     private mutating func expireFormerSets(_ now: Instant) {
         guard let span = fence.settings.duration, let set = consensus.configuration?.set else {
             return
@@ -130,9 +148,10 @@ package struct FenceCoordinator: Sendable {
         }
     }
 
-    /// No majority of `former` follows it any more: its members have said so; or the set after it
-    /// has been changed too, by a majority that followed that; or the operator says that it does
-    /// not run.
+    /// Returns true if no majority of `former` follows it any more.
+    ///
+    /// Either its members have reported so; or the next set was changed too, by a majority that
+    /// followed it; or by order of the operator the old lineage does not run.
     private func isSuperseded(_ former: VoterSet, by set: VoterSet) -> Bool {
         guard former.lineage == set.lineage, set.generation == former.generation + 1 else {
             return true
@@ -140,15 +159,15 @@ package struct FenceCoordinator: Sendable {
         return !former.isMajority(former.members.filter { !consensus.hasSuperseded(former, $0) })
     }
 
-    /// The round to name in a question that is about to be sent anyway.
+    /// Returns the round number for a request that is about to be sent anyway.
     package mutating func round(at now: Instant) -> UInt64 { fence.round(at: now) }
 
-    /// `member` is to be asked, for there is a new connection with it.
+    /// Requests a round with `member`, because there is a new connection with it.
     mutating func queryMember(_ member: NodeID, now: Instant) {
         output.roundRequests.append(.init(members: [member], round: round(at: now)))
     }
 
-    /// When ``FenceEvent/ticked`` is wanted; changes with every event.
+    /// When ``FenceEvent/ticked`` is due; changes with every event.
     package var nextTick: Instant {
         let ends = recentlyStartedUntil.values + formerSets.compactMap(\.until)
         let vote = consensus.repeatVoteDeadline(after: fence.settings.proposalTimeout)
@@ -158,7 +177,7 @@ package struct FenceCoordinator: Sendable {
         .compactMap { $0 }.min() ?? nextRound
     }
 
-    /// Takes in what happened at `now`; what is to be done is news.
+    /// Processes an event at `now` and adds the results to ``output``.
     package mutating func handle(_ event: FenceEvent, now: Instant, using dice: inout SplitMix64) {
         expireTimers(now)
         let former = consensus.configuration?.set
@@ -207,7 +226,8 @@ package struct FenceCoordinator: Sendable {
         advance(now, using: &dice)
     }
 
-    /// Nobody is to be counted or forgotten, as far as this node can tell.
+    /// True if no reachable member is to be added and the set is settled, as far as this node
+    /// knows.
     private var areAllReachableVoters: Bool {
         guard let standing = consensus.configuration, standing.isSettled, consensus.isVoter else {
             return false
@@ -226,7 +246,7 @@ package struct FenceCoordinator: Sendable {
             nextRound = now + min(Self.retryInterval, Interval(nanoseconds: span.nanoseconds / 8))
             return queryAll(now)
         }
-        // One round may come to nothing, and the next is in time all the same.
+        // One round may fail, and the next is still in time.
         nextRound = now + Interval(nanoseconds: span.nanoseconds * 2 / 5)
         let isInTime = window.isCurrent(at: now + Interval(nanoseconds: span.nanoseconds / 2))
         guard isInTime, let needed = consensus.configuration?.set.members.count else {
@@ -235,7 +255,7 @@ package struct FenceCoordinator: Sendable {
         queryQuorum(needed / 2, now)
     }
 
-    /// How soon those are asked again who have to say something before anything goes on.
+    /// The interval between rounds while responses are needed to proceed.
     private static let retryInterval = Interval.milliseconds(500)
 
     private mutating func queryAll(_ now: Instant) {
@@ -244,8 +264,9 @@ package struct FenceCoordinator: Sendable {
             .init(members: reachableMembers, round: fence.beginRound(at: now)))
     }
 
-    /// Asks as many as a majority needs beside this node, each in its turn; who does not answer is
-    /// made up for by all in the next round.
+    /// Asks as many members as a majority needs beside this node, in turn.
+    ///
+    /// If one does not respond, the next round asks all.
     private mutating func queryQuorum(_ count: Int, _ now: Instant) {
         guard count < reachableMembers.count else { return queryAll(now) }
         let round = fence.beginRound(at: now)
@@ -270,7 +291,7 @@ package struct FenceCoordinator: Sendable {
         fence.responseReceived(round, by: member, synced: response.synced, now: now)
     }
 
-    /// What follows from everything that has happened, in one order.
+    /// Derives all consequences of the events so far, in a fixed order.
     mutating func advance(_ now: Instant, using dice: inout SplitMix64) {
         if consensus.configuration != nil { mayBootstrap = false }
         if let join = consensus.takeJoinRecord() { output.records.append(join) }
@@ -286,13 +307,15 @@ package struct FenceCoordinator: Sendable {
         {
             consensus.repeatVote(synced: votedPositions, records: &output.records)
         }
-        // A vote that was just given is one more demand.
+        // A vote that was just cast may change the requirement.
         if self.quorumRequirement != demand { fence.update(self.quorumRequirement, now: now) }
         scheduleRound(now)
     }
 
-    /// What a vote names: what is held, and of what is retired, which all counted members had
-    /// before, so much as there is room for, the last first.
+    /// The positions that a vote names: all held streams, then the latest retired ones as space
+    /// permits.
+    ///
+    /// All voters had the retired streams before.
     private var votedPositions: [StreamPosition] {
         let positions = synced.positions
         guard positions.count > ConsensusRecord.positionsMax else { return positions }
@@ -306,8 +329,10 @@ package struct FenceCoordinator: Sendable {
             }
     }
 
-    /// Contacts from before a demand are of no use to it: who is fenced asks again at once, and so
-    /// does everybody when the set is settled.
+    /// Schedules a round at once if a new requirement needs it.
+    ///
+    /// Contacts from before a requirement do not serve it. So a fenced node asks again at once, and
+    /// every node does when the set is settled.
     private mutating func scheduleRound(_ now: Instant) {
         let demand = consensus.quorumRequirement
         guard demand != lastRequirement else { return }
@@ -317,47 +342,49 @@ package struct FenceCoordinator: Sendable {
     }
 }
 
-/// What happens to a ``FenceCoordinator``; the shell tells it in the order in which it happened.
+/// The events of a ``FenceCoordinator``, delivered in the order in which they occurred.
 package enum FenceEvent: Hashable, Sendable {
-    /// ``FenceCoordinator/nextTick`` has come; coming earlier does no harm.
+    /// ``FenceCoordinator/nextTick`` has come; an early tick is harmless.
     case ticked
-    /// All members that are connected.
+    /// The connected members have changed; carries all of them.
     case reachableMembersChanged([NodeID])
-    /// A member's answer or confirmation, in the order of its connection.
+    /// A member sent a response or a confirmation; in the order of its connection.
     case responseReceived(FenceResponse, NodeID)
-    /// No decision from here on misses what lies up to these positions.
+    /// Everything up to these positions is applied: no later decision misses it.
     case positionsApplied([StreamPosition])
-    /// They are synced here, and were applied before.
+    /// Everything up to these positions is synced here, and was applied before.
     case positionsSynced([StreamPosition])
-    /// The log holds nothing more of the stream but how far it went; told at a start, too.
+    /// The log holds only the last position of the stream; also sent at a start.
     case streamRetired(StreamPosition)
-    /// The log has forgotten even that.
+    /// The log has dropped the stream entirely.
     case streamForgotten(ProcessID)
-    /// A record of the count was read: another's, or this node's own, which is then synced.
+    /// A consensus record was read: another node's, or this node's own once it is synced.
     case consensusRecordRead(ConsensusRecord)
-    /// The node is to open a cluster, as ``ClusterFormation`` or the operator says; nothing happens
-    /// to one that follows a count, or whose directory may hold what was served under one, unless
-    /// that is the operator's order. May be told again and again.
+    /// The node is to open a cluster, as ``ClusterFormation`` or the operator decides.
+    ///
+    /// Without effect on a node that follows a voter set, or whose directory may hold what was
+    /// served under one, unless by order of the operator. May be repeated.
     case bootstrapRequested(byOperator: Bool = false)
-    /// The log holds one number with two contents.
+    /// The log holds one record number with two contents.
     case recordConflictFound(StreamPosition)
-    /// Those of whom membership says that they have gone by their own word; all of them.
+    /// Membership reports which members have left on their own; carries all of them.
     case membersLeft([NodeID])
-    /// The node goes for good: it is to be forgotten by its own word.
+    /// The node leaves permanently and is to be removed from the voter set.
     case leaveRequested
-    /// The operator says that a line is to begin with this node, in the place of all others.
+    /// The operator orders a new lineage that begins with this node and replaces all others.
     case recoveryRequested
 }
 
-/// What a member says when asked, or of itself.
+/// A member's response to a round, or its unsolicited report.
 package struct FenceResponse: Hashable, Sendable {
-    /// The number in the question; nil if nobody asked.
+    /// The round number of the request; `nil` for a confirmation.
     package var round: UInt64?
-    /// What it has synced; the fence closes nobody who has applied all that.
+    /// The positions that the member has synced; a node that has applied them lacks nothing of it.
     package var synced: [StreamPosition]
-    /// Made together with ``holds``, after the question was read.
+    /// The member's view, made together with ``synced`` after the request was read.
     package var view: VoterSetView
 
+    /// Creates a response from its parts.
     package init(round: UInt64?, holds: [StreamPosition], view: VoterSetView) {
         self.round = round
         self.synced = holds
@@ -365,19 +392,26 @@ package struct FenceResponse: Hashable, Sendable {
     }
 }
 
-/// What a ``FenceCoordinator`` wants done.
+/// The actions that a ``FenceCoordinator`` requests.
 package struct FenceOutput: Hashable, Sendable {
-    /// These members are to be asked which invalidations they have; the frames may wait, for the
-    /// time runs already.
+    /// A request to ask members for their synced invalidations.
+    ///
+    /// The frames may be delayed; the round is timed from before they are sent.
     package struct RoundRequest: Hashable, Sendable {
+        /// The members to ask.
         package var members: [NodeID]
+        /// The round number to send.
         package var round: UInt64
     }
 
+    /// The rounds to send.
     package var roundRequests: [RoundRequest] = []
-    /// To be appended to this process's stream; when one is synced
-    /// ``FenceEvent/recorded(_:)`` tells so, and it is pushed no earlier.
+    /// The records to append to this process's stream.
+    ///
+    /// Each is pushed to peers only after it is synced, which
+    /// ``FenceEvent/consensusRecordRead(_:)`` reports.
     package var records: [ConsensusRecord] = []
 
+    /// Creates an empty output.
     package init() {}
 }

@@ -1,39 +1,45 @@
-/// How far somebody has come in every stream of invalidations that it knows.
+/// The position of a node in every stream of invalidations that it knows.
 ///
-/// Only ever grows: positions are taken in by the greater count, in any order and any number of
-/// times.
+/// Only grows: merging takes the greater count, so positions can be merged in any order and
+/// repeatedly.
 package struct PositionVector: Hashable, Sendable {
-    /// Streams that are not here stand at 0.
+    /// The counts by stream; a stream that is missing is at 0.
     private var counts: [ProcessID: UInt64] = [:]
 
+    /// Creates a vector of `positions`.
     package init(_ positions: [StreamPosition] = []) {
         merge(positions)
     }
 
+    /// Raises the counts to those of `positions` where these are greater.
     package mutating func merge(_ positions: [StreamPosition]) {
         for position in positions { merge(position) }
     }
 
+    /// Raises the count of one stream if `position` is ahead.
     package mutating func merge(_ position: StreamPosition) {
         if !covers(position) { counts[position.process] = position.count }
     }
 
-    /// Nobody names the stream any more.
+    /// Removes a stream that no node names any more.
     package mutating func remove(_ process: ProcessID) {
         counts[process] = nil
     }
 
+    /// Returns the count of the stream of `process`, 0 if it is not in the vector.
     package func count(of process: ProcessID) -> UInt64 { counts[process] ?? 0 }
 
+    /// Returns true if this vector has reached `position`.
     package func covers(_ position: StreamPosition) -> Bool {
         position.count <= count(of: position.process)
     }
 
+    /// Returns true if this vector has reached all of `positions`.
     package func covers(_ positions: [StreamPosition]) -> Bool {
         positions.allSatisfy(covers)
     }
 
-    /// How many records are here that somebody with `theirs` lacks.
+    /// Returns how many records this vector includes and `theirs` does not.
     package func missingCount(in theirs: PositionVector) -> UInt64 {
         counts.reduce(0) { sum, entry in
             let other = theirs.count(of: entry.key)
@@ -41,7 +47,7 @@ package struct PositionVector: Hashable, Sendable {
         }
     }
 
-    /// By process, so that two runs of one seed say the same.
+    /// The positions, ascending by process so that simulations are deterministic.
     package var positions: [StreamPosition] { positions { _ in true } }
 
     func positions(where isWanted: (StreamPosition) -> Bool) -> [StreamPosition] {

@@ -1,31 +1,32 @@
 package import Ground
 
-/// Counted sets that follow each other.
+/// A lineage: the voter sets that follow each other from one founder.
 package struct VoterSetLineage: Hashable, Sendable {
-    /// The node that opened it.
+    /// The node that opened the lineage.
     package var founder: NodeID
-    /// Where two lines meet, the one with the higher number holds.
+    /// The number of recoveries; where two lineages meet, the higher number wins.
     ///
-    /// It is 0 for a line that a newcomer opened; one that the operator opened in the place of
-    /// another has one more than that.
+    /// 0 for a lineage opened by a newcomer; one more than the replaced lineage's for one that the
+    /// operator ordered.
     package var recovery: UInt64
 }
 
-/// The members that majorities are of.
+/// The members that majorities are counted of (Design, "The voter set").
 ///
-/// Sets follow each other in one line from the node that opened the cluster: a generation's set is
-/// made of the one before by one ``VoterSetChange``, and no generation has two. So any majority of
-/// one shares a member with any majority of the next: see <doc:Fence>.
+/// The sets of a lineage follow each other: one ``VoterSetChange`` makes the set of a generation
+/// from the set before, and no generation has two sets. So any majority of a set shares a member
+/// with any majority of the next; see <doc:Fence>.
 package struct VoterSet: Hashable, Sendable {
-    /// Tells two clusters apart that were opened separately.
+    /// The lineage, which distinguishes clusters that were opened separately.
     package let lineage: VoterSetLineage
+    /// The node that opened the lineage.
     package var founder: NodeID { lineage.founder }
-    /// 1 for the opener alone, one more with each change.
+    /// The generation: 1 for the founder alone, one more with each change.
     package let generation: UInt64
-    /// Ascending, each once, never empty.
+    /// The members, ascending and distinct; never empty.
     package let members: [NodeID]
 
-    /// A set as somebody says it; nil if no change can have made it.
+    /// Creates a set from received parts; `nil` if no change can have made it.
     package init?(
         opener: NodeID, recovery: UInt64 = 0, generation: UInt64, members: [NodeID]
     ) {
@@ -37,7 +38,7 @@ package struct VoterSet: Hashable, Sendable {
         self.members = members
     }
 
-    /// The first set of a new cluster.
+    /// Creates the first set of a new lineage, whose only member is `node`.
     package init(foundedBy node: NodeID, recovery: UInt64 = 0) {
         lineage = VoterSetLineage(founder: node, recovery: recovery)
         generation = 1
@@ -50,30 +51,32 @@ package struct VoterSet: Hashable, Sendable {
         self.members = members
     }
 
+    /// Returns true if `node` is a member.
     package func contains(_ node: NodeID) -> Bool {
         members.sortedIndex(of: node) != nil
     }
 
-    /// True if more than half of the members, those in `without` left out of account, are among
-    /// `nodes`.
+    /// Returns true if `nodes` include more than half of the members that are not in `excluding`.
     package func isMajority(_ nodes: [NodeID], excluding: [NodeID] = []) -> Bool {
         let voters = excluding.isEmpty ? members : members.filter { !excluding.contains($0) }
         let found = Set(nodes)
         return voters.count { found.contains($0) } * 2 > voters.count
     }
 
-    /// True if every majority of this set has a member in every majority of those that stay when
-    /// `goneCount` of it do not run any more: then what was durable is known to those that decide.
+    /// Returns true if every majority of this set meets every majority of those that stay.
+    ///
+    /// Then those that decide know what was durable. `goneCount` is the number of members that no
+    /// longer run.
     package func quorumsIntersect(excludingCount goneCount: Int) -> Bool {
         let left = members.count - goneCount
         return (left / 2 + 1) + (members.count / 2 + 1) > members.count
     }
 
-    /// The next set; nil if the change does not fit this one.
+    /// Returns the next set, or `nil` if the change does not fit this one.
     package func applying(by change: VoterSetChange) -> VoterSet? {
         switch change {
         case .add(let node):
-            // A greater one could not be written: see ``membersMax``.
+            // A larger set could not be encoded: see ``membersMax``.
             guard !contains(node), members.count < Self.membersMax else { return nil }
             return VoterSet(after: self, members: (members + [node]).sorted())
         case .remove(let nodes):
@@ -83,7 +86,7 @@ package struct VoterSet: Hashable, Sendable {
         }
     }
 
-    /// What makes `next` of this one; nil if no change does.
+    /// Returns the change that makes `next` from this set, or `nil` if there is none.
     func change(to next: VoterSet) -> VoterSetChange? {
         let come = next.members.first { !contains($0) }
         let change =
@@ -92,36 +95,41 @@ package struct VoterSet: Hashable, Sendable {
     }
 }
 
-/// What makes a ``VoterSet`` of the one before.
+/// The change that makes a ``VoterSet`` from the one before.
 package enum VoterSetChange: Hashable, Sendable {
-    /// A node that has caught up with a majority is counted from now on.
+    /// Adds a node, which has caught up with a majority.
     case add(NodeID)
-    /// Counted no more: it left, or was away for too long, or the operator says so. Several only by
-    /// the operator's word; ascending, each once.
+    /// Removes members that left, were away too long, or are declared lost by the operator.
+    ///
+    /// More than one only by order of the operator. Ascending and distinct.
     case remove([NodeID])
 }
 
-/// A counted set and, until it is settled, the one before it.
+/// A voter set and, until it is settled, the one before it.
 ///
 /// A set is settled once a majority of it has synced everything that a majority of the one before
-/// had. Until then nobody changes it, and whoever reads needs a majority of both.
+/// had. Until then it cannot be changed, and proving a node current needs a majority of both sets.
 package struct VoterConfiguration: Hashable, Sendable {
+    /// The newest set.
     package var set: VoterSet
+    /// The set before; `nil` once ``set`` is settled.
     package var previous: VoterSet?
 
+    /// Creates a configuration, settled if `previous` is `nil`.
     package init(_ set: VoterSet, after previous: VoterSet? = nil) {
         self.set = set
         self.previous = previous
     }
 
+    /// True if the set is settled.
     package var isSettled: Bool { previous == nil }
 }
 
-/// Counted sets as they lie in messages, in records and on disk: structures; see "The count in
-/// bytes" in <doc:Fence>.
+/// The encoding of voter sets in messages, records and on disk; see "The count in bytes" in
+/// <doc:Fence>.
 ///
-/// What is read is strict: a known field that comes twice, or a list that is empty or too long, is
-/// a fault, for a set that was misread would be another set.
+/// Decoding is strict: a known field that occurs twice, or a list that is empty or too long, is a
+/// fault, because a misread set would be another set.
 extension VoterSet {
     private enum Tag {
         static let members: UInt16 = 1
@@ -130,9 +138,9 @@ extension VoterSet {
 
     private static let fixedBytes = 26
 
-    /// The structure's bytes.
+    /// Returns the encoded structure.
     ///
-    /// - Throws: ``InvalidationFault/tooLong`` for more than ``membersMax``.
+    /// - Throws: ``InvalidationFault/tooLong`` for more than ``membersMax`` members.
     package func bytes() throws(InvalidationFault) -> [UInt8] {
         guard members.count <= Self.membersMax else { throw .tooLong }
         var writer = StructureWriter()
@@ -144,9 +152,13 @@ extension VoterSet {
         return writer.bytes
     }
 
-    /// The set that the whole of `bytes` is, which lie in something of `kind`.
+    /// Decodes the set that occupies all of `bytes`.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Parameters:
+    ///   - bytes: The encoded structure.
+    ///   - kind: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The set.
+    /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> VoterSet {
@@ -173,11 +185,11 @@ extension VoterSet {
         return set
     }
 
-    /// The most members of a set that is written; as many more as a cluster may have fit that were
-    /// not forgotten yet.
+    /// The maximum number of members of an encoded set.
+    ///
+    /// That is 128 more than a cluster has, for members that are not removed yet.
     package static let membersMax = 384
-    /// The greatest generation, and the greatest round of a ballot, that is taken: counting on from
-    /// there cannot overflow.
+    /// The highest accepted generation and ballot round; increments from there cannot overflow.
     static let generationMax: UInt64 = 1 << 62
 }
 
@@ -187,9 +199,9 @@ extension VoterConfiguration {
         static let previous: UInt16 = 2
     }
 
-    /// The structure's bytes.
+    /// Returns the encoded structure.
     ///
-    /// - Throws: ``InvalidationFault/tooLong``.
+    /// - Throws: ``InvalidationFault/tooLong`` for more than ``VoterSet/membersMax`` members.
     package func bytes() throws(InvalidationFault) -> [UInt8] {
         var writer = StructureWriter()
         writer.endFixedPart()
@@ -198,9 +210,13 @@ extension VoterConfiguration {
         return writer.bytes
     }
 
-    /// The standing that the whole of `bytes` is, which lie in something of `kind`.
+    /// Decodes the configuration that occupies all of `bytes`.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Parameters:
+    ///   - bytes: The encoded structure.
+    ///   - kind: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The configuration.
+    /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> VoterConfiguration {
@@ -229,9 +245,9 @@ extension VoterSetChange {
 
     private static let fixedBytes = 4
 
-    /// The structure's bytes.
+    /// Returns the encoded structure.
     ///
-    /// - Throws: ``InvalidationFault/tooLong`` for more than ``VoterSet/membersMax``.
+    /// - Throws: ``InvalidationFault/tooLong`` for more than ``VoterSet/membersMax`` nodes.
     package func bytes() throws(InvalidationFault) -> [UInt8] {
         let (kind, nodes) =
             switch self {
@@ -247,9 +263,13 @@ extension VoterSetChange {
         return writer.bytes
     }
 
-    /// The change that the whole of `bytes` is, which lie in something of `kind`.
+    /// Decodes the change that occupies all of `bytes`.
     ///
-    /// - Throws: what is wrong with it.
+    /// - Parameters:
+    ///   - bytes: The encoded structure.
+    ///   - frame: The kind of the enclosing frame, which a fault names.
+    /// - Returns: The change.
+    /// - Throws: The ``PeerFault`` of a malformed structure.
     package static func read(
         _ bytes: Span<UInt8>, in frame: PeerFrameKind
     ) throws(PeerFault) -> VoterSetChange {
@@ -269,20 +289,19 @@ extension VoterSetChange {
 }
 
 extension [NodeID] {
-    /// Each once.
+    /// True if the ids are ascending and distinct.
     var isAscending: Bool { zip(self, dropFirst()).allSatisfy { $0 < $1 } }
 }
 
-/// Reads the fields of a structure that are known, each of which comes once; others are passed
-/// over.
+/// A reader of a structure's known fields, each of which may occur once; skips unknown fields.
 struct UniqueFields {
     private(set) var structure: StructureReader
-    /// All below 64.
+    /// The tags of known fields, all below 64.
     private let tags: ClosedRange<UInt16>
-    /// By bit.
+    /// The tags that have occurred, one bit for each.
     private var seen: UInt64 = 0
 
-    /// As ``StructureReader/init(_:fixedBytes:in:)``.
+    /// Begins to read, as ``StructureReader/init(_:fixedBytes:in:)`` does.
     init(
         _ bytes: Span<UInt8>, fixedBytes: Int, in kind: PeerFrameKind, _ tags: ClosedRange<UInt16>
     ) throws(PeerFault) {
@@ -290,7 +309,7 @@ struct UniqueFields {
         self.tags = tags
     }
 
-    /// The next field that is known; nil after the last.
+    /// Returns the next known field, or `nil` after the last.
     mutating func next(_ bytes: Span<UInt8>) throws(PeerFault) -> StructureReader.Field? {
         while let field = try structure.next(bytes) {
             guard tags.contains(field.tag) else { continue }

@@ -1,8 +1,10 @@
 package import Ground
 
-/// From one counted set to the next.
+/// Transitions from one voter set to the next.
 extension VoterSetConsensus {
-    /// Takes over what somebody else knows to be decided, if it is news.
+    /// Adopts a configuration that another node knows to be decided, if it is newer.
+    ///
+    /// Two sets of one generation, or two clusters that have both grown, are a ``conflict``.
     mutating func adoptIfNewer(_ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant) {
         guard let ours = configuration else { return adopt(theirs, now: now) }
         guard ours.set.lineage.recovery == theirs.set.lineage.recovery else {
@@ -24,7 +26,7 @@ extension VoterSetConsensus {
         }
     }
 
-    /// Two clusters meet: one that is nobody but its opener gives itself up.
+    /// Resolves the meeting of two clusters: one that is still only its founder gives itself up.
     private mutating func resolveForeignCluster(
         _ theirs: VoterConfiguration, isNewborn: Bool, now: Instant
     ) {
@@ -39,6 +41,7 @@ extension VoterSetConsensus {
         }
     }
 
+    /// Follows `next` from now on, and drops the votes and records of earlier sets.
     mutating func adopt(_ next: VoterConfiguration, now: Instant) {
         let isNextStep =
             next.set.lineage == configuration?.set.lineage
@@ -61,7 +64,7 @@ extension VoterSetConsensus {
         restoreOwnVotes()
     }
 
-    /// Counts the votes; a change that a majority has voted for in one ballot is in force.
+    /// Counts the votes and adopts a change that has a majority in one ballot.
     mutating func tallyVotes(now: Instant) {
         if let set = configuration?.set {
             for cast in votes(on: set) {
@@ -76,7 +79,7 @@ extension VoterSetConsensus {
         updateSettled(now: now)
     }
 
-    /// By ballot.
+    /// Returns the votes on `base`, grouped and sorted by ballot.
     private func votes(on base: VoterSet) -> [[ConsensusRecord]] {
         let votes = records.filter { $0.base == base && $0.vote != nil }
         return Set(votes.map(\.ballot)).sorted().map { ballot in
@@ -84,16 +87,21 @@ extension VoterSetConsensus {
         }
     }
 
-    /// Learns for itself that the set is settled; members in `gone` do not run, by the operator's
-    /// word, and will be forgotten next by a majority of the others.
+    /// Marks the set as settled if the known votes and positions prove it.
     ///
-    /// It is once votes of one ballot, by a majority of the set before, name nothing that a
-    /// majority of the set has not synced. Others in that ballot may name what is lost.
+    /// It is settled once votes of one ballot, by a majority of the set before, name nothing that a
+    /// majority of the set has not synced. Other votes of that ballot may name records that are
+    /// lost.
+    ///
+    /// - Parameters:
+    ///   - gone: Members that do not run, by order of the operator; a majority of the others
+    ///     removes them next.
+    ///   - now: The current time.
     package mutating func updateSettled(excluding gone: [NodeID] = [], now: Instant) {
         guard let configuration, let base = configuration.previous else { return }
         let holders = configuration.set.members.filter { !gone.contains($0) }
         var common: [ProcessID: UInt64] = [:]
-        /// How far a majority is in a stream.
+        /// Returns how far a majority of the holders is in a stream.
         func count(of process: ProcessID) -> UInt64 {
             if let count = common[process] { return count }
             let counts = holders.map { syncedPositions[$0]?.count(of: process) ?? 0 }.sorted(by: >)
@@ -111,6 +119,7 @@ extension VoterSetConsensus {
         if isSettled { markSettled(configuration.set, now: now) }
     }
 
+    /// Marks `set` as settled if it is the current one.
     mutating func markSettled(_ set: VoterSet, now: Instant) {
         guard configuration?.set == set, configuration?.isSettled == false else { return }
         configuration?.previous = nil

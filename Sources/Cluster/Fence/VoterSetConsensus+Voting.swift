@@ -1,8 +1,8 @@
 package import Ground
 
-/// This node's votes, and its attempts to have others vote.
+/// This node's votes and proposals.
 extension VoterSetConsensus {
-    /// Nobody changes a set that is not settled, or that contradicts another.
+    /// The set that may be changed: settled, without a conflict, and with this node as a voter.
     private var changeableSet: VoterSet? {
         guard let configuration, configuration.isSettled, hasJoined, conflict == nil, isVoter else {
             return nil
@@ -10,13 +10,17 @@ extension VoterSetConsensus {
         return configuration.set
     }
 
-    /// There are records on the set, or an attempt: else nobody is to be answered.
+    /// True if there is a proposal or any record on the set; otherwise
+    /// ``vote(synced:isCurrent:records:)`` has no effect.
     package var isVoteDue: Bool { proposal != nil || !records.isEmpty }
 
-    /// Writes what is due: promises, votes, and what this node's attempt needs next.
+    /// Issues the promises, votes and proposal records that are due.
     ///
-    /// `synced` is of this moment. While the fence is closed (not `isCurrent`) only the operator
-    /// attempts anything.
+    /// - Parameters:
+    ///   - synced: The positions synced at this moment.
+    ///   - isCurrent: True while the fence is open; while it is closed only the operator's
+    ///     proposals go on.
+    ///   - output: Receives the records.
     package mutating func vote(
         synced: [StreamPosition], isCurrent: Bool, records output: inout [ConsensusRecord]
     ) {
@@ -58,7 +62,10 @@ extension VoterSetConsensus {
                 body: .vote(vote.change, synced: synced)))
     }
 
-    /// Once a majority has promised: what one of them may have helped to decide, or else the wish.
+    /// Votes for the proposal once a majority has promised.
+    ///
+    /// The vote is for the change of the highest earlier vote among the promises, which may be
+    /// decided; else for the proposed change.
     private mutating func propose(
         on set: VoterSet, synced: [StreamPosition], issue: inout [ConsensusRecord]
     ) {
@@ -83,10 +90,12 @@ extension VoterSetConsensus {
         castVote(vote, on: set, synced: synced, issue: &issue)
     }
 
-    /// When this node votes again for the change that made its set, unless that is settled by then.
+    /// Returns when this node repeats its vote for the change that made its set, unless that is
+    /// settled by then.
     ///
-    /// Whoever has read the votes may have lost them before they were synced there, and a voter its
-    /// directory: then all know the set from somebody's word, and nobody what settles it.
+    /// A node that read the votes may have lost them before they were synced there, and a voter may
+    /// have lost its directory. Then all nodes know the set from other nodes and none knows what
+    /// settles it.
     package func repeatVoteDeadline(after patience: Interval) -> Instant? {
         guard let previous = configuration?.previous, previous.contains(own), hasJoined,
             conflict == nil, !hasRepeatedVote
@@ -94,10 +103,10 @@ extension VoterSetConsensus {
         return adoptedAt + patience
     }
 
-    /// Votes again, in a ballot that is nobody's and lower than all others.
+    /// Votes again, in a ballot that has no proposer and is lower than all others.
     ///
-    /// The change is decided, so no other could be by this; and what the voters have synced by now
-    /// is as good as what they had, for they follow the set.
+    /// The change is already decided, so this can decide no other. What the voters have synced by
+    /// now serves as well as what they had then, because they follow the set.
     package mutating func repeatVote(
         synced: [StreamPosition], records output: inout [ConsensusRecord]
     ) {
@@ -118,7 +127,13 @@ extension VoterSetConsensus {
                 body: .vote(change, synced: synced)))
     }
 
-    /// Calls for promises, in a ballot that nobody has used; `without` as in ``Ballot``.
+    /// Starts a proposal by requesting promises, in a ballot that no node has used.
+    ///
+    /// - Parameters:
+    ///   - wish: The proposed change; nothing happens if it does not fit the set.
+    ///   - excluding: The members that majorities are counted without, as in ``Ballot/excluded``.
+    ///   - end: When the proposal expires.
+    ///   - output: Receives the promise.
     package mutating func startProposal(
         _ wish: VoterSetChange, excluding: [NodeID] = [], until end: Instant,
         records output: inout [ConsensusRecord]
@@ -132,11 +147,13 @@ extension VoterSetConsensus {
         promise(ballot, on: set, issue: &output)
     }
 
+    /// Drops the proposal once its deadline has passed.
     mutating func expireProposal(at now: Instant) {
         if let proposal, proposal.deadline <= now { self.proposal = nil }
     }
 
-    /// What somebody has voted for and is not decided: to be finished by whoever can.
+    /// The change with the highest vote that is not decided, which any node should complete; or
+    /// `nil`.
     var undecidedChange: VoterSetChange? {
         let votes = records.filter { $0.base == configuration?.set }.compactMap(\.vote)
         return votes.max { $0.ballot < $1.ballot }?.change ?? acceptedVote?.change

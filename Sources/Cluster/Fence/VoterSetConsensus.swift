@@ -1,22 +1,25 @@
 package import Ground
 
-/// Who is counted, as one node knows it, and this node's part in changing it.
+/// The voter set as one node knows it, and this node's part in changing it (Design, "The voter
+/// set").
 ///
-/// A set is changed by the votes of a majority of its members for one change, each vote a record in
-/// its member's own stream. The change is in force once those are synced there, at whoever has read
-/// them or is told. Every vote names what the voter has synced; the new set is settled when a
-/// majority of it has all that, and only then may the next change begin.
+/// A set is changed when a majority of its members votes for one change, each vote a record in the
+/// voter's own stream. The change is in force once these votes are synced there, for any node that
+/// has read them or learns of the result. Every vote names what the voter has synced. The new set
+/// is settled when a majority of it has all of that, and only then may the next change begin.
 ///
-/// Nothing here asks whether anybody is alive; see ``FenceCoordinator``, which owns this.
+/// This type does not consider liveness; see ``FenceCoordinator``, which owns it.
 package struct VoterSetConsensus: Sendable {
-    /// What has to outlive a restart beside the records that the log still holds.
+    /// The state that must survive a restart, beside the records that the log still holds.
     package struct PersistentState: Hashable, Sendable {
+        /// The followed configuration; `nil` for a newcomer.
         package var configuration: VoterConfiguration?
-        /// How often the node has joined a line of sets.
+        /// The number of times that the node has joined a lineage.
         package var joinCount: UInt64
-        /// On the set; until it is settled, on the one before too.
+        /// The records on the current set and, until that is settled, on the one before.
         package var records: [ConsensusRecord]
 
+        /// Creates a state from its parts.
         package init(standing: VoterConfiguration?, joins: UInt64, records: [ConsensusRecord]) {
             self.configuration = standing
             self.joinCount = joins
@@ -24,59 +27,71 @@ package struct VoterSetConsensus: Sendable {
         }
     }
 
-    /// What a node finds out that only the operator can mend.
+    /// A contradiction that only the operator can resolve.
     package enum Conflict: Hashable, Sendable {
-        /// One generation with two sets: members were forgotten on two sides of a split.
+        /// One generation has two sets: members were removed on both sides of a partition.
         case conflictingVoterSets(VoterSet, VoterSet)
         /// Two clusters that were opened separately, and have both grown, have met.
         case separateClusters(VoterSet, VoterSet)
-        /// One number of a stream with two contents.
+        /// One number of a stream has two contents.
         case conflictingRecords(StreamPosition)
     }
 
     let own: NodeID
-    /// Nil for a newcomer.
+    /// The followed configuration; `nil` for a newcomer.
     package internal(set) var configuration: VoterConfiguration?
-    /// The line that this node follows by a record that is synced here; before that its standing
-    /// moves nothing.
+    /// The lineage that this node follows by a synced record; until then ``configuration`` has no
+    /// effect.
     var joinedLineage: VoterSetLineage?
-    /// Joins so far, the one that is not synced yet included.
+    /// The number of joins, including one that is not synced yet.
     var joinCount: UInt64 = 0
     private var pendingLineage: VoterSetLineage?
+    /// The contradiction that was found, if any; it closes the fence.
     package internal(set) var conflict: Conflict?
-    /// Contacts from then on are later than the settling of the set before ``standing``'s.
+    /// The time from which contacts are later than the settling of the set before the current one.
     var jointSince: Instant
-    /// When this node learnt of the set.
+    /// When this node learned of the set.
     var adoptedAt: Instant
-    /// When this node learnt that the set is settled.
+    /// When this node learned that the set is settled.
     var settledAt: Instant?
     var previousSet: VoterSet?
-    /// See ``Entry/records``.
+    /// The consensus records that still matter; see ``PersistentState/records``.
     var records: [ConsensusRecord] = []
-    /// This node's own highest promise and vote on the set, from before they are synced on.
+    /// This node's highest promise on the set, including one that is not synced yet.
     package internal(set) var promisedBallot: Ballot?
+    /// This node's highest vote on the set, including one that is not synced yet.
     package internal(set) var acceptedVote: Vote?
+    /// This node's proposal in progress, if any.
     package internal(set) var proposal: Proposal?
-    /// See ``repeatVote(synced:issue:)``.
+    /// True if the vote was repeated; see ``repeatVote(synced:records:)``.
     package internal(set) var hasRepeatedVote = false
-    /// What the others said last.
+    /// The last view of each other member.
     private(set) var views = SortedTable<NodeID, VoterSetView>()
-    /// What the others have synced, as far as they said; this node itself included.
+    /// The synced positions of all members as last reported, including this node.
     private(set) var syncedPositions = SortedTable<NodeID, PositionVector>()
 
-    /// A change that this node tries to bring about.
+    /// A change that this node proposes.
     package struct Proposal: Hashable, Sendable {
+        /// The ballot of the attempt.
         package var ballot: Ballot
+        /// The proposed change.
         package var change: VoterSetChange
+        /// The time at which the attempt expires.
         package var deadline: Instant
+        /// True if the operator ordered the change with members excluded.
         package var isOperatorOrdered: Bool
     }
 
     private static let viewsMax = 512
     private static let recordsMax = 4_096
 
-    /// A node that starts, with what it remembers and every record of the count that its log holds,
-    /// its own and others', in any order.
+    /// Creates the state of a node that starts.
+    ///
+    /// - Parameters:
+    ///   - own: This node.
+    ///   - memory: The persisted state, or `nil` if there is none.
+    ///   - log: The consensus records of all members that the log holds, in any order.
+    ///   - now: The current time.
     package init(
         own: NodeID, memory: PersistentState?, replaying log: [ConsensusRecord], now: Instant
     ) {
@@ -90,34 +105,35 @@ package struct VoterSetConsensus: Sendable {
             records = memory?.records ?? []
             restoreOwnVotes()
         }
-        // Twice: a record may lie before the one that shows what it is about.
+        // Twice: a record may lie before the one that shows which set it is about.
         for record in log + log { apply(record, now: now) }
     }
 
+    /// The state that must survive a restart, as of now.
     package var persistentState: PersistentState {
         PersistentState(standing: configuration, joins: joinCount, records: records)
     }
 
-    /// What has to outlive a restart is the same.
+    /// Returns true if the persistent state equals that of `other`.
     func hasMemory(of other: VoterSetConsensus) -> Bool {
         configuration == other.configuration && joinCount == other.joinCount
             && records == other.records
     }
 
-    /// This node is one of the counted.
+    /// True if this node is a member of its voter set.
     package var isVoter: Bool { configuration?.set.contains(own) ?? false }
 
-    /// Nobody has ever counted anybody here, and this node alone is the cluster that it opened.
+    /// True if this node alone is the cluster that it opened, and no vote was cast.
     var isNewCluster: Bool {
         guard let set = configuration?.set, set.generation == 1 else { return false }
         return acceptedVote == nil && !records.contains { $0.vote != nil }
     }
 
-    // MARK: Taking in
+    // MARK: Input
 
-    /// What `member` says of the count, and has synced, as of one moment.
+    /// Records the view and synced positions that `member` reported at one moment.
     ///
-    /// False if there is no room: then what it says proves nothing.
+    /// - Returns: False if there is no capacity for another member; then the report proves nothing.
     package mutating func recordView(
         _ view: VoterSetView, synced: [StreamPosition], of member: NodeID, now: Instant
     ) -> Bool {
@@ -126,23 +142,24 @@ package struct VoterSetConsensus: Sendable {
         syncedPositions.update(member, or: PositionVector()) { $0.merge(synced) }
         guard let theirs = view.configuration else { return true }
         adoptIfNewer(theirs, isNewCluster: theirs.set.generation == 1 && !view.hasVoted, now: now)
-        // Nobody votes on a set that is not settled.
+        // No member votes on a set that is not settled.
         if view.hasVoted { markSettled(theirs.set, now: now) }
         updateSettled(now: now)
         return true
     }
 
+    /// Records what this node has synced.
     package mutating func recordOwnPositions(_ positions: [StreamPosition], now: Instant) {
         syncedPositions.update(own, or: PositionVector()) { $0.merge(positions) }
         updateSettled(now: now)
     }
 
-    /// Nobody names a stream any more.
+    /// Removes a stream that no node names any more.
     mutating func removeStream(_ process: ProcessID) {
         syncedPositions.updateAll { $1.remove(process) }
     }
 
-    /// Members that are neither counted nor connected are remembered no longer.
+    /// Drops the views of members that are neither voters nor connected.
     mutating func retainViews(of members: Set<NodeID>) {
         for member in views.keys where !members.contains(member) && member != own {
             views[member] = nil
@@ -150,12 +167,13 @@ package struct VoterSetConsensus: Sendable {
         }
     }
 
-    /// A record of the count: another's once it is read, this node's own once it is synced.
+    /// Applies a consensus record: another node's once it is read, this node's own once it is
+    /// synced.
     package mutating func apply(_ record: ConsensusRecord, now: Instant) {
         if case .joined(let previous) = record.body {
             return applyJoin(VoterConfiguration(record.base, after: previous), record, now: now)
         }
-        // Only its own word moves a node from one line to another.
+        // Only its own record moves a node from one lineage to another.
         guard record.base.lineage == configuration?.set.lineage else { return }
         adoptIfNewer(VoterConfiguration(record.base), isNewCluster: false, now: now)
         markSettled(record.base, now: now)
@@ -168,7 +186,7 @@ package struct VoterSetConsensus: Sendable {
         _ line: VoterConfiguration, _ record: ConsensusRecord, now: Instant
     ) {
         guard record.member == own, record.ballot.round >= joinCount else { return }
-        // One that this process did not write is of an earlier one.
+        // A record that this process did not write is of an earlier process.
         if record.ballot.round > joinCount, configuration?.set.lineage != line.set.lineage {
             adopt(line, now: now)
         }
@@ -192,8 +210,10 @@ package struct VoterSetConsensus: Sendable {
         shareSet(at: records.count - 1)
     }
 
-    /// Of the set there is one copy in memory: records are held against it again and again, and
-    /// arrays of one storage are the same without a look at their elements.
+    /// Makes the record share the storage of the current set.
+    ///
+    /// Records are compared with the set often, and arrays with one storage compare equal without a
+    /// look at their elements.
     private mutating func shareSet(at place: Int) {
         if let set = configuration?.set, records[place].base == set { records[place].base = set }
     }
@@ -202,12 +222,13 @@ package struct VoterSetConsensus: Sendable {
         record.base == configuration?.set || record.base == configuration?.previous
     }
 
+    /// Drops the records on sets that are neither the current nor the previous one.
     mutating func dropOldRecords() {
         records = records.filter(isRelevant)
         for place in records.indices { shareSet(at: place) }
     }
 
-    /// What this node has promised and given on the set, as far as records say.
+    /// Restores this node's promise and vote on the set from its records.
     mutating func restoreOwnVotes() {
         for record in records where record.member == own && record.base == configuration?.set {
             promisedBallot = max(promisedBallot ?? record.ballot, record.ballot)
@@ -216,9 +237,9 @@ package struct VoterSetConsensus: Sendable {
         }
     }
 
-    // MARK: The operator's word
+    // MARK: Orders of the operator
 
-    /// Opens a line in the place of this node's, and of every other that it meets: this node alone.
+    /// Opens a lineage of this node alone, which replaces its own and every other that it meets.
     mutating func recover(now: Instant) {
         guard let line = configuration?.set.lineage, line.recovery < VoterSet.generationMax else {
             return
@@ -227,14 +248,14 @@ package struct VoterSetConsensus: Sendable {
         adopt(VoterConfiguration(VoterSet(foundedBy: own, recovery: line.recovery + 1)), now: now)
     }
 
-    /// Opens a cluster: this node alone.
+    /// Opens a cluster of this node alone.
     mutating func bootstrap(now: Instant) {
         precondition(
             configuration == nil, "opens a cluster in \(String(describing: configuration))")
         adopt(VoterConfiguration(VoterSet(foundedBy: own)), now: now)
     }
 
-    /// The record to be synced before this node follows the line that it has found; once.
+    /// Returns, once, the record that must be synced before this node follows the lineage it found.
     mutating func takeJoinRecord() -> ConsensusRecord? {
         guard let configuration, conflict == nil else { return nil }
         let line = configuration.set.lineage
@@ -246,12 +267,12 @@ package struct VoterSetConsensus: Sendable {
             body: .joined(previous: configuration.previous))
     }
 
-    // MARK: What it means
+    // MARK: Derived state
 
-    /// This node follows its set's line by a record that is synced.
+    /// True if this node follows its set's lineage by a synced record.
     var hasJoined: Bool { joinedLineage != nil && joinedLineage == configuration?.set.lineage }
 
-    /// Nil closes the fence.
+    /// The contacts that prove this node current; `nil` closes the fence.
     package var quorumRequirement: Fence.QuorumRequirement? {
         guard let configuration, hasJoined, conflict == nil else { return nil }
         let joint = previousSet.map {
@@ -261,7 +282,7 @@ package struct VoterSetConsensus: Sendable {
             voters: configuration.set.members, settledAt: settledAt, joint: joint)
     }
 
-    /// A member has said, or is this node and knows, that `set` has been followed by another.
+    /// Returns true if `member` is known to follow a later set than `set`.
     func hasSuperseded(_ set: VoterSet, _ member: NodeID) -> Bool {
         let theirs = member == own ? configuration?.set : views[member]?.configuration?.set
         guard let theirs else { return false }
@@ -271,6 +292,7 @@ package struct VoterSetConsensus: Sendable {
         return theirs.generation > set.generation
     }
 
+    /// Returns this node's view of the voter set, to be sent to others.
     package func view(isCurrent: Bool) -> VoterSetView {
         VoterSetView(standing: configuration, hasVoted: acceptedVote != nil, isCurrent: isCurrent)
     }

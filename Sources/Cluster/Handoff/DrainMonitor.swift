@@ -1,24 +1,26 @@
 package import Ground
 
-/// The end of handing everything over: when nothing is left, or when nobody answers any more.
+/// The completion check of a drain: finished when nothing is left, stalled when no receiver
+/// responds.
 package struct DrainMonitor: Sendable {
-    /// What has become of it.
+    /// The result of a drain.
     package enum Outcome: Hashable, Sendable {
-        /// Nothing is left; true if all of it was taken.
+        /// Nothing is left; `isComplete` is true if the receivers stored everything.
         case finished(isComplete: Bool)
-        /// Nobody has answered anything for ``standstill``.
+        /// No receiver has responded for ``stallTimeout``.
         case stalled
     }
 
-    /// What is left.
+    /// The work that is left.
     package struct Remainder: Hashable, Sendable {
-        /// Offers to be made, or not answered, or holdings not looked at.
+        /// True if no offer is waiting or unanswered and all stored entries were examined.
         package var isEmpty: Bool
-        /// The ring still has this node.
+        /// True if this node is still on the ring.
         package var isInRing: Bool
-        /// Members that could not be offered what they own.
+        /// True if some members could not be offered the entries that they own.
         package var hasMissedReceivers: Bool
 
+        /// Creates a remainder from its parts.
         package init(isNone: Bool, isOnRing: Bool, hasMissed: Bool) {
             self.isEmpty = isNone
             self.isInRing = isOnRing
@@ -26,29 +28,30 @@ package struct DrainMonitor: Sendable {
         }
     }
 
-    /// How long a node waits while nobody answers it anything.
+    /// The maximum time without any response before the drain counts as stalled.
     package static let stallTimeout = Interval.seconds(30)
 
     private var lastProgressAt: Instant
     private var isIncomplete = false
 
+    /// Creates the monitor of a drain that starts at `now`.
     package init(now: Instant) {
         lastProgressAt = now
     }
 
-    /// So many offers were answered, of which `kept` were taken.
+    /// Records that `count` offers were answered, `kept` of them with the entry stored.
     package mutating func outcomesReceived(_ count: Int, kept: Int, now: Instant) {
         guard count > 0 else { return }
         lastProgressAt = now
         if count > kept { isIncomplete = true }
     }
 
-    /// An offer was dropped for want of room.
+    /// Records that an offer was dropped because a queue was full.
     package mutating func offerDropped() {
         isIncomplete = true
     }
 
-    /// Nil while it goes on.
+    /// Returns the result, or `nil` while the drain goes on.
     package func outcome(_ rest: Remainder, now: Instant) -> Outcome? {
         if rest.isEmpty, !rest.isInRing {
             return .finished(isComplete: !isIncomplete && !rest.hasMissedReceivers)

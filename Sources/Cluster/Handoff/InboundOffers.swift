@@ -1,55 +1,60 @@
 package import Ground
 
-/// What others offer this node: what of it is fetched, in which order, how much at once, and what
-/// they are answered.
+/// The offers that this node receives: which are fetched, in which order and how many at once, and
+/// the replies.
 ///
-/// Offers are judged when they come, and those that are wanted once more when their turn comes, for
-/// much may have been fetched meanwhile. A node whose ring lags behind the giver's does not own yet
-/// what it will own in a moment: what it does not want waits for ``lag`` before it is refused.
+/// Each offer is decided on arrival and, if accepted, again when its turn comes, for much may have
+/// been fetched meanwhile. If this node's ring lags behind the sender's, it does not yet own what
+/// it will own shortly; so an unwanted offer waits for ``ringLagMax`` before it is rejected.
 ///
-/// What fails for a reason that may pass is tried again a few times.
+/// A fetch that fails temporarily is retried up to ``failuresMax`` attempts in all.
 ///
-/// Every offer is answered once on the connection on which it came, unless that ends before.
+/// Every offer gets one reply on its connection, unless that closes before.
 package struct InboundOffers: Sendable {
-    /// What this node makes of an offer.
+    /// The decision about an offer.
     package enum Decision: Hashable, Sendable {
-        /// It is to be fetched.
+        /// The entry is to be fetched.
         case accepted
-        /// It is here, in this version or another.
+        /// This node holds the entry, in this version or another.
         case alreadyStored
-        /// This node does not own it, or keeps nothing now.
+        /// This node does not own the entry, or stores nothing at present.
         case notOwned
     }
 
-    /// An offer, and on which connection it came.
+    /// An offer with the connection on which it arrived.
     package struct ReceivedOffer: Hashable, Sendable {
+        /// The offer.
         package var offer: PeerOffer
+        /// The connection on which it arrived.
         package var connection: ConnectionID
-        /// When it came.
+        /// The time of arrival.
         var receivedAt: Instant
-        /// It is not fetched again before.
+        /// The time before which it is not fetched again.
         var retryAt: Instant
-        /// How often it was fetched in vain.
+        /// The number of fetches that have ended, successful or not.
         var failures = 0
     }
 
-    /// What has come of a fetch.
+    /// The outcome of a fetch.
     package enum TransferOutcome: Hashable, Sendable {
-        /// It is here, or one as new.
+        /// The entry is stored here, or a version at least as new.
         case stored
-        /// The giver has it no more, so that nothing is left to be handed over.
+        /// The sender no longer has the entry, so there is nothing to hand off.
         case goneAtSender
-        /// Nothing will come of it, such as of one that is too large.
+        /// The entry will not be stored, for example because it is too large.
         case rejected
-        /// It may go better at another time.
+        /// The fetch failed for a reason that may pass.
         case failed
     }
 
-    /// An answer, and on which connection it goes.
+    /// A reply with the connection on which to send it.
     package struct Reply: Hashable, Sendable {
+        /// The connection of the offer.
         package var connection: ConnectionID
+        /// The outcome to report.
         package var outcome: OfferOutcome
 
+        /// Creates a reply from its parts.
         package init(connection: ConnectionID, verdict: OfferOutcome) {
             self.connection = connection
             self.outcome = verdict
@@ -58,7 +63,7 @@ package struct InboundOffers: Sendable {
 
     private struct Transfer: Sendable {
         var offered: ReceivedOffer
-        /// The same entry, offered by others meanwhile.
+        /// The offers of the same entry that arrived from others during the fetch.
         var others: [ReceivedOffer] = []
     }
 
@@ -66,33 +71,36 @@ package struct InboundOffers: Sendable {
     private var deferred: [ReceivedOffer] = []
     private var transfers: [EntryDigest: Transfer] = [:]
     private var transferBytes: UInt64 = 0
-    /// How many of each connection are not answered.
+    /// The number of unanswered offers of each connection.
     private var pendingCounts: [ConnectionID: Int] = [:]
 
-    /// Entries that are fetched at once.
+    /// The maximum number of entries fetched at once.
     package static let transfersMax = 8
-    /// Bytes that are fetched at once, unless one entry alone is more.
+    /// The maximum number of bytes fetched at once, unless a single entry is larger.
     package static let transferBytesMax: UInt64 = 8 << 20
-    /// Offers of one connection that may wait; further ones are refused.
+    /// The maximum number of waiting offers of one connection; further ones are rejected.
     package static let waitingMax = 1_024
-    /// How long this node's ring may take to follow that of the giver.
+    /// The maximum time by which this node's ring lags behind the sender's.
     package static let ringLagMax = Interval.seconds(2)
-    /// How often a fetch may fail before the offer is refused.
+    /// The number of failed fetches after which an offer is rejected.
     package static let failuresMax = 5
-    /// How soon it is tried again.
+    /// The delay before a failed fetch is retried.
     package static let retryTime = Interval.seconds(1)
 
+    /// Creates an empty state.
     package init() {}
 
-    /// Offers that are not answered.
+    /// The number of unanswered offers.
     package var count: Int { pendingCounts.values.reduce(0, +) }
-    /// Entries that are being fetched.
+    /// The number of entries being fetched.
     package var transferCount: Int { transfers.count }
 
-    /// Something waits for its turn, or to be looked at again.
+    /// True if offers wait for their turn or for another decision.
     package var hasWaiting: Bool { !waiting.isEmpty || !deferred.isEmpty }
 
-    /// Takes in offers; the answers to those that need no fetch.
+    /// Adds offers that arrived on `connection`.
+    ///
+    /// - Returns: The replies to offers that need no fetch.
     package mutating func offersReceived(
         _ offers: [PeerOffer], on connection: ConnectionID, now: Instant,
         decide: (PeerOffer) -> Decision
@@ -115,9 +123,9 @@ package struct InboundOffers: Sendable {
         return responses
     }
 
-    /// What is to be fetched now, and the answers to what needs no fetch any more.
+    /// Returns the offers to fetch now, and replies to offers that no longer need a fetch.
     ///
-    /// Each that is given here is to be ended with ``ended(_:_:now:)``.
+    /// Each returned fetch must be ended with ``transferEnded(_:_:now:)``.
     package mutating func next(
         now: Instant, decide: (PeerOffer) -> Decision
     ) -> (fetches: [ReceivedOffer], responses: [Reply]) {
@@ -154,7 +162,10 @@ package struct InboundOffers: Sendable {
         transfers.count < Self.transfersMax && transferBytes < Self.transferBytesMax
     }
 
-    /// A fetch is over; where it brought nothing, the others that offer the same are asked.
+    /// Records the end of a fetch; if it brought nothing, other senders of the entry are asked in
+    /// turn.
+    ///
+    /// - Returns: The replies that result.
     package mutating func transferEnded(
         _ digest: EntryDigest, _ ending: TransferOutcome, now: Instant
     ) -> [Reply] {
@@ -170,7 +181,7 @@ package struct InboundOffers: Sendable {
             reply(offered, isKept: ending == .stored || ending == .goneAtSender, &responses)
         }
         for other in taken.others {
-            // Of two that were just fetched, at two nodes, one is newer.
+            // Of two entries that two nodes have just fetched, one is newer.
             if ending == .stored, !other.offer.isJustFetched {
                 reply(other, isKept: true, &responses)
             } else {
@@ -180,7 +191,8 @@ package struct InboundOffers: Sendable {
         return responses
     }
 
-    /// The connection is gone: nothing that came on it is answered, and what waits is not fetched.
+    /// Drops the offers of a closed connection: they get no reply, and waiting ones are not
+    /// fetched.
     package mutating func connectionClosed(_ connection: ConnectionID) {
         pendingCounts[connection] = nil
     }

@@ -1,29 +1,31 @@
 package import Ground
 
-/// What a node would hand over, to whom, and what of it was offered and is not answered yet.
+/// The offers that a node makes to new owners: which wait, for whom, and which are open.
 ///
-/// One line for each receiver. What was just fetched goes before what the receiver has come to own;
-/// of that the caller adds the most touched first, and no more than there is room for
-/// (``hasRoom``). An offer stays open until it is answered. If the connection goes before, or
-/// ``answerTime`` has gone by, it is made again: whoever has the entry by then says so, which costs
-/// one more frame and nothing else. So the book never waits for an answer that was lost.
+/// Each receiver has a queue. Entries that were just fetched go before entries that the receiver
+/// has come to own. Of the latter the caller adds the most touched first, and only while
+/// ``hasRoom``. An offer stays open until it is answered. If the connection closes before, or
+/// ``outcomeTimeout`` passes, it is made again; a receiver that has the entry by then replies so,
+/// at the cost of one frame. So a lost reply blocks nothing.
 ///
-/// Who cannot be reached for ``patience``, or answers nothing for ``silence``, holds up nobody: its
-/// line is dropped, and it is noted that it ``misses`` something.
+/// A receiver that is unreachable for ``unreachableTimeout``, or sends no reply for
+/// ``silenceTimeout``, delays no other: its queue is dropped and it is added to
+/// ``missedReceivers``.
 package struct OutboundOffers: Sendable {
     private struct Receiver: Sendable {
         var fetched = FIFOQueue<PeerOffer>()
         var moved = FIFOQueue<PeerOffer>()
         var open: [EntryDigest: OpenOffer] = [:]
-        /// Everything that waits or is open.
+        /// The digests of all offers that wait or are open.
         var pendingDigests: Set<EntryDigest> = []
-        /// Fetched anew while an older offer of the same waited or was open.
+        /// The newer offers of entries that were fetched again while an older offer waited or was
+        /// open.
         var refetched: [EntryDigest: PeerOffer] = [:]
-        /// When the connection went; nil while there is one.
+        /// When the connection closed; `nil` while there is one.
         var unreachableSince: Instant?
-        /// When it has answered last, or when it came to owe an answer after owing none.
+        /// The time of the last reply, or of the first offer after all were answered.
         var lastOutcomeAt: Instant?
-        /// It owes no answer to what was said to it.
+        /// True if the receiver owes no reply.
         var isIdle = true
 
         var waitingCount: Int { fetched.count + moved.count }
@@ -39,41 +41,51 @@ package struct OutboundOffers: Sendable {
     }
 
     private var receiversByID: [NodeID: Receiver] = [:]
-    /// Those that were not offered all that they should have been, for they were out of reach.
+    /// The receivers that were not offered all that they own, because they were unreachable or
+    /// silent.
     package private(set) var missedReceivers: Set<NodeID> = []
-    /// Offers that were given up for want of room or of a connection.
+    /// The number of offers that were dropped because a queue was full or the receiver missed.
     package private(set) var droppedCount: UInt64 = 0
 
-    /// Offers of one receiver that may be open at once.
+    /// The maximum number of open offers of one receiver.
     package static let openMax = 128
-    /// Offers of what was just fetched that may wait for one receiver, beyond which the oldest go.
+    /// The maximum number of waiting offers of just fetched entries per receiver; then the oldest
+    /// is dropped.
     package static let newMax = 8_192
-    /// Offers of what moved that may wait for one receiver before no more should be added.
+    /// The number of waiting offers of moved entries per receiver at which no more should be added.
     package static let movedMax = 2_048
-    /// How long a receiver may be out of reach before nobody waits for it.
+    /// The time for which a receiver may be unreachable before its queue is dropped.
     package static let unreachableTimeout = Interval.seconds(10)
-    /// How long an answer may take before the offer is made again.
+    /// The time without a reply after which an offer is made again.
     package static let outcomeTimeout = Interval.seconds(20)
-    /// How long a receiver may answer nothing while something is open.
+    /// The time without any reply, while offers are open, after which the queue is dropped.
     package static let silenceTimeout = Interval.seconds(60)
 
+    /// Creates an empty state.
     package init() {}
 
-    /// Nothing waits and nothing is open.
+    /// True if no offer waits or is open.
     package var isEmpty: Bool { receiversByID.values.allSatisfy { $0.pendingDigests.isEmpty } }
+    /// The number of waiting offers of all receivers.
     package var waitingCount: Int { receiversByID.values.reduce(0) { $0 + $1.waitingCount } }
+    /// The number of open offers of all receivers.
     package var openCount: Int { receiversByID.values.reduce(0) { $0 + $1.open.count } }
 
-    /// More of what moved may be added.
+    /// True if more offers of moved entries may be added.
     package var hasRoom: Bool { receiversByID.values.allSatisfy { $0.moved.count < Self.movedMax } }
 
-    /// Those that there is a line for, by id.
+    /// The nodes that have a queue, by id.
     package var receiverIDs: [NodeID] { receiversByID.keys.sorted() }
 
-    /// Has a line for each of `receivers` and for nobody else, and knows with whom of them there is
-    /// a connection, with some of them another one than before.
+    /// Sets the receivers and which of them are connected.
     ///
-    /// What was open on a connection that is gone waits again.
+    /// Queues of other nodes are dropped. Offers that were open on a closed connection wait again.
+    ///
+    /// - Parameters:
+    ///   - receivers: All receivers.
+    ///   - connected: The receivers with a connection.
+    ///   - reconnected: The receivers whose connection was replaced by a new one.
+    ///   - now: The current time.
     package mutating func updateReceivers(
         _ receivers: Set<NodeID>, connected: Set<NodeID>, reconnected: Set<NodeID> = [],
         now: Instant
@@ -88,8 +100,9 @@ package struct OutboundOffers: Sendable {
         }
     }
 
-    /// Adds an offer, unless the same entry is on its way to that receiver already; false if there
-    /// is no line for it.
+    /// Adds an offer, unless one of the same entry to that receiver waits or is open.
+    ///
+    /// - Returns: False if `node` has no queue, or is unreachable and has missed offers already.
     @discardableResult
     package mutating func add(_ offer: PeerOffer, to node: NodeID) -> Bool {
         guard let place = receiversByID.index(forKey: node) else { return false }
@@ -99,7 +112,7 @@ package struct OutboundOffers: Sendable {
             return false
         }
         guard receiversByID.values[place].pendingDigests.insert(offer.digest).inserted else {
-            // The receiver may take the older one for it.
+            // The reply may be about the older version; the newer one is offered after it.
             if offer.isJustFetched { receiversByID.values[place].refetched[offer.digest] = offer }
             return true
         }
@@ -114,7 +127,7 @@ package struct OutboundOffers: Sendable {
         return true
     }
 
-    /// The offers that go to `node` next, which are open from now on.
+    /// Returns the next offers to send to `node`, which are open from now on.
     package mutating func next(for node: NodeID, now: Instant) -> [PeerOffer] {
         guard let place = receiversByID.index(forKey: node),
             receiversByID.values[place].unreachableSince == nil
@@ -133,14 +146,16 @@ package struct OutboundOffers: Sendable {
         return offers
     }
 
-    /// These were not said after all.
+    /// Makes offers wait again that were returned by ``next(for:now:)`` and not sent.
     package mutating func requeue(_ offers: [PeerOffer], for node: NodeID) {
         let digests = Set(offers.map(\.digest))
         requeueOpen(node) { digests.contains($0.offer.digest) }
     }
 
-    /// `node` has answered; how many of the answers were to offers that were open, and how many of
-    /// those say that the entry is kept.
+    /// Records the replies of `node`.
+    ///
+    /// - Returns: How many of them answer open offers, and how many of those report the entry
+    ///   stored.
     package mutating func outcomesReceived(
         _ verdicts: [OfferOutcome], by node: NodeID, now: Instant
     ) -> (count: Int, kept: Int) {
@@ -164,8 +179,10 @@ package struct OutboundOffers: Sendable {
         return (count, kept)
     }
 
-    /// To be called every few seconds: what has been open for too long waits again, and the lines
-    /// of those that are out of reach, or silent, for too long are dropped.
+    /// Requeues offers that are open too long, and drops the queues of unreachable or silent
+    /// receivers.
+    ///
+    /// Must be called every few seconds.
     package mutating func ticked(_ now: Instant) {
         for node in receiversByID.keys {
             guard let place = receiversByID.index(forKey: node) else { continue }
@@ -184,7 +201,8 @@ package struct OutboundOffers: Sendable {
         }
     }
 
-    /// All that `node` owns is added anew from now on: it misses nothing.
+    /// Removes `node` from ``missedReceivers``, because all that it owns is added again from now
+    /// on.
     package mutating func restart(for node: NodeID) {
         missedReceivers.remove(node)
     }
@@ -192,7 +210,7 @@ package struct OutboundOffers: Sendable {
     private mutating func requeueOpen(_ node: NodeID, where isMeant: (OpenOffer) -> Bool) {
         guard let place = receiversByID.index(forKey: node) else { return }
         let meant = receiversByID.values[place].open.filter { isMeant($0.value) }
-        // In one order, whatever that of the table is.
+        // In a fixed order, independent of the dictionary's.
         for digest in meant.keys.sorted(by: { ($0.first, $0.second) < ($1.first, $1.second) }) {
             guard let open = receiversByID.values[place].open.removeValue(forKey: digest) else {
                 continue

@@ -1,23 +1,24 @@
 package import Ground
 
-/// A change of owners: who is to be offered what a node holds (DESIGN.md §7 "Owners and the path of
-/// a miss").
+/// A change of owners, which determines to whom a node offers its entries (Design, "Owners and the
+/// path of a miss").
 ///
-/// An owner has what is held if it was one on every ring since the last one by which everything was
-/// offered; who was away on one of them may have missed what came meanwhile.
+/// An owner has an entry if it owned it on every ring since the last one by which everything was
+/// offered. An owner that was absent from one of these may have missed entries meanwhile.
 package struct OwnershipChange: Sendable {
-    /// The ring by which everything held was offered, and all since.
+    /// The ring by which everything was offered, and all rings since, without the current one.
     package private(set) var previousRings: [Ring]
+    /// The current ring.
     package private(set) var current: Ring
-    /// How many of a key's owners keep it on disk.
+    /// The number of owners of a key that store it on disk.
     package let replicas: Int
-    /// The node that holds, which offers nothing to itself.
+    /// The node that offers its entries; it offers nothing to itself.
     package let sender: NodeID
 
-    /// The most rings that are remembered, beyond which everybody is offered everything.
+    /// The maximum number of remembered rings; beyond it all owners are offered everything.
     package static let ringsMax = 8
 
-    /// Nothing has moved: by this ring everything held was offered.
+    /// Creates a settled state: everything was offered by `ring`.
     package init(settled ring: Ring, replicas: Int, sender: NodeID) {
         previousRings = [ring]
         current = ring
@@ -25,27 +26,27 @@ package struct OwnershipChange: Sendable {
         self.sender = sender
     }
 
-    /// True if nobody has become an owner of anything.
+    /// True if no node has become an owner of any entry.
     package var isSettled: Bool { previousRings.allSatisfy { $0 == current } }
 
-    /// Others own things from now on.
+    /// Sets the current ring.
     package mutating func change(to ring: Ring) {
         if previousRings.last != current { previousRings.append(current) }
         current = ring
         if previousRings.count > Self.ringsMax { previousRings = [Ring(members: [])] }
     }
 
-    /// A node has not been offered what it was to be, and is to be offered all that it owns.
+    /// Records that `node` has missed offers and must be offered all that it owns.
     package mutating func markMissed(_ node: NodeID) {
         previousRings.append(current.removing(node))
     }
 
-    /// Everything held was offered by the ring that holds now.
+    /// Records that everything was offered by the current ring.
     package mutating func settle() {
         previousRings = [current]
     }
 
-    /// Those that have become owners of an entry, in order of preference.
+    /// Returns the owners of an entry that must be offered it, in order of preference.
     package func newOwners(of digest: EntryDigest) -> [NodeID] {
         current.owners(of: digest).prefix(replicas).filter { owner in
             owner != sender

@@ -1,19 +1,21 @@
 import Ground
 
-/// What nodes said to have synced, and when this node heard it.
+/// The positions that nodes have confirmed as synced, and when this node learned of them.
 struct Confirmations: Sendable {
-    /// How one node came on in one stream; the oldest steps are forgotten.
+    /// The progress of one node in one stream; the oldest steps are dropped.
     private struct ProgressHistory: Sendable {
         var steps: [(upTo: UInt64, at: Instant)] = []
 
-        /// Of this node's own stream, whose receipts are asked for most, more are kept.
+        /// Adds a step; the caller keeps more steps for this node's own stream, whose receipts are
+        /// read most.
         mutating func add(_ number: UInt64, at now: Instant, countMax: Int) {
             guard number > steps.last?.upTo ?? 0 else { return }
             steps.append((number, now))
             if steps.count > 2 * countMax { steps.removeFirst(countMax) }
         }
 
-        /// When it had come to `number`, or later if that is forgotten; nil if it has not.
+        /// Returns when `number` was confirmed, or a later time if that step was dropped; `nil` if
+        /// it was not.
         func instant(of number: UInt64) -> Instant? {
             let place = steps.partitionPoint { $0.upTo < number }
             return place < steps.count ? steps[place].at : nil
@@ -21,7 +23,7 @@ struct Confirmations: Sendable {
     }
 
     private struct NodeConfirmations: Sendable {
-        /// Whom it has for members.
+        /// The members that the node named.
         var members: [NodeID] = []
         var streams = SortedTable<ProcessID, ProgressHistory>()
     }
@@ -29,16 +31,16 @@ struct Confirmations: Sendable {
     private let own: ProcessID
     private var nodes = SortedTable<NodeID, NodeConfirmations>()
 
-    /// Those that have confirmed anything, by id.
+    /// The nodes that have confirmed anything, by id.
     var confirmers: [NodeID] { nodes.keys }
 
     init(own: ProcessID) {
         self.own = own
     }
 
-    /// Adds what `node` says; true if it no longer names somebody whom it named before.
+    /// Adds a confirmation by `node`; what was confirmed once stays confirmed.
     ///
-    /// What was confirmed once stays so.
+    /// - Returns: True if the node no longer names a member that it named before.
     mutating func record(
         _ positions: [StreamPosition], members: [NodeID], by node: NodeID, at now: Instant
     ) -> Bool {
@@ -58,22 +60,22 @@ struct Confirmations: Sendable {
         return namesFewer
     }
 
-    /// When `node` had confirmed the record; nil if it has not.
+    /// Returns when `node` had confirmed the record, or `nil` if it has not.
     func instant(of name: RecordID, by node: NodeID) -> Instant? {
         nodes[node]?.streams[name.stream]?.instant(of: name.number)
     }
 
-    /// How far `node` is in a stream.
+    /// Returns how far `node` is in a stream, 0 if it has confirmed nothing.
     func count(of process: ProcessID, by node: NodeID) -> UInt64 {
         nodes[node]?.streams[process]?.steps.last?.upTo ?? 0
     }
 
-    /// Everybody whom one of `members` has for a member; the word of others is of the past.
+    /// Returns the nodes that `members` name as members; what other nodes named is outdated.
     func membersNamed(by members: [NodeID]) -> [NodeID] {
         members.flatMap { nodes[$0]?.members ?? [] }
     }
 
-    /// The stream is not known any more.
+    /// Drops a stream that is not known any more.
     mutating func forget(_ process: ProcessID) {
         nodes.updateAll { _, node in node.streams[process] = nil }
     }
@@ -83,21 +85,20 @@ struct Confirmations: Sendable {
     }
 }
 
-/// Whom is to be told soon how far their streams are synced here: those who issued records, and
-/// those who gave them.
+/// The confirmations that are due soon to nodes that issued or forwarded records.
 struct PendingConfirmations: Sendable {
     private var streams = SortedTable<NodeID, Set<ProcessID>>()
-    /// When they are to be told; nil if nobody is.
+    /// The time at which they are due; `nil` if there are none.
     private(set) var dueAt: Instant?
 
-    /// `node` is to be told how far the stream of `process` is synced here: at `dueAt`, or with
-    /// what is due before.
+    /// Schedules a confirmation to `node` for the stream of `process`, at `dueAt` or with an
+    /// earlier one.
     mutating func add(_ process: ProcessID, to node: NodeID, at dueAt: Instant) {
         streams.update(node, or: []) { $0.insert(process) }
         self.dueAt = self.dueAt ?? dueAt
     }
 
-    /// Takes all if that is due.
+    /// Removes and returns all confirmations if they are due.
     mutating func takeDue(at now: Instant) -> [(node: NodeID, processes: [ProcessID])] {
         guard let dueAt, dueAt <= now else { return [] }
         defer { self = PendingConfirmations() }

@@ -1,29 +1,34 @@
 package import Ground
 
-/// What one record of the invalidation log says.
+/// The content of a record of the invalidation log.
 package struct Invalidation: Hashable, Sendable {
-    /// The client's, or made by the node that took it: 1 to ``idBytesMax`` bytes.
+    /// The id chosen by the client, or by the node that received the request: 1 to ``idBytesMax``
+    /// bytes.
     ///
-    /// Empty in a record of the count, and in what is not understood where none could be read.
+    /// Empty in a consensus record, and in unrecognised content that has no readable id.
     package var clientID: [UInt8]
+    /// The action that the record carries.
     package var action: Action
 
+    /// The actions that a record can carry.
     package enum Action: Hashable, Sendable {
-        /// Entries are gone or stale.
+        /// Removes entries or makes them stale.
         case purge(Purge)
-        /// A word in the agreement on whom majorities are of; it does nothing to entries.
+        /// Carries a step of the consensus on voters; does not affect entries.
         case consensus(ConsensusRecord)
-        /// The whole content, of a later version or damaged: kept, told on and applied as
-        /// everything, soft.
+        /// The whole content of a record of a later version, or a damaged one.
+        ///
+        /// It is kept, forwarded, and applied as ``Purge/everythingSoft``.
         case unrecognized([UInt8])
     }
 
+    /// Creates an invalidation from its parts; ``content()`` validates it.
     package init(id: [UInt8], _ action: Action) {
         self.clientID = id
         self.action = action
     }
 
-    /// What it does to entries; nil if nothing.
+    /// The effect on entries; `nil` if there is none.
     package var purge: Purge? {
         switch action {
         case .purge(let purge): purge
@@ -32,57 +37,60 @@ package struct Invalidation: Hashable, Sendable {
         }
     }
 
-    /// The most bytes of an id.
+    /// The maximum size of an id in bytes.
     package static let idBytesMax = 128
-    /// The most targets that a node puts in one record.
+    /// The maximum number of targets in a record that a node creates.
     package static let targetsMax = 256
-    /// The most bytes of content that a node makes; a record of it fits in a frame.
+    /// The maximum size of content that a node creates, in bytes; such a record fits in a frame.
     package static let contentBytesMax = 48 << 10
-    /// The most bytes of a target's name; of a host 255.
+    /// The maximum size of a target's name in bytes; a host may have 255.
     package static let nameBytesMax = PeerProtocol.keyBytesMax
 }
 
-/// Which entries are no longer to be used as they are, and how.
+/// A purge: the entries that must not be used as they are, and whether they may be revalidated.
 package struct Purge: Hashable, Sendable {
+    /// The mode.
     package var mode: Mode
-    /// At least one.
+    /// The targets, at least one.
     package var targets: [PurgeTarget]
 
+    /// The effect of a purge on the entries that it covers.
     package enum Mode: UInt8, Hashable, Sendable {
-        /// Entry and validators are gone.
+        /// Entries and their validators are removed.
         case hard = 1
-        /// Stale at once.
+        /// Entries become stale at once.
         case soft = 2
     }
 
+    /// Creates a purge from its parts.
     package init(_ mode: Mode, _ targets: [PurgeTarget]) {
         self.mode = mode
         self.targets = targets
     }
 
-    /// What is applied for an invalidation that is not understood, and for records that can no
-    /// longer be had.
+    /// The purge that is applied for unrecognised invalidations and for records that are no longer
+    /// available.
     package static let everythingSoft = Purge(.soft, [.everything])
 }
 
-/// Why an invalidation cannot be put in the log; nothing was changed.
+/// The reason why an invalidation cannot be issued; nothing was changed.
 package enum InvalidationFault: Error, Hashable, Sendable {
-    /// The id is empty or longer than ``UnsafeMethodInvalidation/idBytesMax``, or a record of the
-    /// count has one.
+    /// The id is empty or longer than ``Invalidation/idBytesMax``, or a consensus record has one.
     case invalidID
-    /// There is no target, or there are more than ``UnsafeMethodInvalidation/targetsMax``.
+    /// There is no target, or there are more than ``Invalidation/targetsMax``.
     case invalidTargetCount
-    /// A target's name is empty or too long.
+    /// The name of a target is empty or too long.
     case invalidTarget
-    /// All of it is longer than ``UnsafeMethodInvalidation/contentBytesMax``.
+    /// The content is longer than ``Invalidation/contentBytesMax``.
     case tooLong
 }
 
-/// The content of a record, byte by byte; a structure as in <doc:PeerProtocol>.
+/// The encoding of a record's content: a structure as in <doc:PeerProtocol>.
 ///
-/// The fixed part is its size (2), the kind (1), and of a purge the mode (1). A purge that means
-/// more than version 1 can say has a new kind, mode or type of target, never a new field: a field
-/// whose tag is not known is skipped, everything else that is not known makes the whole foreign.
+/// The fixed part is its size (2), the kind (1), and for a purge the mode (1). A purge that needs
+/// more than version 1 can express must have a new kind, mode or target type, never a new field. A
+/// field with an unknown tag is skipped; anything else that is unknown makes the whole content
+/// unrecognised.
 extension Invalidation {
     fileprivate enum Kind: UInt8 {
         case purge = 1
@@ -91,16 +99,16 @@ extension Invalidation {
 
     fileprivate enum Tag {
         static let id: UInt16 = 1
-        /// List.
+        /// The tag of the list of targets.
         static let target: UInt16 = 2
         static let count: UInt16 = 3
     }
 
     private static let fixedBytes = 4
 
-    /// The bytes that are numbered, kept and told on.
+    /// Returns the encoded content, which is numbered, kept and forwarded as it is.
     ///
-    /// - Throws: ``InvalidationFault``, whichever is found first.
+    /// - Throws: The first ``InvalidationFault`` found.
     package func content() throws(InvalidationFault) -> [UInt8] {
         if case .unrecognized(let content) = action { return content }
         guard isIDValid else { throw .invalidID }
@@ -129,20 +137,20 @@ extension Invalidation {
         return writer.bytes
     }
 
-    /// A purge has a client's id; a record of the count has none.
+    /// True if a purge has a client id of valid size, or a consensus record has none.
     private var isIDValid: Bool {
         if case .consensus = action { return clientID.isEmpty }
         return (1...Self.idBytesMax).contains(clientID.count)
     }
 
-    /// `content` is of the kind of records of the count, whether it makes sense or not.
+    /// Returns true if `content` is of the kind of consensus records, even if malformed.
     static func isConsensus(_ content: [UInt8]) -> Bool { isConsensus(content.span) }
 
     static func isConsensus(_ content: Span<UInt8>) -> Bool {
         content.count >= fixedBytes && content[2] == Kind.count.rawValue
     }
 
-    /// Reads `content`; never fails: what makes no sense is foreign.
+    /// Decodes `content`; malformed content becomes ``Action/unrecognized(_:)``.
     package init(content: Span<UInt8>) {
         clientID = []
         action = .purge(.everythingSoft)
@@ -155,7 +163,7 @@ extension Invalidation {
         if !isUnderstood { action = .unrecognized(content.copy(0..<content.count)) }
     }
 
-    /// The client's id in `content`; empty if there is none.
+    /// Returns the client id in `content`, or an empty array if there is none.
     static func clientID(in content: Span<UInt8>) -> [UInt8] {
         var found: [UInt8] = []
         guard !isConsensus(content),
@@ -169,7 +177,7 @@ extension Invalidation {
         return found
     }
 
-    /// False if something in it is not known.
+    /// Decodes the fields; returns false if something is unknown.
     private mutating func readFields(_ content: Span<UInt8>) throws(PeerFault) -> Bool {
         var structure = try StructureReader(
             content, fixedBytes: Self.fixedBytes, in: .invalidations)
@@ -182,7 +190,7 @@ extension Invalidation {
             case Tag.count where kind == .count:
                 count = try .read(content.extracting(field.range), in: .invalidations)
             case Tag.id where kind != .count:
-                // A longer one is not a client's to name.
+                // A longer id was not made by a client.
                 if field.range.count <= Self.idBytesMax { clientID = content.copy(field.range) }
             case Tag.target:
                 if let target = PurgeTarget(content, field.range) {
@@ -209,7 +217,7 @@ extension Invalidation {
 }
 
 extension PurgeTarget {
-    /// Its names can be written and name something.
+    /// True if the names have valid sizes.
     fileprivate var isEncodable: Bool {
         let names = 1...Invalidation.nameBytesMax
         return switch self {
@@ -220,7 +228,8 @@ extension PurgeTarget {
         }
     }
 
-    /// The type, then the name; of a prefix the host's size, the host and the path.
+    /// The encoded target: the type, then the name; a prefix has the host's size, the host and the
+    /// path.
     fileprivate var bytes: [UInt8] {
         switch self {
         case .url(let name), .tag(let name): [kind.rawValue] + name
@@ -230,7 +239,7 @@ extension PurgeTarget {
         }
     }
 
-    /// Nil if it is of a type that is not known, or names nothing.
+    /// Decodes a target; `nil` if its type is unknown or its name is invalid.
     fileprivate init?(_ content: Span<UInt8>, _ range: Range<Int>) {
         guard !range.isEmpty, let kind = Kind(rawValue: content[range.lowerBound]) else {
             return nil

@@ -1,9 +1,11 @@
 package import Ground
 
-/// What is not kept any longer.
+/// The removal of records and streams.
 extension InvalidationLog {
-    /// Records up to these positions can no longer be had: everything is made soft once, and then
-    /// they count as applied; false if all did before.
+    /// Marks everything soft once for records that are no longer available, which then count as
+    /// applied.
+    ///
+    /// - Returns: False if all of them had been applied before.
     @discardableResult
     mutating func applyFloors(
         _ floors: [StreamPosition], from source: NodeID, _ now: Instant,
@@ -11,7 +13,7 @@ extension InvalidationLog {
     ) -> Bool {
         var raised: [StreamPosition] = []
         for floor in floors where floor.process != process && lags(behind: floor) {
-            // Beyond the limit on streams too: it must not be asked for again and again.
+            // Even beyond the limit of streams: it must not be requested again and again.
             let place = streams.index(of: floor.process) ?? addStream(floor.process, now)
             while let first = streams[place].records.first, first.number <= floor.count {
                 dropFirst(place)
@@ -24,7 +26,7 @@ extension InvalidationLog {
         return !raised.isEmpty
     }
 
-    /// Makes everything soft once, here alone.
+    /// Marks everything soft once, on this node only.
     mutating func markAllSoft(effects: inout [InvalidationEffect]) {
         history.append(nil)
         effects.append(.applyFloors([], count: history.count))
@@ -41,14 +43,14 @@ extension InvalidationLog {
         for floor in floors { writes.add(.floor(floor, count: history.count), from: source) }
     }
 
-    /// What was invalidated here, and no other node is told of: the log takes it whatever waits.
+    /// Applies an invalidation that is not sent to other nodes, even while the log is full.
     ///
-    /// Beyond ``Settings/localBytesMax`` that wait, everything is soft in its place, until the disk
-    /// has it.
+    /// If more than ``Settings/localBytesMax`` of such invalidations wait beyond the limit,
+    /// everything is marked soft instead.
     package mutating func applyLocally(_ purge: Purge, effects: inout [InvalidationEffect]) {
         let isTooMuch =
             writes.bytesCount >= settings.unsyncedBytesMax + settings.localBytesMax
-        // What has too long a name cannot be written.
+        // A name that is too long cannot be written.
         guard !isTooMuch, (try? Invalidation(id: [0], .purge(purge)).content()) != nil else {
             return markAllSoft(effects: &effects)
         }
@@ -57,7 +59,7 @@ extension InvalidationLog {
         writes.add(.localPurge(purge, count: history.count), from: nil)
     }
 
-    /// Drops the oldest records while there are more than are to be kept.
+    /// Drops the oldest records while the log exceeds its limits.
     mutating func trim(_ now: Instant) {
         var count = heldCount
         var bytes = heldBytes
@@ -77,11 +79,12 @@ extension InvalidationLog {
         }
     }
 
-    /// The disk has no room any more for records up to these positions: they are dropped, whatever
-    /// was to be kept; what was to be written last was not, and comes again.
+    /// Drops records for which the disk has no space, regardless of the limits; the refused batch
+    /// is written again.
     ///
-    /// Where one before them is missing that could still come, everything is made soft instead.
-    /// Where nothing is left to be dropped, it comes again in a while.
+    /// `positions` are those up to which records must be dropped. If an earlier record that could
+    /// still arrive is missing, everything is marked soft instead. If nothing can be dropped, the
+    /// batch is retried after a delay.
     package mutating func dropForSpace(
         _ positions: [StreamPosition], now: Instant, effects: inout [InvalidationEffect]
     ) {
@@ -102,7 +105,7 @@ extension InvalidationLog {
         if !isGiven || !writes.rejectBatch() { writeFailed(now: now) }
     }
 
-    /// Where the record lies that came first and may be dropped.
+    /// The index of the stream with the oldest record that may be dropped.
     private var oldestDroppableIndex: Int? {
         var oldest: (place: Int, heldSince: Instant)?
         for place in streams.indices {
@@ -120,7 +123,7 @@ extension InvalidationLog {
 
     // MARK: Streams of dead processes
 
-    /// Retires what no counted member lacks and nobody has issued anything in for long.
+    /// Retires the streams that all voters have and that have not changed for long.
     mutating func retireOld(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let counted = members.voters
         guard !counted.isEmpty else { return }
@@ -133,14 +136,14 @@ extension InvalidationLog {
         for process in old { retire(process, now, &effects) }
     }
 
-    /// Retires what is too much, if need be before all members have it.
+    /// Retires streams beyond the limit, if necessary before all members have them.
     mutating func retireSurplus(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         while streams.count > settings.streamsMax, let oldest = oldestDeadStream {
             retire(oldest, now, &effects)
         }
     }
 
-    /// The stream of a dead process that changed last of all; nil if there is none.
+    /// The stream of a dead process that has been unchanged longest; `nil` if there is none.
     var oldestDeadStream: ProcessID? {
         streams.streams.filter(isDead).min { $0.changedAt < $1.changedAt }?.process
     }
@@ -149,10 +152,10 @@ extension InvalidationLog {
         stream.process != process && !stream.isUnsynced && !members.isLive(stream.process)
     }
 
-    /// Keeps nothing of a stream but how far it went.
+    /// Drops a stream except its last position, which asserts that all of it was applied.
     ///
-    /// Whoever says so of a stream has applied all of it. Of one with gaps everything is made soft
-    /// first, and it is retired another time, when that is synced.
+    /// A stream with gaps is not retired yet: everything is marked soft first, and the stream is
+    /// retired later, when that is synced.
     mutating func retire(
         _ process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
     ) {
@@ -174,7 +177,7 @@ extension InvalidationLog {
         guard let gone = retired.add(last) else { return }
         writes.add(.forgotten(gone))
         output.events.append(.streamForgotten(gone))
-        // Who had told of it before would be lagged behind for ever.
+        // A member that reported it before would appear to be ahead for ever.
         missingFromPeers.updateAll { _, told in told[gone] = nil }
     }
 }

@@ -1,8 +1,8 @@
 package import Ground
 
-/// Who is here, and what they confirm.
+/// Members and their confirmations.
 extension InvalidationLog {
-    /// Membership has these.
+    /// Records the members that membership reports.
     package mutating func membersChanged(
         _ named: [ReplicationMember], now: Instant, effects: inout [InvalidationEffect]
     ) {
@@ -10,15 +10,16 @@ extension InvalidationLog {
         reviewMembers(now, &effects)
     }
 
-    /// These count for majorities from now on, by id.
+    /// Sets the voters, ascending by id.
     package mutating func votersChanged(
         _ counted: [NodeID], now: Instant, effects: inout [InvalidationEffect]
     ) {
         if members.setVoters(counted, now: now) { reviewMembers(now, &effects) }
     }
 
-    /// Of those that have left or vanished, and whom nobody names, nothing is kept; but what was
-    /// durable at a majority that they were part of stays so.
+    /// Drops the data of members that have left or disappeared and that no member names.
+    ///
+    /// What was durable at a majority that included them stays so.
     mutating func reviewMembers(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         members.review(now: now)
         for node in members.leftMembers where members.hasLeft(node) { missingFromPeers[node] = nil }
@@ -32,16 +33,18 @@ extension InvalidationLog {
         }
     }
 
-    /// This is now the connection on which this node and `node` speak: both tell all they have, at
-    /// once, and with the first question, which may overtake that.
+    /// Records that this node and `node` now use this connection.
+    ///
+    /// Each sends all its positions at once; the first query also carries them, because it may
+    /// overtake these.
     package mutating func connected(
         _ node: NodeID, on connection: ConnectionID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
         if members.connected(node) { reviewMembers(now, &effects) }
         guard peers[node]?.connection != connection else { return }
-        // It tells all it has ahead of its first question here; what it told before may be of
-        // streams that nobody holds any more.
+        // It sends its positions ahead of its first query here; what it reported before may concern
+        // streams that no node holds any more.
         missingFromPeers[node] = nil
         let reaches = appliedPositions
         peers[node] = PeerProgress(
@@ -52,7 +55,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// There is no connection with `node` any more.
+    /// Records that there is no connection with `node` any more.
     package mutating func disconnected(
         _ node: NodeID, now: Instant, effects: inout [InvalidationEffect]
     ) {
@@ -61,7 +64,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// `node` says what it has synced, and whom it has for members.
+    /// Records what `node` has synced and which members it names.
     package mutating func confirmationReceived(
         _ positions: [StreamPosition], members: [NodeID], by node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -85,7 +88,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Says how far no receipt of this node's records is pending any more.
+    /// Reports the number up to which no receipt of this node's records is pending.
     mutating func updateSettled(_ effects: inout [InvalidationEffect]) {
         guard let place = streams.index(of: process) else { return }
         var count = streams[place].synced.prefix
@@ -98,7 +101,7 @@ extension InvalidationLog {
         effects.append(.receiptsSettled(upTo: count))
     }
 
-    /// How far the record has come; nil if it is not held.
+    /// Returns the progress of the record; `nil` if it is not held.
     package func receipt(of name: RecordID) -> Receipt? {
         guard let place = streams.index(of: name.stream),
             let slot = streams[place].records.slot(name.number),
@@ -124,13 +127,13 @@ extension InvalidationLog {
     }
 }
 
-/// What operators want to know.
+/// Queries for operators.
 extension InvalidationLog {
-    /// The purges that this node took in last, at most `countMax`, the newest first.
+    /// Returns the purges that this node received last, at most `countMax`, newest first.
     package func lastPurges(_ countMax: Int) -> [RecordID] {
         var found: [(since: Instant, name: RecordID)] = []
         for stream in streams.streams {
-            // Records of the count lie between them.
+            // Consensus records lie between them.
             let slots = stream.records.last(countMax) { !Invalidation.isConsensus($0) }
             found += slots.map {
                 ($0.heldSince, RecordID(stream: stream.process, number: $0.number))
@@ -142,7 +145,7 @@ extension InvalidationLog {
         return found.prefix(countMax).map(\.name)
     }
 
-    /// How many of this node's purges somebody who counts has yet to confirm, in reach or not.
+    /// The number of this node's purges that some voter has not confirmed, reachable or not.
     package var pendingReceiptCount: UInt64 {
         guard let place = streams.index(of: process) else { return 0 }
         let synced = streams[place].synced.prefix
@@ -153,7 +156,7 @@ extension InvalidationLog {
         return synced - had - UInt64(ofCount)
     }
 
-    /// How many invalidations are synced here that `node` has not confirmed.
+    /// Returns how many invalidations are synced here that `node` has not confirmed.
     package func lag(of node: NodeID) -> UInt64 {
         guard node != self.node else { return 0 }
         return syncedPositions.reduce(0) { sum, position in

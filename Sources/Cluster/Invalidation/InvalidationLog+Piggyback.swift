@@ -1,30 +1,34 @@
 package import Ground
 
-/// What a question to a peer has to say first.
+/// The invalidations that must accompany the next query to a peer (Design, "Queries carry
+/// knowledge").
 package struct UnsentInvalidations: Hashable, Sendable {
-    /// Records that the member may lack, within what a question takes.
+    /// The records that the member may lack, as far as a query can carry them.
     package var records: [InvalidationRecord]
-    /// If there were more, how far this node has applied.
+    /// The positions that this node has applied, if the records did not fit.
     ///
-    /// What does not fit in a question is told ahead of it, in a frame of its own.
+    /// If they do not fit in a query either, they precede it in a frame of their own.
     package var positions: [StreamPosition]
-    /// Up to which count of invalidations applied this is all.
+    /// The count of invalidations applied up to which this is complete.
     let appliedCount: UInt64
-    /// The connection on which it is to be told.
+    /// The connection on which it must be sent.
     let connection: ConnectionID
 
-    /// To be told ahead of the question, on the same connection; nil if the question takes all.
+    /// The message to send ahead of the query on the same connection; `nil` if the query carries
+    /// all.
     package var precedingMessage: InvalidationMessage? {
         positions.count > PeerProtocol.queryPositionsMax ? .appliedPositions(positions) : nil
     }
 
+    /// True if there is nothing to send.
     package var isEmpty: Bool { records.isEmpty && positions.isEmpty }
 }
 
 extension InvalidationLog {
-    /// What `node` must be told with the next question; nil if there is no connection with it.
+    /// Returns what the next query to `node` must carry; `nil` without a connection.
     ///
-    /// Only when it was sent, or is empty, call ``told(_:to:)``: it is told again otherwise.
+    /// ``invalidationsSent(_:to:)`` must be called once it was sent, or if it is empty; else it is
+    /// returned again.
     package func unsentInvalidations(to node: NodeID) -> UnsentInvalidations? {
         guard let line = peers[node] else { return nil }
         var untold = UnsentInvalidations(
@@ -37,11 +41,11 @@ extension InvalidationLog {
         var bytes = 0
         for name in names where !line.covers(name, own: process) {
             guard let record = record(name) else {
-                // It was dropped already.
+                // The record was dropped already.
                 bytes = .max
                 break
             }
-            // Whoever reads one relies on its being synced where it was written, and no entry
+            // A reader relies on a consensus record being synced at its writer, and no entry
             // depends on it.
             if Invalidation.isConsensus(record.content) { continue }
             bytes += record.bytesCount + StructureReader.fieldHeaderBytes
@@ -55,15 +59,17 @@ extension InvalidationLog {
         return untold
     }
 
-    /// `untold` was sent to `node`; what goes over a later connection is told anew.
+    /// Records that `untold` was sent to `node`; ignored if another connection is in use since.
     package mutating func invalidationsSent(_ untold: UnsentInvalidations, to node: NodeID) {
         guard var line = peers[node], line.connection == untold.connection else { return }
         line.sentCount = max(line.sentCount ?? 0, untold.appliedCount)
         peers[node] = line
     }
 
-    /// This node's own records up to `number` are on their way to `node`, ahead of whatever it is
-    /// asked from now on; not to be told of what the connection has refused.
+    /// Records that this node's own records up to `number` are queued to `node`, ahead of later
+    /// queries.
+    ///
+    /// Must not be called for records that the connection refused.
     package mutating func recordPushed(upTo number: UInt64, to node: NodeID) {
         guard var line = peers[node], line.pushedNumber < number else { return }
         line.pushedNumber = number
@@ -72,7 +78,7 @@ extension InvalidationLog {
 }
 
 extension PeerProgress {
-    /// The member need not be told.
+    /// Returns true if the member need not receive the record.
     fileprivate func covers(_ name: RecordID, own: ProcessID) -> Bool {
         let isOwn = name.stream == own
         return (isOwn && name.number <= pushedNumber)
@@ -80,14 +86,15 @@ extension PeerProgress {
     }
 }
 
-/// What this node and a member that it is connected with know of each other's knowledge.
+/// The knowledge that this node and a connected member have of each other's positions.
 struct PeerProgress: Sendable {
-    /// The connection on which they speak.
+    /// The connection in use.
     let connection: ConnectionID
-    /// What was applied up to this count was told, or need not be; nil if nothing was.
+    /// The count of invalidations applied up to which the member was informed; `nil` if nothing was
+    /// sent.
     var sentCount: UInt64?
-    /// This node's own records up to this number were pushed, ahead of whatever is asked next.
+    /// The number up to which this node's own records were pushed, ahead of the next query.
     var pushedNumber: UInt64 = 0
-    /// What the member says to have, without gaps.
+    /// The positions that the member reports to have synced without gaps.
     var syncedCounts = SortedTable<ProcessID, UInt64>()
 }

@@ -1,20 +1,20 @@
 package import Ground
 
-/// What becomes of a request for an invalidation.
+/// The outcome of a request to issue an invalidation.
 package enum IssueOutcome: Hashable, Sendable {
-    /// It has got a number and is applied here.
+    /// The invalidation has a number and is applied here.
     case issued(RecordID)
-    /// The same was asked for before under this id.
+    /// A repetition: equal content was issued before under this id.
     case duplicate(RecordID)
-    /// Something else was asked for before under this id.
+    /// A contradiction: other content was issued before under this id.
     case conflict(RecordID)
-    /// Too much waits for the disk; nothing has happened.
+    /// Too many bytes wait to be synced; nothing has happened.
     case busy
 }
 
-/// Records that are issued, that come, and that get synced.
+/// Issuing, receiving and syncing records.
 extension InvalidationLog {
-    /// Gives `invalidation` the next number of this node, unless its id is known.
+    /// Assigns `invalidation` the next number of this node, unless its id is known, and applies it.
     ///
     /// - Throws: ``InvalidationFault``; nothing has happened.
     package mutating func issue(
@@ -30,7 +30,7 @@ extension InvalidationLog {
         return .issued(name)
     }
 
-    /// `source` has told these records: pushed, with a question, or as an answer to one.
+    /// Applies records that `source` has pushed, sent with a query, or sent as a repair.
     package mutating func recordsReceived(
         _ records: [InvalidationRecord], from source: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -75,7 +75,7 @@ extension InvalidationLog {
         writes.add(.record(record, count: count), from: source)
     }
 
-    /// The place of a stream, which is added if need be; nil if there is no room.
+    /// Returns the index of a stream, which is added if necessary; `nil` if the limit is reached.
     mutating func index(
         of process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
     ) -> Int? {
@@ -87,7 +87,7 @@ extension InvalidationLog {
         return addStream(process, now)
     }
 
-    /// The place of a new stream; one that was retired begins where it ended.
+    /// Adds a stream and returns its index; a retired stream continues behind its last number.
     mutating func addStream(_ process: ProcessID, _ now: Instant) -> Int {
         let floor = retired.revive(process)
         let place = streams.add(process, at: now)
@@ -97,7 +97,7 @@ extension InvalidationLog {
 
     // MARK: The disk
 
-    /// What was to be written last is synced.
+    /// Records that the last batch is synced.
     package mutating func writeSynced(now: Instant, effects: inout [InvalidationEffect]) {
         var issued: [InvalidationRecord] = []
         var touched: Set<ProcessID> = []
@@ -129,7 +129,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// What was to be written last is perhaps not synced; it is written again in a while.
+    /// Records that the last batch may not be synced; it is written again after a delay.
     package mutating func writeFailed(now: Instant) {
         writes.batchFailed(beginsAt: now + settings.delays.failedWrite)
     }
@@ -145,7 +145,7 @@ extension InvalidationLog {
 }
 
 extension LogWrite {
-    /// What it makes this node have of a stream; nil if nothing.
+    /// The records that the write covers once it is synced; `nil` for none.
     fileprivate var coveredNumbers: (process: ProcessID, numbers: ClosedRange<UInt64>)? {
         switch self {
         case .record(let record, _):
@@ -157,7 +157,7 @@ extension LogWrite {
 }
 
 extension InvalidationRecord {
-    /// What it says of the count; nil if that is not what it is for.
+    /// The consensus record in the content, or `nil` for another kind.
     var consensusRecord: ConsensusRecord? {
         guard Invalidation.isConsensus(content), case .consensus(let record) = invalidation.action
         else {
@@ -167,14 +167,14 @@ extension InvalidationRecord {
     }
 }
 
-/// What was applied last, by the count of invalidations applied.
+/// The invalidations applied last, by the count of invalidations applied.
 struct AppliedHistory: Sendable {
-    /// Oldest first; nil stands for a floor.
+    /// The record ids, oldest first; `nil` stands for a floor or a local invalidation.
     private var names: [RecordID?] = []
-    /// How many were applied in all.
+    /// The count of invalidations applied.
     private(set) var count: UInt64 = 0
 
-    /// How many are remembered at least.
+    /// The minimum number of ids that are kept.
     static let countMin = 4_096
 
     mutating func append(_ name: RecordID?) {
@@ -183,7 +183,7 @@ struct AppliedHistory: Sendable {
         if names.count >= 2 * Self.countMin { names.removeFirst(Self.countMin) }
     }
 
-    /// The names of what was applied after `start`; nil if they are not all remembered.
+    /// Returns the ids applied after count `start`; `nil` if not all are known.
     func names(after start: UInt64) -> [RecordID]? {
         guard start < count else { return [] }
         let wanted = count - start
@@ -197,12 +197,12 @@ struct AppliedHistory: Sendable {
     }
 }
 
-/// The clients' ids of the records that are held.
+/// The client ids of the records that are held.
 struct ClientIDIndex: Sendable {
-    /// By a hash of the id, the first record that is held with it.
+    /// The first held record for each hash of a client id.
     private var names: [UInt64: RecordID] = [:]
 
-    /// The record that is held with this id, or with another one of the same hash.
+    /// Returns a record whose client id has the same hash as `id`.
     func candidate(for id: [UInt8]) -> RecordID? { names[Self.hash(id)] }
 
     mutating func add(_ record: InvalidationRecord) {

@@ -1,8 +1,8 @@
 package import Ground
 
-/// Getting what is missing, and giving what others miss.
+/// Requests for missing records, and responses to those of others.
 extension InvalidationLog {
-    /// `node` has everything up to these positions.
+    /// Records that `node` has synced everything up to these positions.
     package mutating func syncedPositionsReceived(
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -18,7 +18,7 @@ extension InvalidationLog {
         sendRepairRequests(now, &effects)
     }
 
-    /// `node` has applied something up to these positions, before it asks its next question.
+    /// Records that `node` has applied these positions, which it sends before its next query.
     package mutating func appliedPositionsReceived(
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -30,7 +30,8 @@ extension InvalidationLog {
         sendRepairRequests(now, &effects)
     }
 
-    /// `node` has told of something that this node lacks: what it asks is answered *behind*.
+    /// Returns true if `node` has reported something that this node lacks; its queries are then
+    /// answered `behind`.
     package func lags(behind node: NodeID) -> Bool {
         guard let told = missingFromPeers[node] else { return false }
         return zip(told.keys, told.values).contains { process, count in
@@ -41,7 +42,7 @@ extension InvalidationLog {
     mutating func recordMissing(_ node: NodeID, _ position: StreamPosition) {
         let before = missingFromPeers[node]
         var told = SortedTable<ProcessID, UInt64>()
-        // Only what is still missing.
+        // Keeps only what is still missing.
         for (process, count) in zip(before?.keys ?? [], before?.values ?? [])
         where lags(behind: StreamPosition(process: process, count: count)) {
             told[process] = count
@@ -56,7 +57,7 @@ extension InvalidationLog {
     ) {
         guard lags(behind: position) else { return }
         guard position.process != process else {
-            // Somebody else goes by this process.
+            // Another node uses this process id.
             let name = RecordID(stream: process, number: position.count)
             return output.recordConflict(name)
         }
@@ -64,7 +65,7 @@ extension InvalidationLog {
         streams[place].requestRepair(position.count, at: dueAt)
     }
 
-    /// Asks for what is due; of each stream one member at a time, and another one next time.
+    /// Sends the requests that are due, to one member at a time for each stream and in turn.
     mutating func sendRepairRequests(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         var asks = SortedTable<NodeID, [StreamRange]>()
         for place in streams.indices {
@@ -92,12 +93,12 @@ extension InvalidationLog {
         }
     }
 
-    /// How far `node` says to have a stream, with gaps or without.
+    /// Returns how far `node` reports to have a stream, with or without gaps.
     private func claimedCount(_ node: NodeID, _ process: ProcessID) -> UInt64 {
         max(peers[node]?.syncedCounts[process] ?? 0, missingFromPeers[node]?[process] ?? 0)
     }
 
-    /// `node` has answered what it was asked for.
+    /// Processes a response of `node` to a repair request.
     package mutating func repairResponseReceived(
         _ response: RepairResponse, from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -112,7 +113,7 @@ extension InvalidationLog {
         sendRepairRequests(now, &effects)
     }
 
-    /// What is still missing of `covered` is not to be had from `node`.
+    /// Records that what is still missing of `covered` is not available from `node`.
     private mutating func applyCoverage(
         _ covered: [ClosedRange<UInt64>], _ place: Int, by node: NodeID, _ now: Instant
     ) {
@@ -137,14 +138,15 @@ extension InvalidationLog {
         }
         guard var repair = streams[place].repair, repair.lastSource == node else { return }
         repair.isProgressing = !isLacking
-        // Asking at once would go round for ever where nothing can come of it.
+        // An immediate request would repeat for ever if it cannot succeed.
         let isFutile = isLacking && claimedCount(node, stream.process) >= first.lowerBound
         if !isFull, !isFutile { repair.dueAt = now }
         streams[place].repair = repair
     }
 
-    /// What this node has of `ranges`, up to about `bytesMax` of records but at least one; whoever
-    /// asks is a member from now on.
+    /// Returns what this node has of `ranges`; the requester counts as a member from now on.
+    ///
+    /// `bytesMax` is the approximate maximum size of the records in bytes; at least one is sent.
     package mutating func repairResponse(
         to ranges: [StreamRange], of node: NodeID, bytesMax: Int
     ) -> RepairResponse {
@@ -184,9 +186,9 @@ extension InvalidationLog {
         return response
     }
 
-    /// A record of the count of this node's own that may be lost with the process.
+    /// Returns true for a consensus record of this node that may be lost with the process.
     ///
-    /// Nobody else may read it yet; it is pushed when it is synced.
+    /// No other node may read it before it is synced; it is pushed then.
     private func isUnsyncedConsensusRecord(_ record: InvalidationRecord) -> Bool {
         guard record.id.stream == process, Invalidation.isConsensus(record.content) else {
             return false
@@ -195,22 +197,20 @@ extension InvalidationLog {
             ?? false
     }
 
-    /// All that `node`, which catches up, must have.
-    ///
-    /// It is a member from now on.
+    /// Returns all that `node` needs to catch up; it counts as a member from now on.
     package mutating func catchUpTarget(of node: NodeID) -> CatchUpTarget {
         members.addCatchingUp(node)
         return catchUp
     }
 
-    /// All that whoever catches up with this node must have.
+    /// All that a node needs to catch up with this node.
     package var catchUp: CatchUpTarget {
         CatchUpTarget(positions: syncedPositions, retired: retired.positions)
     }
 
-    /// `node` has said what this node, which has just started or was fenced, must have.
+    /// Processes the catch-up target that this node received after a start or while it was fenced.
     ///
-    /// What it lacks of retired streams nobody holds: everything is made soft, once for all.
+    /// For missing records of retired streams, which no node holds, everything is marked soft once.
     package mutating func applyCatchUpTarget(
         _ catchUp: CatchUpTarget, from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -221,7 +221,7 @@ extension InvalidationLog {
 }
 
 extension RepairResponse {
-    /// `range` was looked through up to `number`, which is not in the answer.
+    /// Marks `range` as searched below `number`, which is not in the response.
     fileprivate mutating func cover(_ range: StreamRange, below number: UInt64) {
         guard number > range.numbers.lowerBound else { return }
         let numbers = range.numbers.lowerBound...(number - 1)
@@ -230,10 +230,11 @@ extension RepairResponse {
 }
 
 extension InvalidationStream {
-    /// So many gaps are asked for one by one; what lies behind them as a whole.
+    /// The maximum number of gaps requested separately; what lies behind them is requested as a
+    /// whole.
     private static let gapsMax = 32
 
-    /// What is to be asked for, ascending.
+    /// The ranges to request, ascending.
     fileprivate var gaps: [ClosedRange<UInt64>] {
         var gaps = applied.gaps(upTo: repairTarget, countMax: Self.gapsMax)
         if gaps.count == Self.gapsMax, let last = gaps.popLast() {
@@ -244,7 +245,8 @@ extension InvalidationStream {
 }
 
 extension InvalidationStream.Repair {
-    /// The one after whoever was asked last, in a circle; the same one if it is to go on.
+    /// Returns the member after the last one asked, in a cycle, or the same one if it made
+    /// progress.
     fileprivate func next(of sources: [NodeID]) -> NodeID? {
         guard let lastSource else { return sources.first }
         if isProgressing, sources.contains(lastSource) { return lastSource }

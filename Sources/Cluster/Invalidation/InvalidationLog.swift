@@ -1,45 +1,54 @@
 package import Ground
 
-/// The decisions of the invalidation log: what is numbered, kept, told, asked for and confirmed.
+/// The decisions of the invalidation log: what is numbered, kept, sent, requested and confirmed
+/// (Design, "Streams").
 ///
-/// The shell tells what happened and does what comes out, in order. A record is applied the moment
-/// it comes, whatever is missing before it, for applying is a matter of marks whose order does not
-/// count; it is *had*, that is told to others as a position and counted in receipts, only when it
-/// is synced and nothing before it is missing.
+/// The caller delivers events and carries out the effects in order. A record is applied on arrival
+/// even if earlier ones are missing, because marks can be applied in any order. It counts for
+/// positions and receipts only when it is synced and no earlier record of its stream is missing.
 ///
-/// Invariants: a number of this process is given to one record only; a position never covers what
-/// was not synced here; every record is applied once by a process, unless its stream was retired
-/// and forgotten in between.
+/// Invariants: A number of this process is assigned once. A position never covers what was not
+/// synced here. A process applies every record once, unless its stream was retired and forgotten in
+/// between.
 package struct InvalidationLog: Sendable {
+    /// This node.
     package let node: NodeID
-    /// This node's own stream.
+    /// This process, which names this node's own stream.
     package let process: ProcessID
+    /// The limits and delays.
     package let settings: Settings
     var streams = StreamTable()
     var retired: RetiredStreams
     var writes = WriteQueue()
     var history = AppliedHistory()
     var clientIDs = ClientIDIndex()
-    /// Members that this node is connected with.
+    /// The progress of connected members.
     var peers = SortedTable<NodeID, PeerProgress>()
-    /// What members told of having applied and this node lacks.
+    /// The positions that members have applied and this node lacks.
     var missingFromPeers = SortedTable<NodeID, SortedTable<ProcessID, UInt64>>()
     var members: MemberTracker
     var confirmations: Confirmations
-    /// The numbers of this node's own records of the count, ascending: they have no receipts.
+    /// The numbers of this node's own consensus records, ascending; they have no receipts.
     var ownConsensusNumbers: [UInt64] = []
-    /// No receipt of this node's own records up to this number is pending, or was.
+    /// The number up to which no receipt of this node's own records is pending.
     var settledNumber: UInt64 = 0
     var nextConfirmationAt: Instant
     var pendingConfirmations = PendingConfirmations()
-    /// The members that all were told last of.
+    /// The members named in the last confirmation to all.
     var confirmedMembers: [NodeID] = []
-    /// What the fence is yet to be told of, and the members.
+    /// The results that the fence and the members have not received yet.
     var output = LogOutput()
 
-    /// A node's log after a start: `process` is new, `kept` is what the disk had.
+    /// Creates the log of a node that starts.
     ///
-    /// What was kept is not applied again: the disk had its stamps, too.
+    /// Persisted records are not applied again, because the disk has their marks, too.
+    ///
+    /// - Parameters:
+    ///   - node: This node.
+    ///   - process: A new process id.
+    ///   - settings: The limits and delays.
+    ///   - persisted: What the disk had.
+    ///   - now: The current time.
     package init(
         node: NodeID, process: ProcessID, settings: Settings = Settings(),
         persisted: PersistedLog = PersistedLog(), now: Instant
@@ -61,12 +70,12 @@ package struct InvalidationLog: Sendable {
         restore(persisted.records, now: now)
     }
 
-    /// Further records that the disk had; to be told before anything else has happened.
+    /// Adds further persisted records; must be called before any event.
     package mutating func restore(_ records: [InvalidationRecord], now: Instant) {
         for record in records where record.id.stream != process {
             let name = record.id
             guard name.number > retired[name.stream] ?? 0 else { continue }
-            // One that went on after it was retired begins where it had ended.
+            // A stream that was revived continues behind its last retired number.
             let place = streams.index(of: name.stream) ?? addStream(name.stream, now)
             guard !streams[place].applied.contains(name.number) else { continue }
             streams[place].insert(record, count: 0, at: now)
@@ -77,29 +86,30 @@ package struct InvalidationLog: Sendable {
         _ = confirmations.record(had, members: [], by: node, at: now)
     }
 
-    // MARK: Knowledge
+    // MARK: Positions
 
     /// The count of invalidations applied since the start.
     package var appliedCount: UInt64 { history.count }
 
-    /// What is synced here without a gap, by process: what gossip and confirmations carry.
+    /// The positions synced here without a gap, by process, for gossip and confirmations.
     package var syncedPositions: [StreamPosition] {
         streams.streams.map(\.syncedPosition).filter { $0.count > 0 }
     }
 
-    /// How far this node has applied, whatever is missing; by process.
+    /// The greatest numbers applied here, with or without gaps, by process.
     package var appliedPositions: [StreamPosition] {
         streams.streams.map(\.appliedPosition).filter { $0.count > 0 }
     }
 
-    /// Up to where a stream is applied here without a gap; nil if it is not known, or retired.
+    /// Returns the position up to which a stream is applied without a gap; `nil` if unknown or
+    /// retired.
     func appliedPosition(of process: ProcessID) -> StreamPosition? {
         streams.index(of: process).map {
             StreamPosition(process: process, count: streams[$0].applied.prefix)
         }
     }
 
-    /// This node lacks something that these positions name.
+    /// Returns true if this node lacks something that the positions cover.
     package func lags(behind positions: [StreamPosition]) -> Bool {
         positions.contains { lags(behind: $0) }
     }
@@ -112,18 +122,19 @@ package struct InvalidationLog: Sendable {
         return streams[place].applied.prefix < position.count
     }
 
-    /// The record, if it is held.
+    /// Returns the record, or `nil` if it is not held.
     package func record(_ name: RecordID) -> InvalidationRecord? {
         streams.index(of: name.stream).flatMap { streams[$0].record(name.number) }
     }
 
-    /// What the count of invalidations applied was with this record; nil if it is not held, 0 if
-    /// it was kept from before the start.
+    /// Returns the count of invalidations applied with the record.
+    ///
+    /// `nil` if the record is not held; 0 if it was persisted before the start.
     package func count(of name: RecordID) -> UInt64? {
         streams.index(of: name.stream).flatMap { streams[$0].records.slot(name.number)?.count }
     }
 
-    /// The record that is held with this client's id.
+    /// Returns the record that is held with this client id, or `nil`.
     package func record(withClientID id: [UInt8]) -> RecordID? {
         guard let name = clientIDs.candidate(for: id), let content = record(name)?.content,
             Invalidation.clientID(in: content.span) == id
@@ -131,64 +142,67 @@ package struct InvalidationLog: Sendable {
         return name
     }
 
-    /// Records that are held.
+    /// The number of records held.
     package var heldCount: Int { streams.streams.reduce(0) { $0 + $1.records.count } }
-    /// Bytes of them, with 64 for each.
+    /// The size of the records held in bytes, plus 64 for each.
     package var heldBytes: Int { streams.streams.reduce(0) { $0 + $1.records.bytesCount } }
+    /// The number of streams, without retired ones.
     package var streamsCount: Int { streams.count }
-    /// Bytes that wait to be synced.
+    /// The size of what waits to be synced, in bytes.
     package var unsyncedBytes: Int { writes.bytesCount }
 
-    // MARK: Inside
+    // MARK: Internals
 
-    /// As much waits to be synced as may: nothing is taken.
+    /// True if so much waits to be synced that nothing more is accepted.
     var isFull: Bool { writes.bytesCount >= settings.unsyncedBytesMax }
 
-    /// To be called last in each event: what is to be written of it.
+    /// Starts the next batch if it is due; must be called last in each event.
     package mutating func flush(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let batch = writes.nextBatch(at: now, interval: settings.delays.batch(after:))
         if let batch { effects.append(.write(batch)) }
     }
 
-    /// What the fence is to be told since it was told last: of which streams something was applied,
-    /// and what else, in its order.
+    /// Removes and returns the results for the fence: streams in which something was applied, and
+    /// events in order.
     package mutating func takeOutput() -> (applied: Set<ProcessID>, events: [FenceEvent]) {
         defer { (output.applied, output.events) = ([], []) }
         return (output.applied, output.events)
     }
 
-    /// Whom this node has for members, itself included, by id: a confirmation names them.
+    /// The members that this node knows, including itself, by id; a confirmation names them.
     package var knownMembers: [NodeID] { members.ownMembers }
 
-    /// What is to be confirmed since it was taken last, and to whom.
+    /// Removes and returns the confirmations to send.
     package mutating func takeConfirmations() -> [(positions: [StreamPosition], nodes: [NodeID])] {
         output.confirmations.takeAll()
     }
 }
 
-/// What a log has come to that others in its node are yet to be told of.
+/// The results of the log that other components of the node have not received yet.
 struct LogOutput: Sendable {
     var applied: Set<ProcessID> = []
     var events: [FenceEvent] = []
     var confirmations: [(positions: [StreamPosition], nodes: [NodeID])] = []
 
-    /// There is nothing for the fence.
+    /// True if there is nothing for the fence.
     var isEmpty: Bool { applied.isEmpty && events.isEmpty }
 
-    /// There are two contents under this name, or a record of this process that it did not issue.
+    /// Reports that a record has two contents, or names this process but was not issued by it.
     mutating func recordConflict(_ name: RecordID) {
         events.append(.recordConflictFound(name.position))
     }
 }
 
-/// What the disk has kept of a log; in any order.
+/// The log as read from disk, in any order.
 package struct PersistedLog: Hashable, Sendable {
+    /// The records.
     package var records: [InvalidationRecord]
-    /// From ``LogWrite/floor(_:count:)`` and ``LogMetadataUpdate/dropped(_:)``.
+    /// The positions from ``LogWrite/floor(_:count:)`` and ``LogMetadataUpdate/dropped(_:)``.
     package var floors: [StreamPosition]
-    /// From ``LogMetadataUpdate/retired(_:)``, in that order.
+    /// The positions from ``LogMetadataUpdate/retired(_:)``, in that order.
     package var retired: [StreamPosition]
 
+    /// Creates a persisted log from its parts.
     package init(
         records: [InvalidationRecord] = [], floors: [StreamPosition] = [],
         retired: [StreamPosition] = []
@@ -200,41 +214,44 @@ package struct PersistedLog: Hashable, Sendable {
 }
 
 extension InvalidationLog {
-    /// The limits of a log and its pace.
+    /// The limits and delays of a log.
     package struct Settings: Hashable, Sendable {
-        /// So many records are kept however old they are.
+        /// The number of records that are kept regardless of age.
         package var recordsMin = 1_000_000
-        /// Records that are younger are kept however many they are.
+        /// The age up to which records are kept regardless of their number.
         package var ageMin = Interval.seconds(86_400)
-        /// The most bytes of records, with 64 for each, that are kept whatever the two above say.
+        /// The maximum size of records in bytes, plus 64 for each, regardless of the two limits
+        /// above.
         package var bytesMax = 256 << 20
-        /// The most streams; beyond them those of dead processes are retired early.
+        /// The maximum number of streams; beyond it those of dead processes are retired early.
         package var streamsMax = 1_024
-        /// The most retired streams that are remembered; more than ``streamsMax``.
+        /// The maximum number of retired streams remembered; must exceed ``streamsMax``.
         package var retiredMax = 4_096
-        /// The most bytes that may wait to be synced before nothing more is taken.
+        /// The size in bytes of what may wait to be synced before nothing more is accepted.
         package var unsyncedBytesMax = 64 << 20
-        /// And beyond those what this node alone has invalidated, before everything is soft in its
-        /// place.
+        /// The additional size in bytes for invalidations of this node alone, before everything is
+        /// marked soft instead.
         package var localBytesMax = 16 << 20
-        /// Ranges that one member is asked for at once.
+        /// The maximum number of ranges in one repair request.
         package var rangesMax = 64
+        /// The delays.
         package var delays = LogDelays()
-        /// What ``ResponseTiming/boundedAt`` adds to ``ResponseTiming/majorityAt``.
+        /// The difference between ``Receipt/boundedAt`` and ``Receipt/majorityAt``.
         package var fenceDuration = Interval.seconds(10)
-        /// Receipts do not wait for a member that never counted and has been away for so long.
+        /// The absence after which receipts do not wait for a member that never was a voter.
         package var removeAfter = Interval.seconds(3_600)
 
+        /// Creates the default settings.
         package init() {}
 
-        /// Positions that are taken of one peer at once.
+        /// The maximum number of positions accepted from a peer in one message.
         var positionsMax: Int { streamsMax + retiredMax }
     }
 }
 
-/// What time brings.
+/// Timers and confirmations.
 extension InvalidationLog {
-    /// When ``ticked(now:effects:)`` is to be called next.
+    /// When ``ticked(now:effects:)`` is due; changes with every event.
     package var nextTick: Instant {
         var next = nextConfirmationAt
         for stream in streams.streams {
@@ -246,7 +263,7 @@ extension InvalidationLog {
         return next
     }
 
-    /// ``nextTick`` has come; coming earlier does no harm.
+    /// Processes what is due at `now`; an early call is harmless.
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
         sendRepairRequests(now, &effects)
         sendDueConfirmations(now)
@@ -260,9 +277,10 @@ extension InvalidationLog {
         if let dueAt = members.nextReview, dueAt <= now { reviewMembers(now, &effects) }
     }
 
-    /// Tells every member what was synced since it was told last, and gives of how many streams.
+    /// Confirms to every member what was synced since the last time, and returns how many streams
+    /// that were.
     ///
-    /// Receipts are seen everywhere by that, and streams retired.
+    /// Receipts become visible everywhere by that, and streams can be retired.
     private mutating func confirmToAll() -> Int {
         var had: [StreamPosition] = []
         for place in streams.indices where streams[place].isConfirmDue {
@@ -277,7 +295,7 @@ extension InvalidationLog {
         return had.count
     }
 
-    /// Tells those who gave records, or issued them, how far their streams are synced.
+    /// Sends the confirmations that are due to nodes that issued or forwarded records.
     mutating func sendDueConfirmations(_ now: Instant) {
         for (node, processes) in pendingConfirmations.takeDue(at: now) where peers[node] != nil {
             let had = positions(of: processes)
@@ -285,8 +303,7 @@ extension InvalidationLog {
         }
     }
 
-    /// How far these streams are synced here without a gap; without those whose first record is
-    /// missing.
+    /// Returns the positions of the streams synced here without a gap, omitting those at 0.
     func positions(of processes: [ProcessID]) -> [StreamPosition] {
         processes.compactMap { process in
             streams.index(of: process).map { streams[$0].syncedPosition }
@@ -294,44 +311,50 @@ extension InvalidationLog {
     }
 }
 
-/// What an ``InvalidationLog`` waits for, so that a sync, a frame and a step serve many.
+/// The delays of a log, by which one sync, frame or event serves many records.
 package struct LogDelays: Hashable, Sendable {
-    /// What is missing is left so long to a push that may be on its way.
+    /// The delay before missing records are requested, for a push that may be under way.
     package var repairRequest = Interval.milliseconds(20)
-    /// Who has not answered after so long is not waited for.
+    /// The time after which an unanswered repair request is sent to another member.
     package var repairTimeout = Interval.seconds(1)
-    /// Between two confirmations to all members, by which who has missed a push learns of it: where
-    /// not very much is to be told, and at most.
+    /// The minimum interval between confirmations to all members, by which a missed push is
+    /// detected.
     package var confirmAll = Interval.milliseconds(400)
+    /// The maximum interval between confirmations to all members.
     package var confirmAllMax = Interval.seconds(10)
-    /// So many members are told at once what of theirs is synced; with each one more all are told
-    /// ``confirm`` later, of everything until then.
+    /// The number of members up to which confirmations are sent at once; each further one adds
+    /// ``confirm``.
     package var immediateMembersMax = 8
+    /// The delay of confirmations for each member beyond ``immediateMembersMax``.
     package var confirm = Interval.milliseconds(1)
-    /// Between the beginnings of two batches that are written, for each record that the first one
-    /// has, and at most.
+    /// The interval between the starts of two batches, for each record of the first one.
     ///
-    /// What comes meanwhile is synced with the second; what comes alone does not wait.
+    /// What arrives meanwhile is synced with the second batch; a lone record does not wait.
     package var batch = Interval.milliseconds(2)
+    /// The maximum interval between the starts of two batches.
     package var batchMax = Interval.milliseconds(5)
-    /// After a write that failed.
+    /// The delay before a failed write is repeated.
     package var failedWrite = Interval.seconds(1)
 
+    /// Creates the default delays.
     package init() {}
 
-    /// How long what is synced waits for more, for so many others: what that costs a receipt.
+    /// Returns the delay of confirmations with `count` other members; it adds to receipts.
     func confirm(others count: Int) -> Interval {
         Interval(nanoseconds: confirm.nanoseconds * Int64(max(0, count - immediateMembersMax)))
     }
 
-    /// Until another batch is begun, after one of so many records: of what comes 500 times a second
-    /// or more each batch waits for the most.
+    /// Returns the interval until the next batch, after one of `count` records.
+    ///
+    /// From 500 records a second on, each batch waits for the maximum.
     func batch(after count: Int) -> Interval {
         min(batchMax, Interval(nanoseconds: batch.nanoseconds * Int64(count)))
     }
 
-    /// Until all are told again, after so many positions times so many members: as long as it takes
-    /// at 6,250 positions a second.
+    /// Returns the interval until all are confirmed to again, after `count` positions times
+    /// members.
+    ///
+    /// The rate is limited to 6,250 positions a second.
     func confirmAll(after count: Int) -> Interval {
         let span = Interval(nanoseconds: confirmAll.nanoseconds * Int64(max(2_500, count)) / 2_500)
         return min(span, max(confirmAll, confirmAllMax))

@@ -1,40 +1,44 @@
 package import Ground
 
-/// What two nodes say to each other about invalidations, beside what goes with a question for an
-/// entry.
+/// The messages about invalidations between two nodes, other than what accompanies queries.
 ///
-/// Those of one connection are taken in the order in which they were sent.
+/// The messages of one connection are processed in the order in which they were sent.
 package enum InvalidationMessage: Hashable, Sendable {
     /// Records that the sender has synced.
     case push([InvalidationRecord])
-    /// What the sender has synced since it last said so, whom it has for members, and what it knows
-    /// of the count when it says so.
+    /// The positions that the sender has synced since its last confirmation, with its members and
+    /// its view of the voter set at the time of sending.
     case confirmation([StreamPosition], members: [NodeID], view: VoterSetView)
-    /// How far the sender has applied: it comes before the questions that need it, where it is too
-    /// much for one of them.
+    /// The positions that the sender has applied.
+    ///
+    /// Sent ahead of the queries that depend on it when it does not fit in a query.
     case appliedPositions([StreamPosition])
-    /// Asks for records; ends with ``repair(_:)``.
+    /// A request for records; the reply is ``repairResponse(_:)``.
     case repairRequest([StreamRange])
-    /// An answer to ``ask(_:)``.
+    /// The reply to ``repairRequest(_:)``.
     case repairResponse(RepairResponse)
-    /// Asks for everything that the receiver has synced; ends with an ``answer(_:retired:)`` that
-    /// names the round, or with ``unchanged(round:digest:view:)`` if the digest is the receiver's
-    /// too.
+    /// A request for everything that the receiver has synced.
+    ///
+    /// The reply, which names the round, is ``roundResponse(_:retired:)``, or
+    /// ``roundUnchanged(round:digest:view:)`` if the receiver has the same digest.
     case roundRequest(UInt64, digest: UInt64)
-    /// What the sender has synced and the count that it follows are what the digest in the question
-    /// stands for; of the view all but the standing is said.
+    /// The sender's positions and voter set match the digest of the request.
+    ///
+    /// The view is sent without the configuration.
     case roundUnchanged(round: UInt64, digest: UInt64, view: VoterSetView)
-    /// What the sender has synced and knows of the count, both of one moment; with the last numbers
-    /// of the streams that it has retired.
+    /// The sender's synced positions and its view, both of one moment, with the last positions of
+    /// the streams that it has retired.
     case roundResponse(FenceResponse, retired: [StreamPosition])
 }
 
-/// Consecutive records of one stream.
+/// A range of consecutive records of one stream.
 package struct StreamRange: Hashable, Sendable {
+    /// The process that names the stream.
     package var process: ProcessID
-    /// From 1.
+    /// The record numbers, from 1.
     package var numbers: ClosedRange<UInt64>
 
+    /// Creates a range from its parts; `numbers` must not include 0.
     package init(process: ProcessID, numbers: ClosedRange<UInt64>) {
         precondition(numbers.lowerBound > 0, "a range from 0")
         self.process = process
@@ -42,28 +46,35 @@ package struct StreamRange: Hashable, Sendable {
     }
 }
 
-/// What a node must have before it serves: after a start, and whenever it was fenced, for streams
-/// may have been retired without it.
+/// The positions that a node must reach before it serves.
+///
+/// Needed after a start and whenever the node was fenced, because streams may have been retired
+/// meanwhile.
 package struct CatchUpTarget: Hashable, Sendable {
-    /// What the one who was asked has.
+    /// The positions that the other node has.
     package var positions: [StreamPosition]
-    /// What it has had, of streams whose records it does not hold and tells nobody else of.
+    /// The last positions of streams that the other node has applied and retired, and sends to no
+    /// other.
     package var retired: [StreamPosition]
 
+    /// Creates a target from its parts.
     package init(positions: [StreamPosition] = [], retired: [StreamPosition] = []) {
         self.positions = positions
         self.retired = retired
     }
 }
 
-/// What a node has of what it was asked for.
+/// The records that a node has of those requested.
 package struct RepairResponse: Hashable, Sendable {
+    /// The records.
     package var records: [InvalidationRecord]
-    /// Records up to here are no longer held, and the asker lacks some of them.
+    /// The positions up to which records are no longer held, where the requester lacks some of
+    /// them.
     package var floors: [StreamPosition]
-    /// What was looked for: records in it that are not here, and not below a floor, are not held.
+    /// The ranges searched; records in them that are neither sent nor below a floor are not held.
     package var covered: [StreamRange]
 
+    /// Creates a response from its parts.
     package init(
         records: [InvalidationRecord] = [], floors: [StreamPosition] = [],
         covered: [StreamRange] = []

@@ -1,30 +1,34 @@
 import Ground
 
-/// Names a record of the log: whose it is and its number, from 1 without gaps.
+/// The identifier of a log record: its stream and its number, from 1 without gaps.
 package struct RecordID: Hashable, Sendable {
-    /// The process that issued it.
+    /// The process that issued the record.
     package var stream: ProcessID
+    /// The number in the stream, from 1.
     package var number: UInt64
 
+    /// Creates an identifier from its parts.
     package init(stream: ProcessID, number: UInt64) {
         self.stream = stream
         self.number = number
     }
 
-    /// The position of a node that has this record and all before it in its stream.
+    /// The position of a node that has this record and all earlier ones of its stream.
     package var position: StreamPosition { StreamPosition(process: stream, count: number) }
 }
 
-/// One invalidation as it is kept and told on: by all nodes with the same bytes, whether they
-/// understand it or not.
+/// One invalidation as it is kept and forwarded.
+///
+/// All nodes use the same bytes, even if they do not recognise the content.
 package struct InvalidationRecord: Hashable, Sendable {
+    /// The identifier.
     package let id: RecordID
-    /// What ``UnsafeMethodInvalidation`` reads.
+    /// The encoded ``Invalidation``.
     package let content: [UInt8]
-    /// XXH64 of the content: tells two contents of one number apart.
+    /// The XXH64 of the content, which distinguishes two contents of one number.
     package let hash: UInt64
 
-    /// `name` has a number from 1; `content` fits in a field.
+    /// Creates a record; the number must be 1 or more and the content at most 65,535 bytes.
     package init(_ name: RecordID, content: [UInt8]) {
         precondition(name.number > 0, "a record without a number")
         precondition(content.count <= Int(UInt16.max), "a record of \(content.count) bytes")
@@ -33,6 +37,7 @@ package struct InvalidationRecord: Hashable, Sendable {
         hash = XXH64.hash(content.span, seed: 0)
     }
 
+    /// The decoded content.
     package var invalidation: Invalidation { Invalidation(content: content.span) }
 }
 
@@ -41,17 +46,18 @@ extension InvalidationRecord {
         static let content: UInt16 = 1
     }
 
-    /// Its size, the number, the process, the hash.
+    /// The size of the fixed part: its size, the number, the process and the hash.
     private static let fixedBytes = 34
 
-    /// Size of ``bytes``.
+    /// The size of ``bytes``.
     package var bytesCount: Int {
         Self.fixedBytes + StructureReader.fieldHeaderBytes + content.count
     }
 
-    /// As it goes to peers and to disk: a structure as in <doc:PeerProtocol>, whose fixed part is
-    /// its size (2), the number (8), the process (16) and the hash of the content (8); field 1 is
-    /// the content.
+    /// The encoded record for peers and the disk: a structure as in <doc:PeerProtocol>.
+    ///
+    /// The fixed part is its size (2), the number (8), the process (16) and the hash of the content
+    /// (8); field 1 is the content.
     package var bytes: [UInt8] {
         var writer = StructureWriter()
         writer.put(id.number)
@@ -62,7 +68,7 @@ extension InvalidationRecord {
         return writer.bytes
     }
 
-    /// The record in `bytes`; nil if they are damaged.
+    /// Decodes a record; `nil` if the bytes are damaged.
     package static func read(_ bytes: Span<UInt8>) -> InvalidationRecord? {
         guard
             var structure = try? StructureReader(bytes, fixedBytes: fixedBytes, in: .invalidations)

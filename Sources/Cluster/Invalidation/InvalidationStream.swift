@@ -1,17 +1,17 @@
 import Ground
 
-/// What this node has of one stream.
+/// The part of one stream that this node has.
 ///
-/// Invariants: what is synced was applied; every record above ``floor`` that was applied is on the
-/// shelf; ``repair`` is there exactly while ``wanted`` is above what was applied without a gap.
+/// Invariants: What is synced was applied. Every applied record above ``floor`` is in ``records``.
+/// ``repair`` is set only while ``repairTarget`` is above what was applied without a gap.
 struct InvalidationStream: Sendable {
-    /// An effort to get what is missing.
+    /// The state of requests for missing records.
     struct Repair: Sendable {
-        /// When somebody is asked, or asked again.
+        /// When the next request is due.
         var dueAt: Instant
-        /// Who was asked last.
+        /// The member that was asked last.
         var lastSource: NodeID?
-        /// The last answer brought something: the same one goes on.
+        /// True if the last response brought records, so that the same member is asked again.
         var isProgressing = false
     }
 
@@ -19,14 +19,14 @@ struct InvalidationStream: Sendable {
     private(set) var applied = NumberRangeSet()
     private(set) var synced = NumberRangeSet()
     private(set) var records = RecordTable()
-    /// Records up to here are not held any more, or never were.
+    /// The number up to which records are not held.
     private(set) var floor: UInt64 = 0
-    /// The greatest number that somebody says to have.
+    /// The greatest number that some member reports to have.
     private(set) var repairTarget: UInt64 = 0
     var repair: Repair?
-    /// More is synced than the members were told.
+    /// True if more is synced than was confirmed to all members.
     var isConfirmDue = false
-    /// When the last record came.
+    /// When the stream last changed.
     private(set) var changedAt: Instant
 
     init(_ process: ProcessID, at now: Instant) {
@@ -34,7 +34,7 @@ struct InvalidationStream: Sendable {
         changedAt = now
     }
 
-    /// Counts as synced up to `number`, of which nothing is held.
+    /// Treats everything up to `number` as synced, with no records held.
     mutating func start(after number: UInt64, at now: Instant) {
         guard number > 0 else { return }
         raiseFloor(to: number, at: now)
@@ -42,14 +42,14 @@ struct InvalidationStream: Sendable {
         markSynced(1...number)
     }
 
-    /// What this node says to have: synced, without a gap.
+    /// The position synced here without a gap, which this node reports.
     var syncedPosition: StreamPosition { StreamPosition(process: process, count: synced.prefix) }
-    /// The greatest number that was applied, whatever is missing below it.
+    /// The greatest number applied here, with or without gaps.
     var appliedPosition: StreamPosition { StreamPosition(process: process, count: applied.last) }
-    /// Something that was applied is not synced yet.
+    /// True if something that was applied is not synced yet.
     var isUnsynced: Bool { applied != synced }
 
-    /// The first record that may be dropped.
+    /// The first record if it may be dropped.
     var droppable: RecordTable.Slot? {
         guard let first = records.first, first.number <= synced.prefix else { return nil }
         return first
@@ -61,7 +61,7 @@ struct InvalidationStream: Sendable {
             RecordID(stream: process, number: number), content: content)
     }
 
-    /// Keeps a record that is new here.
+    /// Adds a record that is new here.
     mutating func insert(_ record: InvalidationRecord, count: UInt64, at now: Instant) {
         applied.insert(record.id.number)
         if record.id.number > floor { records.insert(record, count: count, at: now) }
@@ -75,14 +75,14 @@ struct InvalidationStream: Sendable {
         if synced.prefix > before { isConfirmDue = true }
     }
 
-    /// Everything up to `number` counts as applied.
+    /// Treats everything up to `number` as applied.
     mutating func raiseFloor(to number: UInt64, at now: Instant) {
         if number > 0 { applied.insert(1...number) }
         changedAt = now
         endRepairIfDone()
     }
 
-    /// Nothing up to `number` is held; to be called when nothing of it is on the shelf.
+    /// Sets the number up to which no records are held; these must be removed before.
     mutating func setFloor(_ number: UInt64) {
         floor = max(floor, number)
     }
@@ -93,8 +93,8 @@ struct InvalidationStream: Sendable {
         return taken
     }
 
-    /// Somebody has everything up to `number`; what is missing is asked for at `dueAt`, unless that
-    /// is under way.
+    /// Records that some member has everything up to `number`; missing records are requested at
+    /// `dueAt` unless requests are under way.
     mutating func requestRepair(_ number: UInt64, at dueAt: Instant) {
         repairTarget = max(repairTarget, number)
         guard repairTarget > applied.prefix else { return }
@@ -105,7 +105,7 @@ struct InvalidationStream: Sendable {
         }
     }
 
-    /// Nobody has more than `number`.
+    /// Records that no member has more than `number`.
     mutating func limitRepair(_ number: UInt64) {
         repairTarget = number
         endRepairIfDone()
@@ -116,8 +116,8 @@ struct InvalidationStream: Sendable {
     }
 }
 
-/// The streams that this node knows of, in the order of their processes; each is changed where it
-/// lies, for it may be big.
+/// The known streams, ascending by process; elements are modified in place because they may be
+/// large.
 struct StreamTable: Sendable {
     private(set) var streams: [InvalidationStream] = []
 
@@ -134,7 +134,7 @@ struct StreamTable: Sendable {
         return place < streams.count && streams[place].process == process ? place : nil
     }
 
-    /// The place of an empty stream of `process`, which must not be known.
+    /// Adds an empty stream of `process`, which must not be known, and returns its index.
     mutating func add(_ process: ProcessID, at now: Instant) -> Int {
         let place = streams.partitionPoint { $0.process < process }
         streams.insert(InvalidationStream(process, at: now), at: place)
@@ -147,20 +147,21 @@ struct StreamTable: Sendable {
 }
 
 extension ProcessID: Comparable {
-    /// By the number of 128 bits.
+    /// Orders process ids as 128-bit numbers.
     package static func < (left: ProcessID, right: ProcessID) -> Bool {
         (left.high, left.low) < (right.high, right.low)
     }
 }
 
-/// Streams of dead processes that every counted member has and nobody holds: process and last
-/// number alone, so that neither gossip nor a node that comes back brings them in again.
+/// The retired streams: streams of dead processes that all voters have and of which no records are
+/// held.
 ///
-/// Bounded; the one that was retired first goes. As long as more of these are kept than streams may
-/// be known at once, a node that comes back lacks one that is kept if it lacks any.
+/// Only the last number is kept, so that neither gossip nor a returning node revives the stream.
+/// Bounded; the first retired is forgotten first. While more of these are kept than there may be
+/// streams, a returning node that lacks any lacks one that is kept.
 struct RetiredStreams: Sendable {
     private var counts = SortedTable<ProcessID, UInt64>()
-    /// In the order of retirement.
+    /// The streams in order of retirement.
     private var order: [ProcessID] = []
     let countMax: Int
 
@@ -168,14 +169,14 @@ struct RetiredStreams: Sendable {
         self.countMax = countMax
     }
 
-    /// The last number; nil if it was not retired.
+    /// The last number of a stream; `nil` if it is not retired.
     subscript(process: ProcessID) -> UInt64? { counts[process] }
 
     var positions: [StreamPosition] {
         zip(counts.keys, counts.values).map { StreamPosition(process: $0, count: $1) }
     }
 
-    /// Adds one; gives the one that had to go for it.
+    /// Adds a stream and returns the one that was dropped for it, if any.
     mutating func add(_ position: StreamPosition) -> ProcessID? {
         if counts[position.process] == nil { order.append(position.process) }
         counts[position.process] = max(position.count, counts[position.process] ?? 0)
@@ -185,7 +186,7 @@ struct RetiredStreams: Sendable {
         return gone
     }
 
-    /// It goes on after all; its last number if it was retired.
+    /// Removes a stream that continues and returns its last number; `nil` if it was not retired.
     mutating func revive(_ process: ProcessID) -> UInt64? {
         guard let count = counts[process] else { return nil }
         counts[process] = nil
@@ -194,9 +195,9 @@ struct RetiredStreams: Sendable {
     }
 }
 
-/// A set of numbers from 1, kept as its runs: whole streams cost one run, and each gap one more.
+/// A set of numbers from 1, stored as ranges: one for a stream without gaps, one more for each gap.
 struct NumberRangeSet: Hashable, Sendable {
-    /// Ascending; between two there is at least one number that is missing.
+    /// The ranges, ascending, with at least one missing number between them.
     private(set) var runs: [ClosedRange<UInt64>] = []
 
     /// The last number before the first gap; 0 if 1 is missing.
@@ -205,7 +206,7 @@ struct NumberRangeSet: Hashable, Sendable {
         return first.upperBound
     }
 
-    /// The greatest; 0 if there is none.
+    /// The greatest number; 0 if the set is empty.
     var last: UInt64 { runs.last?.upperBound ?? 0 }
 
     func contains(_ number: UInt64) -> Bool {
@@ -217,10 +218,10 @@ struct NumberRangeSet: Hashable, Sendable {
         insert(number...number)
     }
 
-    /// Adds all of `range`, which begins at 1 or later.
+    /// Adds all of `range`, which must begin at 1 or later.
     mutating func insert(_ range: ClosedRange<UInt64>) {
         precondition(range.lowerBound > 0, "number 0")
-        // Those that touch the range, or overlap it, become one with it.
+        // Ranges that touch or overlap the new one are merged with it.
         let first = runs.partitionPoint { $0.upperBound < range.lowerBound - 1 }
         let end = runs.partitionPoint { $0.lowerBound - 1 <= range.upperBound }
         guard first < end else {
@@ -233,7 +234,7 @@ struct NumberRangeSet: Hashable, Sendable {
         runs.removeSubrange((first + 1)..<end)
     }
 
-    /// The first `countMax` ranges of numbers up to `limit` that are missing.
+    /// Returns the first `countMax` missing ranges of numbers up to `limit`.
     func gaps(upTo limit: UInt64, countMax: Int) -> [ClosedRange<UInt64>] {
         var gaps: [ClosedRange<UInt64>] = []
         var next: UInt64 = 1

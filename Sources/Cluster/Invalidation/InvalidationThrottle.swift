@@ -1,16 +1,16 @@
 package import Ground
 
-/// How invalidations that requests cause come into the log: each by itself, up to so many a second
-/// of one host; beyond that all of the host together, a moment later and soft.
+/// The rate limit of invalidations that client requests cause (RFC 9111, section 4.4).
 ///
-/// A site that is written to all the time then costs the cluster one record a second, and itself
-/// revalidations (DESIGN.md §7, issue of unsafe methods).
+/// Each is issued individually, up to ``countMax`` a second for each host. Beyond that one soft
+/// purge of the whole host follows when the second is over. So a site with constant writes costs
+/// the cluster at most ``countMax`` + 1 records a second, and itself revalidations.
 package struct InvalidationThrottle: Sendable {
-    /// What becomes of one.
+    /// The way in which an invalidation is issued.
     package enum Granularity: Hashable, Sendable {
-        /// It goes into the log.
+        /// As a record of its own.
         case individual
-        /// It goes with the host: ``due(now:)`` names that soon.
+        /// With a purge of the whole host, which ``takeDueHosts(now:)`` returns soon.
         case coalesced
     }
 
@@ -19,18 +19,19 @@ package struct InvalidationThrottle: Sendable {
         var count = 0
     }
 
-    /// Of one host in a second.
+    /// The maximum number of individual invalidations of one host in a second.
     package static let countMax = 1_000
-    /// Hosts that are kept account of; beyond that one is begun anew, which only lets more pass.
+    /// The maximum number of hosts counted; beyond it all counts restart, which only admits more.
     static let hostsMax = 4_096
     private static let span = Interval.seconds(1)
 
     private var hosts: [[UInt8]: HostRate] = [:]
     private var coalescedHosts: Set<[UInt8]> = []
 
+    /// Creates a throttle without any counts.
     package init() {}
 
-    /// An invalidation of something of `host`.
+    /// Counts an invalidation of an entry of `host` and returns how to issue it.
     package mutating func admit(_ host: [UInt8], now: Instant) -> Granularity {
         if coalescedHosts.contains(host) { return .coalesced }
         if hosts.count >= Self.hostsMax, hosts[host] == nil { hosts = [:] }
@@ -43,19 +44,20 @@ package struct InvalidationThrottle: Sendable {
         return .coalesced
     }
 
-    /// One of `host` did not come into the log: it goes with the host, whenever that does.
+    /// Schedules a purge of the whole host, because an invalidation of it could not be issued.
     package mutating func requireHostPurge(_ host: [UInt8]) {
         coalescedHosts.insert(host)
     }
 
-    /// Of `host` something was changed that the other nodes do not know of yet.
+    /// Returns true if a change of `host` is not known to the other nodes yet.
     package func isHostPurgePending(_ host: [UInt8]) -> Bool { coalescedHosts.contains(host) }
 
-    /// True if ``due(now:)`` may name somebody.
+    /// True if ``takeDueHosts(now:)`` may return a host, now or later.
     package var hasCoalescedHosts: Bool { !coalescedHosts.isEmpty }
 
-    /// The hosts all of which are to be purged softly now, in order; each invalidation that went
-    /// together came before.
+    /// Removes and returns the hosts to purge softly now, sorted.
+    ///
+    /// All of their coalesced invalidations came before.
     package mutating func takeDueHosts(now: Instant) -> [[UInt8]] {
         let due = coalescedHosts.filter { host in
             hosts[host].map { now - $0.begunAt >= Self.span } ?? true

@@ -1,17 +1,19 @@
 import Ground
 
-/// What is written to this node's log on disk.
+/// An item to write to this node's log on disk.
 package enum LogWrite: Hashable, Sendable {
-    /// `count` is what the count of invalidations applied was with it: with the boot epoch, the
-    /// stamp of its marks.
+    /// A record with the count of invalidations applied with it.
+    ///
+    /// The boot epoch and this count are the invalidation version of its marks.
     case record(InvalidationRecord, count: UInt64)
-    /// Everything up to here counts as applied, for everything was marked soft at `count`.
+    /// A position up to which everything counts as applied, because all was marked soft at `count`.
     case floor(StreamPosition, count: UInt64)
-    /// What this node alone has invalidated: no other is told of it.
+    /// An invalidation that is not sent to other nodes.
     case localPurge(Purge, count: UInt64)
 
-    /// What need not be kept any more, and what has to be in its place; written with the next of
-    /// the above, ahead of it.
+    /// An update of what need not be kept, and of the state that replaces it.
+    ///
+    /// Written with the next of the other items, ahead of it.
     case metadata(LogMetadataUpdate)
 
     var bytesCount: Int {
@@ -31,20 +33,20 @@ package enum LogWrite: Hashable, Sendable {
     }
 }
 
-/// What the log says of what is on its disk already.
+/// An update of what the log has on disk already.
 package enum LogMetadataUpdate: Hashable, Sendable {
-    /// Records up to here need not be kept; the position must be.
+    /// Records up to this position need not be kept; the position must be.
     case dropped(StreamPosition)
-    /// Nothing of this stream need be kept but this position, as a retired one.
+    /// Only this position of the stream must be kept, as that of a retired stream.
     case retired(StreamPosition)
-    /// Not even the position of this stream need be kept any longer.
+    /// Nothing of this stream must be kept any longer.
     case forgotten(ProcessID)
-    /// What is remembered of the count; on disk before anything is gone that a later one names.
+    /// The consensus state, written ahead of other updates that may drop records included in it.
     case consensusState(VoterSetConsensus.PersistentState)
 }
 
 extension PurgeTarget {
-    /// Bytes of its name.
+    /// The size of the name in bytes.
     fileprivate var nameBytes: Int {
         switch self {
         case .url(let name), .tag(let name): name.count
@@ -54,27 +56,27 @@ extension PurgeTarget {
     }
 }
 
-/// Group commit: what waits to be written while one batch is being synced.
+/// The group commit of log writes: those that wait while one batch is being synced.
 struct WriteQueue: Sendable {
     struct PendingWrite: Sendable {
         var write: LogWrite
-        /// Who gave it; nil for what this node has made.
+        /// The node that sent it; `nil` for what this node has created.
         var source: NodeID?
     }
 
     private var pendingMetadata = PendingMetadata()
     private var pendingWrites: [PendingWrite] = []
-    /// Written, and not known to be synced; empty if nothing is.
+    /// The items that are written and not known to be synced; empty if there are none.
     private var batch: [PendingWrite] = []
-    /// Bytes in both, notes apart.
+    /// The size of waiting and written items in bytes, without metadata.
     private(set) var bytesCount = 0
-    /// No batch is begun before this: for what comes meanwhile to go with it, or after a failure.
+    /// The earliest start of the next batch, to collect more items or after a failure.
     private var earliestBatchAt: Instant?
-    /// There was no room: first the notes go, which make some.
+    /// True after a batch did not fit on the disk: metadata is written first, which frees space.
     private var isFreeingSpace = false
 
     mutating func add(_ write: LogWrite, from source: NodeID?) {
-        // Of what makes everything soft the last says all.
+        // Of consecutive writes that mark everything soft, only the last is needed.
         if case .localPurge(.everythingSoft, _) = write,
             case .localPurge(.everythingSoft, _)? = pendingWrites.last?.write
         {
@@ -85,17 +87,18 @@ struct WriteQueue: Sendable {
         bytesCount += write.bytesCount
     }
 
-    /// It is written with the next batch; nothing is written for it alone.
+    /// Adds a metadata update, which is written with the next batch and causes none.
     mutating func add(_ note: LogMetadataUpdate) { pendingMetadata.add(note) }
 
-    /// When the next batch may be begun; nil while one is under way, or nothing is to be written.
+    /// When the next batch may start; `nil` while one is under way or nothing is to be written.
     var dueAt: Instant? {
         let isWaiting = isFreeingSpace ? !pendingMetadata.isEmpty : !pendingWrites.isEmpty
         return batch.isEmpty && isWaiting ? earliestBatchAt ?? .distantPast : nil
     }
 
-    /// The next batch, if it may be begun at `now`; the one after it not within the `interval` that
-    /// is for so many records.
+    /// Returns the next batch if it may start at `now`.
+    ///
+    /// `interval` returns the minimum time until the batch after it, given its record count.
     mutating func nextBatch(at now: Instant, interval: (Int) -> Interval) -> [LogWrite]? {
         guard let dueAt, dueAt <= now else { return nil }
         earliestBatchAt = now + interval(pendingWrites.count)
@@ -104,24 +107,24 @@ struct WriteQueue: Sendable {
         return batch.map(\.write)
     }
 
-    /// The batch, which is on disk.
+    /// Completes and returns the batch, which is on disk.
     mutating func completeBatch() -> [PendingWrite] {
         bytesCount -= batch.reduce(0) { $0 + ($1.write.isMetadata ? 0 : $1.write.bytesCount) }
         isFreeingSpace = false
         return batch.takeAll()
     }
 
-    /// The batch may be on disk or not: it is written again.
+    /// Requeues the batch, which may be on disk or not.
     mutating func batchFailed(beginsAt: Instant) {
         requeueBatch()
         isFreeingSpace = false
         self.earliestBatchAt = beginsAt
     }
 
-    /// There was no room for the batch, and nothing was written: notes of what is given up come
-    /// next, as far as there are any.
+    /// Requeues the batch, of which nothing was written for lack of space, and writes pending
+    /// metadata first.
     ///
-    /// False if there was no room for such notes.
+    /// - Returns: False if the rejected batch consisted of such metadata.
     mutating func rejectBatch() -> Bool {
         guard !isFreeingSpace else { return false }
         requeueBatch()
@@ -139,11 +142,11 @@ struct WriteQueue: Sendable {
     }
 }
 
-/// Notes that wait; of what was dropped, and of what is remembered, the last counts.
+/// The pending metadata updates; of positions dropped and of consensus states only the last counts.
 private struct PendingMetadata: Sendable {
     private var memory: VoterSetConsensus.PersistentState?
     private var dropped = PositionVector()
-    /// Retired and forgotten streams, in this order.
+    /// The retired and forgotten streams, in order.
     private var ends: [LogMetadataUpdate] = []
 
     var isEmpty: Bool { memory == nil && dropped.isEmpty && ends.isEmpty }
@@ -156,10 +159,11 @@ private struct PendingMetadata: Sendable {
         }
     }
 
-    /// What is remembered of the count comes first: of its records those may be gone that follow.
+    /// Removes and returns all updates, the consensus state first.
     ///
-    /// A stream goes on after it was retired only with a record, which is written behind the notes;
-    /// so what was dropped is of before.
+    /// Updates that follow may drop records which that state includes. A retired stream is revived
+    /// only by a record, which is written behind the metadata; so what was dropped is from before
+    /// the retirement.
     mutating func takeAll() -> [LogMetadataUpdate] {
         defer { self = PendingMetadata() }
         let positions = dropped.positions.map { LogMetadataUpdate.dropped($0) }

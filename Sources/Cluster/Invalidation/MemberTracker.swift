@@ -1,48 +1,49 @@
 import Ground
 
-/// Who can serve, as far as this node knows: for receipts and majorities, and for who may open a
-/// cluster.
+/// The nodes that can serve, as far as this node knows, for receipts, majorities and cluster
+/// formation.
 ///
-/// A member that is cut off may serve all the same. So it is dropped only when it has left, when it
-/// was forgotten and cannot be current any more, or when it was away for as long as a counted
-/// member is waited for; and somebody else who has it still names it. Whom this node has never
-/// seen here those name who have.
+/// A partitioned member may still serve. So it is dropped only when it has left; when it was
+/// removed from the voters and cannot be current any more; or when it was absent for as long as a
+/// voter is waited for. Other nodes that still know it continue to name it. Nodes that this node
+/// has never met are named by those that have.
 struct MemberTracker: Sendable {
     private struct TrackedMember: Sendable {
-        /// Its last known run, if any.
+        /// The process id of its last known run, if any.
         var process: ProcessID?
         var presence = ReplicationMember.Presence.live
-        /// Since when membership has it for dead, or gone.
+        /// The time since which membership considers it dead or does not list it.
         var deadSince: Instant?
         var wasVoter = false
-        /// There was a connection with it.
+        /// True if there was a connection with it.
         var wasConnected = false
-        /// This node has it for a member no longer.
+        /// True if this node does not count it as a member any more.
         var isDropped = false
     }
 
     let own: NodeID
     private let process: ProcessID
     private let settings: InvalidationLog.Settings
-    /// All but this node.
+    /// The members other than this node.
     private var members = SortedTable<NodeID, TrackedMember>()
-    /// Those that left by their own word; the oldest are dropped.
+    /// The members that left on their own; the oldest are dropped.
     ///
-    /// Whoever still names them speaks of the past.
+    /// Nodes that still name them are outdated.
     private(set) var leftMembers: [NodeID] = []
-    /// The same, for looking up.
+    /// The elements of ``leftMembers``, for look-ups.
     private var leftSet: Set<NodeID> = []
-    /// Those that this node helped to catch up before it heard of them as members.
+    /// The nodes that this node helped to catch up before membership reported them.
     private var catchingUp: [NodeID] = []
-    /// Whom this node has for members, itself included; ascending.
+    /// The members that this node knows, including itself; ascending.
     private(set) var ownMembers: [NodeID]
-    /// And whom others have; ascending.
+    /// The members that this node or others know; ascending.
     private(set) var known: [NodeID]
-    /// Since when there is no connection with one of ``known``.
+    /// The time since which there is no connection with a member of ``known``.
     private(set) var unreachableSince = SortedTable<NodeID, Instant>()
-    /// Who was counted, and from when on this node knew it; oldest first, the last one holds now.
+    /// The voter sets with the time from which this node knew them; oldest first, the last is
+    /// current.
     private var voterSets: [(counted: [NodeID], since: Instant)] = []
-    /// When somebody may be gone who is not yet.
+    /// When the next member may be dropped.
     private(set) var nextReview: Instant?
 
     private static let leftMax = 1_024
@@ -56,38 +57,38 @@ struct MemberTracker: Sendable {
         known = ownMembers
     }
 
-    // MARK: Who is there
+    // MARK: Queries
 
-    /// Those that count now, by id.
+    /// The current voters, by id.
     var voters: [NodeID] { voterSets.last?.counted ?? [] }
 
-    /// Those that are here, by id.
+    /// The live members, by id.
     var liveMembers: [NodeID] {
         zip(members.keys, members.values).filter { $1.presence == .live }.map(\.0)
     }
 
-    /// It has left, and was not helped to catch up since.
+    /// Returns true if the node has left, and was not helped to catch up since.
     func hasLeft(_ node: NodeID) -> Bool { leftSet.contains(node) && !catchingUp.contains(node) }
 
-    /// It is one of ``known``.
+    /// Returns true if the node is in ``known``.
     func isKnown(_ node: NodeID) -> Bool { known.sortedIndex(of: node) != nil }
 
-    /// Whether it is in one of the sets by which majorities are still judged.
+    /// Returns true if the node is in a voter set by which majorities are still evaluated.
     func hasBeenVoter(_ node: NodeID) -> Bool { voterSets.contains { $0.counted.contains(node) } }
 
     func isLive(_ process: ProcessID) -> Bool { node(of: process) != nil }
 
-    /// Whose run this is.
+    /// Returns the node whose run this is.
     func node(of process: ProcessID) -> NodeID? {
         guard process != self.process else { return own }
         return zip(members.keys, members.values)
             .first { $1.process == process && !$1.isDropped }?.0
     }
 
-    /// When a majority of those who counted then was known to have confirmed; nil if it is not.
+    /// Returns when a majority of the voters of that time was known to have confirmed, or `nil`.
     ///
-    /// What was durable at a majority once is so for ever, whoever counts later; but what a
-    /// majority has only because others were forgotten is durable no earlier than that.
+    /// What was durable at a majority stays so, whatever the later voters are. What a majority has
+    /// only because others were removed is durable no earlier than that removal.
     func majorityInstant(_ confirmed: (NodeID) -> Instant?) -> Instant? {
         for (place, (counted, since)) in voterSets.enumerated() where !counted.isEmpty {
             let instants = counted.compactMap(confirmed).sorted()
@@ -100,9 +101,9 @@ struct MemberTracker: Sendable {
         return nil
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// There is a connection with `node`, whatever membership thinks of it; true if that is news.
+    /// Records a connection with `node`; returns true if that changes its state.
     mutating func connected(_ node: NodeID) -> Bool {
         guard members[node]?.presence != .live || members[node]?.wasConnected == false else {
             return false
@@ -116,7 +117,7 @@ struct MemberTracker: Sendable {
         return true
     }
 
-    /// Membership has these.
+    /// Records the members that membership reports.
     mutating func update(_ named: [ReplicationMember], now: Instant) {
         var isNamed: Set<NodeID> = []
         for member in named where member.node != own {
@@ -137,7 +138,7 @@ struct MemberTracker: Sendable {
         }
     }
 
-    /// These count from now on, by id; true if others did before.
+    /// Sets the voters, ascending by id; returns true if they have changed.
     mutating func setVoters(_ counted: [NodeID], now: Instant) -> Bool {
         guard counted != self.voters else { return false }
         for node in counted where node != own && members[node] == nil {
@@ -147,14 +148,14 @@ struct MemberTracker: Sendable {
         if voterSets.count > Self.countsMax { voterSets.removeFirst() }
         let countedSet = Set(counted)
         members.updateAll { node, member in
-            // Who is counted again begins anew.
+            // A member that becomes a voter again counts as a member again.
             member.wasVoter = member.wasVoter || countedSet.contains(node)
             if countedSet.contains(node) { member.isDropped = false }
         }
         return true
     }
 
-    /// Somebody whom this node helps to catch up may serve from then on.
+    /// Adds a node that this node helps to catch up, which may serve from then on.
     mutating func addCatchingUp(_ node: NodeID) {
         guard node != own, members[node].map(\.isDropped) ?? true, !catchingUp.contains(node) else {
             return
@@ -164,9 +165,9 @@ struct MemberTracker: Sendable {
         known = Set(known + [node]).sorted()
     }
 
-    // MARK: What follows
+    // MARK: Derived state
 
-    /// Drops whoever is gone by now.
+    /// Drops the members whose time has passed.
     mutating func review(now: Instant) {
         let countedSet = Set(voters)
         for (node, member) in zip(members.keys, members.values) where !countedSet.contains(node) {
@@ -191,7 +192,7 @@ struct MemberTracker: Sendable {
             .min()
     }
 
-    /// `named` are those whom others have for members, `connected` those that can be spoken to.
+    /// Updates ``known`` and reachability; `named` are the nodes that others name as members.
     mutating func review(named: [NodeID], connected: [NodeID], now: Instant) {
         known = Set(ownMembers + named.filter { !hasLeft($0) }).sorted()
         review(connected: connected, now: now)
@@ -206,16 +207,16 @@ struct MemberTracker: Sendable {
         unreachableSince = since
     }
 
-    /// After being away for so long a member that does not count is this node's no longer.
+    /// Returns the absence after which this node drops a member that is not a voter.
     ///
-    /// Others that met it later still name it. Of one that was never met here only they can have
-    /// proven that it is current.
+    /// Nodes that met it later still name it. If it was never connected here, only those can have
+    /// proven it current.
     private func removalDelay(_ node: NodeID, _ member: TrackedMember) -> Interval {
         member.wasVoter || !member.wasConnected || isReplaced(node)
             ? settings.fenceDuration : settings.removeAfter
     }
 
-    /// Another node of its name is here.
+    /// Returns true if another node of the same name is present.
     private func isReplaced(_ node: NodeID) -> Bool {
         ([own] + liveMembers).contains { $0 != node && $0.hasSameName(as: node) }
     }

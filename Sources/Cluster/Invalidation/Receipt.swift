@@ -1,65 +1,72 @@
 package import Ground
 
-/// How far one invalidation has come, as one node sees it.
+/// The progress of one invalidation in the cluster, as one node knows it (Design, "Receipts").
 package struct Receipt: Hashable, Sendable {
+    /// The status of one member.
     package enum ConfirmationStatus: Hashable, Sendable {
-        /// It has applied and synced the record; this node learnt so that long after it had the
-        /// record itself.
+        /// The member has applied and synced the record.
+        ///
+        /// `elapsed` is the time from when this node had the record until it learned of that.
         case confirmed(elapsed: Interval)
-        /// There is a connection with it, and it has not said so.
+        /// The member is connected and has not confirmed the record.
         case pending
-        /// There is no connection with it, and it has not said so.
+        /// The member is not connected and has not confirmed the record.
         case unreachable(since: Instant)
 
+        /// True if the member has confirmed the record.
         package var isConfirmed: Bool {
             if case .confirmed = self { true } else { false }
         }
     }
 
+    /// A member with its status.
     package struct MemberConfirmation: Hashable, Sendable {
+        /// The member.
         package var node: NodeID
+        /// The member's status.
         package var status: ConfirmationStatus
 
+        /// Creates a status from its parts.
         package init(_ node: NodeID, _ standing: ConfirmationStatus) {
             self.node = node
             self.status = standing
         }
     }
 
+    /// The record.
     package var record: InvalidationRecord
-    /// When this node got or issued it.
+    /// The time at which this node received or issued the record.
     package var heldSince: Instant
-    /// Everybody who is a member, this node included, and whoever a confirmation named as one; by
-    /// node id.
+    /// All members, including this node and those that a confirmation named, by id.
     package var confirmations: [MemberConfirmation]
-    /// When a majority of the members who counted then had confirmed; nil if none has.
+    /// When a majority of the voters of that time had confirmed; `nil` if none has.
     package var majorityAt: Instant?
-    /// From then on no node serves what is covered.
+    /// The time from which no node serves what the purge covers; `nil` if unknown.
     package var boundedAt: Instant?
-    /// No node can serve that is not in ``lines``.
+    /// True if every node that can serve is in ``confirmations``.
     ///
-    /// That is not so for up to two fences after more than half of the counted members have started
-    /// anew or were replaced: whom they had answered before nobody may know.
+    /// False for up to two fence durations after more than half of the voters restarted or were
+    /// replaced: the nodes that they had answered before may be unknown.
     package var isMembershipComplete = true
 
-    /// Nobody is pending: waiting longer tells no more, unless somebody comes back.
+    /// True if no member is pending: the receipt changes only if an unreachable member returns.
     package var isSettled: Bool {
         isMembershipComplete && !confirmations.contains { $0.status == .pending }
     }
-    /// Every node that can serve has it.
+    /// True if every node that can serve has confirmed the record.
     ///
-    /// Without a majority this node may not know who can: it has started, and met nobody yet.
+    /// Without a majority this is unknown: the node may have just started and met no other.
     package var isConfirmedByAll: Bool {
         majorityAt != nil && isMembershipComplete && confirmations.allSatisfy(\.status.isConfirmed)
     }
 }
 
-/// Those that wait until a record has come as far as they want to know, by stream.
+/// The waiters for records to be synced or confirmed, by stream.
 ///
-/// Members confirm a stream up to a number: what a record has reached, all earlier ones of its
-/// stream have. So only the first of each line is looked at, however many wait.
+/// Members confirm a stream up to a number: what holds for a record holds for all earlier ones of
+/// its stream. So only the first waiter of each queue is examined, however many there are.
 package struct ReceiptWaiters<Waiter> {
-    /// One of those that wait.
+    /// The identity of a waiter.
     package struct Token: Hashable, Sendable {
         fileprivate let line: QueueKey
         fileprivate let number: UInt64
@@ -77,15 +84,16 @@ package struct ReceiptWaiters<Waiter> {
         let waiter: Waiter
     }
 
-    /// In the order of their numbers.
+    /// The waiters of one stream and condition, by record number.
     private struct Queue {
         private var entries: [QueuedWaiter] = []
-        /// Those before are gone.
+        /// The number of removed elements at the beginning of `entries`.
         private var start = 0
 
         var waiting: ArraySlice<QueuedWaiter> { entries[start...] }
 
-        /// Inserts behind all that are not greater; what comes in order costs nothing.
+        /// Inserts a waiter behind all with lower or equal numbers; constant time for ascending
+        /// numbers.
         mutating func insert(_ place: QueuedWaiter) {
             var index = entries.count
             while index > start, entries[index - 1].number > place.number { index -= 1 }
@@ -96,7 +104,7 @@ package struct ReceiptWaiters<Waiter> {
 
         mutating func drop(_ count: Int) {
             start += count
-            // Half of it at once, so that each is moved about once.
+            // The array is compacted once half of it is removed, so each element moves about once.
             guard start > entries.count / 2 else { return }
             entries.removeFirst(start)
             start = 0
@@ -106,12 +114,20 @@ package struct ReceiptWaiters<Waiter> {
     private var queues: [QueueKey: Queue] = [:]
     private var serial: UInt64 = 0
 
+    /// Creates an empty collection.
     package init() {}
 
+    /// True if there is no waiter.
     package var isEmpty: Bool { queues.isEmpty }
 
-    /// `waiter` waits until the record is synced here; with `isForAll` until nobody's word is
-    /// outstanding who can be reached.
+    /// Adds a waiter for a record.
+    ///
+    /// - Parameters:
+    ///   - waiter: The waiter.
+    ///   - name: The record.
+    ///   - awaitsAll: False to wait until the record is synced here; true to wait until no
+    ///     reachable member's confirmation is pending.
+    /// - Returns: The token with which to remove the waiter.
     package mutating func add(
         _ waiter: Waiter, for name: RecordID, awaitsAll: Bool
     ) -> Token {
@@ -122,7 +138,7 @@ package struct ReceiptWaiters<Waiter> {
         return Token(line: line, number: name.number, serial: serial)
     }
 
-    /// It waits no longer, if it still did.
+    /// Removes the waiter if it is still waiting.
     package mutating func remove(_ ticket: Token) {
         guard let waiting = queues[ticket.line]?.waiting else { return }
         let first = waiting.partitionPoint { $0.number < ticket.number }
@@ -135,8 +151,8 @@ package struct ReceiptWaiters<Waiter> {
         }
     }
 
-    /// Gives, in no particular order, those for whose records `isOver` is true, and has them wait
-    /// no longer.
+    /// Removes and returns the waiters for whose records `isOver` returns true, in no particular
+    /// order.
     package mutating func removeCompleted(
         where isOver: (_ name: RecordID, _ isForAll: Bool) -> Bool
     ) -> [Waiter] {

@@ -1,19 +1,19 @@
 import Ground
 
-/// The records of one stream that are held, by number.
+/// The held records of one stream, by number.
 ///
-/// Up to 256 records lie in a page with their bytes in one array, so that a million small records
-/// are some thousand arrays. Most come in order; those that do not are put in their place.
+/// A page has up to 256 records with their bytes in one array, so that a million small records need
+/// some thousand arrays. Most records arrive in order; others are inserted at their position.
 struct RecordTable: Sendable {
-    /// A record without its bytes.
+    /// The metadata of a record.
     struct Slot: Sendable {
         let number: UInt64
-        /// Where its content lies in its page.
+        /// The range of its content in the page.
         fileprivate let content: Range<UInt32>
         let hash: UInt64
-        /// What the count of invalidations applied was with it.
+        /// The count of invalidations applied with it.
         let count: UInt64
-        /// When it came.
+        /// The time of arrival.
         let heldSince: Instant
 
         fileprivate var extent: Range<Int> { Int(content.lowerBound)..<Int(content.upperBound) }
@@ -22,7 +22,7 @@ struct RecordTable: Sendable {
     private struct Page: Sendable {
         let index: UInt64
         var bytes: [UInt8] = []
-        /// Ascending by number.
+        /// The slots, ascending by number.
         var slots: [Slot] = []
 
         func content(of slot: Int) -> [UInt8] {
@@ -30,13 +30,13 @@ struct RecordTable: Sendable {
         }
     }
 
-    /// Ascending by index; none is empty.
+    /// The pages, ascending by index; none is empty.
     private var pages: [Page] = []
     private(set) var count = 0
-    /// Of contents, with ``slotBytes`` for each.
+    /// The size of the contents in bytes, plus ``slotBytes`` for each record.
     private(set) var bytesCount = 0
 
-    /// What a record takes beside its content.
+    /// The overhead of a record in bytes.
     static let slotBytes = 64
 
     var isEmpty: Bool { count == 0 }
@@ -61,14 +61,14 @@ struct RecordTable: Sendable {
         bytesCount += record.content.count + Self.slotBytes
     }
 
-    /// The record of this number, without its bytes; nil if it is not held.
+    /// Returns the slot of a record, or `nil` if it is not held.
     func slot(_ number: UInt64) -> Slot? {
         guard let (page, slot) = location(of: number) else { return nil }
         return pages[page].slots[slot]
     }
 
-    /// Of those whose content is wanted the slots of the greatest numbers, at most `countMax`,
-    /// descending.
+    /// Returns the slots with the greatest numbers among those whose content satisfies `isWanted`,
+    /// at most `countMax`, descending.
     func last(_ countMax: Int, where isWanted: (Span<UInt8>) -> Bool) -> [Slot] {
         var found: [Slot] = []
         for page in pages.reversed() {
@@ -80,13 +80,13 @@ struct RecordTable: Sendable {
         return found
     }
 
-    /// The content of the record of this number; nil if it is not held.
+    /// Returns the content of a record, or `nil` if it is not held.
     func content(_ number: UInt64) -> [UInt8]? {
         guard let (page, slot) = location(of: number) else { return nil }
         return pages[page].content(of: slot)
     }
 
-    /// The least number in `range` that is held; nil if none is.
+    /// Returns the lowest held number in `range`, or `nil` if none is held.
     func firstNumber(in range: ClosedRange<UInt64>) -> UInt64? {
         var page = pages.partitionPoint { $0.index < range.lowerBound >> 8 }
         while page < pages.count {
@@ -100,7 +100,7 @@ struct RecordTable: Sendable {
         return nil
     }
 
-    /// Takes the record with the least number away and gives its content.
+    /// Removes the record with the lowest number and returns its content.
     mutating func removeFirst() -> (number: UInt64, content: [UInt8])? {
         guard let slot = first else { return nil }
         let content = pages[0].content(of: 0)

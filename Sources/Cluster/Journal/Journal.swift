@@ -1,29 +1,38 @@
 package import Ground
 
-/// The invalidation log on disk: what is written to which file, and which files may go; see
+/// The invalidation log on disk: what is written to which file, and which files are deleted; see
 /// <doc:Journal>.
 ///
-/// Files are appended to and never changed. The last one goes on; each begins with a checkpoint of
-/// all that holds beside records, so that of those before it nothing counts but records, and one
-/// whose records need not be kept any more is deleted. What those records had invalidated, and
-/// something older may still be held of, is said anew before they go.
+/// Files are only appended to; the last one is active. Each begins with a checkpoint of all state
+/// other than records. So of earlier files only the records matter, and a file whose records need
+/// not be kept is deleted. Before that, marks of what its records invalidated are written if they
+/// may still cover older entries.
 ///
-/// **Law.** What was synced is found by every later start, or that start finds damage. Whatever
-/// subset of what was not synced is lost or torn, no start finds damage for it.
+/// **Invariant.** Every later start finds what was synced, or finds damage. Whatever subset of the
+/// unsynced data is lost or torn, no start reports damage for it.
 package struct Journal: Sendable {
+    /// The node that the journal belongs to.
     package let node: NodeID
+    /// The boot epoch of this run.
     package let epoch: UInt64
+    /// The limits.
     package let settings: Settings
-    /// As of what is synced.
+    /// The files and state as of the last sync.
     private var layout: JournalLayout
-    /// What ``plan`` becomes when what is being written is synced; nil if nothing is.
+    /// The layout after the write in progress; `nil` if there is none.
     private var nextLayout: JournalLayout?
-    /// So many bytes would have had to be free.
+    /// The number of bytes that the last refused write lacked.
     private var shortage = 0
 
-    /// A node's journal after a start in this boot epoch, with what the start has found.
+    /// Creates the journal of a run.
     ///
-    /// What was invalidated up to `released` is in no file: the first checkpoint is to say it.
+    /// - Parameters:
+    ///   - node: The node.
+    ///   - epoch: The boot epoch.
+    ///   - settings: The limits.
+    ///   - recovered: The result of reading the files; `nil` for an empty journal.
+    ///   - released: The version up to which no file names the invalidations, so that the first
+    ///     checkpoint must include their marks.
     package init(
         node: NodeID, epoch: UInt64, settings: Settings = Settings(),
         recovered: JournalRecovery.Summary? = nil, released: InvalidationVersion = .zero
@@ -38,15 +47,20 @@ package struct Journal: Sendable {
         layout.state.release(released)
     }
 
-    /// What is to be done to write these.
+    /// Returns the effects that write a batch, or `nil` if there is no space.
     ///
-    /// Ends with ``synced()`` or ``failed()``; one is under way at a time. The first after a start
-    /// begins a file even if nothing is to be written. `marks` gives, in pieces, what has to be
-    /// kept of what was invalidated later than the first stamp and up to the second: nothing else
-    /// says it once the files are gone that named it.
+    /// After the effects ``synced()`` or ``failed()`` must be called; one write is under way at a
+    /// time. The first write after a start begins a file even if the batch is empty. After `nil`
+    /// nothing has happened: the log must drop records up to ``surplusPositions``, write the
+    /// resulting metadata, and try again.
     ///
-    /// Nil if there is no room, and nothing has happened: then let the log give up ``surplus``,
-    /// write the notes of that, and try again.
+    /// - Parameters:
+    ///   - batch: The writes of the log, metadata first.
+    ///   - marks: Returns, in pieces, the marks to keep of invalidations later than the first
+    ///     version and up to the second, which no file names; called when files are removed or
+    ///     begun.
+    ///   - dice: The source of salts.
+    /// - Returns: The effects, in order, or `nil`.
     package mutating func write(
         _ batch: [LogWrite],
         marks: (_ after: InvalidationVersion, _ upTo: InvalidationVersion) -> [[UInt8]],
@@ -66,37 +80,39 @@ package struct Journal: Sendable {
         return effects
     }
 
-    /// What is left for what makes room, in bytes: a checkpoint and a file behind it for notes, and
-    /// a file more for floors, without which some records cannot be dropped.
+    /// Returns the bytes to leave free for operations that free space.
+    ///
+    /// These are a checkpoint and a file for metadata, and one more file for floors, without which
+    /// some records cannot be dropped.
     private func reserve(ahead batch: [LogWrite]) -> Int {
         if batch.allSatisfy(\.isMetadata) { return 0 }
         return settings.fileBytesMax * (batch.contains(where: \.isFloor) ? 2 : 3)
     }
 
-    /// All that was to be done last is done.
+    /// Records that all effects of the last write were carried out.
     package mutating func synced() {
         guard let nextLayout else { preconditionFailure("synced what was not written") }
         layout = nextLayout
         self.nextLayout = nil
     }
 
-    /// Something of it could not be done, and nothing was done after it.
+    /// Records that an effect of the last write failed and none was carried out after it.
     package mutating func failed() {
         guard let nextLayout else { preconditionFailure("failed to write nothing") }
         layout.failed(nextLayout)
         self.nextLayout = nil
     }
 
-    /// The greatest that anything bears which is synced.
+    /// The greatest invalidation version that is synced.
     package var latestVersion: InvalidationVersion { layout.state.latestVersion }
 
     // MARK: Limits
 
-    /// Bytes of all files, those that are to be deleted included.
+    /// The size of all files in bytes, including those to be deleted.
     package var bytesCount: Int { layout.bytesCount }
 
-    /// Up to here the log must not hold records any longer, for there is no room: see
-    /// ``InvalidationLog/giveUp(_:now:effects:)``.
+    /// The positions up to which the log must drop records to free space; see
+    /// ``InvalidationLog/dropForSpace(_:now:effects:)``.
     package var surplusPositions: [StreamPosition] {
         var left = layout.bytesCount + max(settings.reserveBytes, shortage) - settings.bytesMax
         guard left > 0 else { return [] }
@@ -109,19 +125,19 @@ package struct Journal: Sendable {
     }
 }
 
-/// Which files there are.
+/// The set of journal files and the state that they encode.
 struct JournalLayout: Sendable {
-    /// Those that count, by number; the last one goes on if ``isOpen``.
+    /// The valid files by number; the last one is active if ``isOpen``.
     var files: [JournalFile] = []
-    /// The last file was begun since the start, and nothing failed since.
+    /// True if the last file was begun in this run and no write has failed since.
     var isOpen = false
-    /// Files that do not count and may be there, and how many bytes they may have.
+    /// The invalid files that may exist, with their maximum sizes in bytes.
     var filesToDelete: [UInt64: Int] = [:]
-    /// No file has had this number, or a greater one.
+    /// The next file number; no file has had this number or a greater one.
     var nextNumber: UInt64 = 1
-    /// Of the open file.
+    /// The salt of the active file.
     var salt: UInt64 = 0
-    /// Where the items of the open file begin that follow its checkpoint.
+    /// The offset in the active file at which the items behind the checkpoint begin.
     var itemsStart = 0
     var state = JournalState()
 
@@ -129,11 +145,11 @@ struct JournalLayout: Sendable {
         files.reduce(0) { $0 + $1.bytesCount } + filesToDelete.values.reduce(0, +)
     }
 
-    /// What of `next` was done is not known: nothing of it counts, and the file is left alone.
+    /// Handles a failed write: nothing of it is valid, and the active file is not written to again.
     mutating func failed(_ next: JournalLayout) {
         isOpen = false
         nextNumber = next.nextNumber
-        // What was to be deleted is still there, or not; it is deleted once more.
+        // What was to be deleted may still exist; it is deleted again.
         let known = Set(files.map(\.number))
         for file in next.files where !known.contains(file.number) {
             filesToDelete[file.number] = file.bytesCount
@@ -146,55 +162,57 @@ struct JournalLayout: Sendable {
     }
 }
 
-/// What the journal wants done with its files, in this order, each before the next.
+/// The file operations that the journal requests, to be carried out strictly in order.
 package enum JournalEffect: Hashable, Sendable {
-    /// An empty file of this number; one that is there is not the journal's any more.
+    /// Creates an empty file of this number, replacing an existing one.
     case create(UInt64)
+    /// Appends bytes to the file.
     case append(UInt64, [UInt8])
-    /// What was appended to the file, and its name, survive a power failure from here on.
+    /// Makes the file's contents and its name durable.
     case sync(UInt64)
-    /// The file counts no more. That it is not there, cannot be deleted, or comes back, does no
-    /// harm.
+    /// Deletes the file, which is no longer valid; failures are harmless.
     case delete(UInt64)
-    /// Files that were deleted do not come back after a power failure from here on.
+    /// Makes the deletions durable.
     case syncDirectory
 }
 
 extension Journal {
     /// The limits of a journal.
     package struct Settings: Hashable, Sendable {
-        /// About how many bytes of items are written to one file.
+        /// The approximate maximum size of the items in one file in bytes.
         package var fileBytesMax = 8 << 20
-        /// The most bytes of all files.
+        /// The maximum size of all files in bytes.
         ///
-        /// Above twice what the log may hold, and what may wait to be synced: a file is deleted
-        /// when nothing in it counts, and after a start records are not dropped in the order in
-        /// which they were written.
+        /// More than twice what the log may hold plus what may wait to be synced. A file is deleted
+        /// only when none of its records is needed, and after a restart records are not dropped in
+        /// the order in which they were written.
         package var bytesMax = 768 << 20
 
+        /// Creates the default limits.
         package init() {}
 
+        /// Creates limits, in bytes.
         package init(fileBytesMax: Int, bytesMax: Int) {
             self.fileBytesMax = fileBytesMax
             self.bytesMax = bytesMax
         }
 
-        /// When so few bytes are left the log is to give up records.
+        /// The free space in bytes below which the log must drop records.
         var reserveBytes: Int { max(bytesMax / 8, 4 * fileBytesMax) }
     }
 }
 
-/// A file of the journal, as far as it counts.
+/// The valid part of a journal file.
 struct JournalFile: Hashable, Sendable {
     let number: UInt64
-    /// Bytes that are synced and count.
+    /// The size of the synced valid part in bytes.
     var end: Int
-    /// The most bytes that the file may have: what lies behind ``end`` does not count.
+    /// The maximum size of the file in bytes; what lies behind ``end`` is invalid.
     var bytesCount: Int
-    /// The greatest record of each stream in it, without those that did not count when they were
+    /// The greatest record of each stream in the file, without records that were obsolete when
     /// read.
     var lastPositions = PositionVector()
-    /// The greatest that anything in it bears.
+    /// The greatest invalidation version in the file.
     var latestVersion = InvalidationVersion.zero
 
     var endPosition: JournalPosition { JournalPosition(file: number, offset: UInt64(end)) }
@@ -205,7 +223,8 @@ struct JournalFile: Hashable, Sendable {
         latestVersion = max(latestVersion, version)
     }
 
-    /// What of it counts, by process; empty if it may be deleted.
+    /// Returns the positions of records that are still needed, by process; if empty the file may be
+    /// deleted.
     func livePositions(_ state: JournalState) -> [StreamPosition] {
         let last = JournalPosition(file: number, offset: .max)
         return lastPositions.positions {

@@ -1,19 +1,21 @@
 package import Ground
 
-/// The first bytes of a file of the journal; see <doc:Journal>.
+/// The header of a journal file; see <doc:Journal>.
 package struct JournalHeader: Hashable, Sendable {
+    /// The node that wrote the file.
     package var node: NodeID
-    /// Of the files that count the one with the greatest number goes on.
+    /// The file's number; of the valid files the one with the greatest number is the active one.
     package var number: UInt64
     /// The boot epoch in which the file was written.
     package var epoch: UInt64
-    /// Drawn anew with each file.
+    /// A random number, drawn for each file, that seeds the checksums of its items.
     package var salt: UInt64
-    /// Which file went on before, and how much of it was synced then; nil for the first.
+    /// The previous file and its synced size when this file was begun; `nil` for the first.
     package var previous: JournalPosition?
-    /// Its checkpoint says what files that are gone had invalidated.
+    /// True if checkpoints include the marks of removed files, as from minor version 1.
     package private(set) var hasMarks = true
 
+    /// Creates a header from its parts.
     package init(
         node: NodeID, number: UInt64, epoch: UInt64, salt: UInt64, previous: JournalPosition?
     ) {
@@ -24,15 +26,16 @@ package struct JournalHeader: Hashable, Sendable {
         self.previous = previous
     }
 
-    /// Size in bytes.
+    /// The encoded size in bytes.
     package static let bytesCount = 80
-    /// Files of another major version are not read.
+    /// The major version; files of another one are not read.
     package static let major: UInt16 = 1
-    /// A newer minor version is read as far as it is understood.
+    /// The minor version; files of newer ones are read as far as they are understood.
     package static let minor: UInt16 = 1
 
     private static let magic = "NUTHJRNL"
 
+    /// The encoded header.
     package var bytes: [UInt8] {
         var bytes = Array(Self.magic.utf8)
         bytes.appendLittle(Self.major)
@@ -50,9 +53,13 @@ package struct JournalHeader: Hashable, Sendable {
         return bytes
     }
 
-    /// What a file of this number that begins with these bytes says of itself.
+    /// Decodes and checks the header of a file.
     ///
-    /// - Throws: what is wrong with it, or that it is not this node's.
+    /// - Parameters:
+    ///   - bytes: The beginning of the file.
+    ///   - wanted: The node that must have written it.
+    ///   - number: The number in the file's name.
+    /// - Throws: The reason why the file cannot be used.
     package init(
         _ bytes: Span<UInt8>, node wanted: NodeID, number: UInt64
     ) throws(JournalDamage.Reason) {
@@ -75,68 +82,77 @@ package struct JournalHeader: Hashable, Sendable {
     }
 }
 
-/// A place in the journal, or how far a file counts; in the order in which it was written.
+/// A position in the journal, or the valid size of a file; ordered by the time of writing.
 package struct JournalPosition: Hashable, Comparable, Sendable {
-    /// From 1.
+    /// The number of the file, from 1.
     package var file: UInt64
-    /// Bytes from the file's beginning.
+    /// The offset in the file in bytes.
     package var offset: UInt64
 
+    /// Creates a position from its parts.
     package init(file: UInt64, offset: UInt64) {
         self.file = file
         self.offset = offset
     }
 
+    /// Orders positions by file, then by offset.
     package static func < (left: JournalPosition, right: JournalPosition) -> Bool {
         (left.file, left.offset) < (right.file, right.offset)
     }
 }
 
 extension JournalPosition: FixedSizeValue {
+    /// The encoded size in bytes.
     package static let bytesCount = 16
 
+    /// Decodes the position at byte `offset` of `bytes`.
     package init(_ bytes: Span<UInt8>, at offset: Int) {
         self.init(file: bytes.little64(at: offset), offset: bytes.little64(at: offset + 8))
     }
 
+    /// Appends the encoded position to `writer`.
     package func put(into writer: inout StructureWriter) {
         writer.put(file)
         writer.put(offset)
     }
 }
 
-/// What is wrong with a journal.
+/// A damage of the journal, by file.
 package struct JournalDamage: Hashable, Sendable {
-    /// The file's number.
+    /// The number of the file.
     package var file: UInt64
+    /// The kind of damage.
     package var reason: Reason
 
+    /// Creates a damage from its parts.
     package init(file: UInt64, reason: Reason) {
         self.file = file
         self.reason = reason
     }
 
+    /// The kind of damage of a file.
     package enum Reason: Error, Hashable, Sendable {
-        /// It ends before it should.
+        /// The file ends too early.
         case truncated
-        /// It does not begin as such a file begins, or is another than its name says.
+        /// The file does not begin like a journal file, or its header names another number.
         case notAJournalFile
-        /// Another major version wrote it.
+        /// The file was written by this other major version.
         case version(UInt16)
-        /// Another node wrote it.
+        /// The file was written by another node.
         case otherNode
-        /// From this byte on it is not what was written and synced.
+        /// The bytes from this offset on are not what was written and synced.
         case unreadable(from: UInt64)
-        /// Bytes in its header have changed.
+        /// The checksum of the header does not match.
         case checksum
-        /// It is not there, and should be.
+        /// The file is required and does not exist.
         case missing
-        /// A number of a stream has one content here and another elsewhere in the journal.
+        /// A record number has different contents in this file and elsewhere in the journal.
         case conflictingRecords(RecordID)
     }
 }
 
 extension JournalDamage: CustomStringConvertible {
+    /// The damage as a clause for operators.
     package var description: String {
         switch reason {
         case .truncated: "it is cut off"

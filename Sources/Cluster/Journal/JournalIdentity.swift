@@ -1,30 +1,34 @@
 package import Ground
 
-/// The file `member` beside a journal: whom the node is to others, and since when; see
-/// <doc:Journal>.
+/// The file `member` beside a journal: the node's id in majorities and the start of its journal;
+/// see <doc:Journal>.
 package struct JournalIdentity: Hashable, Sendable {
-    /// Under this id the node takes part in majorities.
+    /// The id under which the node takes part in majorities.
     package var node: NodeID
-    /// In this boot epoch its journal was begun, or begun anew; 0 if it never was.
+    /// The boot epoch in which the journal was last begun; 0 if it never was.
     ///
-    /// What a run promises to others is in the journal first, and the journal of a run is begun
-    /// before this names it: so a start that ended before that has promised nothing. Only after a
-    /// loss it is named first, so that the loss is found again until there is another journal.
+    /// A run's promises to other nodes are in the journal first, and the run's journal is begun
+    /// before this file names it. So a start that ended before that has promised nothing. Only
+    /// after a loss this file is written first, so that the loss is detected again until there is a
+    /// new journal.
     package var beganInEpoch: UInt64
 
+    /// Creates an identity from its parts.
     package init(node: NodeID, begun: UInt64) {
         self.node = node
         self.beganInEpoch = begun
     }
 
-    /// One that finds at its next start that it has promised more than it keeps.
+    /// Returns the identity of a restored copy, which reports ``Loss/restoredCopy`` at its next
+    /// start.
     package static func abandoned(_ node: NodeID) -> JournalIdentity {
         JournalIdentity(node: node, begun: .max)
     }
 
-    /// Size in bytes.
+    /// The encoded size in bytes.
     package static let bytesCount = NodeID.bytesCount + 16
 
+    /// The encoded identity.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(node)
@@ -33,6 +37,9 @@ package struct JournalIdentity: Hashable, Sendable {
         return bytes
     }
 
+    /// Decodes an identity.
+    ///
+    /// - Throws: ``JournalDamage/Reason/truncated`` or ``JournalDamage/Reason/checksum``.
     package init(_ bytes: Span<UInt8>) throws(JournalDamage.Reason) {
         guard bytes.count >= Self.bytesCount else { throw .truncated }
         let end = Self.bytesCount - 8
@@ -43,16 +50,18 @@ package struct JournalIdentity: Hashable, Sendable {
         beganInEpoch = bytes.little64(at: NodeID.bytesCount)
     }
 
-    /// What tells that a journal is not the one that this member has promised to keep.
+    /// The reason why a journal is not the one that this member has promised to keep.
     package enum Loss: Hashable, Sendable, CustomStringConvertible {
+        /// There is no journal.
         case missing
-        /// The journal was written last in the boot epoch `found`.
+        /// The journal was last written in the boot epoch `found`, before `begun`.
         case older(found: UInt64, begun: UInt64)
-        /// Something bears this boot epoch, which has not come yet.
+        /// The journal or this file names this boot epoch, which has not begun yet.
         case fromFutureEpoch(UInt64)
-        /// The member was known to have started more often than this directory.
+        /// Other nodes have seen the member start more often than this directory has.
         case restoredCopy
 
+        /// The loss as a clause for operators.
         package var description: String {
             switch self {
             case .missing: "there is none"
@@ -64,8 +73,12 @@ package struct JournalIdentity: Hashable, Sendable {
         }
     }
 
-    /// What is wrong with a journal that was written last in the boot epoch `found`, nil if there
-    /// is none, at a start in `epoch`; nil if nothing is.
+    /// Returns the loss that the boot epochs reveal, or `nil` if there is none.
+    ///
+    /// - Parameters:
+    ///   - found: The boot epoch that last wrote the journal; `nil` if there is no journal.
+    ///   - epoch: The boot epoch of this start.
+    /// - Returns: The loss, or `nil`.
     package func loss(of found: UInt64?, at epoch: UInt64) -> Loss? {
         guard beganInEpoch != .max else { return .restoredCopy }
         let newest = max(found ?? 0, beganInEpoch)

@@ -1,41 +1,46 @@
 import Ground
 
-/// One thing that the journal says, with the bytes it says it in; see "Items" in <doc:Journal>.
+/// An item of the journal; see "Items" in <doc:Journal>.
 enum JournalItem: Hashable, Sendable {
-    /// With what the count of invalidations applied was.
+    /// A record with the count of invalidations applied with it.
     case record(InvalidationRecord, count: UInt64)
+    /// A position up to which everything counts as applied, because all was marked soft at `count`.
     case floor(StreamPosition, count: UInt64)
-    /// Invalidated here alone.
+    /// An invalidation that is not sent to other nodes.
     case localPurge(Purge, count: UInt64)
-    /// Of what was invalidated up to this stamp, and no file names any more, what may still cover
-    /// something, as whoever keeps entries has written it: all of it in a checkpoint, behind that
-    /// what was added since.
+    /// A piece of the marks of invalidations up to a version, which no file needs to name any more.
+    ///
+    /// The marks are encoded by the store and cover only what may still affect entries. A
+    /// checkpoint has all of them; later items have the additions.
     case marks([UInt8], upTo: InvalidationVersion)
-    /// Records up to these positions need not be kept.
+    /// Positions up to which records need not be kept.
     case dropped([StreamPosition])
-    /// Nothing of these streams need be kept but these positions; in the order of retirement.
+    /// The last positions of retired streams, in order of retirement; nothing else of them is kept.
     case retired([StreamPosition])
-    /// Nothing that stands before this of these streams counts any more.
+    /// Streams of which nothing before this item is valid.
     case forgotten([ProcessID])
-    /// Nothing in these files counts any more.
+    /// Numbers of files that are no longer valid.
     case filesRemoved([UInt64])
-    /// What the count remembers, but for its records, which follow.
+    /// The persistent consensus state without its records, which follow as separate items.
     case consensusState(VoterSetConsensus.PersistentState, recordsCount: Int)
+    /// A record of the persistent consensus state.
     case consensusRecord(ConsensusRecord)
-    /// The first item of a file; what holds from here on is said anew up to ``checkpointEnd``.
+    /// The first item of a file; the complete state is repeated up to ``checkpointEnd``.
     case checkpoint(JournalCheckpoint)
+    /// The end of the checkpoint.
     case checkpointEnd
 }
 
-/// What a new file says of those before it.
+/// The description of earlier files at the beginning of a new one.
 struct JournalCheckpoint: Hashable, Sendable {
-    /// The files that count, and how far; ascending.
+    /// The valid files with their valid sizes, ascending.
     var files: [JournalPosition] = []
-    /// Nothing of these streams that stands before these places counts; by process.
+    /// The streams with the positions before which their items are invalid, by process.
     var tombstones: [Tombstone] = []
-    /// The greatest that anything bears, here or in files that are gone.
+    /// The greatest invalidation version in this or any earlier file, including removed ones.
     var latestVersion = InvalidationVersion.zero
 
+    /// A stream and the position before which its items are invalid.
     struct Tombstone: Hashable, Sendable {
         var process: ProcessID
         var before: JournalPosition
@@ -78,7 +83,7 @@ extension JournalItem {
         static let void: UInt16 = 2
     }
 
-    /// What stands behind an item's head, and what the head says that it is.
+    /// The kind and content of the encoded item, without its head.
     var encoded: (kind: Kind, content: [UInt8]) {
         var writer = StructureWriter()
         let kind: Kind
@@ -129,7 +134,7 @@ extension JournalItem {
 }
 
 extension ConsensusRecord {
-    /// Of a record that was written once, and can be written again.
+    /// The encoded record, which cannot be too long because it was encoded before.
     fileprivate var encodedBytes: [UInt8] {
         guard let bytes = try? bytes() else {
             preconditionFailure("a record of the count that the log cannot have: \(self)")
@@ -139,7 +144,9 @@ extension ConsensusRecord {
 }
 
 extension Purge {
-    /// As in a record, of whose id nothing is read; what no record can say is everything.
+    /// The purge encoded as in a record with a dummy id.
+    ///
+    /// A purge that no record can hold is encoded as ``Purge/everythingSoft``.
     fileprivate var encodedBytes: [UInt8] {
         let bytes = try? Invalidation(id: [0], .purge(self)).content()
         return bytes ?? Purge.everythingSoft.encodedBytes
@@ -147,7 +154,7 @@ extension Purge {
 }
 
 extension JournalItem {
-    /// What the log has written in items; those of what is remembered follow it.
+    /// Returns the items of a log write; a consensus state is followed by its records.
     static func items(of write: LogWrite) -> [JournalItem] {
         switch write {
         case .record(let record, let count): [.record(record, count: count)]
@@ -166,7 +173,7 @@ extension StructureWriter {
     {
         put(memory.joinCount)
         put(UInt32(recordsCount))
-        // Once a flag; see <doc:Journal>.
+        // Formerly a flag; see <doc:Journal>.
         put(UInt8(0))
         endFixedPart()
         if let standing = memory.configuration {
@@ -190,9 +197,9 @@ extension JournalItem {
     private static let memoryBytes = 15
     private static let checkpointBytes = 18
 
-    /// The item of this kind that the whole of `content` is, whose checksum fits.
+    /// Decodes the item that occupies all of `content`, whose checksum was verified.
     ///
-    /// - Throws: ``PeerFault`` if it makes no sense.
+    /// - Throws: ``PeerFault`` if the content is malformed.
     static func read(_ kind: Kind, _ content: Span<UInt8>) throws(PeerFault) -> JournalItem {
         switch kind {
         case .record:

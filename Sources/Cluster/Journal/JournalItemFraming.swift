@@ -1,27 +1,33 @@
 import Ground
 
-/// The bytes of items in a file: a head and the content, at a multiple of 8.
+/// The encoding of items in a file: a head and the content, aligned to 8 bytes.
 ///
-/// The head says how much of the file was synced when the item was written. So where an item does
-/// not check, one that checks behind it tells whether that is damage, or the end of what was being
-/// written when the node stopped.
+/// The head states how much of the file was synced when the item was written. So if an item fails
+/// its check, a valid item behind it shows whether that is damage or an unfinished write.
 struct JournalItemFraming {
-    /// Of this file.
+    /// The salt of the file.
     private let salt: UInt64
 
     init(salt: UInt64) {
         self.salt = salt
     }
 
-    /// Size in bytes.
+    /// The size of an item's head in bytes.
     static let headBytes = 24
 
-    /// Bytes that an item with this content takes.
+    /// Returns the encoded size of an item with this content in bytes.
     static func bytesCount(_ content: [UInt8]) -> Int {
         (headBytes + content.count + 7) / 8 * 8
     }
 
-    /// Appends an item to a file of which `bytes` begin at `start` and `synced` bytes are synced.
+    /// Appends an item to a part of a file.
+    ///
+    /// - Parameters:
+    ///   - kind: The kind of the item.
+    ///   - content: Its content.
+    ///   - synced: How many bytes of the file are synced.
+    ///   - bytes: Receives the item.
+    ///   - start: The offset in the file at which `bytes` begins.
     func append(
         _ kind: JournalItem.Kind, _ content: [UInt8], synced: Int, to bytes: inout [UInt8],
         start: Int
@@ -51,18 +57,19 @@ struct JournalItemFraming {
         return UInt32(truncatingIfNeeded: sum)
     }
 
-    /// An item whose bytes check.
+    /// An item whose checksums match.
     struct Frame {
-        /// Nil if this version does not know it.
+        /// The kind; `nil` if this version does not know it.
         let kind: JournalItem.Kind?
+        /// The range of the content in the file.
         let content: Range<Int>
-        /// So much of the file was synced when it was written.
+        /// The number of bytes of the file that were synced when the item was written.
         let synced: Int
-        /// Where the next one begins.
+        /// The offset of the next item.
         let end: Int
     }
 
-    /// The item at `offset` of a file; nil if none checks there.
+    /// Returns the item at `offset` of a file, or `nil` if none is valid there.
     func frame(_ file: Span<UInt8>, at offset: Int) -> Frame? {
         guard offset <= file.count - Self.headBytes else { return nil }
         let head = file.extracting(offset..<offset + Self.headBytes)
@@ -79,8 +86,9 @@ struct JournalItemFraming {
             synced: Int(head.little32(at: 16)), end: end)
     }
 
-    /// True if something behind `offset`, where no item checks, shows that what stood there was
-    /// synced.
+    /// Returns true if a valid item behind `offset` shows that the bytes at `offset` were synced.
+    ///
+    /// No item is valid at `offset` itself.
     func wasSynced(_ file: Span<UInt8>, at offset: Int) -> Bool {
         var place = offset + 8
         while place <= file.count - Self.headBytes {

@@ -1,65 +1,65 @@
 package import Ground
 
-/// What a start makes of the files of a journal, one after the other; see "What a start makes of
-/// it" in <doc:Journal>.
+/// The recovery of a journal from its files at a start; see "What a start makes of it" in
+/// <doc:Journal>.
 ///
-/// The shell gives the numbers of all files that there are, then each that is ``wanted``, and
-/// between takes what was found, so that one file at a time is in memory.
+/// The caller passes the numbers of all files, then the contents of each ``nextFile``, and between
+/// them takes the results. So one file at a time is in memory.
 package struct JournalRecovery: Sendable {
     private let node: NodeID
-    /// Ascending.
+    /// The numbers of all files, ascending.
     private let numbers: [UInt64]
-    /// Those that may be the one that went on, the greatest last.
+    /// The files that may be the active one, the greatest last.
     private var candidates: [UInt64]
-    /// Headers of files that were begun and not finished.
+    /// The headers of files that were begun and not finished.
     private var unfinished: [JournalHeader] = []
-    /// Those before the one that went on, as far as they count; the greatest first.
+    /// The valid older files with their valid sizes, the first to be read last.
     private var olderFiles: [JournalPosition] = []
     private var layout = JournalLayout()
     private var records: [InvalidationRecord] = []
     private var purges: [(purge: Purge, version: InvalidationVersion)] = []
-    /// Hashes of what was found under each name.
+    /// The content hashes of the records found, by id.
     private var contentHashes: [RecordID: UInt64] = [:]
     private var damage: [JournalDamage] = []
-    /// Of what was invalidated up to its checkpoint what may still cover something, as it was given
-    /// to ``Journal/write(_:marks:using:)``; nil until the file that went on is read.
+    /// The pieces of marks in the active file, as passed to ``Journal/write(_:marks:using:)``;
+    /// `nil` until it is read.
     package private(set) var marks: [[UInt8]]?
     private var isOldFormat = false
     private var lastEpoch: UInt64?
 
     private static let numberMax: UInt64 = 1 << 62
 
-    /// What was found, without the records.
+    /// The result of a recovery, without the records.
     package struct Summary: Sendable {
-        /// As in ``PersistedLog/floors``.
+        /// The positions up to which nothing is held, as in ``PersistedLog/floors``.
         package var floors: [StreamPosition]
-        /// As in ``PersistedLog/retired``.
+        /// The last positions of retired streams, as in ``PersistedLog/retired``.
         package var retired: [StreamPosition]
-        /// Nil if none was ever written.
+        /// The persisted consensus state; `nil` if none was ever written.
         package var persistentState: VoterSetConsensus.PersistentState?
-        /// The boot epoch that wrote last; nil if there is no journal.
+        /// The boot epoch that wrote last; `nil` if there is no journal.
         package var epoch: UInt64?
-        /// The greatest that anything bears that was ever written.
+        /// The greatest invalidation version ever written.
         package var latestVersion: InvalidationVersion
-        /// Files that went before it do not say it.
+        /// True if the active file is of version 1.0, which has no marks.
         package var isOldFormat: Bool
-        /// Something that was synced may be missing; by file.
+        /// The damages found, each of which may mean that synced data is missing.
         package var damage: [JournalDamage]
         let layout: JournalLayout
     }
 
-    /// `files` are the numbers of all files that there are, in any order.
+    /// Creates a recovery; `files` are the numbers of all existing files, in any order.
     package init(node: NodeID, files: [UInt64]) {
         self.node = node
-        // What has a greater number was never made by counting.
+        // A greater number was not made by counting.
         numbers = files.filter { $0 <= Self.numberMax }.sorted()
         candidates = numbers
     }
 
-    /// The file to be given to ``read(_:)``; nil when all was read.
+    /// The number of the file to pass to ``read(_:)`` next; `nil` when all are read.
     package var nextFile: UInt64? { candidates.last ?? olderFiles.last?.file }
 
-    /// Takes in the whole of the file that is ``wanted``.
+    /// Reads the contents of ``nextFile``, which must be complete.
     package mutating func read(_ file: Span<UInt8>) {
         if let number = candidates.popLast() {
             readActiveFile(number, file)
@@ -69,22 +69,22 @@ package struct JournalRecovery: Sendable {
         skipMissing()
     }
 
-    /// The file that is ``wanted`` cannot be read.
+    /// Records that ``nextFile`` cannot be read.
     package mutating func readFailed() {
         guard let number = candidates.popLast() ?? olderFiles.popLast()?.file else { return }
         damage.append(JournalDamage(file: number, reason: .missing))
         skipMissing()
     }
 
-    /// Takes the records that were found since they were taken last.
+    /// Removes and returns the records found since the last call.
     package mutating func takeRecords() -> [InvalidationRecord] { records.takeAll() }
 
-    /// Takes what was invalidated since it was taken last, in any order.
+    /// Removes and returns the invalidations found since the last call, in any order.
     package mutating func takePurges() -> [(purge: Purge, version: InvalidationVersion)] {
         purges.takeAll()
     }
 
-    /// What was found, when nothing is wanted any more.
+    /// Ends the recovery; ``nextFile`` must be `nil`.
     package consuming func finish() -> Summary {
         precondition(nextFile == nil, "ends before all was read")
         if layout.files.isEmpty {
@@ -101,7 +101,7 @@ package struct JournalRecovery: Sendable {
             isOldFormat: isOldFormat, damage: damage, layout: layout)
     }
 
-    /// All of that at once.
+    /// Recovers a journal from the contents of all files, by number.
     package static func recover(
         _ files: [UInt64: [UInt8]], node: NodeID
     ) -> (kept: PersistedLog, found: Summary) {
@@ -117,7 +117,7 @@ package struct JournalRecovery: Sendable {
         return (kept, found)
     }
 
-    // MARK: The file that went on
+    // MARK: The active file
 
     private mutating func readActiveFile(_ number: UInt64, _ file: Span<UInt8>) {
         guard let header = header(number, file, isRequired: file.count > JournalHeader.bytesCount)
@@ -141,7 +141,9 @@ package struct JournalRecovery: Sendable {
         for later in unfinished { requirePrevious(of: later) }
     }
 
-    /// Nil if there is none, which is damage if it was synced before there was more of the file.
+    /// Returns the file's header, or `nil` and records damage if the header is required.
+    ///
+    /// The header is synced before anything is written behind it.
     private mutating func header(
         _ number: UInt64, _ file: Span<UInt8>, isRequired: Bool
     ) -> JournalHeader? {
@@ -155,10 +157,10 @@ package struct JournalRecovery: Sendable {
         }
     }
 
-    /// A file is begun when all before it is synced: what its header names, if it is there, is
-    /// there whole.
+    /// Checks that the file before `header` is complete if it exists.
     ///
-    /// It may be gone, for what failed is deleted in any order.
+    /// A file is begun only when all before it is synced. The previous file may be absent, because
+    /// files of failed writes are deleted in any order.
     private mutating func requirePrevious(of header: JournalHeader) {
         let newest = layout.files.first
         guard let previous = header.previous, exists(previous.file),
@@ -177,13 +179,13 @@ package struct JournalRecovery: Sendable {
 
     private mutating func collect(_ reading: inout JournalFileScan, in file: inout JournalFile) {
         file.latestVersion = reading.latestVersion
-        // Also of records that need not be kept.
+        // Including those of records that need not be kept: their marks may still be needed.
         purges += reading.takePurges()
         for (record, offset, _) in reading.takeRecords() {
             let place = JournalPosition(file: file.number, offset: UInt64(offset))
             guard !layout.state.isObsolete(record.id, at: place) else { continue }
             file.include(record.id)
-            // One may stand in two files, and is the same in both.
+            // A record may be in two files; its content must be the same in both.
             let known = contentHashes.updateValue(record.hash, forKey: record.id)
             if let known, known != record.hash {
                 damage.append(
@@ -193,7 +195,7 @@ package struct JournalRecovery: Sendable {
         }
     }
 
-    // MARK: The files before it
+    // MARK: Older files
 
     private mutating func readOlderFile(_ place: JournalPosition, _ bytes: Span<UInt8>) {
         guard let header = header(place.file, bytes, isRequired: true) else { return }
@@ -206,7 +208,7 @@ package struct JournalRecovery: Sendable {
         layout.files.append(file)
     }
 
-    /// How much of a file there is without the zeros that were written ahead.
+    /// Returns the size of a file without the zeros that were preallocated.
     private static func usedBytes(_ file: Span<UInt8>, _ end: Int) -> Int {
         var count = file.count
         while count > end, file[count - 1] == 0 { count -= 1 }
@@ -224,24 +226,24 @@ package struct JournalRecovery: Sendable {
     private func exists(_ number: UInt64) -> Bool { numbers.sortedIndex(of: number) != nil }
 }
 
-/// One file as it reads from its beginning.
+/// The result of reading one file from its beginning.
 struct JournalFileScan {
     private(set) var state = JournalState()
-    /// The files before this one that count.
+    /// The valid files before this one.
     private(set) var files: [JournalPosition] = []
-    /// It says all that holds at its beginning.
+    /// True if the file has a complete checkpoint.
     private(set) var hasCheckpoint = false
-    /// Where the first item begins that does not check, or the file's end.
+    /// The offset of the first invalid item, or the file's end.
     private(set) var end = JournalHeader.bytesCount
-    /// See ``JournalRecovery/FoundEntry/marks``.
+    /// The pieces of marks in the file; see ``JournalRecovery/marks``.
     private(set) var marks: [[UInt8]] = []
-    /// The greatest that an item behind the checkpoint bears.
+    /// The greatest invalidation version of the items behind the checkpoint.
     private(set) var latestVersion = InvalidationVersion.zero
     private var records: [(record: InvalidationRecord, offset: Int, count: UInt64)] = []
-    /// What was invalidated without a record.
+    /// The invalidations without a record.
     private var recordlessPurges: [(purge: Purge, version: InvalidationVersion)] = []
     private let epoch: UInt64
-    /// What does not check was synced: it makes no sense although it is what was written.
+    /// True if a valid item has malformed content; such an item was synced.
     private var isMalformed = false
     private let framing: JournalItemFraming
 
@@ -280,7 +282,7 @@ struct JournalFileScan {
         }
     }
 
-    /// True if something that was synced cannot be read.
+    /// Returns true if something that was synced cannot be read.
     func lostSyncedData(_ file: Span<UInt8>) -> Bool {
         isMalformed || framing.wasSynced(file, at: end)
     }
@@ -294,7 +296,7 @@ struct JournalFileScan {
         records.takeAll()
     }
 
-    /// What was invalidated, with the records; to be taken before them.
+    /// Removes and returns all invalidations; must be called before ``takeRecords()``.
     mutating func takePurges() -> [(purge: Purge, version: InvalidationVersion)] {
         recordlessPurges.takeAll()
             + records.compactMap { record, _, count in

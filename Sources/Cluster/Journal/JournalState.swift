@@ -1,29 +1,31 @@
 import Ground
 
-/// What the journal says of streams and of the count, without the records: the same for whoever
-/// writes an item and for whoever reads it.
+/// The state of streams and consensus that the journal encodes, other than records.
+///
+/// Writing and reading an item apply it in the same way.
 struct JournalState: Sendable {
-    /// Records up to here need not be kept, of streams that are not retired.
+    /// The positions up to which records need not be kept, of streams that are not retired.
     private(set) var floors: [ProcessID: UInt64] = [:]
+    /// The retired streams.
     private(set) var retired: [ProcessID: RetiredStream] = [:]
-    /// What stands before these places of these streams does not count.
+    /// The positions before which the items of a stream are invalid.
     private(set) var tombstones: [ProcessID: JournalPosition] = [:]
     private(set) var persistentState: VoterSetConsensus.PersistentState?
     private(set) var latestVersion = InvalidationVersion.zero
-    /// What was invalidated up to here no file names, but for ``JournalItem/marks(_:upTo:)``.
+    /// The version up to which only ``JournalItem/marks(_:upTo:)`` name the invalidations.
     private(set) var releasedVersion = InvalidationVersion.zero
-    /// Records of the count that belong to the memory that is being read.
+    /// The consensus state that is being read, with the number of its records still to come.
     private var incompleteState: (memory: VoterSetConsensus.PersistentState, left: Int)?
     private var retirementCount: UInt64 = 0
 
     struct RetiredStream: Hashable, Sendable {
-        /// The last number.
+        /// The last number of the stream.
         var count: UInt64
-        /// Tells which was retired first.
+        /// The order of retirement.
         var order: UInt64
     }
 
-    /// Takes in an item that stands at `place`, written in this boot epoch.
+    /// Applies an item at `place` that was written in boot epoch `epoch`.
     mutating func apply(_ item: JournalItem, at place: JournalPosition, epoch: UInt64) {
         switch item {
         case .record(let record, let count): recordWritten(record.id.stream, count, epoch)
@@ -74,13 +76,13 @@ struct JournalState: Sendable {
         latestVersion = max(latestVersion, InvalidationVersion(epoch: epoch, count: count))
     }
 
-    /// What was invalidated up to `stamp` no file names from now on.
+    /// Records that no file names the invalidations up to `version` any more.
     mutating func release(_ version: InvalidationVersion) {
         releasedVersion = max(releasedVersion, version)
         latestVersion = max(latestVersion, version)
     }
 
-    /// A stream that was retired and goes on begins behind its last number.
+    /// Revives a retired stream, which continues behind its last number.
     private mutating func revive(_ process: ProcessID) {
         guard let last = retired.removeValue(forKey: process) else { return }
         raise(StreamPosition(process: process, count: last.count))
@@ -98,34 +100,38 @@ struct JournalState: Sendable {
             count: max(position.count, before?.count ?? 0), order: before?.order ?? retirementCount)
     }
 
-    /// True if a record need not be kept that stands at `place`, or before it in its file.
+    /// Returns true if a record at `place`, or before it in its file, need not be kept.
     func isObsolete(_ name: RecordID, at place: JournalPosition) -> Bool {
         if let before = tombstones[name.stream], place < before { return true }
         return name.number <= floors[name.stream] ?? 0
             || name.number <= retired[name.stream]?.count ?? 0
     }
 
-    /// Places before `file` are of no interest any more.
+    /// Drops the tombstones at positions before `file`, which have no effect any more.
     mutating func removeTombstones(before file: UInt64) {
         tombstones = tombstones.filter { $0.value.file >= file }
     }
 
-    // MARK: What a checkpoint says
+    // MARK: Checkpoints
 
-    /// By process.
+    /// The floors, by process.
     var floorPositions: [StreamPosition] {
         floors.map { StreamPosition(process: $0.key, count: $0.value) }
             .sorted { $0.process < $1.process }
     }
 
-    /// In the order of retirement.
+    /// The last positions of the retired streams, in order of retirement.
     var retiredPositions: [StreamPosition] {
         retired.sorted { $0.value.order < $1.value.order }
             .map { StreamPosition(process: $0.key, count: $0.value.count) }
     }
 
-    /// All of this as the items that stand at the beginning of a file, with `marks` for what was
-    /// invalidated up to ``released``.
+    /// Returns the checkpoint items for the beginning of a file.
+    ///
+    /// - Parameters:
+    ///   - files: The valid files before it.
+    ///   - marks: The marks of invalidations up to ``releasedVersion``, in pieces.
+    /// - Returns: The items in the order in which they are written.
     func items(files: [JournalPosition], marks: [[UInt8]]) -> [JournalItem] {
         let voids = tombstones.map {
             JournalCheckpoint.Tombstone(process: $0.key, before: $0.value)

@@ -1,14 +1,15 @@
 import Ground
 
-/// Makes the effects of one write of the journal, and what it becomes by them.
+/// The construction of one journal write: its effects and the resulting layout.
 struct JournalWriter {
     private let node: NodeID
     private let epoch: UInt64
     private let fileBytesMax: Int
     private var layout: JournalLayout
     private var effects: [JournalEffect] = []
-    /// What is to be appended to the open file, of which this much was synced before.
+    /// The bytes to append to the active file.
     private var unwritten: [UInt8] = []
+    /// The size of the active file's part that is already synced.
     private var synced = 0
     private var framing = JournalItemFraming(salt: 0)
 
@@ -24,11 +25,12 @@ struct JournalWriter {
         [[UInt8]]
 
     mutating func write(_ batch: [LogWrite], _ marks: MarkProvider, using dice: inout SplitMix64) {
-        // Before anything is written: what says that they do not count is synced.
+        // Before anything is written: the items that invalidate these files are synced.
         let last = layout.files.last?.number ?? 0
         for number in layout.filesToDelete.keys.sorted(by: >) {
             effects.append(.delete(number))
-            // One of a write that failed goes for good before what it was to go on from.
+            // A file of a failed write must be durably deleted before the file that it names as
+            // previous.
             if number > last { effects.append(.syncDirectory) }
         }
         layout.filesToDelete.removeAll()
@@ -42,7 +44,7 @@ struct JournalWriter {
         }
     }
 
-    /// Lets the files go that need not be kept any more, once it is said what they had invalidated.
+    /// Removes the files that need not be kept, after writing marks of what they invalidated.
     private mutating func removeFiles(_ marks: MarkProvider, using dice: inout SplitMix64) {
         let before = layout.state.releasedVersion
         let gone = takeObsoleteFiles()
@@ -54,13 +56,13 @@ struct JournalWriter {
         put([.filesRemoved(gone)], marks, using: &dice)
     }
 
-    /// What there is after them, and the effects.
+    /// Returns the resulting layout and the effects.
     consuming func finish() -> (JournalLayout, [JournalEffect]) {
         endAppend()
         return (layout, effects)
     }
 
-    /// Appends items that go into one file.
+    /// Appends items that must be in one file.
     private mutating func put(
         _ items: [JournalItem], _ marks: MarkProvider, using dice: inout SplitMix64
     ) {
@@ -98,7 +100,7 @@ struct JournalWriter {
         }
     }
 
-    /// Appends and syncs what is to be in the open file.
+    /// Appends and syncs the pending bytes of the active file.
     private mutating func endAppend() {
         guard !unwritten.isEmpty, let last = layout.files.last else { return }
         effects += [.append(last.number, unwritten.takeAll()), .sync(last.number)]
@@ -106,7 +108,7 @@ struct JournalWriter {
         layout.files[layout.files.count - 1].end = synced
     }
 
-    /// Begins the next file: the header is synced alone, so that a file that is longer has one.
+    /// Begins the next file; its header is synced alone, so that a longer file always has a header.
     private mutating func beginFile(_ marks: MarkProvider, using dice: inout SplitMix64) {
         let number = layout.nextNumber
         let header = JournalHeader(
@@ -129,7 +131,8 @@ struct JournalWriter {
         layout.itemsStart = layout.files[layout.files.count - 1].bytesCount
     }
 
-    /// Takes the files out that need not be kept any more; they are deleted with the next write.
+    /// Removes obsolete files from the layout and returns their numbers; the next write deletes
+    /// them.
     private mutating func takeObsoleteFiles() -> [UInt64] {
         var gone: [UInt64] = []
         for (index, file) in layout.files.enumerated() {

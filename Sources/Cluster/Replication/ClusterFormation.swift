@@ -1,32 +1,38 @@
 package import Ground
 
-/// How a cluster begins: whom a node that follows no count would have open one, and when it does so
-/// itself.
+/// The rule by which a cluster is formed: which node a newcomer nominates, and when it opens one.
 ///
-/// Every newcomer nominates one node, the lowest of those that it is connected with, and says so.
-/// It stays with its nominee as long as that one nominates itself; so of two that would open a
-/// cluster one lacks somebody. Nothing here makes two clusters one: the rule is what keeps there
-/// from being two.
+/// Every newcomer, a node that follows no voter set, nominates the lowest id among the newcomers
+/// that it is connected with, itself included, and announces it. It keeps its nominee as long as
+/// that node nominates itself. So of two nodes that would open a cluster, one lacks a nomination.
+/// Separate clusters are never merged here; the rule prevents them.
 package struct ClusterFormation: Hashable, Sendable {
-    /// Under what a newcomer may open a cluster.
+    /// The condition under which a newcomer may open a cluster.
     package enum Rule: Hashable, Sendable {
-        /// Not at all, as long as others may be somewhere.
+        /// Never, because other members may exist.
         case never
-        /// When all who are here nominate it: nobody else is to be looked for.
+        /// When all known members nominate it, and no others are to be searched for.
         case unanimous
-        /// When of so many nodes that are expected more than half are here and nominate it.
+        /// When more than half of the expected number of nodes are present and nominate it.
         case majority(of: Int)
-        /// The operator says that this node is the cluster.
+        /// At once, because the operator declares this node to be the cluster.
         case operatorOrdered
     }
 
+    /// The condition in force.
     package var rule = Rule.never
+    /// The node that this newcomer nominates; `nil` before the first evaluation.
     package private(set) var nominee: NodeID?
 
+    /// Creates a state with the rule ``Rule/never``.
     package init() {}
 
-    /// Takes in who is here, with what each has said last, nil if nothing yet; true if `own`, which
-    /// follows no count, is to open a cluster.
+    /// Updates the nominee and decides whether this node opens a cluster.
+    ///
+    /// - Parameters:
+    ///   - own: This node, which follows no voter set.
+    ///   - others: The other members with their last views; `nil` before the first.
+    /// - Returns: True if `own` must open a cluster now.
     package mutating func evaluate(own: NodeID, others: [(node: NodeID, view: VoterSetView?)])
         -> Bool
     {
@@ -38,7 +44,7 @@ package struct ClusterFormation: Hashable, Sendable {
             nominee = newcomers.map(\.node).reduce(own, min)
         }
         let votes = newcomers.count { $0.view?.nominee == own }
-        // Whoever follows a count is followed.
+        // A node that follows a voter set is joined instead.
         guard newcomers.count == others.count else { return false }
         return switch rule {
         case .never: false
@@ -48,11 +54,11 @@ package struct ClusterFormation: Hashable, Sendable {
         }
     }
 
-    /// Fewer members than this many are not yet the cluster that is expected: none of them serves
-    /// what it is not proven current for by more than half of all.
+    /// Returns true if a set has reached the expected size once; until then its members do not
+    /// serve unfenced.
     ///
-    /// A set that has come so far has as many members or has changed often enough to have had them;
-    /// or the operator has opened its line.
+    /// A set that has more than half of the expected members, or has changed often enough to have
+    /// had them, is large enough. So is one of a recovered lineage.
     package func isLargeEnough(_ set: VoterSet) -> Bool {
         guard case .majority(let count) = rule, set.lineage.recovery == 0 else { return true }
         let least = count / 2 + 1

@@ -1,12 +1,13 @@
 import Ground
 
-/// From the log to the fence and back, until nothing more follows.
+/// Transfers results between the log and the fence until both are stable.
 extension InvalidationReplication {
+    /// Delivers an event to the fence.
     mutating func notifyFence(_ event: FenceEvent, _ now: Instant, _ dice: inout SplitMix64) {
         fenceCoordinator.handle(event, now: now, using: &dice)
     }
 
-    /// Does all that follows, until nothing does.
+    /// Processes all consequences until none are left, then appends the effects.
     mutating func runToCompletion(
         _ now: Instant, _ dice: inout SplitMix64, _ effects: inout [InvalidationEffect]
     ) {
@@ -20,7 +21,7 @@ extension InvalidationReplication {
         emitOutput(now, &effects)
     }
 
-    /// Tells the fence what the log has done.
+    /// Delivers the log's results to the fence.
     mutating func forwardLogOutput(_ now: Instant, _ dice: inout SplitMix64) {
         while !log.output.isEmpty {
             let (applied, events) = log.takeOutput()
@@ -30,13 +31,15 @@ extension InvalidationReplication {
         }
     }
 
+    /// Passes the current voters to the log.
     mutating func updateLogVoters(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let members = fenceCoordinator.consensus.configuration?.set.members ?? []
         log.votersChanged(members, now: now, effects: &effects)
     }
 
-    /// Whoever leaves a line for one that the operator had opened may lack what was durable in some
-    /// other: all that it holds is asked about once.
+    /// Marks all entries soft once when this node adopts a recovered lineage.
+    ///
+    /// It may lack purges that were durable in another lineage.
     private mutating func recoveryAdopted(_ effects: inout [InvalidationEffect]) {
         guard let next = fenceCoordinator.consensus.configuration?.set.lineage.recovery else {
             return
@@ -46,7 +49,7 @@ extension InvalidationReplication {
         followedRecovery = next
     }
 
-    /// Gives records of the count their numbers; what there is no room for waits.
+    /// Issues the pending consensus records; those for which the log has no capacity wait.
     private mutating func issueConsensusRecords(
         _ now: Instant, _ effects: inout [InvalidationEffect]
     ) {
@@ -58,7 +61,7 @@ extension InvalidationReplication {
         }
     }
 
-    /// Opens a cluster if this node follows none and it is for it to do so.
+    /// Opens a cluster if this node follows none and the formation rule permits it.
     private mutating func bootstrapIfDue(_ now: Instant, _ dice: inout SplitMix64) {
         guard fenceCoordinator.consensus.configuration == nil else { return }
         let others = Set(log.members.liveMembers + fenceCoordinator.reachableMembers).sorted()
@@ -71,17 +74,17 @@ extension InvalidationReplication {
         }
     }
 
-    /// What this node says of the count.
+    /// Returns this node's view of the voter set.
     func view(at now: Instant) -> VoterSetView {
         var view = fenceCoordinator.view(at: now).view
         if view.configuration == nil { view.nominee = formation.nominee }
         return view
     }
 
-    /// Appends what follows for others, and for the disk.
+    /// Appends the effects for peers, for the disk and for the published window.
     private mutating func emitOutput(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let counted = fenceCoordinator.consensus
-        // What a line is left for is on disk before it is followed after a restart.
+        // A new lineage is on disk before it is followed after a restart.
         if counted.hasJoined, !counted.hasMemory(of: persistedConsensus) {
             log.writes.add(.consensusState(counted.persistentState))
             persistedConsensus = counted

@@ -1,41 +1,49 @@
 package import Ground
 
-/// All that a node decides about invalidations: its log, its fence and the counted members, as one
-/// thing with one order of events and effects.
+/// All decisions of a node about invalidations: its log, its fence and its voter set.
 ///
-/// The shell tells what happened, does what comes out in order before it serves anything else, and
-/// asks. What the fence is told to be applied is in the effects of the same event, ahead of the
-/// ``InvalidationEffect/window(_:)`` that may open for it.
+/// The caller delivers events, carries out the effects in order before it serves anything else, and
+/// may query at any time. Everything that the fence counts as applied is among the effects of the
+/// same event, ahead of the ``InvalidationEffect/publishWindow(_:)`` that it may open. Not
+/// thread-safe.
 ///
-/// Invariants: while ``window`` is current everything that a majority of the counted members named
-/// in answer to questions within the last fence was given out as applied; the fence is told of a
-/// record of the count only when it is synced where it was written.
+/// Invariants: while ``window`` is current, everything that a majority of the voters named in
+/// responses to requests of the last fence duration was emitted as applied. The fence receives a
+/// consensus record only when it is synced at its writer.
 package struct InvalidationReplication: Sendable {
+    /// The settings of the log and the fence.
     package struct Settings: Hashable, Sendable {
+        /// The settings of the log.
         package var log = InvalidationLog.Settings()
+        /// The settings of the fence.
         package var fence = Fence.Settings()
-        /// The most bytes of records in one answer to who asks for some; at least one is given.
+        /// The maximum size of the records in one repair response in bytes; at least one record is
+        /// sent.
         package var repairBytesMax = 48 << 10
 
+        /// Creates the default settings.
         package init() {}
     }
 
-    /// What a node starts with.
+    /// The state that a node starts with.
     package struct InitialState: Sendable {
+        /// The node's id.
         package var node: NodeID
-        /// Drawn for this run.
+        /// The process id, drawn at random for this run.
         package var process: ProcessID
+        /// The settings.
         package var settings = Settings()
-        /// What the disk had.
+        /// The log as read from disk.
         package var persistedLog = PersistedLog()
-        /// What ``LogMetadataUpdate/memory(_:)`` had last put on disk.
+        /// The last state that ``LogMetadataUpdate/consensusState(_:)`` put on disk, or `nil`.
         package var persistentState: VoterSetConsensus.PersistentState?
-        /// The log is neither damaged nor lost, and the directory holds nothing that was ever
-        /// served under a count.
+        /// True only if the log is neither damaged nor lost and the directory holds nothing that
+        /// was ever served under a voter set.
         package var mayBootstrap = false
-        /// Drawn by dice.
+        /// A random number for the first round.
         package var firstRound: UInt64
 
+        /// Creates an initial state with default settings and an empty log.
         package init(node: NodeID, process: ProcessID, firstRound: UInt64) {
             self.node = node
             self.process = process
@@ -47,14 +55,15 @@ package struct InvalidationReplication: Sendable {
     var log: InvalidationLog
     var fenceCoordinator: FenceCoordinator
     var persistedConsensus: VoterSetConsensus
-    /// The contradiction that was told last.
+    /// The conflict that was reported last.
     var reportedConflict: VoterSetConsensus.Conflict?
-    /// ``VoterSetLineage/recovery`` of the line that was followed last.
+    /// The ``VoterSetLineage/recovery`` of the lineage that was followed last.
     var followedRecovery: UInt64?
     var publishedWindow: FenceWindow
     var formation = ClusterFormation()
 
-    /// A node that starts at `now`.
+    /// Creates the state of a node that starts at `now`; ``started(now:using:effects:)`` must
+    /// follow.
     package init(_ start: InitialState, now: Instant) {
         settings = start.settings
         var logSettings = settings.log
@@ -74,7 +83,7 @@ package struct InvalidationReplication: Sendable {
         publishedWindow = fenceCoordinator.window
     }
 
-    /// To be called once, before anything else: what follows from what was kept.
+    /// Processes the state read from disk; must be called once, before any event.
     package mutating func started(
         now: Instant, using dice: inout SplitMix64, effects: inout [InvalidationEffect]
     ) {
@@ -93,7 +102,7 @@ package struct InvalidationReplication: Sendable {
 
     // MARK: Events
 
-    /// Takes in what happened at `now` and appends what is to be done.
+    /// Processes an event at `now` and appends its effects.
     package mutating func handle(
         _ event: ReplicationEvent, now: Instant, using dice: inout SplitMix64,
         effects: inout [InvalidationEffect]
@@ -101,7 +110,7 @@ package struct InvalidationReplication: Sendable {
         handle([event], now: now, using: &dice, effects: &effects)
     }
 
-    /// The same of several, in their order.
+    /// Processes several events in order and appends their effects.
     package mutating func handle(
         _ events: [ReplicationEvent], now: Instant, using dice: inout SplitMix64,
         effects: inout [InvalidationEffect]
@@ -111,7 +120,7 @@ package struct InvalidationReplication: Sendable {
         for (response, node) in responses { effects.append(.send(response, to: [node])) }
     }
 
-    /// Takes in an event; gives what is to be answered, and to whom.
+    /// Processes one event and returns a message to send, with its receiver.
     private mutating func process(
         _ event: ReplicationEvent, _ now: Instant, _ dice: inout SplitMix64,
         _ effects: inout [InvalidationEffect]
@@ -147,7 +156,7 @@ package struct InvalidationReplication: Sendable {
         return nil
     }
 
-    /// Takes what a peer says; what is to be answered is of after that.
+    /// Processes a peer's message and returns a reply.
     private mutating func process(
         _ message: InvalidationMessage, _ node: NodeID, _ now: Instant, _ dice: inout SplitMix64,
         _ effects: inout [InvalidationEffect]
@@ -156,7 +165,8 @@ package struct InvalidationReplication: Sendable {
         case .push(let records):
             log.recordsReceived(records, from: node, now: now, effects: &effects)
         case .confirmation(let positions, let members, let view):
-            // First the count: who confirms after voting on a later set says so.
+            // First the voter set: a member that confirms after it voted on a later set reports
+            // that set.
             notifyFence(
                 .responseReceived(FenceResponse(round: nil, holds: positions, view: view), node),
                 now, &dice)
@@ -182,7 +192,7 @@ package struct InvalidationReplication: Sendable {
             let catchUp = CatchUpTarget(positions: response.synced, retired: retired)
             roundResponseReceived(response, catchUp, node, now, &dice, &effects)
         case .roundUnchanged(let round, let theirs, var view):
-            // Of what this node had when it asked, and has no more, it cannot say what it was.
+            // If this node has changed since it asked, its former state is unknown.
             guard theirs == digest else { break }
             view.configuration = voterConfiguration
             let catchUp = log.catchUp
@@ -192,7 +202,7 @@ package struct InvalidationReplication: Sendable {
         return nil
     }
 
-    /// What this node has synced and which count it follows; see ``ReplicationDigest``.
+    /// The digest of the synced positions and the voter set; see ``ReplicationDigest``.
     var digest: UInt64 { ReplicationDigest.of(log.catchUp, voterConfiguration) }
 
     private mutating func roundResponseReceived(
@@ -206,8 +216,9 @@ package struct InvalidationReplication: Sendable {
         notifyFence(.responseReceived(response, node), now, &dice)
     }
 
-    /// Gives `invalidation` the next number of this node, unless its id is known.
+    /// Assigns `invalidation` the next number of this node, unless its id is known.
     ///
+    /// - Returns: The outcome; with ``IssueOutcome/busy`` nothing has happened.
     /// - Throws: ``InvalidationFault``; nothing has happened.
     package mutating func issue(
         _ invalidation: Invalidation, now: Instant, using dice: inout SplitMix64,
@@ -219,7 +230,7 @@ package struct InvalidationReplication: Sendable {
         return issuance
     }
 
-    /// Begins to forget members by the operator's word.
+    /// Begins to remove members by order of the operator.
     ///
     /// - Throws: ``FenceCoordinator/ForgetRefusal``; nothing was begun.
     package mutating func forget(
@@ -230,32 +241,39 @@ package struct InvalidationReplication: Sendable {
         runToCompletion(now, &dice, &effects)
     }
 
-    /// What has to go with the next question to `node`; nil if there is no connection with it.
+    /// Returns the invalidations to send with the next query to `node`; `nil` without a connection.
     package func unsentInvalidations(to node: NodeID) -> UnsentInvalidations? {
         log.unsentInvalidations(to: node)
     }
 
-    /// `untold`, with what goes ahead of it, was sent to `node`; not to be told if it was refused.
+    /// Records that `untold` and its preceding message were sent to `node`; not to be called if
+    /// refused.
     package mutating func invalidationsSent(_ untold: UnsentInvalidations, to node: NodeID) {
         log.invalidationsSent(untold, to: node)
     }
 
-    /// This node's own records up to `number` are on their way to `node`, ahead of whatever it is
-    /// asked from now on; not to be told of what the connection has refused.
+    /// Records that this node's own records up to `number` are queued to `node`, ahead of later
+    /// queries.
+    ///
+    /// Must not be called for records that the connection refused.
     package mutating func recordPushed(upTo number: UInt64, to node: NodeID) {
         log.recordPushed(upTo: number, to: node)
     }
 }
 
-/// What the shell may ask at any time.
+/// Queries that may be made at any time.
 extension InvalidationReplication {
+    /// This node.
     package var node: NodeID { fenceCoordinator.own }
+    /// This process, which names this node's stream.
     package var process: ProcessID { log.process }
 
-    /// When ``ReplicationEvent/ticked`` is wanted; changes with every event.
+    /// When ``ReplicationEvent/ticked`` is due; changes with every event.
     package var nextTick: Instant { min(log.nextTick, fenceCoordinator.nextTick) }
 
-    /// Until when this node may serve what is fresh.
+    /// The time until which this node may serve fresh entries.
+    ///
+    /// Closed while the voter set is smaller than ``ClusterFormation/isLargeEnough(_:)`` requires.
     package var window: FenceWindow {
         guard settings.fence.duration != nil, let set = voterConfiguration?.set,
             !formation.isLargeEnough(set)
@@ -266,18 +284,20 @@ extension InvalidationReplication {
             closedAt: min(publishedWindow.closedAt, fenceCoordinator.window.closedAt))
     }
 
-    /// The count of invalidations applied since the start: of the stamp of a request that begins.
+    /// The count of invalidations applied since the start, part of a request's invalidation
+    /// version.
     package var appliedCount: UInt64 { log.appliedCount }
-    /// Bytes of what was invalidated that are not on disk yet; 0 if all is.
+    /// The size of invalidations that are not synced yet, in bytes.
     package var unsyncedBytes: Int { log.unsyncedBytes }
 
-    /// What is synced here without a gap: for gossip.
+    /// The positions synced here without a gap, for gossip.
     package var syncedPositions: [StreamPosition] { log.syncedPositions }
 
-    /// `node` has told of something that this node lacks: what it asks is answered *behind*.
+    /// Returns true if this node lacks invalidations that `node` has applied; queries are then
+    /// answered `behind`.
     package func isBehind(_ node: NodeID) -> Bool { log.lags(behind: node) }
 
-    /// How far the record has come; nil if it is not held.
+    /// Returns the progress of the record; `nil` if it is not held.
     package func receipt(of name: RecordID) -> Receipt? {
         var receipt = log.receipt(of: name)
         if settings.fence.duration == nil { receipt?.boundedAt = nil }
@@ -285,56 +305,59 @@ extension InvalidationReplication {
         return receipt
     }
 
-    /// Everybody who can serve is in this node's receipts.
+    /// True if this node's receipts include every node that can serve.
     package var isMembershipComplete: Bool { !fenceCoordinator.mayHaveUnknownNodes }
 
-    /// The record that is held with this client's id.
+    /// Returns the record that is held with this client id, or `nil`.
     package func record(withClientID id: [UInt8]) -> RecordID? { log.record(withClientID: id) }
 
-    /// The purges that this node took in last, at most `countMax`, the newest first.
+    /// Returns the purges that this node received last, at most `countMax`, newest first.
     package func lastPurges(_ countMax: Int) -> [RecordID] { log.lastPurges(countMax) }
 
-    /// How many of this node's records somebody has yet to confirm.
+    /// The number of this node's purges that some voter has not confirmed.
     package var pendingReceiptCount: UInt64 { log.pendingReceiptCount }
 
-    /// How many invalidations are synced here that `node` has not confirmed.
+    /// Returns how many invalidations are synced here that `node` has not confirmed.
     package func lag(of node: NodeID) -> UInt64 { log.lag(of: node) }
 
-    /// The record, if it is held.
+    /// Returns the record, or `nil` if it is not held.
     package func record(_ name: RecordID) -> InvalidationRecord? { log.record(name) }
 
-    /// The counted set that this node follows, if any.
+    /// The voter set that this node follows, if any.
     package var voterConfiguration: VoterConfiguration? { fenceCoordinator.consensus.configuration }
-    /// This node is a member of a set that is settled.
+    /// True if this node is a member of a settled set.
     package var isVoter: Bool {
         fenceCoordinator.consensus.isVoter
             && fenceCoordinator.consensus.configuration?.isSettled == true
     }
+    /// The conflict that only the operator can resolve, if any.
     package var conflict: VoterSetConsensus.Conflict? { fenceCoordinator.consensus.conflict }
-    /// What has to outlive a restart, now.
+    /// The state of the voter set consensus that must survive a restart, as of now.
     package var persistentState: VoterSetConsensus.PersistentState {
         fenceCoordinator.consensus.persistentState
     }
 
-    /// Counted and connected members and this node, by id.
+    /// Returns the status of all voters, all connected members and this node, by id.
     package func memberStatuses(at now: Instant) -> [FenceCoordinator.MemberStatus] {
         fenceCoordinator.memberStatuses(at: now)
     }
 
-    /// This node has left by its own word, or will not; it may stop.
+    /// True if this node has left, or waiting for that is pointless: it may stop.
     package var isLeaveComplete: Bool { fenceCoordinator.isLeaveComplete }
 
+    /// The number of records that the log holds.
     package var heldCount: Int { log.heldCount }
 }
 
-/// What a node has synced and which count it follows, in 64 bits: two that have the same need not
-/// tell it each other.
+/// A 64-bit digest of a node's synced positions and voter set.
 ///
-/// Nodes of one cluster trust each other, so that nobody looks for two states with one digest; by
-/// chance one in 2^64 comparisons of different states takes them for the same.
+/// Two nodes with equal digests need not exchange them. Nodes of a cluster trust each other, so
+/// deliberate collisions are no threat. By chance one in 2^64 comparisons takes different states
+/// for equal.
 enum ReplicationDigest {
     private static let seed: UInt64 = 0x6E75_7468_6174_6368
 
+    /// Returns the digest of `catchUp` and `standing`.
     static func of(_ catchUp: CatchUpTarget, _ standing: VoterConfiguration?) -> UInt64 {
         var hash = XXH64(seed: seed)
         for positions in [catchUp.positions, catchUp.retired] {
@@ -343,8 +366,8 @@ enum ReplicationDigest {
             for position in positions { position.put(into: &writer) }
             hash.update(writer.bytes.span)
         }
-        // One that is too long to be written is too long to be told: all that is left of it is that
-        // there is one.
+        // A configuration that is too long to encode cannot be sent either: only its presence
+        // counts.
         if let standing {
             let bytes = (try? standing.bytes()) ?? [0]
             hash.update(bytes.span)

@@ -1,55 +1,64 @@
 package import Ground
 
-/// What happens to an ``InvalidationReplication``, beside what has an answer of its own.
+/// The events of an ``InvalidationReplication``, other than calls that return a result.
 package enum ReplicationEvent: Hashable, Sendable {
-    /// ``InvalidationReplication/nextTick`` has come; coming earlier does no harm.
+    /// ``InvalidationReplication/nextTick`` has come; an early tick is harmless.
     case ticked
-    /// A peer says something; in the order of its connection.
+    /// A peer sent a message; in the order of its connection.
     case messageReceived(InvalidationMessage, from: NodeID)
-    /// What came with a question for an entry; to be told before
-    /// ``InvalidationReplication/isBehind(_:)`` is asked and the question is looked at.
+    /// A peer's query carried invalidations.
+    ///
+    /// Must be delivered before ``InvalidationReplication/isBehind(_:)`` is read and the query is
+    /// processed.
     case requestInvalidationsReceived(
         appliedPositions: [StreamPosition], records: [InvalidationRecord], from: NodeID)
-    /// This is now the connection on which this node and the member speak.
+    /// This node now uses the connection for messages with the member.
     case connected(NodeID, on: ConnectionID)
-    /// There is no connection with the member any more.
+    /// The last connection with the member has closed.
     case disconnected(NodeID)
-    /// All that membership has, this node left out; whoever is missing is away.
+    /// The known members have changed; carries all but this node, and a missing one is away.
     case membersChanged([ReplicationMember])
     /// The last ``InvalidationEffect/write(_:)`` is synced.
     case synced
-    /// The last ``InvalidationEffect/write(_:)`` is perhaps not synced.
+    /// The last ``InvalidationEffect/write(_:)`` failed and may or may not be synced.
     case writeFailed
-    /// The disk has no room for the last ``InvalidationEffect/write(_:)`` unless records up to
-    /// these positions go; see ``InvalidationLog/giveUp(_:now:effects:)``.
+    /// The disk has no space for the last ``InvalidationEffect/write(_:)`` unless records up to
+    /// these positions are dropped.
+    ///
+    /// See ``InvalidationLog/dropForSpace(_:now:effects:)``.
     case diskFull([StreamPosition])
-    /// Something was invalidated that no other node is told of.
+    /// An invalidation was made that is not sent to other nodes.
     case purgedLocally(Purge)
-    /// Under what this node may open a cluster from now on, if it follows none.
+    /// The condition under which this node may open a cluster has changed.
     case formationRuleChanged(ClusterFormation.Rule)
-    /// The node goes for good; see ``FenceCoordinator/hasLeft``.
+    /// The node leaves permanently; see ``FenceCoordinator/hasLeft``.
     case leaveRequested
-    /// The operator says that the count is to begin anew with this node, in the place of every
-    /// other: a majority is lost, two clusters were opened apart, or records contradict each other.
+    /// The operator orders a new lineage that begins with this node and replaces all others.
+    ///
+    /// Needed when a majority is lost, two clusters were opened separately, or records conflict.
     case recoveryRequested
 }
 
-/// A member as membership has it.
+/// A member as reported by membership.
 package struct ReplicationMember: Hashable, Sendable {
+    /// The member's id.
     package var node: NodeID
-    /// Its last known run.
+    /// The process id of its last known run.
     package var process: ProcessID
+    /// The member's state.
     package var presence: Presence
 
+    /// The state of a member.
     package enum Presence: Hashable, Sendable {
-        /// Alive, or suspected not to be.
+        /// A member that is alive or suspected.
         case live
-        /// Held for dead: it may be cut off, and serve all the same.
+        /// A member considered dead; it may be partitioned and still serve.
         case dead
-        /// It said that it goes, and serves nobody any more.
+        /// A member that announced its departure and no longer serves.
         case left
     }
 
+    /// Creates a member from its parts.
     package init(_ node: NodeID, _ process: ProcessID, _ presence: Presence) {
         self.node = node
         self.process = process
@@ -57,28 +66,33 @@ package struct ReplicationMember: Hashable, Sendable {
     }
 }
 
-/// What an ``InvalidationReplication``, or its log, wants done, in this order, before anything else
-/// is served.
+/// The effects that an ``InvalidationReplication`` requests, to be carried out in order before
+/// anything else is served.
 package enum InvalidationEffect: Hashable, Sendable {
-    /// Make it true in memory at once; `count` is the count of invalidations applied with it. A
-    /// record of the count does nothing to entries, and has a count all the same.
+    /// Applies the record in memory at once; `count` is the count of invalidations applied with it.
+    ///
+    /// A consensus record affects no entries but has a count, too.
     case apply(InvalidationRecord, count: UInt64)
-    /// The same of what no other node is told of.
+    /// Applies an invalidation in memory that is not sent to other nodes.
     case applyLocally(Purge, count: UInt64)
-    /// Make everything stale at once, since nobody knows when: records up to these positions can no
-    /// longer be had, or what was invalidated is not known.
+    /// Marks everything stale at once.
+    ///
+    /// Records up to the positions are no longer available, or the invalidated entries are unknown.
     case applyFloors([StreamPosition], count: UInt64)
-    /// Write and sync it; ends with ``ReplicationEvent/synced``, ``ReplicationEvent/writeFailed``
-    /// or ``ReplicationEvent/full(_:)``. One is under way at a time.
+    /// Writes and syncs the batch; only one is under way at a time.
+    ///
+    /// It ends with ``ReplicationEvent/synced``, ``ReplicationEvent/writeFailed`` or
+    /// ``ReplicationEvent/diskFull(_:)``.
     case write([LogWrite])
-    /// To be dropped where there is no connection.
+    /// Sends the message to the nodes that are connected.
     case send(InvalidationMessage, to: [NodeID])
-    /// This node's own records up to this number are synced here.
+    /// Reports that this node's own records up to this number are synced here.
     case ownRecordsSynced(upTo: UInt64)
-    /// Of this node's own records up to this number no receipt is pending.
+    /// Reports that no receipt of this node's own records up to this number is pending.
     case receiptsSettled(upTo: UInt64)
-    /// What only the operator can mend; the node is fenced until he does.
+    /// Reports a conflict that only the operator can resolve; the node is fenced until then.
     case reportConflict(VoterSetConsensus.Conflict)
-    /// To be published to whoever decides. Always the last: what precedes it has been applied.
+    /// Publishes the window to the event loops; always the last effect, after all have been
+    /// applied.
     case publishWindow(FenceWindow)
 }

@@ -1,18 +1,18 @@
-/// −log2(number / 2^64) in fixed point, the same to the last bit on every machine.
+/// A fixed-point −log2(number / 2^64) that gives the same bits on every machine.
 ///
 /// The last bit of a floating-point logarithm differs between C libraries, and two nodes that
-/// differ in it would name different owners. Here 1,024 chords stand for the curve between two
+/// differ in it would compute different owners. Here 1,024 chords approximate the curve between two
 /// powers of two. A chord lies below the curve by at most 2^-22.4 (δ² / (8 ln 2) at δ = 2^-10), so
-/// that results are too great by as much, and near 2^64, where they are small and owners are
-/// found, by no more than 1 in 4,096. Shares of unequal weights deviate more by chance.
+/// results are too large by at most that much. Near 2^64, where results are small and owners are
+/// decided, the error is at most 1 in 4,096. Unequal weights cause larger deviations by chance.
 package struct BinaryLogarithm: Sendable {
-    /// At `index`: 2^9 × ⌊2^48 × log2(1 + `index` / 1,024)⌋, for 0 to 1,024.
+    /// The 1,025 chord ends: element `index` is 2^9 × ⌊2^48 × log2(1 + `index` / 1,024)⌋.
     package let chords: [UInt64]
 
-    /// Results are in units of 2^-57.
+    /// The number of fraction bits of results, whose unit is 2^-57.
     package static let fractionBits: UInt64 = 57
 
-    /// The only one there need be.
+    /// The shared instance.
     package static let table = BinaryLogarithm()
 
     private static let indexBits: UInt64 = 10
@@ -26,9 +26,12 @@ package struct BinaryLogarithm: Sendable {
         self.chords = chords
     }
 
-    /// How far `number`, with its lowest bit set, lies below 2^64: 1 to 2^63, in units of 2^-57.
+    /// Returns how far `number`, with its lowest bit set, lies below 2^64 on a binary logarithmic
+    /// scale.
     ///
-    /// Never rises as `number` does.
+    /// Monotonic: never rises as `number` rises.
+    ///
+    /// - Returns: 1 to 2^63, in units of 2^-57.
     @inline(__always)
     package func distance(below number: UInt64) -> UInt64 {
         let odd = number | 1
@@ -40,11 +43,11 @@ package struct BinaryLogarithm: Sendable {
         return ((zeros &+ 1) &<< Self.fractionBits) &- start &- along
     }
 
-    /// log2(`number` / 2^63), for numbers from 2^63: squaring doubles it, and each time it comes to
-    /// 1 or more that is its next bit (Knuth, TAOCP 1, §1.2.2).
+    /// Returns log2(`number` / 2^63) in units of 2^-57, for `number` from 2^63 up.
     ///
-    /// 48 bits of 64-bit squares are certain but where a value lies within 2^-62 of a multiple of
-    /// 2^-48; none of the 1,024 does.
+    /// Squaring doubles the logarithm; each time the square reaches 2 the next bit is 1 (Knuth,
+    /// TAOCP 1, §1.2.2). 48 bits are certain with 64-bit squares unless the value lies within 2^-62
+    /// of a multiple of 2^-48; none of the 1,024 values does.
     private static func fraction(of number: UInt64) -> UInt64 {
         let certainBits: UInt64 = 48
         var square = number

@@ -1,11 +1,11 @@
 package import Ground
 
-/// Rings made from rings: what they give is what computing anew gives, for less.
+/// Incremental construction: the results equal those of a full computation, at lower cost.
 extension Ring {
-    /// The ring of `members`, of different ids, in any order.
+    /// Returns the ring of `members`, which have distinct ids and come in any order.
     ///
-    /// A member with another weight has left and joined. Where many members change a ring anew
-    /// costs less, and is computed.
+    /// A member whose weight changed is removed and added. If many members change, the ring is
+    /// computed from scratch, which is then cheaper.
     package func changed(to members: [RingMember]) -> Ring {
         let (before, after) = (Set(self.members), Set(members))
         let gone = self.members.filter { !after.contains($0) }
@@ -19,15 +19,15 @@ extension Ring {
         return ring
     }
 
-    /// What a removal costs, in members of a ring computed anew.
+    /// The cost of a removal, in units of one member of a ring computed from scratch.
     private static let removalCost = 10
-    /// What an addition costs, in members of a ring computed anew.
+    /// The cost of an addition, in units of one member of a ring computed from scratch.
     private static let additionCost = 3
 
-    /// The ring with `member`, whose id must not be on it.
+    /// Returns this ring with `member` added, whose id must not be on it.
     ///
-    /// The new member enters the lists where it is nearer than one that is there, and the last goes
-    /// out; nothing else moves.
+    /// The new member enters a slot's list ahead of the first entry that is farther away. Entries
+    /// behind it move back, and one beyond the maximum length drops out. Nothing else moves.
     package func adding(_ member: RingMember) -> Ring {
         let index = members.firstIndex { member.id < $0.id } ?? members.count
         var members = members
@@ -62,10 +62,10 @@ extension Ring {
         return Ring(sorted: members, lists: lists)
     }
 
-    /// The ring without the member `id`; this one if it is not on it.
+    /// Returns this ring without the member `id`, or this ring unchanged if `id` is not on it.
     ///
-    /// Those behind it in a list move up, and the nearest of the others comes in at the end;
-    /// nothing else moves.
+    /// In each list the entries behind `id` move up, and the nearest remaining member fills the
+    /// end. Nothing else moves.
     package func removing(_ id: NodeID) -> Ring {
         guard let index = members.firstIndex(where: { $0.id == id }) else { return self }
         var members = members
@@ -95,7 +95,7 @@ extension Ring {
         return Ring(sorted: members, lists: lists)
     }
 
-    /// `member`'s index after one was inserted at `added`.
+    /// Returns the index of `member` after an insertion at index `added`.
     @inline(__always)
     private static func shiftedIndex(_ added: UInt16, _ member: UInt16) -> UInt16 {
         member < added ? member : member &+ 1

@@ -1,30 +1,33 @@
 package import Ground
 
-/// Who owns which slot, in which order: the same on every node that has the same members.
+/// The assignment of slots to owners, in order of preference; equal on all nodes with equal
+/// members.
 ///
-/// Computed once for a set of members, off the event loops, then shared and never changed: a
-/// look-up is a read of an array. A change of members makes another ring (``changed(to:)``). At
-/// most 4 MiB. `Ring.md` states the function with test vectors.
+/// Immutable and shared between event loops; computed off the loops once for each member set. A
+/// look-up is an array read. A change of members creates another ring (``changed(to:)``). Size: at
+/// most 4 MiB. <doc:Ring> defines the function with test vectors.
 package final class Ring: Sendable {
-    /// By id.
+    /// The members, ascending by id.
     package let members: [RingMember]
-    /// Number of owners in each slot's list: that of the members, but at most ``listMax``.
+    /// The number of owners in each slot's list: the member count, at most ``ownersPerSlotMax``.
     package let ownersPerSlot: Int
-    /// At member: the slots that it owns first.
+    /// The number of slots whose first owner is the member, by member index.
     package let slotsOwned: [Int]
-    /// Slot by slot its ``listCount`` nearest members, as indices, the nearest first.
+    /// The ``ownersPerSlot`` nearest members of each slot, as member indices, nearest first, by
+    /// slot.
     let ownerIndices: [UInt16]
 
-    /// The most members of a cluster.
+    /// The maximum number of members of a cluster.
     package static let membersMax = 256
-    /// The most members that a ring can be computed for: studies look further than clusters grow.
+    /// The maximum number of members that a ring can be computed for; simulations exceed clusters.
     package static let computableMax = 4_096
-    /// The longest list: 2 owners, 3 nodes to look back at, and 3 for those that are not reached.
+    /// The maximum list length: 2 owners, 3 former owners to ask, and 3 spares for unreachable
+    /// nodes.
     package static let ownersPerSlotMax = 8
 
-    /// The ring of `members`, of different ids, in any order.
+    /// Creates the ring of `members`, which have distinct ids and come in any order.
     ///
-    /// It takes as many distances as there are slots and members: 2 to 5 ms a member.
+    /// Computes one distance for each slot and member: 2 to 5 ms per member.
     package convenience init(members: [RingMember]) {
         let members = members.sorted { $0.id < $1.id }
         let distances = members.map { SlotDistance(of: $0) }
@@ -55,34 +58,37 @@ package final class Ring: Sendable {
         self.slotsOwned = slotsOwned
     }
 
-    /// Who owns the key with `keyDigest`, that of the URL also for its variants.
+    /// Returns the owners of the key with `keyDigest`, which is the URL's digest also for variants.
     package func owners(of keyDigest: EntryDigest) -> Owners {
         owners(of: RingSlot(of: keyDigest))
     }
 
-    /// Who owns `slot`.
+    /// Returns the owners of `slot`.
     package func owners(of slot: RingSlot) -> Owners {
         Owners(ring: self, start: Int(slot.number) * ownersPerSlot)
     }
 
-    /// The members of a slot in order of preference: the first owns it, the second is the first's
-    /// replica, and so on.
+    /// The owners of a slot in order of preference: first the owner, second its replica, and so on.
     ///
-    /// Empty on an empty ring. Makes no allocation.
+    /// Empty on an empty ring. Does not allocate.
     package struct Owners: RandomAccessCollection, Sendable {
         fileprivate let ring: Ring
-        /// Where the slot's list begins.
+        /// The index in `ownerIndices` at which the slot's list begins.
         fileprivate let start: Int
 
+        /// The first position, always 0.
         package var startIndex: Int { 0 }
+        /// The position after the last owner.
         package var endIndex: Int { ring.ownersPerSlot }
+        /// The number of owners: ``Ring/ownersPerSlot``.
         package var count: Int { ring.ownersPerSlot }
 
+        /// The id of the owner at `position`, from 0.
         package subscript(position: Int) -> NodeID {
             ring.members[memberIndex(at: position)].id
         }
 
-        /// Where in ``Ring/members`` the owner at `position` stands.
+        /// Returns the index in ``Ring/members`` of the owner at `position`.
         package func memberIndex(at position: Int) -> Int {
             precondition(0..<count ~= position, "position \(position) of \(count)")
             return Int(ring.ownerIndices[start + position])
@@ -91,21 +97,24 @@ package final class Ring: Sendable {
 }
 
 extension Ring: Equatable {
-    /// True if all lists are the same, and the weights.
+    /// Returns true if the members, their weights and all lists are equal.
     package static func == (left: Ring, right: Ring) -> Bool {
         left.members == right.members && left.ownerIndices == right.ownerIndices
     }
 }
 
-/// What of the ring is whose.
+/// Shares and slots of single members.
 extension Ring {
-    /// The part of all slots that `id` owns first, 0 to 1; 0 for a node that is not on the ring.
+    /// Returns the fraction of all slots that `id` owns first, 0 to 1; 0 if `id` is not on the
+    /// ring.
     package func share(of id: NodeID) -> Double {
         guard let index = members.firstIndex(where: { $0.id == id }) else { return 0 }
         return Double(slotsOwned[index]) / Double(RingSlot.count)
     }
 
-    /// At member: the part of all slots in whose lists it stands at `position`, from 0.
+    /// Returns, for each member index, the fraction of slots that list the member at `position`.
+    ///
+    /// The first owner is at position 0.
     package func shares(at position: Int) -> [Double] {
         var counts = Array(repeating: 0, count: members.count)
         guard position < ownersPerSlot else { return counts.map { _ in 0 } }
@@ -115,7 +124,7 @@ extension Ring {
         return counts.map { Double($0) / Double(RingSlot.count) }
     }
 
-    /// The slots that have `id` among the first `positions` of their lists, in order.
+    /// Returns the slots that have `id` among the first `positions` of their lists, ascending.
     package func slots(ownedBy id: NodeID, amongFirst positions: Int = 1) -> [RingSlot] {
         guard let index = members.firstIndex(where: { $0.id == id }) else { return [] }
         let positions = min(positions, ownersPerSlot)
@@ -129,7 +138,8 @@ extension Ring {
         return slots
     }
 
-    /// How many slots have another first owner than on `other`, or one where they had none.
+    /// Returns how many slots have another first owner than on `other`, or have one only on one
+    /// ring.
     package func slotsMoved(from other: Ring) -> Int {
         guard ownersPerSlot > 0, other.ownersPerSlot > 0 else {
             return ownersPerSlot == other.ownersPerSlot ? 0 : RingSlot.count
@@ -146,20 +156,25 @@ extension Ring {
     }
 }
 
-/// How evenly a ring spreads slots, and how many move when a node joins or leaves.
+/// How evenly a ring spreads slots, and how many slots move when a node joins or leaves.
 package struct RingStatistics: Sendable {
+    /// The number of members of the ring.
     package let nodes: Int
-    /// Slots of the node that owns most, and of the one that owns fewest, over the mean.
+    /// The slots of the node that owns most, divided by the mean.
     package let peakToMean: Double
+    /// The slots of the node that owns fewest, divided by the mean.
     package let minToMean: Double
-    /// Slots that moved when a node joined, over what it would own if all owned alike.
+    /// The slots that moved when a node joined, divided by an equal share for that node.
     package let movedOnJoinToMean: Double
-    /// Slots that moved when a node left, over what it would have owned if all had owned alike.
+    /// The slots that moved when a node left, divided by an equal share for that node.
     package let movedOnLeaveToMean: Double
 
-    /// Of `ring`, the same with one node more (`joined`), and with one node less (`left`).
+    /// Computes the statistics of `ring`, which must not be empty.
     ///
-    /// `ring` is not empty.
+    /// - Parameters:
+    ///   - ring: The ring to measure.
+    ///   - afterJoin: `ring` with one more node.
+    ///   - afterLeave: `ring` with one node less.
     package init(of ring: Ring, afterJoin: Ring, afterLeave: Ring) {
         precondition(!ring.members.isEmpty, "figures of an empty ring")
         let slots = Double(RingSlot.count)
@@ -172,7 +187,7 @@ package struct RingStatistics: Sendable {
         movedOnLeaveToMean = Double(afterLeave.slotsMoved(from: ring)) / mean
     }
 
-    /// `count` members of the usual weight with the ids that `dice` throw.
+    /// Returns `count` members of default weight with random ids drawn from `dice`.
     package static func members(_ count: Int, using dice: inout SplitMix64) -> [RingMember] {
         (0..<count).map { _ in RingMember(NodeID(using: &dice)) }
     }

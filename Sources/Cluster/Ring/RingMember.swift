@@ -1,22 +1,29 @@
 package import Ground
 
-/// A node that owns slots, and how many beside the others.
+/// A node that owns slots, with its weight.
 package struct RingMember: Hashable, Sendable {
+    /// The node's id.
     package let id: NodeID
-    /// 1 to 65,535: the member's slots are to all slots as its weight to the sum of weights.
+    /// The weight, 1 to 65,535: the member's share of slots is its weight over the sum of weights.
     package let weight: UInt16
 
+    /// Creates a member; a `weight` of 0 becomes 1.
     package init(_ id: NodeID, weight: UInt16 = Member.defaultWeight) {
         self.id = id
         self.weight = max(1, weight)
     }
 
-    /// Those of `records` that own: alive or suspected, caught up and not draining; by id.
+    /// Returns the ring members among `records`: caught up, not draining, alive or suspected; by
+    /// id.
     ///
-    /// `records` are of different nodes, in any order. Of more than ``Ring/membersMax`` the first
-    /// by id own, so that all nodes which know the same records leave out the same. Whatever a
-    /// member says of itself, it counts for no more than `weightMax`; with the same one, all nodes
-    /// have the same ring.
+    /// Beyond ``Ring/membersMax`` only the lowest ids are taken, so all nodes that know the same
+    /// records leave out the same members.
+    ///
+    /// - Parameters:
+    ///   - records: Records of distinct nodes, in any order.
+    ///   - weightMax: The upper limit of a member's announced weight; must be equal on all nodes,
+    ///     which then compute equal rings.
+    /// - Returns: The members, ascending by id, at most ``Ring/membersMax``.
     package static func owners(
         among records: [MemberRecord], weightMax: UInt16 = .max
     ) -> [RingMember] {
@@ -30,8 +37,7 @@ package struct RingMember: Hashable, Sendable {
 extension MemberRecord {
     /// True for a member that belongs on the ring.
     ///
-    /// One that is suspected stays there: most suspicions are withdrawn, and each change moves
-    /// slots.
+    /// A suspected member stays: most suspicions are withdrawn, and each change moves slots.
     package var isRingMember: Bool {
         switch state {
         case .alive, .suspected:

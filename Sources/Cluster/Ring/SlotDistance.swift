@@ -1,19 +1,20 @@
 import Ground
 
-/// How far a member is from each slot; those that are nearest own it.
+/// The distances of one member to all slots; the nearest members own a slot.
 ///
 /// Rendezvous hashing (Thaler, Ravishankar 1996) with weights by the logarithmic method
-/// (Schindelhauer, Schomaker, SPAA 2005): of independent numbers −log(u)/weight, u uniform between
-/// 0 and 1, each is the least as often as its weight says, and what is left of them without the
-/// least is again such a race. u is XXH64 of the slot's number (8 bytes, the lowest first), seeded
-/// with XXH64 of the member's id (16 bytes, the lowest first, seed 0). All of it is constant in the
-/// protocol.
+/// (Schindelhauer, Schomaker, SPAA 2005). Among independent values −log(u)/weight, u uniform
+/// between 0 and 1, each is the least with a probability proportional to its weight; after removal
+/// of the least the same holds for the rest. u is XXH64 of the slot's number (8 bytes,
+/// little-endian), seeded with XXH64 of the member's id (16 bytes, little-endian, seed 0). All of
+/// this is constant in the protocol.
 package struct SlotDistance: Sendable {
-    /// XXH64's accumulator before its only word of input.
+    /// The XXH64 accumulator before its only word of input.
     private let start: UInt64
     /// ⌊(2^64 − 1) / weight⌋.
     private let reciprocal: UInt64
 
+    /// Creates the distance function of `member` from its id and weight.
     package init(of member: RingMember) {
         var bytes: [UInt8] = []
         bytes.append(member.id)
@@ -21,7 +22,8 @@ package struct SlotDistance: Sendable {
         reciprocal = .max / UInt64(member.weight)
     }
 
-    /// The distance to `slot`: ⌊2^57 × −log2(u) / weight⌋, or a little off.
+    /// Returns the distance to `slot`: ⌊2^57 × −log2(u) / weight⌋, within the error of the
+    /// logarithm.
     package func distance(to slot: RingSlot) -> UInt64 {
         distance(to: SlotHashWord(slot.number), .table)
     }
@@ -31,7 +33,7 @@ package struct SlotDistance: Sendable {
         logarithm.distance(below: hash(slot)).multipliedFullWidth(by: reciprocal).high
     }
 
-    /// What `slot` and the member have drawn: XXH64 of a word.
+    /// Returns the pseudo-random number of this member and `slot`: XXH64 of the slot's number.
     package func hash(_ slot: RingSlot) -> UInt64 {
         hash(SlotHashWord(slot.number))
     }
@@ -45,7 +47,7 @@ package struct SlotDistance: Sendable {
     }
 }
 
-/// What XXH64 makes of a slot's number before it is mixed with anything of a member.
+/// The part of the XXH64 of a slot's number that does not depend on the member.
 struct SlotHashWord {
     fileprivate let premixed: UInt64
 
@@ -55,7 +57,7 @@ struct SlotHashWord {
     }
 }
 
-/// Those of XXH64.
+/// The prime constants of XXH64.
 private enum XXH64Prime {
     static let first: UInt64 = 0x9E37_79B1_85EB_CA87
     static let second: UInt64 = 0xC2B2_AE3D_27D4_EB4F
@@ -69,16 +71,16 @@ private func rotate(_ word: UInt64, _ bits: UInt64) -> UInt64 {
     (word &<< bits) | (word &>> (64 &- bits))
 }
 
-/// The members nearest to a slot, while they are looked for.
+/// The members nearest to a slot, found by insertion.
 ///
-/// Members are offered in the order of their ids; of two that are equally near the one offered
-/// before comes first. Invariant: the first ``count`` of ``distances`` do not fall.
+/// Members are inserted in the order of their ids; of two at one distance the one inserted first is
+/// preferred. Invariant: the first `count` elements of `distances` do not descend.
 struct NearestMembers {
     private var distances = InlineArray<8, UInt64>(repeating: .max)
     private var indices = InlineArray<8, UInt16>(repeating: 0)
     private var count = 0
 
-    /// The nearest of all whose `distances` these are, by id.
+    /// Finds the nearest of the members that `distances` belong to, which are ascending by id.
     @inline(__always)
     init(of distances: [SlotDistance], to slot: SlotHashWord, _ logarithm: BinaryLogarithm) {
         for index in distances.indices {
@@ -87,7 +89,7 @@ struct NearestMembers {
         }
     }
 
-    /// The member at `place`, the nearest at 0.
+    /// The index of the member at `place`, from 0 for the nearest.
     subscript(place: Int) -> UInt16 { indices[place] }
 
     @inline(__always)

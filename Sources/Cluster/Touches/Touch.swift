@@ -1,20 +1,22 @@
 package import Ground
 
-/// That an entry was used: how often, and when last.
+/// A record of uses of an entry: how many, and when the last one was.
 package struct Touch: Hashable, Sendable {
+    /// The digest of the entry.
     package var digest: EntryDigest
-    /// Uses since the last touch that was handed on; saturating.
+    /// The number of uses since the last forwarded touch; saturating.
     package var count: UInt32
-    /// The last of them, in seconds on the owner's clock.
+    /// The time of the last use, in seconds on the local node's clock.
     package var lastAccess: UInt32
 
+    /// Creates a touch from its parts.
     package init(digest: EntryDigest, count: UInt32, lastAccess: UInt32) {
         self.digest = digest
         self.count = count
         self.lastAccess = lastAccess
     }
 
-    /// Takes in a touch of the same entry.
+    /// Merges another touch of the same entry: counts are added, the later access is kept.
     package mutating func merge(_ other: Touch) {
         let (sum, isOver) = count.addingReportingOverflow(other.count)
         count = isOver ? .max : sum
@@ -22,22 +24,22 @@ package struct Touch: Hashable, Sendable {
     }
 }
 
-/// What the hits of one event loop leave behind until it is handed on (DESIGN.md §6 "Touches").
+/// The touches of one event loop's hits until they are forwarded (Design, "Touches").
 ///
-/// A touch is a look at one or two slots and allocates nothing. Open addressing with linear
-/// probing, never more than half full; who chooses digests that fall together makes a touch cost a
-/// walk over at most ``keysMax`` slots.
+/// A touch reads one or two slots and allocates nothing. The table uses open addressing with linear
+/// probing and is at most half full. An attacker who chooses colliding digests makes a touch probe
+/// at most ``keysMax`` slots.
 package struct TouchTable: Sendable {
     private var slots: [Touch]
-    /// Positions in the order of their first touch.
+    /// The positions of used slots, in the order of first touches.
     private var usedSlots: [UInt32] = []
-    /// The most entries that are remembered.
+    /// The maximum number of entries in the table.
     package let keysMax: Int
 
     private static let free = Touch(
         digest: EntryDigest(first: 0, second: 0), count: 0, lastAccess: 0)
 
-    /// An empty table for `keysMax` entries.
+    /// Creates an empty table for `keysMax` entries.
     package init(keysMax: Int) {
         precondition(keysMax > 0, "a table for \(keysMax) entries")
         self.keysMax = keysMax
@@ -47,12 +49,17 @@ package struct TouchTable: Sendable {
         usedSlots.reserveCapacity(keysMax)
     }
 
-    /// Entries remembered.
+    /// The number of entries in the table.
     package var count: Int { usedSlots.count }
-    /// True if what is remembered has to be taken before another entry is touched.
+    /// True if ``take()`` must be called before another entry can be recorded.
     package var isFull: Bool { usedSlots.count == keysMax }
 
-    /// Notes a use; false if there is no room for another entry, and nothing was noted.
+    /// Records one use.
+    ///
+    /// - Parameters:
+    ///   - digest: The digest of the entry.
+    ///   - second: The time of the use, in seconds on the local node's clock.
+    /// - Returns: False if the table is full and the entry is not in it; then nothing is recorded.
     package mutating func touch(_ digest: EntryDigest, at second: UInt32) -> Bool {
         let mask = slots.count - 1
         var position = Int(truncatingIfNeeded: digest.second) & mask
@@ -69,7 +76,7 @@ package struct TouchTable: Sendable {
         return true
     }
 
-    /// Everything remembered, in the order of first touches; then nothing is.
+    /// Removes and returns all touches, in the order of first touches.
     package mutating func take() -> [Touch] {
         let touches = usedSlots.map { slots[Int($0)] }
         for position in usedSlots { slots[Int(position)] = Self.free }
@@ -78,46 +85,54 @@ package struct TouchTable: Sendable {
     }
 }
 
-/// That an entry was used, as one node tells it to another: the last use is so long ago.
+/// A touch as sent between nodes: the last use is given as an age, independent of clocks.
 package struct AgedTouch: Hashable, Sendable {
+    /// The digest of the entry.
     package var digest: EntryDigest
-    /// Uses since the last touch that was handed on; saturating.
+    /// The number of uses since the last forwarded touch; saturating.
     package var count: UInt32
-    /// Since the last of them.
+    /// The seconds since the last use.
     package var ageSeconds: UInt32
 
+    /// Creates an aged touch from its parts.
     package init(digest: EntryDigest, count: UInt32, ageSeconds: UInt32) {
         self.digest = digest
         self.count = count
         self.ageSeconds = ageSeconds
     }
 
-    /// `touch`, told at the second `now` of this node's clock; what lies ahead of it has no age.
+    /// Converts `touch` at the second `now` of the local clock; a use in the future has age 0.
     package init(_ touch: Touch, now: UInt32) {
         self.init(
             digest: touch.digest, count: touch.count,
             ageSeconds: now > touch.lastAccess ? now - touch.lastAccess : 0)
     }
 
-    /// The touch on the clock of who is told at the second `now`; not before its beginning.
+    /// Converts to a touch on the receiver's clock, which reads `now` seconds; never below 0.
     package func touch(now: UInt32) -> Touch {
         Touch(digest: digest, count: count, lastAccess: now > ageSeconds ? now - ageSeconds : 0)
     }
 }
 
-/// The batch is "TOUCHES" in <doc:PeerProtocol>.
+/// The batch encoding: "TOUCHES" in <doc:PeerProtocol>.
 extension AgedTouch: BatchElement {
+    /// The frame kind of a batch: TOUCHES.
     package static let kind = PeerFrameKind.touches
+    /// The maximum number of touches in a batch.
     package static let countMax = PeerProtocol.touchesMax
+    /// The limit that a batch counts against.
     package static let limit = PeerLimit.touches
+    /// The encoded size of one touch in bytes.
     package static let bytesCount = 24
 
+    /// Decodes the touch at byte `offset` of `bytes`.
     package init(_ bytes: Span<UInt8>, at offset: Int) {
         self.init(
             digest: bytes.digest(at: offset), count: bytes.little32(at: offset + 16),
             ageSeconds: bytes.little32(at: offset + 20))
     }
 
+    /// Appends the encoded touch to `writer`.
     package func put(into writer: inout StructureWriter) {
         writer.put(digest)
         writer.put(count)

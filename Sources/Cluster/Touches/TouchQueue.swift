@@ -1,38 +1,38 @@
 package import Ground
 
-/// The touches of all loops, merged, until they are sent or applied in batches.
+/// The merged touches of all event loops until they are sent or applied in batches.
 ///
-/// Bounded: when more entries are touched than fit, the oldest touches are dropped and counted. At
-/// worst an entry then looks idle for longer than it was.
+/// Bounded: when the queue is full, the oldest touches are dropped and counted. At worst an entry
+/// then appears idle for longer than it was.
 package struct TouchQueue: Sendable {
-    /// In the order of first touches; those before ``head`` are gone.
+    /// The touches in the order of first touches; those before `head` are already removed.
     private var waiting: [Touch] = []
     private var head = 0
     private var indexes: [EntryDigest: Int] = [:]
-    /// The most entries that wait.
+    /// The maximum number of waiting entries.
     package let keysMax: Int
-    /// Touches that were merged into one that waited already.
+    /// The number of touches that were merged into a waiting one.
     package private(set) var mergedCount: UInt64 = 0
-    /// Touches that were dropped for want of room.
+    /// The number of touches that were dropped because the queue was full.
     package private(set) var droppedCount: UInt64 = 0
 
-    /// Keys of one batch, after which it is not waited for more.
+    /// The maximum number of entries in a batch; a full batch is forwarded without further delay.
     package static let batchKeys = 1_024
-    /// How long a touch waits at most before it is handed on.
+    /// The maximum time that a touch waits before it is forwarded.
     package static let batchInterval = Interval.seconds(5)
 
-    /// An empty queue for `keysMax` entries.
+    /// Creates an empty queue for `keysMax` entries.
     package init(keysMax: Int) {
         precondition(keysMax > 0, "a queue for \(keysMax) entries")
         self.keysMax = keysMax
     }
 
-    /// Entries that wait.
+    /// The number of waiting entries.
     package var count: Int { waiting.count - head }
-    /// True if there is a whole batch.
+    /// True if at least one full batch waits.
     package var hasBatch: Bool { count >= Self.batchKeys }
 
-    /// Takes in what one loop has noted.
+    /// Adds the touches of one event loop, merging those of entries that already wait.
     package mutating func add(_ touches: [Touch]) {
         for touch in touches {
             if let place = indexes[touch.digest] {
@@ -46,7 +46,7 @@ package struct TouchQueue: Sendable {
         }
     }
 
-    /// The oldest touches, at most a batch of them; none if nothing waits.
+    /// Removes and returns the oldest touches, at most ``batchKeys``; empty if nothing waits.
     package mutating func takeBatch() -> [Touch] {
         let end = head + min(count, Self.batchKeys)
         let batch = Array(waiting[head..<end])
@@ -63,7 +63,7 @@ package struct TouchQueue: Sendable {
         compact()
     }
 
-    /// Lets go of what is gone when it is more than what waits.
+    /// Frees the storage of removed touches when they outnumber the waiting ones.
     private mutating func compact() {
         guard head > count else { return }
         waiting.removeFirst(head)
