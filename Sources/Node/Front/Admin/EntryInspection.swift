@@ -24,11 +24,11 @@ struct EntryInspection: Sendable {
         var invalidationVersion: InvalidationVersion
         /// Cache tags of the response.
         var tags: [[UInt8]]
-        /// `nil` for a response that has no disk name.
+        /// Name of the entry on disk and on the ring, or `nil` if it has none.
         var name: EntryName?
-        /// `nil` if the response is not in memory.
+        /// The entry in memory, or `nil` if there is none.
         var memoryEntry: MemoryEntry?
-        /// `nil` if the response is not on disk.
+        /// The record on disk, or `nil` if there is none.
         var diskReading: DiskRecordHandle?
 
         /// Identifier of this response among those stored for one URL: its key's digest, in

@@ -3,7 +3,7 @@ import NIOCore
 import Store
 import Telemetry
 
-/// What goes out to the client, and how the connection ends.
+/// Output to the client, and the end of the connection.
 extension HTTP1Connection: ResponseWriter {
     @inline(__always)
     func send(head: ByteBuffer) {
@@ -60,7 +60,7 @@ extension HTTP1Connection: ResponseWriter {
         resumeReading()
     }
 
-    /// Hands everything written to the socket.
+    /// Writes everything buffered to the socket.
     func flush() {
         guard hasUnflushed, let context else { return }
         hasUnflushed = false
@@ -86,8 +86,8 @@ extension HTTP1Connection: ResponseWriter {
         context.channel.reset()
     }
 
-    /// After the last answer: hands it to the socket, says that nothing more will come, and drops
-    /// what still arrives until the client has closed.
+    /// Ends the connection after the last response: flushes, shuts down the sending side, and
+    /// discards further input until the client has closed.
     private func beginEnding() {
         flush()
         input.clear()
@@ -104,12 +104,13 @@ extension HTTP1Connection: ResponseWriter {
         if hasInputEnded { close() }
     }
 
+    /// Counts discarded input bytes, and closes once they exceed `lingerBytesMax`.
     func discard(_ bytes: Int) {
         discardedBytes += bytes
         if discardedBytes > settings.lingerBytesMax { close() }
     }
 
-    /// No further request is looked at.
+    /// True if no further request is processed.
     var isLast: Bool { phase == .ending || phase == .lingering || phase == .closed }
 
     func resumeReading() {
@@ -118,7 +119,8 @@ extension HTTP1Connection: ResponseWriter {
         context.read()
     }
 
-    /// The last answer is with the socket; not at once, because its flush may be under way.
+    /// Schedules the end after the last response reached the socket; not at once, because its flush
+    /// may still be on the call stack.
     private func scheduleEnd() {
         loopContext.loop.assumeIsolated().execute { [self] in
             guard isQuiescent else { return }
@@ -129,7 +131,7 @@ extension HTTP1Connection: ResponseWriter {
     private func outputDrained() {
         if handler.isResponding {
             handler.proceed()
-            // What came while the client took nothing.
+            // Input that arrived while the client read nothing.
             if handler.acceptsUpload { consumeInput() }
         } else {
             switch phase {
@@ -151,7 +153,7 @@ extension HTTP1Connection: ResponseWriter {
         if handler.isDraining || hasInputEnded, isQuiescent { return scheduleEnd() }
         guard handler.isResponding || phase == .ending || isReadPending || input.readableBytes > 0
         else { return }
-        // Not here: the flush that led to this call is still under way.
+        // Deferred: the flush that led to this call is still on the call stack.
         loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
     }
 
@@ -166,6 +168,6 @@ extension HTTP1Connection: ResponseWriter {
         }
     }
 
-    /// Bytes that the socket has not taken.
+    /// Output bytes that the socket has not accepted.
     var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
 }

@@ -4,10 +4,11 @@ import Store
 import Telemetry
 import Wire
 
-/// One client's connection of HTTP/2 (RFC 9113): carries as many requests at once as the settings
-/// allow, each answered by a door of its own.
+/// A client connection of HTTP/2 (RFC 9113), with one exchange, and so one handler, for each
+/// concurrent request.
 ///
-/// Frames are made only while the socket takes them, so that what is sent next is decided late.
+/// Frames are produced only while the socket accepts them, so that priorities are applied as late
+/// as possible.
 ///
 /// Confined to its event loop.
 final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
@@ -15,12 +16,12 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// The state of the connection.
     enum Phase {
         case open
-        /// The last frame is written, and not all of it is with the socket.
+        /// The last frame is written, but not all output has reached the socket.
         case ending
-        /// The last frame is with the socket; what the client still sends is dropped until it
-        /// closes.
+        /// The last frame has reached the socket; input is discarded until the client closes.
         case lingering
         case closed
     }
@@ -28,29 +29,30 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     let loopContext: EventLoopContext
     private let peer: Client
     var client: Client? { peer }
-    /// Operators are spoken to in HTTP/1.1 alone.
+    /// The admin port serves HTTP/1.1 only.
     let plane = RequestHandler.Plane.data
     var index = 0
     private(set) lazy var session = HTTP2ServerSession(
         settings: HTTP2Settings(settings), delegate: self)
     var phase = Phase.open
-    /// A request must have come by this instant, while none is being answered.
+    /// Instant by which a request must arrive while no stream is open.
     var deadline = Instant.distantFuture
     var writeStall = WriteStall()
     private var context: ChannelHandlerContext?
     private let writer = SocketWriter()
-    /// Bytes written since the socket last had everything.
+    /// Bytes written since the socket last had accepted everything.
     private(set) var queuedBytes = 0
-    /// What the bytes not yet in the socket are taken from.
+    /// Memory entries that own the bytes queued for the socket.
     private var retainedEntries: [MemoryEntry] = []
     private var isReading = false
     private var isFlushing = false
     private var isReadPending = false
     private var discardedBytes = 0
-    /// The client sends nothing more.
+    /// True if the client has closed its sending side.
     private var hasInputEnded = false
     /// When the end of the connection was announced.
     var drainingSince: Instant?
+    /// Time of the event being processed.
     var now = Instant.zero
     /// When a request's head was first seen to be not whole.
     var incompleteHeadSince: Instant?
@@ -99,7 +101,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         flush()
     }
 
-    /// Reading is held back while a client does not take what it has asked for.
+    /// Holds reading back while the client leaves too much output unread.
     func read(context: ChannelHandlerContext) {
         if phase == .open, queuedBytes >= Self.queuedBytesMax || session.isReceivingPaused {
             isReadPending = true
@@ -108,7 +110,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         }
     }
 
-    /// The water marks are one byte: writable means that the socket has taken everything.
+    /// Handles the drained socket: the water mark is one byte, so writable means that everything
+    /// was accepted.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable else { return }
         socketDrained()
@@ -119,7 +122,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         queuedBytes = 0
         writeStall.end()
         guard phase == .ending || session.hasOutput || isReadPending else { return }
-        // Not here: the flush that led to this call is still under way.
+        // Deferred: the flush that led to this call is still on the call stack.
         loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
     }
 
@@ -129,7 +132,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         }
         hasInputEnded = true
         if phase == .open, session.openStreamCount > 0 {
-            // Nothing can be agreed on any more, windows least of all.
+            // Flow-control windows can no longer be opened, so the streams cannot complete.
             abort()
         } else if phase == .open {
             beginEnding()
@@ -144,12 +147,12 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
 
     // MARK: The output
 
-    /// Bytes of frames that may be on their way to the socket: more would be sent in an order that
-    /// nothing can change any more.
+    /// Maximum number of frame bytes queued for the socket; the order of queued frames can no
+    /// longer change.
     private static let queuedBytesMax = 256 << 10
 
-    /// Makes frames of what may be sent and hands them to the socket; not while a read goes on,
-    /// after which it is done in any case.
+    /// Produces frames and writes them to the socket; does nothing during a read, which ends with a
+    /// flush.
     func flush() {
         guard !isReading, !isFlushing, phase == .open, let context else { return }
         isFlushing = true
@@ -196,9 +199,9 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         resumeReading()
     }
 
-    /// Keeps what was lent until the socket has taken everything.
+    /// Keeps a memory entry until the socket has accepted everything that is queued.
     func retain(_ entry: MemoryEntry) {
-        // With nothing on its way nobody would let go of it.
+        // With nothing queued, no event would release the entry.
         if queuedBytes > 0 || isFlushing { retainedEntries.append(entry) }
     }
 
@@ -206,7 +209,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
 
     // MARK: The end
 
-    /// How long a client may take to hear that the connection ends.
+    /// Time given to the client to react to the announced shutdown.
     static let goAwayTimeout = Interval.seconds(1)
 
     private func beginEnding() {
@@ -248,12 +251,13 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
         deadline = now + settings.idleTimeout
-        // What was written into them is with nghttp2 by now.
+        // Earlier contents of these buffers were copied by nghttp2 by now.
         loopContext.headBuffers.begin()
         let exchange = loopContext.reuseExchange()
         exchange.begin(stream, of: self, head: head, linesCount: linesCount, now: now)
         if exchange.detach() { return loopContext.recycle(exchange) }
-        // What is behind it waits with it, so that a connection has one request in line.
+        // Requests behind this one wait too, so that a connection has at most one request in the
+        // queue.
         guard exchange.isQueued else { return }
         session.pauseReceiving()
         loopContext.missScheduler.queue.append(self, of: exchange.shareHolder)
