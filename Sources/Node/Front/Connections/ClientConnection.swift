@@ -55,7 +55,7 @@ extension Channel {
 
 /// The client at the other end of a connection.
 final class Client {
-    /// Nil if it is the node itself.
+    /// The channel; `nil` for the node's own requests.
     private let channel: (any Channel)?
     /// Peer address of the connection, cached, because the channel provides it only as text.
     private var connectedAddress: IPAddress?

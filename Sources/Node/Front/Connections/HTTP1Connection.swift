@@ -44,7 +44,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     /// Detects a client that stops reading.
     var writeStall = WriteStall()
     var context: ChannelHandlerContext?
-    /// The parser has limits that are not the hall's any more.
+    /// True if the parser's limits differ from those in the current settings.
     var hasOutdatedLimits = false
     /// Decoder of a body that is buffered or forwarded to an origin.
     var bodyDecoder = BodyDecoder(.none)

@@ -24,7 +24,7 @@ extension HTTP2Connection: ClientConnection {
         if let drainingSince, drainingSince + Self.goAwayTimeout <= now,
             session.openStreamCount == 0
         {
-            // The client has not acknowledged the ping; it may be unreachable.
+            // The client has not closed the connection; it may be unreachable.
             session.shutDownGracefully()
         }
         if hasHeadTimedOut(now) {

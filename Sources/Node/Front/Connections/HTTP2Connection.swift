@@ -50,11 +50,11 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     private var discardedBytes = 0
     /// True if the client has closed its sending side.
     private var hasInputEnded = false
-    /// When the end of the connection was announced.
+    /// When the graceful shutdown began; `nil` before.
     var drainingSince: Instant?
     /// Time of the event being processed.
     var now = Instant.zero
-    /// When a request's head was first seen to be not whole.
+    /// When an incomplete request head was first seen; `nil` if all heads are complete.
     var incompleteHeadSince: Instant?
 
     var settings: NodeSettings { loopContext.settings }

@@ -5,20 +5,21 @@ import Synchronization
 import Telemetry
 import Wire
 
-/// The encrypted side of a client's connection: does the handshake, then puts the connection behind
-/// itself that speaks what was agreed on, and carries its bytes.
+/// The TLS side of a client connection: performs the handshake, then adds the connection handler
+/// for the negotiated protocol behind itself and carries its bytes.
 ///
-/// What is written is encrypted when it is flushed, so that small pieces share a record.
+/// Writes are encrypted at the flush, so that small pieces share a record.
 final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// The state of the session.
     private enum Phase {
         case handshaking
         case open
-        /// The client sends nothing more.
+        /// The client has sent close_notify or closed its sending side.
         case inputEnded
         case closed
     }
@@ -28,12 +29,13 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     var client: Client? { peer }
     private let session: TLSSession
     private var phase = Phase.handshaking
-    /// The handshake must be done by this instant.
+    /// Instant by which the handshake must be complete.
     private var deadline: Instant
     private var context: ChannelHandlerContext?
-    /// Plaintext that waits for the next flush.
+    /// Plaintext that was not yet flushed.
     private var pendingPlaintext: [ByteBuffer] = []
     private let writer = SocketWriter()
+    /// True while the context counts this handshake and manages the connection.
     private var isRegistered = false
 
     let plane: RequestHandler.Plane
@@ -104,8 +106,8 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
             loopContext.counters.add(.handshakesFailed)
             phase = .closed
             context.close(promise: nil)
-        // A request says itself where it ends, so that nothing is lost without close_notify, which
-        // many clients do not send.
+        // An HTTP request marks its own end, so nothing is lost without close_notify, which many
+        // clients omit.
         case .open: endInput(context)
         case .inputEnded, .closed: break
         }
@@ -133,7 +135,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     func close(
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
-        // After a break nothing may look like an orderly end.
+        // After a reset, no close_notify may suggest an orderly end.
         if mode != .input, !peer.isAborted {
             encrypt(context)
             session.close()
@@ -150,13 +152,14 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         writer.append(output)
     }
 
-    /// Hands what is encrypted to the socket, and tells who wrote it if that has taken it.
+    /// Sends the encrypted bytes; reports writability to the next handler if the socket has
+    /// accepted them.
     private func send(_ context: ChannelHandlerContext) {
         guard writer.flush(context) else { return }
         context.fireChannelWritabilityChanged()
     }
 
-    /// What the session itself has to say.
+    /// Sends the output of the session itself, such as handshake messages and alerts.
     private func sendOutput(_ context: ChannelHandlerContext) {
         encrypt(context)
         if let output = session.takeOutput() { writer.append(output) }
@@ -209,7 +212,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         loopContext.connectionClosed(self)
     }
 
-    // MARK: The hall, while there is no other connection that it could deal with
+    // MARK: Management by the context until the handshake is complete
 
     func ticked(_ now: Instant) {
         guard now >= deadline else { return }
@@ -243,8 +246,8 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     }
 }
 
-/// Keeps the keys that TLS session tickets are sealed with, the same for all certificates, so that
-/// clients resume their sessions after certificates were read again.
+/// The keys that seal TLS session tickets, shared by all certificates, so that clients resume
+/// sessions after certificates were reloaded.
 final class TicketKeyStore: Sendable {
     private let keys: Mutex<TicketKeys>
 
@@ -252,14 +255,14 @@ final class TicketKeyStore: Sendable {
         keys = Mutex(TicketKeys(now: SystemClock.now(), entropy: Self.randomBytes()))
     }
 
-    /// Has the contexts in `settings` seal with the newest key.
+    /// Sets the current keys in the TLS contexts of `settings`.
     func installKeys(in settings: NodeSettings, now: Instant) {
         let current = keys.withLock { $0 }
         settings.tls?.setTicketKeys(current)
         settings.adminTLS?.setTicketKeys(current)
     }
 
-    /// Makes a new key if the time for one has come.
+    /// Rotates the keys if that is due, and installs them in `settings`.
     func rotateIfDue(_ settings: NodeSettings, now: Instant) {
         let isDue = keys.withLock { keys in
             guard keys.isRotationDue(now: now) else { return false }
