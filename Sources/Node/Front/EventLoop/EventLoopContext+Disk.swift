@@ -9,11 +9,11 @@ import Wire
 enum ImmediateDiskLookup {
     /// There is no disk tier.
     case disabled
-    /// A fresh entry, in memory by now.
+    /// A fresh entry, which is in memory now.
     case hit(MemoryEntry)
-    /// It is not there; what answers to its URL are called on disk.
+    /// Not stored; the name is that of the URL's primary entry.
     case miss(EntryName)
-    /// A disk thread has to look, or the origin has to be asked about what is there.
+    /// A read by a disk thread, or revalidation of the stored response, is required.
     case wouldBlock(EntryName)
 }
 
