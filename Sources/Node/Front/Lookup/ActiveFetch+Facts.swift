@@ -60,7 +60,7 @@ extension ActiveFetch {
 
 /// Quotas and charges of a fetch.
 extension ActiveFetch {
-    /// The origin is asked from now on.
+    /// Records the start of the origin fetch.
     func recordOriginFetchStart() {
         state.withLock { $0.originFetchStartedAt = SystemClock.now() }
     }
