@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Carries out prefetches, on all loops in turn.
+/// Executor of prefetch jobs, which uses all loops in turn. Thread-safe.
 final class Prefetcher: Sendable {
     private struct State {
         var list = PrefetchJobTable()
@@ -17,16 +17,22 @@ final class Prefetcher: Sendable {
     /// False while ``ticked(_:)`` has nothing to do.
     private let isBusy = Atomic<Bool>(false)
 
-    // MARK: For operators
+    // MARK: Admin operations
 
+    /// Returns the documents of all known jobs.
     func documents() -> [PrefetchDocument] {
         state.withLock { $0.list.documents(at: SystemClock.now()) }
     }
 
+    /// Returns the document of a job; `nil` if there is none of this name.
     func document(_ name: String) -> PrefetchDocument? {
         state.withLock { $0.list.document(name, at: SystemClock.now()) }
     }
 
+    /// Starts a job for `request`.
+    ///
+    /// - Returns: the document of the new job.
+    /// - Throws: a `StartError` if too many jobs are running.
     func begin(
         _ request: PrefetchRequest, on node: NodeCore
     ) throws(PrefetchJobTable.StartError) -> PrefetchDocument {
@@ -47,7 +53,7 @@ final class Prefetcher: Sendable {
         return document
     }
 
-    /// Nil if there is no such one.
+    /// Cancels a job and returns its document; `nil` if there is none of this name.
     func cancel(_ name: String, on node: NodeCore) -> PrefetchDocument? {
         if let cancelled = state.withLock({ $0.list.cancel(name, at: SystemClock.now()) }) {
             Self.log(cancelled, to: node.logger)
@@ -55,13 +61,13 @@ final class Prefetcher: Sendable {
         return document(name)
     }
 
-    /// The node stops.
+    /// Cancels all jobs, because the node stops.
     func cancelAll(on node: NodeCore) {
         let cancelled = state.withLock { $0.list.cancelAll(at: SystemClock.now()) }
         for document in cancelled { Self.log(document, to: node.logger) }
     }
 
-    /// Goes on with what had to wait; called again and again.
+    /// Runs items that are due; called every ``EventLoopContext/tick`` of one loop.
     func ticked(_ node: NodeCore) {
         guard isBusy.load(ordering: .relaxed) else { return }
         runDueItems(node)
@@ -127,14 +133,14 @@ final class Prefetcher: Sendable {
         }
     }
 
-    /// Reads a sitemap where that may take its time; tells of it on the loop.
+    /// Parses a sitemap on another thread; calls `ended` on the loop.
     private func parse(
         _ bytes: [UInt8], on context: EventLoopContext, _ ended: @escaping (PrefetchOutcome) -> Void
     ) {
         let read = NIOThreadPool.singleton.runIfActive(eventLoop: context.loop) {
             PrefetchOutcome(sitemap: bytes)
         }
-        // Called on the loop alone.
+        // Called only on the loop.
         nonisolated(unsafe) let ended = ended
         read.whenComplete { result in
             let stopping = PrefetchOutcome.failed(

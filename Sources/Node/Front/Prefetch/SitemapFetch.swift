@@ -5,23 +5,28 @@ import NIOCore
 import Origin
 import Wire
 
+/// Outcome of one item of a prefetch job.
 typealias PrefetchOutcome = PrefetchJob.ItemOutcome
 
-/// Brings a sitemap from an origin that is no site's; it is not cached.
+/// Fetch of a sitemap from an origin that belongs to no site; the response is not cached.
 ///
-/// Confined to the loop of its hall; held by the fetch.
+/// Confined to its event loop; retained by the origin fetch.
 final class SitemapFetch: OriginFetchDelegate {
     private var bytes: [UInt8] = []
     private var status: UInt16?
     private var originFetch: OriginFetch?
     private var completion: ((Result<[UInt8], Failure>) -> Void)?
 
-    /// Why there is none.
+    /// The reason why there is no sitemap.
     struct Failure: Error {
         let outcome: PrefetchOutcome
     }
 
-    /// Asks for `key`, which is canonical.
+    /// Starts the fetch.
+    ///
+    /// - Parameters:
+    ///   - key: the canonical URL.
+    ///   - told: called once with the bytes or the failure.
     func begin(
         _ key: [UInt8], on context: EventLoopContext,
         _ told: @escaping (Result<[UInt8], Failure>) -> Void
@@ -75,10 +80,12 @@ final class SitemapFetch: OriginFetchDelegate {
 }
 
 extension Sitemap {
+    /// Failure text for a sitemap above the size limit.
     static let tooLarge = "it has more than \(bytesMax >> 20) MiB"
 }
 
 extension PrefetchOutcome {
+    /// Creates the outcome of a failed origin fetch.
     init(_ failure: OriginFailure) {
         let (why, name) = ("\(failure)", failure.problem.name)
         if failure.status == 503 {
@@ -92,10 +99,10 @@ extension PrefetchOutcome {
         }
     }
 
-    /// What a problem is called if a limit of the node's own was reached.
+    /// Names of the problems caused by limits of this node.
     static let nodeProblemNames: Set<String> = ["overloaded", "shutting-down"]
 
-    /// What was read of a sitemap with these bytes.
+    /// Creates the outcome of parsing `bytes` as a sitemap.
     init(sitemap bytes: [UInt8]) {
         do throws(Sitemap.FormatError) {
             self = .sitemap(try Sitemap(bytes, imagesMax: PrefetchRequest.urlsMax))

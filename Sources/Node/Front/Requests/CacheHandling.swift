@@ -3,25 +3,26 @@ import HTTPRules
 import Serving
 import Telemetry
 
-/// What Cache-Status says of an answer (RFC 9211), and how it came about.
+/// How the cache handled a request, as Cache-Status reports it (RFC 9211).
 enum CacheHandling: Hashable {
+    /// Served fresh from the store.
     case hit(Tier)
-    /// Stored and no longer fresh, and given all the same.
+    /// Served from the store although no longer fresh.
     case stale(Tier)
-    /// The origin was asked and failed, with this status if it answered; what is stored was given
-    /// in its stead.
+    /// Served from the store because the origin failed, with this status if it responded.
     case staleIfError(Reason, status: UInt16?)
-    /// Forwarded, to a peer or to the origin; `isStored` and `isCollapsed` as far as they are known
-    /// when the head is sent.
+    /// Forwarded to a peer or the origin; `isStored` and `isCollapsed` as known when the head is
+    /// sent.
     case forwarded(
         Reason, status: UInt16, isStored: Bool, isCollapsed: Bool, isFromPeer: Bool)
 
-    /// The store alone has given the answer, fresh.
+    /// True if the response came fresh from the store.
     @inline(__always)
     var isHit: Bool {
         if case .hit = self { true } else { false }
     }
 
+    /// The tier that held the response.
     enum Tier: Hashable {
         case memory
         case disk
@@ -29,8 +30,8 @@ enum CacheHandling: Hashable {
 
     typealias Reason = CacheStatus.Reason
 
-    /// What is said of an answer that the origin was asked for; nil of one that comes from the
-    /// store alone, which says it shorter.
+    /// Returns the Cache-Status member for a response that involved the origin; `nil` for one from
+    /// the store, whose line is written directly.
     func status(_ facts: EntryMetadata, key: [UInt8]?, now: Instant) -> CacheStatus? {
         let left = (facts.freshUntil - now).seconds
         switch self {
@@ -56,7 +57,7 @@ enum CacheHandling: Hashable {
 }
 
 extension HeadWriter {
-    /// All lines that differ from one answer of an entry to the next, and the end of the head.
+    /// Appends all field lines that differ between responses of one entry, and the end of the head.
     @inline(__always)
     mutating func appendTail(
         _ facts: EntryMetadata, handling: CacheHandling, date: DateLine,
@@ -89,25 +90,26 @@ extension HeadWriter {
     }
 }
 
-/// How the cache takes part in an answer: what is counted and logged of it.
+/// How the cache contributed to a response, for metrics and logs.
 enum CacheResult {
     /// Not at all: no image was asked for, or there is a limit against it.
     case none
     case hit
-    /// It was on disk.
+    /// Served from disk.
     case disk
     case miss
-    /// Another node had it.
+    /// Served by another node.
     case peer
-    /// It asked the origin whether what is stored is still good.
+    /// Revalidated with the origin.
     case revalidated
-    /// It waited for a fetch that another request had caused.
+    /// Served by a fetch that another request had caused.
     case collapsed
-    /// It was stored and no longer fresh, and was given all the same.
+    /// Served stale.
     case stale
-    /// It went to the origin and back: nothing of it is for a cache.
+    /// Passed to the origin and back, bypassing the cache.
     case passed
 
+    /// The metric that counts requests with this result.
     var metric: Metric {
         switch self {
         case .none: .requestsGenerated
@@ -122,7 +124,7 @@ enum CacheResult {
         }
     }
 
-    /// What latencies and bytes are told apart by, and everything of a site.
+    /// The label of this result in histograms and site counters.
     @inline(__always)
     var outcome: CacheOutcome {
         switch self {
@@ -138,7 +140,7 @@ enum CacheResult {
         }
     }
 
-    /// As the access log has it.
+    /// The text in the access log.
     var text: StaticString {
         switch self {
         case .none: "-"

@@ -6,19 +6,19 @@ import Origin
 import Telemetry
 import Wire
 
-/// An error answer before it is written: an RFC 9457 problem document and the fields that go with
-/// it.
+/// An error response: an RFC 9457 problem document and the fields that accompany it.
 struct Problem: Hashable, Sendable {
     var document: ProblemDocument
-    /// Seconds for Retry-After; nil if trying again will not help.
+    /// Seconds for Retry-After; `nil` if a retry will not help.
     var retryAfterSeconds: Int?
-    /// What it is counted as; nil for nothing.
+    /// Metric that counts the problem; `nil` for none.
     var counter: Metric?
-    /// What the origin answered; nil if it is about something else.
+    /// Status of the origin's response; `nil` if the problem is another one.
     private(set) var originStatus: UInt16?
-    /// The value of Allow for 405 (RFC 9110 §15.5.6).
+    /// Value of Allow for 405 (RFC 9110 §15.5.6).
     var allowedMethods: String?
-    /// What the request's framing says can no longer be trusted, or nobody will read on.
+    /// True if the connection must close: the request's framing is not reliable, or its rest is not
+    /// read.
     var closesConnection = false
 
     var status: UInt16 { document.status }
@@ -33,11 +33,12 @@ struct Problem: Hashable, Sendable {
         self.closesConnection = closes
     }
 
+    /// Creates a problem from a document, without further fields.
     init(_ document: ProblemDocument) {
         self.document = document
     }
 
-    /// The head of the answer, as it is stored with a body of so many bytes.
+    /// Returns the head of the response as stored with a body of `bodyBytes` bytes.
     func storedHead(bodyBytes: UInt64) -> StoredHead {
         var head = ResponseHead(status: status, bytes: [], lines: [])
         let type = Array(ProblemDocument.contentType.description.utf8)
@@ -47,7 +48,7 @@ struct Problem: Hashable, Sendable {
         return StoredHead(head, size: bodyBytes)
     }
 
-    // MARK: What clients do
+    // MARK: Client errors
 
     static func malformed(_ refusal: RequestParseError) -> Problem {
         Problem(
@@ -101,7 +102,7 @@ struct Problem: Hashable, Sendable {
         "None of the node's sites answers to the Host of the request, and images are not served "
             + "by their URLs.")
 
-    /// What leads above the path of a site's origin.
+    /// The path, without dot segments, lies above the path of the site's origin.
     static let pathOutsideSite = Problem(
         400, "outside-site", "The path leads out of the site",
         "With its dot segments removed it lies above the site's origin; the origin was not asked.")
@@ -124,7 +125,7 @@ struct Problem: Hashable, Sendable {
         409, "not-recovered", "There is nothing to recover",
         "The node is proven current, or follows no count: then bootstrap opens a cluster.")
 
-    /// Nothing is held under a URL; who owns it is said all the same.
+    /// Nothing is stored under a URL; the document still names its owners.
     static func entryUnknown(_ document: EntryDocument) -> Problem {
         let owners = document.owners.joined(separator: ", ")
         var problem = Problem(
@@ -151,7 +152,7 @@ struct Problem: Hashable, Sendable {
     static let nodeStopping = Problem(
         409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")
 
-    /// A body that is not what was wanted.
+    /// The body of an admin request is invalid.
     static func invalidAdminBody(_ fault: RequestBodyError) -> Problem {
         var status: UInt16 = 422
         if case .invalidJSON = fault { status = 400 }
@@ -162,18 +163,18 @@ struct Problem: Hashable, Sendable {
 
     static let methodNotAllowed = notAllowed("Only GET and HEAD are served.", "GET, HEAD")
 
-    /// What the admin port takes there.
+    /// The method is not allowed for an admin path.
     static func methodNotAllowed(allowed: String) -> Problem {
         notAllowed("Here \(allowed.replacing(", ", with: " and ")) can be used.", allowed)
     }
 
-    /// What a site takes.
+    /// The method is not allowed by the site.
     static func methodNotAllowed(_ methods: [String]) -> Problem {
         let list = methods.joined(separator: ", ")
         return notAllowed("The site takes \(methods.isEmpty ? "none of these" : list).", list)
     }
 
-    /// What no site takes; `methods` are those of one, empty for whatever the node can pass on.
+    /// The method is never served; `methods` are those of the site, empty if it allows all.
     static func notServed(_ method: String, _ methods: [String]) -> Problem {
         let others = methods.filter { $0 != method }
         return notAllowed(
@@ -188,7 +189,7 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// A switch to a protocol that the site does not take.
+    /// The site does not permit an upgrade to the requested protocol.
     static func upgradeRefused(_ protocols: [String]) -> Problem {
         let taken = protocols.isEmpty ? "none" : protocols.joined(separator: ", ")
         return Problem(
@@ -202,12 +203,12 @@ struct Problem: Hashable, Sendable {
         "As many connections of this client are open as one client may have.",
         retryAfterSeconds: 1, closes: true)
 
-    /// What a site says where nobody may purge.
+    /// PURGE is not permitted by the configuration of a site.
     static let purgeNotAllowed = Problem(
         403, "purge-not-allowed", "PURGE is not allowed here",
         "Nothing was purged, and the origin was not asked.")
 
-    /// The same where there is no site.
+    /// PURGE is not configured, and the request is for no site.
     static let purgeNotConfigured: Problem = {
         var problem = Problem(ProblemDocument.purgeNotConfigured)
         problem.allowedMethods = "GET, HEAD"
@@ -236,23 +237,24 @@ struct Problem: Hashable, Sendable {
             "None of the ranges asked for begins within the \(size) bytes that there are.")
     }
 
-    // MARK: What we do
+    // MARK: Limits and states of the node
 
+    /// The limit or resource that is exhausted.
     enum Shortage {
         case connections
         case fetches
-        /// Of fetches, for one client, site or origin.
+        /// Fetches of one client, site or origin.
         case fetchShare
         case waiters
-        /// For bodies on their way.
+        /// Memory for bodies in transit.
         case memory
-        /// The request has waited for its answer as long as it may.
+        /// Time that a request may wait for its response.
         case waitTime
         /// Invalidations that wait for the disk.
         case invalidations
     }
 
-    /// Why an operator's word about a member is not followed.
+    /// A member was not removed from the voter set on request of an operator.
     static func notForgotten(_ refusal: FenceCoordinator.ForgetRefusal) -> Problem {
         let why =
             switch refusal {
@@ -299,14 +301,16 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    // MARK: What origins do
+    // MARK: Origin failures
 
-    /// `isValidation`: what is stored must be validated, and could not be: then it is 504 (RFC 9111
-    /// §5.2.2.2).
+    /// The fetch from the origin failed.
+    ///
+    /// - Parameter isValidation: true if the stored response must be validated, which yields 504
+    ///   (RFC 9111 §5.2.2.2).
     static func originFailed(_ failure: OriginFailure, isValidation: Bool? = nil) -> Problem {
         var problem = Problem(failure.problem)
         if isValidation == true, failure.side == .origin { problem.document.status = 504 }
-        // Rounded up: who asks before that is refused again.
+        // Rounded up, because an earlier retry would be refused again.
         problem.retryAfterSeconds = failure.retryAfter.map {
             max(1, Int(($0 + .milliseconds(999)).seconds))
         }
@@ -319,8 +323,7 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// The origin answered, but not with 200: client errors are passed on, everything else is a bad
-    /// gateway.
+    /// The origin's status for an image is not 200: client errors are passed on, others become 502.
     static func originStatus(_ status: UInt16) -> Problem {
         var problem = Problem(
             (400..<500).contains(status) && status != 407 && status != 408 ? status : 502,
@@ -340,7 +343,7 @@ struct Problem: Hashable, Sendable {
                 ?? "The origin's answer has no Content-Type.")
     }
 
-    /// Whoever shows the image would have to find room for all of its pixels.
+    /// The image has more pixels than permitted; decoders allocate memory for all of them.
     static func imageTooLarge(_ size: PixelSize, pixelsMax: UInt64) -> Problem {
         Problem(
             502, "image-too-large", "The image has too many pixels",
@@ -348,13 +351,13 @@ struct Problem: Hashable, Sendable {
                 + "at most \(pixelsMax) are served.")
     }
 
-    /// Type and size are read from the first bytes, which a coding hides.
+    /// Content-Encoding of an image prevents the inspection of its first bytes.
     static let encodedImage = Problem(
         502, "image-coded", "The image is coded",
         "The origin's answer has a Content-Encoding, under which nobody can see what it is; "
             + "the setting coded-images lets such images pass.")
 
-    /// The body ended with the connection and does not look whole.
+    /// The body ended with the connection, and its format shows that it is incomplete.
     static let incompleteImage = Problem(
         502, "origin-answer-truncated", "The image could not be fetched",
         "The origin closed the connection before the image was whole.")
