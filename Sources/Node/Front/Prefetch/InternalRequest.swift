@@ -50,7 +50,7 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
 
     /// Starts the request; on the loop.
     ///
-    /// - Parameter told: called once with the outcome, after this call has returned.
+    /// The completion closure is called once with the outcome, after this call has returned.
     func begin(_ question: InternalRequestHead, _ told: @escaping (Response) -> Void) {
         self.completion = told
         context.connectionOpened(self)

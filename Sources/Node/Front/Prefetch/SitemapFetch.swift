@@ -22,11 +22,9 @@ final class SitemapFetch: OriginFetchDelegate {
         let outcome: PrefetchOutcome
     }
 
-    /// Starts the fetch.
+    /// Starts the fetch and calls the completion closure once, with the bytes or the failure.
     ///
-    /// - Parameters:
-    ///   - key: the canonical URL.
-    ///   - told: called once with the bytes or the failure.
+    /// - Parameter key: the canonical URL.
     func begin(
         _ key: [UInt8], on context: EventLoopContext,
         _ told: @escaping (Result<[UInt8], Failure>) -> Void

@@ -223,7 +223,7 @@ extension RequestHandler {
         }
     }
 
-    /// Records the revalidation of a stored response found on disk.
+    /// Records that a stored response was revalidated.
     private func recordStale(_ waiting: PendingResponse, _ known: FetchSnapshot.Progress) {
         guard known.staleEntry != nil else { return }
         if waiting.isForImage || waiting.reason == .uriMiss { waiting.reason = .stale }

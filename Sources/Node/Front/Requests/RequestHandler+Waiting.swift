@@ -174,7 +174,8 @@ extension RequestHandler {
             if stale != nil, query.isImage || waiting.reason == .uriMiss { waiting.reason = .stale }
             waiting.isCollapsed = false
             joinFetch(waiting, to: run, as: reader)
-            // Exclusive responses of sites are not stored on disk.
+            // An image is fetched alone because its response is not shared, so the disk has none;
+            // a site's request may be alone for other reasons.
             let asksDisk = waiting.asksDisk && (!alone || !query.isImage) && stale == nil
             // A restarted request may find there what others have stored.
             waiting.asksDisk = query.isImage

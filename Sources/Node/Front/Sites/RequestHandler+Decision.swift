@@ -4,18 +4,18 @@ import Serving
 import Store
 import Wire
 
-/// How an answer came about, told to who knows the operator's token.
+/// The Nuthatch-Decision field, sent to clients that present the operator's token.
 extension RequestHandler {
-    /// The field of a request that holds the token, and of an answer that tells.
+    /// Name of the field that carries the token in requests and the decision in responses.
     private static let decisionName = "nuthatch-decision"
 
-    /// Nothing of the last request's site is left.
+    /// Resets the state of the previous request's site.
     func resetSite() {
         siteCounters = nil
         includesDecision = false
     }
 
-    /// True if the request that the parser holds has the token.
+    /// Returns true if the request in the parser carries the token.
     func hasDecisionToken(_ bytes: Span<UInt8>) -> Bool {
         guard let token = settings.decisionToken else { return false }
         for index in 0..<parser.fields.count {
@@ -26,7 +26,7 @@ extension RequestHandler {
         return false
     }
 
-    /// The lines of a request that are for others than this node.
+    /// Returns the field lines of a request without the token, which is for this node only.
     func withoutToken(_ pending: BufferedRequest) -> [FieldLine] {
         guard settings.decisionToken != nil else { return pending.lines }
         let bytes = pending.head.span
@@ -37,18 +37,19 @@ extension RequestHandler {
         line.id == .other && bytes.matchesIgnoringCase(Self.decisionName, at: line.name.range)
     }
 
-    /// Puts what memory has for `query` into the answer's lines.
+    /// Sets the decision line from the result of the memory lookup.
     func setDecision(of query: SiteRequest, _ finding: SiteLookupResult, now: Instant) {
         set(DecisionTrace(of: query, finding, in: context.store, now: now))
     }
 
-    /// Adds what was decided of an answer of the origin's.
+    /// Sets the decision line from the evaluation of the origin's response, if the client may see
+    /// it.
     func setDecision(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
         if includesDecision { set(DecisionTrace(of: query, examination, isKept: isKept)) }
     }
 
     private func set(_ decision: DecisionTrace) {
-        // What was decided later says more.
+        // The later decision is more informative.
         extraFieldLines = Array("Nuthatch-Decision: ".utf8)
         decision.append(to: &extraFieldLines)
         extraFieldLines += Array("\r\n".utf8)
@@ -56,7 +57,7 @@ extension RequestHandler {
 }
 
 extension [UInt8] {
-    /// Takes as long whichever byte is wrong.
+    /// Compares in constant time for all wrong values.
     fileprivate func isSame(as token: [UInt8]) -> Bool {
         var difference: UInt8 = count == token.count ? 0 : 1
         for index in token.indices {
@@ -67,7 +68,7 @@ extension [UInt8] {
 }
 
 extension DecisionTrace {
-    /// What memory has for `query`.
+    /// Creates the trace of a memory lookup.
     fileprivate init(
         of query: SiteRequest, _ finding: SiteLookupResult, in store: MemoryStore, now: Instant
     ) {
@@ -88,7 +89,7 @@ extension DecisionTrace {
         }
     }
 
-    /// What was decided of an answer of the origin's.
+    /// Creates the trace of an evaluated origin response.
     fileprivate init(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
         self.init()
         key = query.key
@@ -103,7 +104,7 @@ extension DecisionTrace {
             examination.notStoredReason?.decisionName ?? (isKept ? "allowed" : "no-room")
     }
 
-    /// What is known of a stored answer.
+    /// Adds the properties of a stored response.
     fileprivate mutating func describe(_ entry: MemoryEntry, now: Instant) {
         let facts = entry.metadata
         ageSeconds = (now - facts.generatedAt).seconds
@@ -120,7 +121,7 @@ extension DecisionTrace {
 }
 
 extension Reuse {
-    /// What was decided, and why if that does not say it.
+    /// The outcome and, if that is not sufficient, the reason.
     fileprivate var decisionNames: (String, String?) {
         switch self {
         case .fresh: ("hit", nil)
@@ -137,7 +138,7 @@ extension Reuse {
 }
 
 extension Freshness.Source {
-    /// As a decision names it.
+    /// The name in the Nuthatch-Decision field.
     var decisionName: String {
         switch self {
         case .sMaxAge: "s-maxage"
@@ -152,7 +153,7 @@ extension Freshness.Source {
 }
 
 extension EffectiveCacheControl.Source {
-    /// The name of the field.
+    /// The name of the field in lower case.
     var decisionName: String {
         switch self {
         case .nuthatch: "nuthatch-cache-control"
@@ -164,7 +165,7 @@ extension EffectiveCacheControl.Source {
 }
 
 extension NotStoredReason {
-    /// As a decision names it.
+    /// The name in the Nuthatch-Decision field.
     var decisionName: String {
         switch self {
         case .method: "method"
