@@ -15,12 +15,14 @@ enum Dashboard {
     /// The bytes of the page's `<script>` element.
     static let script = unsafe bytes(cdashboard_script())
 
+    /// Media type of the page.
     static let contentType = "text/html; charset=utf-8"
 
     /// The complete document, with style and script inserted.
     static let page = inserting(
         inserting(unsafe bytes(cdashboard_document()), "/*STYLE*/", style), "/*SCRIPT*/", script)
 
+    /// Copies a text that is compiled into the binary.
     private static func bytes(_ text: cdashboard_text) -> [UInt8] {
         unsafe Array(UnsafeBufferPointer(start: text.bytes, count: text.count))
     }
@@ -60,6 +62,7 @@ extension RequestHandler {
             fields: Self.dashboardFields)
     }
 
+    /// Field lines of the response: caching and security policies.
     private static let dashboardFields: String = {
         func hash(_ bytes: [UInt8]) -> String { Data(sha256(bytes.span)).base64EncodedString() }
         let policy = Dashboard.contentSecurityPolicy(

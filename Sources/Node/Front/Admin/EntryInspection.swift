@@ -18,6 +18,7 @@ struct EntryInspection: Sendable {
     /// A stored response, in memory, on disk or both.
     struct StoredEntry: Sendable {
         var key: [UInt8]
+        /// Rules for the reuse of the response.
         var policy: ReusePolicy
         var metadata: EntryMetadata
         var head: RenderedHead
@@ -63,6 +64,8 @@ struct EntryInspection: Sendable {
         return places
     }
 
+    /// Returns the keys under which the image of `url` may be stored: of the URL itself, and of the
+    /// image that an image API request in it names.
     private func imageKeys(of url: [UInt8]) -> [[UInt8]] {
         var keys: [[UInt8]] = []
         var key: [UInt8] = []
@@ -97,6 +100,7 @@ struct EntryInspection: Sendable {
         return found.filter { !$0.metadata.flags.contains(.isVariantIndex) }
     }
 
+    /// Adds the entries in memory and on disk under exactly `key`.
     private func find(for key: [UInt8], _ policy: ReusePolicy, _ found: inout [StoredEntry]) {
         if let held = node.store.peek(key) { add(held.entry, policy, to: &found) }
         if let reading = node.disk?.view?.read(EntryName(ofKey: key), key: key) {
@@ -119,6 +123,7 @@ struct EntryInspection: Sendable {
         return found
     }
 
+    /// Adds an entry in memory, unless it was found before.
     private func add(
         _ entry: MemoryEntry, _ policy: ReusePolicy, to found: inout [StoredEntry]
     ) {
@@ -131,6 +136,7 @@ struct EntryInspection: Sendable {
                 memoryEntry: entry))
     }
 
+    /// Adds a disk record; one that is in memory too is noted with that.
     private func add(
         _ reading: DiskRecordHandle, _ policy: ReusePolicy, to found: inout [StoredEntry]
     ) {
@@ -168,6 +174,7 @@ extension EntryInspection {
 
     /// A stored response body.
     struct Body: Sendable {
+        /// Value of Content-Type.
         var contentType: String
         /// Content codings (Content-Encoding), in the order of the fields; empty for an uncoded
         /// body.
@@ -205,6 +212,7 @@ extension EntryInspection {
                 .map(\.value), bytes: bytes)
     }
 
+    /// Returns the description of a stored response.
     private func variantDocument(_ found: StoredEntry) -> EntryDocument.Variant {
         let now = SystemClock.now()
         let facts = found.metadata
@@ -280,6 +288,7 @@ extension EntryInspection {
         }
     }
 
+    /// Returns an interval in seconds, minutes, hours or days.
     private static func durationText(_ interval: Interval) -> String {
         let seconds = interval.seconds
         if seconds < 120 { return "\(seconds) s" }

@@ -46,6 +46,7 @@ extension RequestHandler {
         reject(refusal)
     }
 
+    /// Logs a failed authentication attempt.
     private func log(refusalOf caller: AdminCaller, _ cause: RequestCorrelation) {
         context.node.logger.warning(
             "an operator's token was refused",
@@ -54,6 +55,7 @@ extension RequestHandler {
             ]))
     }
 
+    /// Sends the refusal, with its challenge and Retry-After.
     private func reject(_ refusal: AdminAccessError) {
         var problem = Problem(refusal.problem)
         problem.retryAfterSeconds = refusal.retryAfterSeconds

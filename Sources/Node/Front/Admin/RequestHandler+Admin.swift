@@ -29,6 +29,7 @@ extension RequestHandler {
         }
     }
 
+    /// Runs an operation that the caller may use.
     private func respond(
         _ operation: AdminOperation, _ arguments: [String], _ query: AdminQuery,
         _ request: BufferedRequest, body: [UInt8], _ role: AdminRole
@@ -91,6 +92,7 @@ extension RequestHandler {
 
     // MARK: Operations that change the node
 
+    /// Sets the log level that the JSON in `body` names.
     private func setLogLevel(_ body: [UInt8], _ operation: AdminOperation) {
         guard body.count <= operation.body?.bytesMax ?? 0 else {
             return sendProblem(.bodyTooLarge(bytesMax: UInt64(operation.body?.bytesMax ?? 0)))
@@ -113,6 +115,7 @@ extension RequestHandler {
         send(OperationStatusDocument.json(state), status: 202)
     }
 
+    /// Ends a drain, unless the node is stopping.
     private func undrain() {
         guard !context.node.isStopping.load(ordering: .relaxed) else {
             return sendProblem(.nodeStopping)
@@ -175,6 +178,7 @@ extension RequestHandler {
             status: HealthDocument.status(readiness, requiring: needs))
     }
 
+    /// Returns the method and the target of the request in the parser.
     private func methodAndTarget(_ bytes: Span<UInt8>) -> (String, String) {
         (
             String(decoding: bytes.copy(parser.methodName.range), as: UTF8.self),
@@ -205,6 +209,7 @@ extension RequestHandler {
         }
     }
 
+    /// Starts the prefetch and sends its document with 202.
     private func begin(_ request: PrefetchRequest, _ operation: AdminOperation) {
         let node = context.node
         guard !node.isStopping.load(ordering: .relaxed) else { return sendProblem(.nodeStopping) }
@@ -220,10 +225,12 @@ extension RequestHandler {
         }
     }
 
+    /// Sends the documents of all prefetches.
     func sendPrefetches() {
         send(PrefetchDocument.json(context.node.prefetcher.documents()))
     }
 
+    /// Sends the document of the prefetch with this name.
     func sendPrefetch(_ name: String) {
         guard let document = context.node.prefetcher.document(name) else {
             return sendProblem(.prefetchUnknown)
@@ -231,6 +238,7 @@ extension RequestHandler {
         send(document.json)
     }
 
+    /// Cancels the prefetch with this name and sends its document.
     func cancelPrefetch(_ name: String) {
         guard let document = context.node.prefetcher.cancel(name, on: context.node) else {
             return sendProblem(.prefetchUnknown)
@@ -293,6 +301,7 @@ extension RequestHandler {
         sendEvent()
     }
 
+    /// Sends one statistics event.
     private func sendEvent() {
         // A client that reads too slowly misses events.
         guard eventStream != nil, queuedBytes < Self.eventBytesMax else { return }

@@ -51,6 +51,7 @@ extension RequestHandler {
         }
     }
 
+    /// Sends a stored body under a policy that keeps browsers from running it.
     private func send(_ body: EntryInspection.Body) {
         // Stored content is untrusted: the policy stops a browser from running it in this origin.
         sendText(

@@ -10,6 +10,7 @@ import Telemetry
 ///
 /// Confined to the event loop of its handler.
 final class PendingPurge {
+    /// The record of the purge.
     let name: RecordID
     /// Timer that ends the wait with the state reached by then.
     var timer: Scheduled<Void>?
@@ -17,6 +18,7 @@ final class PendingPurge {
     var ticket: PurgeCoordinator.Waiters.Token?
     private let purges: PurgeCoordinator
 
+    /// Creates a wait for the record `name`; timer and ticket are set later.
     init(_ name: RecordID, at purges: PurgeCoordinator) {
         self.name = name
         self.purges = purges
@@ -67,6 +69,9 @@ extension RequestHandler {
                 receipts.compactMap { ReceiptDocument($0, at: context.node) }))
     }
 
+    /// Decodes a purge request.
+    ///
+    /// - Throws: a ``PurgeError`` if `body` is too large or malformed.
     private static func read(_ body: [UInt8]) throws(PurgeError) -> PurgeRequest {
         guard body.count <= PurgeRequest.bodyBytesMax else { throw .bodyTooLarge }
         do {
@@ -113,6 +118,7 @@ extension RequestHandler {
         }
     }
 
+    /// Sends the receipt at once, or after `wait` is satisfied or `timeout` has passed.
     private func respond(
         after wait: PurgeAcknowledgement, for name: RecordID, within timeout: Interval
     ) {
@@ -138,6 +144,7 @@ extension RequestHandler {
         }
     }
 
+    /// Sends the receipt at the end of a wait.
     private func purgeWaitEnded(_ waiting: PendingPurge) {
         guard pendingPurge === waiting else { return }
         pendingPurge = nil

@@ -60,7 +60,9 @@ package struct ConnectionLimiter: Sendable {
 
     /// Number of open connections.
     package private(set) var openCount = 0
+    /// Number of open connections from this machine.
     private var localCount = 0
+    /// Number of open connections by ``ClientKey/number``; none is 0.
     private var byClient: [UInt128: Int] = [:]
 
     /// Creates a limiter without connections.
@@ -97,6 +99,7 @@ package struct ConnectionLimiter: Sendable {
         return hasShare
     }
 
+    /// Counts a connection.
     private mutating func add(_ holder: ClientKey) {
         openCount += 1
         if holder.isLocal { localCount += 1 }
@@ -111,6 +114,7 @@ package struct ConnectionLimiter: Sendable {
         byClient[number] = count > 1 ? count - 1 : nil
     }
 
+    /// Returns true if the client may have another connection.
     private func isBelowClientLimit(_ holder: ClientKey, _ limits: Limits) -> Bool {
         guard let perClient = limits.perClientMax, let number = holder.number,
             !(holder.isLocal && limits.exemptsLocal)

@@ -96,6 +96,7 @@ extension HTTP1Connection: ResponseWriter {
         resumeReading()
     }
 
+    /// Shuts down the sending side after the last response reached the socket.
     private func beginLingering() {
         guard let context else { return }
         phase = .lingering
@@ -113,6 +114,7 @@ extension HTTP1Connection: ResponseWriter {
     /// True if no further request is processed.
     var isLast: Bool { phase == .ending || phase == .lingering || phase == .closed }
 
+    /// Requests the read that was held back, if there is one.
     func resumeReading() {
         guard isReadPending, let context else { return }
         isReadPending = false
@@ -128,6 +130,7 @@ extension HTTP1Connection: ResponseWriter {
         }
     }
 
+    /// Continues the response or the input after the socket has accepted everything.
     private func outputDrained() {
         if handler.isResponding {
             handler.proceed()
@@ -146,6 +149,8 @@ extension HTTP1Connection: ResponseWriter {
 
     // MARK: Congestion
 
+    /// Releases the entries after the socket has accepted everything, and schedules what continues
+    /// then.
     func socketDrained() {
         retainedEntries.removeAll(keepingCapacity: true)
         resetQueuedBytes()
@@ -157,6 +162,7 @@ extension HTTP1Connection: ResponseWriter {
         loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
     }
 
+    /// Ends the detection of a stalled client, whose next time limit starts now.
     private func endWriteStall() {
         writeStall.end()
         guard !handler.isResponding else { return }

@@ -35,6 +35,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     }
 
     let loopContext: EventLoopContext
+    /// Handler of the requests of this connection.
     let handler: RequestHandler
     /// Index in ``EventLoopContext/connections``.
     var index = 0
@@ -75,6 +76,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     var client: Client? { handler.client }
     var settings: NodeSettings { loopContext.settings }
 
+    /// Creates a connection for a channel of the loop of `loopContext`.
     init(on loopContext: EventLoopContext, plane: RequestHandler.Plane, client: Client) {
         self.loopContext = loopContext
         handler = RequestHandler(on: loopContext, plane: plane, protocolVersion: .http1)
@@ -171,6 +173,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     }
 
     @inline(__always)
+    /// Adds bytes to the output.
     func write(_ buffer: ByteBuffer) {
         guard context != nil else { return }
         queuedBytes += buffer.readableBytes
@@ -179,6 +182,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         writer.append(buffer)
     }
 
+    /// Sets ``queuedBytes`` to zero, after the socket has accepted everything.
     func resetQueuedBytes() {
         queuedBytes = 0
     }
@@ -229,6 +233,7 @@ extension HTTP1Connection {
         if isQuiescent { close() }
     }
 
+    /// Returns true if an admin connection has not authenticated in time.
     private func hasAuthenticationTimedOut(_ now: Instant) -> Bool {
         guard plane == .admin, let client, !client.isAuthenticated else { return false }
         return now >= client.openedAt + NodeSettings.authenticationTimeout

@@ -32,6 +32,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     /// The admin port serves HTTP/1.1 only.
     let plane = RequestHandler.Plane.data
     var index = 0
+    /// The HTTP/2 protocol state.
     private(set) lazy var session = HTTP2ServerSession(
         settings: HTTP2Settings(settings), delegate: self)
     var phase = Phase.open
@@ -44,9 +45,13 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     private(set) var queuedBytes = 0
     /// Memory entries that own the bytes queued for the socket.
     private var retainedEntries: [MemoryEntry] = []
+    /// True during a read, after which output is flushed.
     private var isReading = false
+    /// True during a flush, which must not be entered again.
     private var isFlushing = false
+    /// True if a read that the channel requested is held back.
     private var isReadPending = false
+    /// Input bytes discarded after the last frame.
     private var discardedBytes = 0
     /// True if the client has closed its sending side.
     private var hasInputEnded = false
@@ -59,6 +64,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
 
     var settings: NodeSettings { loopContext.settings }
 
+    /// Creates a connection for a channel of the loop of `loopContext`.
     init(on loopContext: EventLoopContext, client: Client) {
         self.loopContext = loopContext
         peer = client
@@ -117,6 +123,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         socketDrained()
     }
 
+    /// Releases the entries after the socket has accepted everything, and schedules what continues
+    /// then.
     private func socketDrained() {
         retainedEntries.removeAll(keepingCapacity: true)
         queuedBytes = 0
@@ -173,12 +181,14 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         if session.isFinished { beginEnding() }
     }
 
+    /// Continues the output after the socket has accepted everything.
     private func outputDrained() {
         if phase == .ending { return queuedBytes == 0 ? beginLingering() : () }
         flush()
         resumeReading()
     }
 
+    /// Requests the read that was held back, unless output or session still pause input.
     private func resumeReading() {
         guard isReadPending, queuedBytes < Self.queuedBytesMax, !session.isReceivingPaused,
             let context
@@ -205,6 +215,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         if queuedBytes > 0 || isFlushing { retainedEntries.append(entry) }
     }
 
+    /// Output bytes that the socket has not accepted.
     var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
 
     // MARK: The end
@@ -212,12 +223,14 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     /// Time given to the client to react to the announced shutdown.
     static let goAwayTimeout = Interval.seconds(1)
 
+    /// Ends the connection after the last frame was produced.
     private func beginEnding() {
         guard phase == .open else { return }
         phase = .ending
         if queuedBytes == 0 { beginLingering() }
     }
 
+    /// Shuts down the sending side after the last frame reached the socket.
     private func beginLingering() {
         guard let context else { return }
         phase = .lingering
@@ -227,6 +240,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         if isReadPending { context.read() }
     }
 
+    /// Counts discarded input bytes, and closes once they exceed `lingerBytesMax`.
     private func discard(_ bytes: Int) {
         discardedBytes += bytes
         if discardedBytes > settings.lingerBytesMax { close() }
@@ -290,12 +304,14 @@ extension HTTP2Connection: HTTP2ServerDelegate {
     }
 
     @inline(__always)
+    /// Returns the exchange of a stream; `nil` after it was detached.
     func exchange(of stream: HTTP2Stream) -> HTTP2Exchange? {
         stream.owner.map { unsafe unsafeDowncast($0, to: HTTP2Exchange.self) }
     }
 }
 
 extension HTTP2Settings {
+    /// Creates the HTTP/2 settings announced to clients.
     init(_ settings: NodeSettings) {
         self.init(
             concurrentStreamsMax: settings.streamsMax,

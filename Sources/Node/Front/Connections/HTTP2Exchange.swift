@@ -16,6 +16,7 @@ final class HTTP2Exchange: ResponseWriter {
     private var stream: HTTP2Stream?
     /// The connection, kept alive from the start of the stream to its end.
     private var connection: HTTP2Connection?
+    /// The HTTP/2 state of the connection; `nil` between two streams.
     private var session: HTTP2ServerSession?
     /// The head of the response, held until it is known whether a body follows.
     private var head: ByteBuffer?
@@ -36,9 +37,12 @@ final class HTTP2Exchange: ResponseWriter {
 
     /// True if the request waits for a turn of ``MissScheduler``.
     var isQueued: Bool { handler.pendingResponse?.queueEntry != nil }
+    /// Holder of the quotas that the request uses.
     var shareHolder: QuotaHolder? { handler.shareHolder }
+    /// Bytes of the response in the stream's queue.
     var queuedBytes: Int { stream?.bytesQueued ?? 0 }
 
+    /// Creates an exchange without a stream.
     init(on context: EventLoopContext) {
         handler = RequestHandler(on: context, plane: .data, protocolVersion: .http2)
     }
@@ -83,11 +87,13 @@ final class HTTP2Exchange: ResponseWriter {
         refuse(refusal)
     }
 
+    /// Responds to a malformed request head.
     private func refuse(_ refusal: RequestParseError) {
         handler.context.counters.add(.requestsMalformed)
         handler.reject(.malformed(refusal))
     }
 
+    /// Attaches the exchange to a stream.
     private func open(_ stream: HTTP2Stream, _ connection: HTTP2Connection) {
         self.stream = stream
         self.connection = connection
@@ -112,6 +118,7 @@ final class HTTP2Exchange: ResponseWriter {
         send(interim: RequestHandler.continueResponse)
     }
 
+    /// Counts a piece of a body that is not forwarded, and opens the flow-control window for it.
     private func discard(_ bytes: Int) {
         guard bufferedRequest != nil, let stream else { return }
         session?.consume(stream, bytes: bytes)
@@ -151,12 +158,14 @@ final class HTTP2Exchange: ResponseWriter {
         forwardEnd(now: now)
     }
 
+    /// Passes a piece of the body to the handler, and opens the flow-control window for it.
     private func forward(_ piece: ByteBuffer, now: Instant) {
         handler.uploadReceived(piece, now: now)
         guard let stream else { return }
         session?.consume(stream, bytes: piece.readableBytes)
     }
 
+    /// Passes the end of the body to the handler once all pieces were forwarded.
     private func forwardEnd(now: Instant) {
         guard let trailers = pendingTrailers, bufferedBody.isEmpty, handler.acceptsUpload else {
             return
@@ -171,6 +180,7 @@ final class HTTP2Exchange: ResponseWriter {
         if handler.isResponding { handler.proceed() }
     }
 
+    /// Moves the retained entries to the connection, whose queue has their bytes now.
     private func moveRetainedEntries() {
         for entry in retainedEntries { connection?.retain(entry) }
         retainedEntries.removeAll(keepingCapacity: true)
@@ -205,6 +215,7 @@ final class HTTP2Exchange: ResponseWriter {
         bufferedRequest = nil
     }
 
+    /// Checks the deadline of the request; called every ``EventLoopContext/tick``.
     func ticked(_ now: Instant) {
         guard bufferedRequest != nil else { return handler.ticked(now) }
         guard now >= deadline else { return }

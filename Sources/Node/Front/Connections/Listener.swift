@@ -49,6 +49,7 @@ struct Listener: CustomStringConvertible {
         }
     }
 
+    /// Admits or refuses a new connection and sets up its pipeline.
     private static func accept(
         _ channel: any Channel, _ side: RequestHandler.Plane, isPlain: Bool, to node: NodeCore
     ) -> EventLoopFuture<Void> {
@@ -172,6 +173,7 @@ struct Listener: CustomStringConvertible {
         }
     }
 
+    /// Adds the handlers of an admitted connection to its pipeline.
     private static func install(
         _ channel: any Channel, _ client: Client, _ side: RequestHandler.Plane, isProxied: Bool,
         _ tls: TLSServerContext?, on context: EventLoopContext
@@ -219,6 +221,7 @@ private struct NodeStoppingError: Error {}
 struct ListenError: Error, CustomStringConvertible {
     /// The address that could not be bound.
     let address: ListenAddress
+    /// Description of the system error.
     let reason: String
 
     var description: String { "cannot listen on \(address): \(reason)" }
@@ -245,6 +248,7 @@ final class OverloadHandler: ChannelInboundHandler {
         self.reason = reason
     }
 
+    /// Response bodies, rendered once for all refusals.
     private static let full = body(of: .overloaded(.connections))
     private static let clientShare = body(of: .tooManyConnections)
 
@@ -254,6 +258,7 @@ final class OverloadHandler: ChannelInboundHandler {
         return body
     }
 
+    /// The complete response.
     private var response: ByteBuffer {
         let (line, body) =
             switch reason {

@@ -12,13 +12,17 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
     private let peer: Client
     var client: Client? { peer }
     private var context: ChannelHandlerContext?
+    /// Bytes received so far.
     private var input = ByteBuffer()
+    /// Instant by which the header must be complete.
     private var deadline: Instant
+    /// True after the header was read or refused.
     private var isOver = false
 
     let plane: RequestHandler.Plane
     var index = 0
 
+    /// Creates a handler that waits for the header; `headTimeout` applies.
     init(on loopContext: EventLoopContext, side: RequestHandler.Plane, client: Client) {
         self.loopContext = loopContext
         self.plane = side

@@ -142,6 +142,7 @@ package final class SocketWriter {
         return false
     }
 
+    /// Removes the first `bytes` bytes from ``buffers``.
     private func removeSent(_ bytes: Int) {
         var (left, whole) = (bytes, 0)
         while left > 0, buffers[whole].readableBytes <= left {

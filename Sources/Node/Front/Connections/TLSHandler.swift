@@ -41,6 +41,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     let plane: RequestHandler.Plane
     var index = 0
 
+    /// Creates a handler that waits for the handshake; `handshakeTimeout` applies.
     init(
         _ tls: TLSServerContext, on loopContext: EventLoopContext, side: RequestHandler.Plane,
         client: Client
@@ -113,6 +114,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         }
     }
 
+    /// Reports the end of the input to the connection.
     private func endInput(_ context: ChannelHandlerContext) {
         phase = .inputEnded
         context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
@@ -144,6 +146,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context.close(mode: mode, promise: promise)
     }
 
+    /// Encrypts the pending plaintext.
     private func encrypt(_ context: ChannelHandlerContext) {
         guard !pendingPlaintext.isEmpty else { return }
         session.write(pendingPlaintext, now: SystemClock.now())
@@ -168,6 +171,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     // MARK: The handshake
 
+    /// Adds the connection handler for the negotiated protocol.
     private func handshakeCompleted(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
         phase = .open
         handshakeEnded()
@@ -190,6 +194,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         }
     }
 
+    /// Sends the alert of the failure and closes.
     private func failed(_ failure: TLSFailure, _ context: ChannelHandlerContext) {
         if phase == .handshaking {
             loopContext.counters.add(.handshakesFailed)
@@ -205,6 +210,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context.close(promise: nil)
     }
 
+    /// Releases the handshake slot and the context's reference, once.
     private func handshakeEnded() {
         guard isRegistered else { return }
         isRegistered = false
@@ -272,6 +278,7 @@ final class TicketKeyStore: Sendable {
         if isDue { installKeys(in: settings, now: now) }
     }
 
+    /// Returns entropy for ticket keys, from the system's generator.
     private static func randomBytes() -> [UInt8] {
         var random = SystemRandomNumberGenerator()
         return (0..<TicketKeys.entropyBytes).map { _ in

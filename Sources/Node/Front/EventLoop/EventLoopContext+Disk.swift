@@ -61,7 +61,9 @@ struct SendfileRecord {
     fileprivate let view: DiskView
     fileprivate let clock: DiskClock
     fileprivate let share: MemoryShare?
+    /// Head of the response.
     let head: RenderedHead
+    /// Metadata of the response.
     let facts: EntryMetadata
     /// Keyed hash of the entry's key.
     let hash: UInt64
@@ -102,6 +104,8 @@ extension EventLoopContext {
         }
     }
 
+    /// Returns the record under `key` if `mayGive` accepts its metadata and the socket accepts all
+    /// of it now.
     private func sendfileRecord(
         _ key: [UInt8], _ hash: UInt64, _ share: MemoryShare?, _ request: RequestTraits,
         _ writer: (any ResponseWriter)?, _ now: Instant, if mayGive: (EntryMetadata) -> Bool

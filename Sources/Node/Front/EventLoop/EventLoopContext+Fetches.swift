@@ -70,6 +70,7 @@ extension EventLoopContext {
 
     /// Maximum number of suspended keys; at the limit all are resumed.
     private static let backgroundPausesMax = 4096
+    /// Time for which background fetches of a key are suspended after a failure.
     private static let backgroundPause = Interval.seconds(1)
 }
 

@@ -85,6 +85,7 @@ extension EventLoopContext {
         return usableEntry(variants.newest(under: key, for: lines, in: store), facts, now: now)
     }
 
+    /// Returns `found` if it may be served without revalidation.
     private func usableEntry(_ found: MemoryEntry?, _ facts: RequestTraits, now: Instant)
         -> MemoryEntry?
     {

@@ -12,7 +12,9 @@ extension EventLoopContext {
     /// Opening connections costs the sender nothing, while each search examines all connections.
     /// The budget for clients at their own limit is smaller, because refusing those is acceptable.
     struct ScanBudget {
+        /// Connections that may be examined for new connections of any client.
         var forAnyClient = 200_000
+        /// Connections that may be examined for new connections of clients at their own limit.
         var forSameClient = 50_000
     }
 
@@ -92,6 +94,8 @@ extension EventLoopContext {
         return preempt(first.connection, first.client, to: holder)
     }
 
+    /// Transfers the slot of `connection` to the new connection and closes it; returns false if the
+    /// client of `holder` has reached its own limit.
     private func preempt(
         _ connection: any ClientConnection, _ client: Client,
         to holder: ConnectionLimiter.ClientKey

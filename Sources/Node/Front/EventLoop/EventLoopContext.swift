@@ -18,7 +18,9 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Number of this loop, less than ``countMax``.
     let index: Int
     let loop: any EventLoop
+    /// Counters of this loop.
     let counters = EventLoopCounters()
+    /// Durations and body sizes by cache result, of this loop.
     let outcomes = OutcomeHistograms()
     /// The most requested entries, from a sample of the hits.
     private(set) var hot = SpaceSaving(countersMax: 256)
@@ -48,14 +50,18 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// The node's settings as this loop has adopted them; with the objects below, copied here so
     /// that a hit needs no other object.
     private(set) var settings: NodeSettings
+    /// The memory store of the node.
     let store: MemoryStore
     let purges: PurgeCoordinator
+    /// State of the node's fence.
     let fence: FenceStatus
     /// True if the access log is enabled.
     private(set) var hasAccessLog: Bool
     /// The node; retains this context until ``NodeCore/close()``.
     let node: NodeCore
+    /// Buffers for response heads.
     var headBuffers = HeadBuffers()
+    /// Buffers shared by the loop's TLS sessions.
     let tlsBuffers = TLSBufferPool()
     /// Number of clients in their TLS handshake.
     var handshakes = 0
@@ -67,6 +73,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
     var checkedRecords = VerifiedRecordCache(isEmpty: true)
     /// The current Date field line.
     private(set) var dateLine = DateLine(SystemClock.wallTime())
+    /// Origin client of this loop.
     let origin: OriginClient
     /// The open connections of clients and operators; each stores its index in this array.
     private(set) var connections: [any ClientConnection] = []
@@ -86,6 +93,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var fetches: [ObjectIdentifier: LookupDriver] = [:]
     /// Uses of entries, collected for the disk tier and peers; `nil` if not recorded.
     private var touches: TouchTable?
+    /// When ``touches`` were last passed on.
     private var touchesTakenAt: Instant
     private var ticker: NIOScheduledCallback?
     /// Timer of the fetches' deadlines.
@@ -97,6 +105,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var lastTick: Instant
     private var logFormat: AccessLine.Format?
     private var logBuffer = ByteBuffer()
+    /// Number of lines in `logBuffer`.
     private var logLines = 0
 
     /// Maximum number of loops of a node: loop numbers are bits of a 64-bit word.
@@ -289,6 +298,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         }
     }
 
+    /// Wakes the readers that wait here for `run`.
     private func wakeReaders(of run: ActiveFetch) {
         guard let readers = waitingReaders.removeValue(forKey: ObjectIdentifier(run)) else {
             return
@@ -296,6 +306,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         for reader in readers { reader.fetchAdvanced(by: run) }
     }
 
+    /// Checks all deadlines and does periodic work, that of the node on loop 0.
     private func ticked(_ now: Instant) {
         dateLine.update(SystemClock.wallTime())
         let elapsed = now - lastTick
@@ -355,12 +366,14 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         recordTouch(name.digest, at: node.clock.second(now))
     }
 
+    /// Records the use of an entry at `second`, after passing on a full table.
     private func recordTouch(_ digest: EntryDigest, at second: UInt32) {
         guard touches?.touch(digest, at: second) == false else { return }
         flushTouches(flushes: false)
         _ = touches?.touch(digest, at: second)
     }
 
+    /// Passes the recorded uses on to the node's queue.
     private func flushTouches(flushes: Bool) {
         guard let taken = touches?.take() else { return }
         node.enqueueTouches(taken, flushes: flushes)
@@ -375,6 +388,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         if logBuffer.readableBytes >= AccessLog.bufferBytes { flushLog() }
     }
 
+    /// Passes the buffered log lines on to the writer.
     private func flushLog() {
         guard logLines > 0 else { return }
         node.accessLog.enqueue(logBuffer, lines: logLines)

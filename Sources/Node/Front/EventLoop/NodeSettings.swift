@@ -158,10 +158,13 @@ struct LoopSettings: Sendable {
     /// New settings of the loop's origin client.
     struct OriginChanges: Sendable {
         var settings: OriginSettings
+        /// Guard that refuses addresses of private networks.
         var addressGuard: AddressGuard
+        /// Patterns of the origins that may be contacted.
         var patterns: [OriginPattern]
     }
 
+    /// Settings of handlers and fetches.
     var node: NodeSettings
     /// Changes for the origin client; `nil` if there are none.
     var origins: OriginChanges?

@@ -142,6 +142,7 @@ extension ActiveFetch.State {
 struct BodyEdges: Sendable {
     private var first: [UInt8] = []
     private var last: [UInt8] = []
+    /// Size of the body so far.
     private var bytes: UInt64 = 0
 
     /// Adds a piece of the body.

@@ -33,10 +33,15 @@ final class ActiveFetch: Sendable {
 
     /// The mutable state of a fetch.
     struct State {
+        /// The state machine.
         var lookup: Lookup
+        /// Body bytes that are held.
         var body = BodyBuffer(isRetained: false)
+        /// First and last bytes of the body.
         var bodyEdges = BodyEdges()
+        /// Memory reserved for the body.
         var reservation: FetchReservation
+        /// Progress of the response.
         var progress: FetchSnapshot.Progress
         /// Start of the origin fetch; `nil` if there was none.
         var originFetchStartedAt: Instant?
@@ -44,7 +49,9 @@ final class ActiveFetch: Sendable {
         var tags: [[UInt8]] = []
         /// Loops with waiting readers: bit n stands for loop n.
         var waitingLoops: UInt64 = 0
+        /// Size of the small window of a body that is not kept, in bytes.
         let windowBytesMin: Int
+        /// Maximum bytes that a reader may take of data not yet in a chunk.
         let unchunkedBytesMax: Int
     }
 
@@ -391,6 +398,7 @@ final class ActiveFetch: Sendable {
         return effects
     }
 
+    /// Schedules the wake-up of readers on the given loops, a bit set.
     private func wake(_ loops: UInt64) {
         var left = loops
         let contexts = context.node.contexts

@@ -38,7 +38,9 @@ final class DiskSource: ResponseSource {
 
     /// A name under which a response may be on disk, and its key in memory.
     private struct Candidate: Sendable {
+        /// Name of the entry on disk.
         let name: EntryName
+        /// Key of the entry in memory.
         let entryKey: EntryKey
     }
 
@@ -111,6 +113,7 @@ final class DiskSource: ResponseSource {
         if let index = VariantIndex(head.span, at: 0..<head.count) { followVariantIndex(index) }
     }
 
+    /// Continues with the variants that the index lists for this request.
     private func followVariantIndex(_ index: VariantIndex) {
         candidates = fetch.siteRequest.variantKeys(of: index, in: context.node.store).map {
             Candidate(name: EntryName(ofKey: $0.key), entryKey: $0)
@@ -148,6 +151,7 @@ final class DiskSource: ResponseSource {
         case variantIndex(DiskRecordHandle)
     }
 
+    /// Lets a disk thread read the candidate.
     private func readOnDiskThread(_ candidate: Candidate) {
         let (view, clock, run, store) = (view, tier.clock, fetch, context.node.store)
         self.currentCandidate = candidate
@@ -233,6 +237,7 @@ final class DiskSource: ResponseSource {
         }
     }
 
+    /// Reports that the disk has no usable response.
     private func reportMiss() {
         guard !isFinished else { return }
         isFinished = true
@@ -241,6 +246,7 @@ final class DiskSource: ResponseSource {
 
     // MARK: Streaming of a body
 
+    /// Starts to deliver a body whose first chunks were read.
     private func stream(_ reading: DiskRecordHandle, _ chunks: [ByteBuffer]) {
         let facts = reading.metadata(tier.clock)
         let head = RenderedHead(reading)
@@ -268,6 +274,7 @@ final class DiskSource: ResponseSource {
         append(isMore ? Array(chunks.prefix(chunksPerRead)) : chunks)
     }
 
+    /// Delivers chunks and reads on, or completes the body.
     private func append(_ chunks: [ByteBuffer]) {
         guard let reading else { return }
         for chunk in chunks { fetch.bodyReceived(chunk) }
@@ -279,6 +286,7 @@ final class DiskSource: ResponseSource {
         readMore()
     }
 
+    /// Reads the next chunks on a disk thread, unless readers lag behind.
     private func readMore() {
         guard !isFinished, let before = reading else { return }
         guard !fetch.isPaused else {
@@ -303,6 +311,7 @@ final class DiskSource: ResponseSource {
         }
     }
 
+    /// Completes the body and inserts its entry into memory if it was kept.
     private func complete(_ reading: DiskRecordHandle) {
         let entry = fetch.completed(
             name: reading.record.name, tags: reading.record.tags, place: currentCandidate?.entryKey

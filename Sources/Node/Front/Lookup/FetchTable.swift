@@ -29,18 +29,21 @@ final class FetchTable: Sendable {
     /// Lock order: this lock may be held when a fetch's lock is taken, but is never taken while one
     /// is held.
     private struct OriginFetches {
+        /// Quotas of the fetches.
         var quotas: QuotaTable
         /// Quota holders of each fetch.
         var holders: [ObjectIdentifier: [QuotaHolder]] = [:]
         /// Fetches without readers.
         var unread: [ObjectIdentifier: ActiveFetch] = [:]
 
+        /// Releases the quotas of a fetch.
         mutating func end(_ run: ActiveFetch) {
             unread[ObjectIdentifier(run)] = nil
             guard let held = holders.removeValue(forKey: ObjectIdentifier(run)) else { return }
             quotas.release(held)
         }
 
+        /// Removes and returns the slowest fetch without readers; `nil` if there is none.
         mutating func removeSlowest(now: Instant) -> ActiveFetch? {
             let slowest = unread.values.map { ($0, $0.bytesPerSecond(now: now)) }
                 .min { $0.1 < $1.1 }?.0
@@ -49,6 +52,7 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Fetches of a part of the keys.
     private final class Shard: Sendable {
         /// Fetches by the keyed hashes of their keys.
         let fetches = Mutex<[UInt64: [ActiveFetch]]>([:])
@@ -150,6 +154,7 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Returns those of `runs` that a new request for the key may join.
     private func joinable(_ runs: [ActiveFetch]?, _ query: SiteRequest) -> [ActiveFetch] {
         guard let runs, !runs.isEmpty else { return [] }
         let version = invalidationIndex.version

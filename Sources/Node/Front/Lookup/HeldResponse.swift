@@ -8,9 +8,11 @@ import Telemetry
 /// A response of which the readers have received nothing, not even the head, until its first bytes
 /// show whether it is an acceptable image.
 struct HeldResponse {
+    /// The accepted response.
     let response: OriginSource.AcceptedResponse
     /// The body length sent by the origin; `nil` if unknown.
     let length: UInt64?
+    /// Inspection of the body's first bytes.
     var probe: ImageProbe
     /// The body received so far.
     var body = BodyBuffer(isRetained: false)
@@ -66,6 +68,7 @@ extension OriginSource {
         return true
     }
 
+    /// Bytes of memory reserved at a time.
     private static let reservationStepBytes = 64 << 10
 
     /// Delivers or refuses the held response once its kind is known.

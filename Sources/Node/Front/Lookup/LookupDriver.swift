@@ -22,6 +22,7 @@ final class LookupDriver {
     let handler: RequestHandler?
     /// The handler of the peer query that causes the fetch, if a peer's does.
     weak var peerHandler: PeerRequestHandler?
+    /// The source in use; `nil` before the first one and after the end.
     private var source: (any ResponseSource)?
     /// The request as relayed to peers.
     private(set) var relayedRequest: [UInt8] = []
@@ -29,8 +30,10 @@ final class LookupDriver {
     private var fetchScope: RangeRequestHistory.FetchScope?
     /// True once no further reader can join this fetch.
     private(set) var isClosedToReaders = false
+    /// True after ``end()``: nothing more is received.
     private var isEnded = false
 
+    /// Creates the driver of `run` on the loop of `context`.
     init(
         _ run: ActiveFetch, name: EntryName?, on context: EventLoopContext,
         for handler: RequestHandler?
@@ -47,6 +50,7 @@ final class LookupDriver {
         context.scheduleDeadline(self, now: SystemClock.now())
     }
 
+    /// Runs the effects that concern sources.
     private func perform(_ effects: [LookupEffect]) {
         for effect in effects {
             // An earlier effect may have ended the fetch.
@@ -67,6 +71,7 @@ final class LookupDriver {
 
     // MARK: Sources
 
+    /// Starts the disk source.
     private func readDisk() {
         guard let name, let disk = context.node.disk, let view = disk.view else {
             return handle { $0.diskMissed(effects: &$1) }
@@ -76,6 +81,7 @@ final class LookupDriver {
         reader.search()
     }
 
+    /// Determines the peers to query, and whether a range request fetches the whole response.
     private func resolvePeers() {
         if !siteRequest.isBackground { fetch.limitUnread() }
         fetchScope = context.fetchScope(of: fetch)
@@ -123,6 +129,7 @@ final class LookupDriver {
 
     private var siteRequest: SiteRequest { fetch.siteRequest }
 
+    /// Starts the origin source, or fails if the origin must not be contacted.
     private func fetchFromOrigin() {
         if fetchScope == .part { fetch.limitToPart() }
         if let problem = originRefusal {
@@ -184,6 +191,7 @@ final class LookupDriver {
             ? .fresh : .stale
     }
 
+    /// Starts or continues the resumption of a body that a peer broke off.
     private func resume(skipsPeers: Bool) {
         if let resumption = source as? ResumptionSource { return resumption.begin(skipsPeers) }
         guard let peers = source as? PeerSource, let name, let begun = peers.partialResponse else {

@@ -167,6 +167,7 @@ extension OriginSource {
         insertIndex(index, names, place)
     }
 
+    /// Inserts the variant index that lists the entry at `place`; does nothing for a primary entry.
     private func insertIndex(
         _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?, isNegative: Bool = false
     ) {

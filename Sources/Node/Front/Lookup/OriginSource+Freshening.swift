@@ -44,7 +44,9 @@ extension OriginSource {
         /// The updated entry; `nil` if memory has no capacity for it.
         let entry: MemoryEntry?
         let cacheability: Cacheability
+        /// Request fields that select the response.
         let nominated: FieldNames
+        /// True if the updated entry is stored.
         let isStored: Bool
     }
 

@@ -16,6 +16,7 @@ import Wire
 final class OriginSource: ResponseSource, OriginFetchDelegate {
     let driver: LookupDriver
     let fetch: ActiveFetch
+    /// The request in the form in which the origin receives it.
     let siteRequest: SiteRequest
     unowned let context: EventLoopContext
     /// The handler whose request caused the fetch; it alone receives interim responses and sends a
@@ -42,13 +43,19 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
 
     /// The parts of an accepted head that are required until the end of the body.
     struct AcceptedResponse {
+        /// The head, limited by redirects.
         let head: ResponseHead
         let cacheability: Cacheability
         let storageDecision: StorageDecision
+        /// Request fields that select the response.
         let nominated: FieldNames
+        /// Key of a variant; `nil` for the request's own key.
         let entryKey: EntryKey?
+        /// Variant index to insert; `nil` for a primary entry.
         let variantIndex: VariantIndex?
+        /// Cache tags of the response.
         let tags: [[UInt8]]
+        /// Times of request and response.
         let timing: Freshness.ResponseTiming
     }
 
@@ -56,6 +63,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     /// more.
     private static let discardedBytesMax = 64 << 10
 
+    /// Creates a source that has not started.
     init(_ driver: LookupDriver, _ query: SiteRequest) {
         self.driver = driver
         self.siteRequest = query
@@ -350,6 +358,7 @@ extension OriginSource {
         originFetch?.endBody(trailers: Trailers(section) ?? Trailers())
     }
 
+    /// Sends the deferred request with the body collected so far.
     private func sendDeferredRequest() {
         guard let deferredRequest else { return }
         self.deferredRequest = nil

@@ -16,8 +16,11 @@ final class ResumptionSource: ResponseSource, FetchReader {
     private let driver: LookupDriver
     private let fetch: ActiveFetch
     private unowned let context: EventLoopContext
+    /// Name of the URL's primary entry on disk and on the ring.
     private let name: EntryName
+    /// The response that the peer broke off.
     private let partialResponse: PartialResponse
+    /// The second fetch and this source's reader of it.
     private var continuation: (run: ActiveFetch, reader: Fetch.ReaderID)?
     /// True once peers are skipped and the origin is contacted.
     private var skipsPeers = false
@@ -45,13 +48,16 @@ final class ResumptionSource: ResponseSource, FetchReader {
         }
     }
 
+    /// Timer that checks ``lastProgressAt``.
     private var stallTimer: Scheduled<Void>?
+    /// When the second fetch last brought bytes, or the readers last held it up.
     private var lastProgressAt = SystemClock.now()
 
     /// Maximum time without progress from peers: two nodes with different rings could wait for each
     /// other.
     private static let stallTimeout = Interval.seconds(10)
 
+    /// Creates a source that continues after `receivedBytes` bytes.
     init(
         _ driver: LookupDriver, name: EntryName, _ begun: PartialResponse, receivedBytes: UInt64
     ) {
@@ -85,6 +91,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         proceed()
     }
 
+    /// Schedules the check for a stall of peers.
     private func scheduleStallCheck() {
         let wait = max(.milliseconds(1), lastProgressAt + Self.stallTimeout - SystemClock.now())
         stallTimer = context.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds))
@@ -119,6 +126,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         proceed()
     }
 
+    /// Takes what the second fetch has, as far as the readers permit.
     private func proceed() {
         while !isFinished, !fetch.isPaused, let (second, reader) = continuation {
             var slices: [ByteBuffer] = []
@@ -141,6 +149,8 @@ final class ResumptionSource: ResponseSource, FetchReader {
         }
     }
 
+    /// Returns true if the second response is identical to the first; to be called when its head is
+    /// known.
     private func matchesPartialResponse(_ second: ActiveFetch) -> Bool {
         let other: PartialResponse
         switch second.snapshot.progress.outcome {
@@ -168,6 +178,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         fetch.bodyReceived(slice)
     }
 
+    /// Reports that the second fetch has failed and that another may continue.
     private func retry() {
         leaveContinuation()
         driver.lost(canBeResumed: true)
@@ -180,18 +191,21 @@ final class ResumptionSource: ResponseSource, FetchReader {
         driver.lost()
     }
 
+    /// Completes the first fetch.
     private func finish() {
         _ = fetch.completed(name: nil) { _ in nil }
         leave()
         driver.finish()
     }
 
+    /// Leaves the second fetch.
     private func leaveContinuation() {
         stallTimer?.cancel()
         guard let (second, reader) = continuation.take() else { return }
         second.leave(reader)
     }
 
+    /// Leaves the second fetch for good.
     private func leave() {
         isFinished = true
         leaveContinuation()

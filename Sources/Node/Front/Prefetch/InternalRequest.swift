@@ -31,8 +31,10 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
 
     private let context: EventLoopContext
     private let handler: RequestHandler
+    /// Maximum bytes of the body that are kept.
     private let bodyBytesMax: Int
     private var response = Response()
+    /// The completion closure; `nil` before the start and after the end.
     private var completion: ((Response) -> Void)?
 
     let plane = RequestHandler.Plane.internalRequest

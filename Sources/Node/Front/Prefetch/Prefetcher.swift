@@ -8,8 +8,11 @@ import Synchronization
 
 /// Executor of prefetch jobs, which uses all loops in turn. Thread-safe.
 final class Prefetcher: Sendable {
+    /// The mutable state.
     private struct State {
+        /// The jobs.
         var list = PrefetchJobTable()
+        /// Loop of the last item.
         var nextLoop = 0
     }
 
@@ -75,6 +78,7 @@ final class Prefetcher: Sendable {
 
     // MARK: Steps
 
+    /// Runs all items that are due, on the loops in turn.
     private func runDueItems(_ node: NodeCore) {
         let contexts = node.contexts
         guard !contexts.isEmpty else { return }
@@ -92,6 +96,7 @@ final class Prefetcher: Sendable {
         }
     }
 
+    /// Runs an item; on the loop.
     private func run(_ step: PrefetchJobTable.ScheduledItem, on context: EventLoopContext) {
         let ended = { (ending: PrefetchOutcome) in self.itemFinished(step, ending, on: context.node)
         }
@@ -104,6 +109,8 @@ final class Prefetcher: Sendable {
         }
     }
 
+    /// Fetches a sitemap: by an internal request if it belongs to a site, otherwise from its
+    /// origin.
     private func readSitemap(
         _ url: String, on context: EventLoopContext, _ ended: @escaping (PrefetchOutcome) -> Void
     ) {
@@ -149,6 +156,7 @@ final class Prefetcher: Sendable {
         }
     }
 
+    /// Sends an internal request for `url`.
     private func send(
         _ url: String, accept: String, bodyBytesMax: Int, on context: EventLoopContext,
         _ told: @escaping (InternalRequest.Response) -> Void
@@ -158,6 +166,7 @@ final class Prefetcher: Sendable {
         InternalRequest(on: context, bodyBytesMax: bodyBytesMax).begin(question, told)
     }
 
+    /// Records the outcome of an item and runs the next ones.
     private func itemFinished(
         _ step: PrefetchJobTable.ScheduledItem, _ ending: PrefetchOutcome, on node: NodeCore
     ) {
@@ -166,6 +175,7 @@ final class Prefetcher: Sendable {
         runDueItems(node)
     }
 
+    /// Logs the end of a job.
     private static func log(_ document: PrefetchDocument, to logger: Logger) {
         logger.notice(
             "prefetch ends",

@@ -28,6 +28,7 @@ enum CacheHandling: Hashable {
         case disk
     }
 
+    /// Reason for forwarding (RFC 9211 §2.2).
     typealias Reason = CacheStatus.Reason
 
     /// Returns the Cache-Status member for a response that involved the origin; `nil` for one from

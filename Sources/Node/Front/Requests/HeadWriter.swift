@@ -10,6 +10,7 @@ import Store
 /// nothing is allocated.
 @safe struct HeadWriter: ~Copyable {
     private let start: UnsafeMutableRawPointer
+    /// Size of the buffer in bytes.
     private let room: Int
     /// Bytes written so far.
     private(set) var count = 0
@@ -114,6 +115,7 @@ extension HeadWriter {
     }
 
     @inline(__always)
+    /// Appends the Connection field, if there is one.
     mutating func append(_ note: ConnectionOption) {
         switch note {
         case .none: break
@@ -132,9 +134,12 @@ struct HeadBuffers {
     private var buffers: [ByteBuffer]
     private var next = 0
 
+    /// Maximum number of buffers per loop.
     private static let buffersMax = 16
+    /// Initial capacity of a buffer, in bytes.
     private static let capacityBytes = 1024
 
+    /// Creates one buffer.
     init() {
         buffers = [ByteBufferAllocator().buffer(capacity: Self.capacityBytes)]
     }
@@ -167,6 +172,7 @@ struct HeadBuffers {
 struct DateLine {
     /// `Date: `, the date in the format preferred by RFC 9110 §5.6.7, and CRLF.
     private(set) var bytes: [UInt8] = []
+    /// The second that ``bytes`` show.
     private var shown: WallTime
 
     /// Creates the line for `now`.

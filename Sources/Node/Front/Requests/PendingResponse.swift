@@ -59,6 +59,8 @@ final class PendingResponse: MissSchedulerWaiter {
         /// Bytes written but not yet accepted by the socket; the fetch still retains them.
         var inFlightBytes = 0
 
+        /// Creates a transfer of the bytes from `from` to `end`; `nil` stands for the end of the
+        /// body.
         init(from: UInt64, end: UInt64?, isChunked: Bool) {
             self.from = from
             self.end = end
@@ -126,8 +128,11 @@ enum ResponseBodyPart {
 struct BufferedRequest {
     /// The buffered part of the request body.
     var body: [UInt8] = []
+    /// Bytes of the head.
     let head: [UInt8]
+    /// Field lines, as offsets in ``head``.
     let lines: [FieldLine]
+    /// True for an HTTP/1.0 request.
     let isHTTP10: Bool
 
     /// Creates an empty request.

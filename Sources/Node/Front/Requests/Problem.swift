@@ -8,6 +8,7 @@ import Wire
 
 /// An error response: an RFC 9457 problem document and the fields that accompany it.
 struct Problem: Hashable, Sendable {
+    /// The problem document.
     var document: ProblemDocument
     /// Seconds for Retry-After; `nil` if a retry will not help.
     var retryAfterSeconds: Int?
@@ -21,6 +22,7 @@ struct Problem: Hashable, Sendable {
     /// read.
     var closesConnection = false
 
+    /// Status of the response.
     var status: UInt16 { document.status }
 
     private init(
@@ -50,38 +52,45 @@ struct Problem: Hashable, Sendable {
 
     // MARK: Client errors
 
+    /// The request head is malformed; the connection closes.
     static func malformed(_ refusal: RequestParseError) -> Problem {
         Problem(
             refusal.status, "malformed-request", "The request is not valid HTTP",
             refusal.message, closes: true)
     }
 
+    /// The request body is malformed; the connection closes.
     static func malformedBody(_ refusal: BodyDecodingError) -> Problem {
         Problem(
             refusal.status, "malformed-request", "The request's body is not valid HTTP",
             refusal.message, closes: true)
     }
 
+    /// The head or body, named by `what`, did not arrive in time; the connection closes.
     static func requestTimeout(_ what: String, seconds: Int64) -> Problem {
         Problem(
             408, "request-timeout", "The request took too long",
             "The request's \(what) did not arrive within \(seconds) s.", closes: true)
     }
 
+    /// The request body exceeds the limit in bytes; the connection closes.
     static func bodyTooLarge(bytesMax: UInt64) -> Problem {
         Problem(
             413, "body-too-large", "The request's body is too large",
             "Bodies of requests are dropped; up to \(bytesMax) bytes are read.", closes: true)
     }
 
+    /// The target of an image API request is invalid.
     static func invalidTarget(_ refusal: ImageTargetRefusal, in bytes: Span<UInt8>) -> Problem {
         Problem(ProblemDocument(refusal, in: bytes))
     }
 
+    /// The URL of an image is invalid.
     static func invalidURL(_ refusal: URLRefusal) -> Problem {
         Problem(ProblemDocument(refusal))
     }
 
+    /// The signature of a URL is missing, malformed, forged or expired.
     static func invalidSignature(_ refusal: SignatureRefusal) -> Problem {
         var problem = Problem(ProblemDocument(refusal))
         problem.counter =
@@ -94,9 +103,11 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    /// The path is none of the node's.
     static let notFound = Problem(
         404, "not-found", "There is nothing here", "Images are at /v1/image?url=…")
 
+    /// No site serves the requested host.
     static let siteUnknown = Problem(
         404, "site-unknown", "There is no site of this host",
         "None of the node's sites answers to the Host of the request, and images are not served "
@@ -107,20 +118,24 @@ struct Problem: Hashable, Sendable {
         400, "outside-site", "The path leads out of the site",
         "With its dot segments removed it lies above the site's origin; the origin was not asked.")
 
+    /// The path is none of the admin port's.
     static let adminNotFound = Problem(
         404, "not-found", "There is nothing here",
         "The admin port describes itself at \(AdminOperation.operation(.getOpenAPI).path).")
 
+    /// No member has this ID.
     static let memberUnknown = Problem(
         404, "member-unknown", "There is no such member",
         "Members are called by 32 hexadecimal digits, as "
             + "\(AdminOperation.operation(.listMembers).path) "
             + "has them. Nothing was done.")
 
+    /// The cluster was not bootstrapped, because there is one, or none is configured.
     static let notBootstrapped = Problem(
         409, "not-bootstrapped", "No cluster was opened",
         "The node is in a cluster already, reaches one, or is in none by its settings.")
 
+    /// Recovery is not required, or not possible.
     static let notRecovered = Problem(
         409, "not-recovered", "There is nothing to recover",
         "The node is proven current, or follows no count: then bootstrap opens a cluster.")
@@ -135,20 +150,24 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    /// No stored body matches, or it is too large to be sent.
     static let entryBodyUnknown = Problem(
         404, "entry-unknown", "Nothing is held here",
         "Neither memory nor disk of this node has it or a variant of this name, or it is too large "
             + "to be shown.")
 
+    /// No prefetch has this name.
     static let prefetchUnknown = Problem(
         404, "prefetch-unknown", "There is no such prefetch",
         "The last ones are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
 
+    /// The limit of running prefetches is reached.
     static let prefetchesTooMany = Problem(
         503, PrefetchRequest.tooManyProblem, "As many prefetches run as may",
         "\(PrefetchJobTable.runningMax) run; wait for one, or cancel it. Nothing was done.",
         retryAfterSeconds: 5)
 
+    /// The node is stopping, so that the operation has no effect.
     static let nodeStopping = Problem(
         409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")
 
@@ -161,6 +180,7 @@ struct Problem: Hashable, Sendable {
             fault.message + " Nothing was done.")
     }
 
+    /// The data port's own resources permit only GET and HEAD.
     static let methodNotAllowed = notAllowed("Only GET and HEAD are served.", "GET, HEAD")
 
     /// The method is not allowed for an admin path.
@@ -182,6 +202,7 @@ struct Problem: Hashable, Sendable {
             others.isEmpty ? "GET, HEAD, OPTIONS" : others.joined(separator: ", "))
     }
 
+    /// Creates a 405 with the value of Allow.
     private static func notAllowed(_ detail: String, _ allowed: String) -> Problem {
         var problem = Problem(
             405, "method-not-allowed", "The method is not allowed here", detail)
@@ -198,6 +219,7 @@ struct Problem: Hashable, Sendable {
                 + "\(taken). The origin was not asked.")
     }
 
+    /// The client has reached its connection limit.
     static let tooManyConnections = Problem(
         429, "too-many-connections", "Too many connections",
         "As many connections of this client are open as one client may have.",
@@ -215,22 +237,27 @@ struct Problem: Hashable, Sendable {
         return problem
     }()
 
+    /// The request has only-if-cached, and no stored response may be used.
     static let notCached = Problem(
         504, "not-cached", "There is no stored answer",
         "The request says only-if-cached, and nothing that is stored may be used for it.")
 
+    /// The stored response could not be validated, and the request does not accept it otherwise.
     static let notValidated = Problem(
         504, "not-validated", "The stored answer could not be validated",
         "The origin failed, and the request does not take what is stored without asking it.")
 
+    /// The request has passed through this node before.
     static let loopDetected = Problem(
         508, "loop-detected", "The request has come back",
         "Its CDN-Loop or its Via says that it came through here: the site's origin leads back.")
 
+    /// If-Match or If-Unmodified-Since does not hold.
     static let preconditionFailed = Problem(
         412, "precondition-failed", "A precondition of the request does not hold",
         "What is here is not what If-Match or If-Unmodified-Since asks for.")
 
+    /// No requested range begins within the `size` bytes of the body.
     static func rangeNotSatisfiable(size: UInt64) -> Problem {
         Problem(
             416, "range-not-satisfiable", "There is no such range",
@@ -273,6 +300,7 @@ struct Problem: Hashable, Sendable {
         return Problem(409, "member-not-forgotten", "The member was not forgotten", why)
     }
 
+    /// A limit or resource of the node is exhausted.
     static func overloaded(_ shortage: Shortage) -> Problem {
         let what =
             switch shortage {
@@ -333,6 +361,7 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    /// The Content-Type of the origin's response is not an image's.
     static func notAnImage(_ head: ResponseHead) -> Problem {
         let type = head.first(.contentType).map {
             String(decoding: head.bytes[$0.range], as: UTF8.self)

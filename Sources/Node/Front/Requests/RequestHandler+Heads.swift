@@ -230,6 +230,7 @@ extension RequestHandler {
         if !waiting.isCollapsed { cacheResult = .revalidated }
     }
 
+    /// Returns true for a selection of several ranges.
     private func isMultipart(_ selection: Selection) -> Bool {
         if case .parts(let ranges) = selection { return ranges.count > 1 }
         return false

@@ -61,6 +61,7 @@ extension RequestHandler {
     /// Interim response to a client that waits before it sends the body (RFC 9110 §15.2.1).
     static let continueResponse = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
 
+    /// Responds with an image whose URL is not in its canonical form.
     private func respondWithImage(_ bytes: Span<UInt8>, normalising url: Extent, now: Instant) {
         // The array is moved out while a span of it is in use, and put back with its capacity.
         var key = scratch

@@ -217,6 +217,7 @@ extension RequestHandler {
         sendProblem(problem)
     }
 
+    /// Assigns the ID of a buffered request and prepares its log line.
     private func identifyAndLog(_ request: BufferedRequest) {
         let head = request.head.span
         // Parsed before, but limits may have changed since.

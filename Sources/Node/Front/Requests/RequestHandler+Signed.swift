@@ -79,6 +79,7 @@ extension RequestHandler {
         return isSignatureValid(signed, text.span)
     }
 
+    /// Methods that signed URLs permit.
     private static let readingMethods = ["GET", "HEAD", "OPTIONS"]
 
     /// Returns true if one of the keys has signed `text` and the signature has not expired;

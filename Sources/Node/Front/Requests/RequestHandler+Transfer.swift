@@ -75,6 +75,7 @@ extension RequestHandler {
         if transfer.isChunked { writer?.endChunk() }
     }
 
+    /// Ends a body, or aborts if it is shorter than announced.
     private func endTransfer(_ waiting: PendingResponse, _ transfer: PendingResponse.Transfer) {
         if let end = transfer.end, transfer.position < end {
             // The body is shorter than its announced length; the client must not take it for

@@ -82,6 +82,7 @@ final class RequestHandler: FetchReader {
     var delayedRefusal: AdminAccessError?
     /// Buffers reused between requests.
     var slices: [ByteBuffer] = []
+    /// Buffer for keys and signed texts.
     var scratch: [UInt8] = []
 
     /// When the request's head was read.
@@ -167,6 +168,7 @@ final class RequestHandler: FetchReader {
     }
 
     @inline(never)
+    /// Reads the X-Forwarded-* fields if the connection comes from a trusted proxy.
     private func readForwarding(_ bytes: Span<UInt8>) {
         let proxies = settings.forwardedFrom
         guard plane == .data, let address = client?.address?.unmapped,
@@ -231,6 +233,7 @@ extension RequestHandler {
         for index in given { clientRequestID.append(bytes[index]) }
     }
 
+    /// ID of the request in progress.
     var requestID: RequestID { RequestID(clientRequestID) ?? context.requestIDs.id(requestNumber) }
 
     /// Returns the correlation to pass on with fetches for the request with this head.

@@ -10,6 +10,7 @@ struct RequestIDGenerator {
     let prefix: UInt64
     /// ``prefix`` in hexadecimal digits, as responses contain it.
     let prefixDigits: HexDigits
+    /// Number of the last request.
     private var last: UInt64
 
     /// Creates the generator of a loop; `run` becomes ``prefix``.

@@ -57,6 +57,7 @@ extension NodeCore {
         }
     }
 
+    /// Returns the location; requires the lock ``indexing``.
     private func locationUnlocked(_ query: SiteRequest, selectedBy names: FieldNames)
         -> StorageLocation
     {
@@ -143,6 +144,7 @@ extension NodeCore {
         }
     }
 
+    /// Inserts the variant index; requires the lock ``indexing``.
     private func insertUnlocked(
         _ made: VariantIndex, _ names: FieldNames, at place: EntryKey,
         of base: PrimaryKey, _ version: InvalidationVersion, _ now: Instant, _ inMemoryAlone: Bool
@@ -191,11 +193,13 @@ extension NodeCore {
             })
     }
 
+    /// Removes a variant from memory and disk.
     private func removeVariant(_ key: [UInt8]) {
         if let held = store.peek(key) { store.remove(held.entry) }
         disk?.forget(EntryName(ofKey: key))
     }
 
+    /// Creates the entry of a variant index; returns `nil` if memory has no capacity.
     private func makeIndexEntry(
         of index: VariantIndex, of base: PrimaryKey, places: [[UInt8]],
         version: InvalidationVersion,

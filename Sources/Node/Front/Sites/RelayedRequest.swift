@@ -28,6 +28,7 @@ struct RelayedRequest {
     /// Request line, Host and fields, each with its CRLF, without the empty line.
     let head: [UInt8]
 
+    /// Bytes before the client's address.
     private static let fixedBytes = 10
     /// Fields that no policy forwards for a GET whose response is to be stored.
     private static let forbiddenFields: [FieldName] = [

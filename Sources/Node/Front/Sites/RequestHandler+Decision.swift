@@ -33,6 +33,7 @@ extension RequestHandler {
         return pending.lines.filter { !isDecision($0, in: bytes) }
     }
 
+    /// Returns true for a Nuthatch-Decision field line.
     private func isDecision(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         line.id == .other && bytes.matchesIgnoringCase(Self.decisionName, at: line.name.range)
     }
@@ -48,6 +49,7 @@ extension RequestHandler {
         if includesDecision { set(DecisionTrace(of: query, examination, isKept: isKept)) }
     }
 
+    /// Replaces the decision line among the extra lines of the response.
     private func set(_ decision: DecisionTrace) {
         // The later decision is more informative.
         extraFieldLines = Array("Nuthatch-Decision: ".utf8)

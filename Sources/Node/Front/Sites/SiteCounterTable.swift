@@ -6,6 +6,7 @@ package import Telemetry
 /// Counting uses the counters of each loop directly; this table is accessed only when settings
 /// change and for snapshots. Thread-safe.
 package final class SiteCounterTable: Sendable {
+    /// The guarded state.
     private struct Content {
         /// Names in the order of the site table.
         var names: [String] = []

@@ -7,8 +7,11 @@ import Tiers
 /// The memory shares of images and of sites, by site name, kept across changes of settings.
 /// Thread-safe.
 final class SiteMemoryShares: Sendable {
+    /// The guarded state.
     private struct State {
+        /// Shares of the sites that have one, by site name.
         var sites: [String: MemoryShare] = [:]
+        /// Share of images; `nil` if it is unlimited.
         var images: MemoryShare?
     }
 

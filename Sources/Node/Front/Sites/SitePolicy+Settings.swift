@@ -90,6 +90,7 @@ extension NodeSettings {
         entry.metadata.flags.isResponse && sharedPolicy(ofKey: entry.key) != nil
     }
 
+    /// Returns the policy of the site to which a key belongs; `nil` if there is none.
     private func sitePolicy(ofKey key: [UInt8]) -> SitePolicy? {
         guard key.starts(with: "//".utf8) else { return nil }
         let host = key.dropFirst(2).prefix { $0 != UInt8(ascii: "/") }

@@ -83,6 +83,7 @@ final class SitePolicy: Sendable {
             RequestFieldRules(given.settings), objectBytesMax: objectBytesMax)
     }
 
+    /// Creates a policy from its rules.
     private init(
         _ number: Int, _ site: Site?, _ settings: SiteSettings, images: ImageRules?,
         origin: OriginAuthority?, _ storing: StoragePolicy, _ reuse: ReusePolicy,
@@ -212,6 +213,7 @@ final class SitePolicy: Sendable {
         return examination
     }
 
+    /// Returns the field rules for a response, by whether it is shared.
     private func rules(of examination: Cacheability) -> ResponseFieldRules {
         examination.isCollapsible ? responseFieldRules : unsharedFieldRules
     }
@@ -316,6 +318,7 @@ final class SitePolicy: Sendable {
         return names + said.prefix(EntryTags.countMax - names.count)
     }
 
+    /// Returns the URLs by which a purge also finds the entry under `key`.
     private func urls(of key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
         (isForEveryHost ? originURL(of: key) : [])
             + (originals?.urls(ofKey: key) ?? [])

@@ -210,6 +210,7 @@ final class SiteRequest: Sendable {
     /// This request in mode ``Mode/part``.
     var partVariant: SiteRequest { asked(in: .part) }
 
+    /// Returns this request in another mode.
     private func asked(in mode: Mode) -> SiteRequest {
         SiteRequest(
             policy, key: key, hash: hash, lines: clientFields, method: method,
@@ -288,6 +289,7 @@ final class SiteRequest: Sendable {
 extension ForwardedRequest {
     fileprivate static let get = Array("GET".utf8)
 
+    /// This request as a GET.
     fileprivate var asGet: ForwardedRequest {
         var request = self
         request.method = Self.get
@@ -332,6 +334,7 @@ extension SiteRequest {
         }
     }
 
+    /// Returns the request to a site's origin with this head.
     private func request(
         to origin: OriginAuthority, _ head: [UInt8], _ run: ActiveFetch
     ) -> OriginFetchRequest {
@@ -349,8 +352,10 @@ extension SiteRequest {
         return request
     }
 
+    /// Time limit of a complete exchange with a site's origin.
     private static let totalLimit = Interval.seconds(86_400)
 
+    /// Makes the request to the origin of an image.
     private func imageOriginRequest(about entries: [MemoryEntry], _ run: ActiveFetch)
         -> OriginRequestResult
     {
