@@ -172,8 +172,8 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         context.close(promise: nil)
     }
 
-    @inline(__always)
     /// Adds bytes to the output.
+    @inline(__always)
     func write(_ buffer: ByteBuffer) {
         guard context != nil else { return }
         queuedBytes += buffer.readableBytes

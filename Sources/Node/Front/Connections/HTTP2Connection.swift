@@ -303,8 +303,8 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         deadline = now + settings.idleTimeout
     }
 
-    @inline(__always)
     /// Returns the exchange of a stream; `nil` after it was detached.
+    @inline(__always)
     func exchange(of stream: HTTP2Stream) -> HTTP2Exchange? {
         stream.owner.map { unsafe unsafeDowncast($0, to: HTTP2Exchange.self) }
     }

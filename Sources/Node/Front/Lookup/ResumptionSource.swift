@@ -126,7 +126,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         proceed()
     }
 
-    /// Takes what the second fetch has, as far as the readers permit.
+    /// Passes on what the second fetch has received, as far as the readers permit.
     private func proceed() {
         while !isFinished, !fetch.isPaused, let (second, reader) = continuation {
             var slices: [ByteBuffer] = []

@@ -114,8 +114,8 @@ extension HeadWriter {
         append("\r\n")
     }
 
-    @inline(__always)
     /// Appends the Connection field, if there is one.
+    @inline(__always)
     mutating func append(_ note: ConnectionOption) {
         switch note {
         case .none: break

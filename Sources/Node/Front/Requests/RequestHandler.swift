@@ -167,8 +167,8 @@ final class RequestHandler: FetchReader {
         if context.hasForwardingProxies || forwarding != nil { readForwarding(bytes) }
     }
 
-    @inline(never)
     /// Reads the X-Forwarded-* fields if the connection comes from a trusted proxy.
+    @inline(never)
     private func readForwarding(_ bytes: Span<UInt8>) {
         let proxies = settings.forwardedFrom
         guard plane == .data, let address = client?.address?.unmapped,
