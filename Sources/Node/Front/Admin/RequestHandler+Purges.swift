@@ -71,7 +71,7 @@ extension RequestHandler {
 
     /// Decodes a purge request.
     ///
-    /// - Throws: a ``PurgeError`` if `body` is too large or malformed.
+    /// - Throws: a `PurgeError` if `body` is too large or malformed.
     private static func read(_ body: [UInt8]) throws(PurgeError) -> PurgeRequest {
         guard body.count <= PurgeRequest.bodyBytesMax else { throw .bodyTooLarge }
         do {
@@ -87,7 +87,7 @@ extension RequestHandler {
     ///   - id: the client's own ID, which makes the request idempotent; `nil` if it gives none.
     ///   - wait: the confirmation to wait for.
     ///   - timeout: time limit of that wait.
-    /// - Throws: a ``PurgeError`` for too many targets, a record that is too large, or a
+    /// - Throws: a `PurgeError` for too many targets, a record that is too large, or a
     ///   conflicting `id`.
     func purge(
         _ targets: [PurgeTarget], isSoft: Bool, id: [UInt8]?, _ wait: PurgeAcknowledgement,

@@ -15,7 +15,7 @@ extension ActiveFetch {
     /// Returns the next step of a reader that does not have the response head yet, with the state
     /// it is based on.
     ///
-    /// An unusable response yields ``ReaderStep/restart(isExclusive:)``. After ``ReaderStep/wait``
+    /// An unusable response yields `ReaderStep.restart`. After `ReaderStep.wait`
     /// the reader is woken through `context`, its own context.
     func nextHeadStep(_ reader: Fetch.ReaderID, on context: EventLoopContext) -> (
         ReaderStep, FetchSnapshot

@@ -120,7 +120,7 @@ final class ActiveFetch: Sendable {
 
     /// Returns the next step of a reader.
     ///
-    /// After ``ReaderStep/wait`` the reader is woken through `context`, its own context.
+    /// After `ReaderStep.wait` the reader is woken through `context`, its own context.
     ///
     /// - Parameters:
     ///   - limit: maximum number of bytes to read.

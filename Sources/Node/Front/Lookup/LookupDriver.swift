@@ -7,7 +7,7 @@ import Store
 import Telemetry
 import Wire
 
-/// Executor of a fetch's ``Lookup`` state machine: runs its effects and reports their results.
+/// Executor of a fetch's `Lookup` state machine: runs its effects and reports their results.
 ///
 /// Confined to the event loop of its context.
 /// The fetch that is driven.

@@ -15,7 +15,7 @@ struct FetchedResponse: Sendable {
     var isKept: Bool
     /// True if the response comes from the disk.
     var isFromDisk = false
-    /// Cache tags; see ``MemoryEntry/tags``.
+    /// Cache tags; see `MemoryEntry.tags`.
     var tags: [[UInt8]] = []
     /// True if the response comes from a peer.
     var isFromPeer = false

@@ -122,7 +122,7 @@ extension SitePolicy {
             sendsUserAgent: !requestFieldRules.removed.contains("user-agent"))
     }
 
-    /// Returns the reductions of image requests, indexed by the raw value of ``Negotiation``.
+    /// Returns the reductions of image requests, indexed by the raw value of `Negotiation`.
     static func reductions(
         by rules: RequestFieldRules
     ) -> [(fields: [FieldSetting], lines: RequestFields)] {
