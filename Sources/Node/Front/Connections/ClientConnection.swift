@@ -71,7 +71,7 @@ final class Client {
     var proxiedAddress: IPAddress?
     /// True if the connection uses TLS.
     var isSecure = false
-    /// True if the connection is being reset, so that TLS must send no close_notify.
+    /// True if the node has reset the connection; TLS then sends no close_notify.
     var isAborted = false
     /// Client address for the access log; `-` before ``recordRemoteAddress()``.
     private(set) var remote = "-"

@@ -68,8 +68,9 @@ package struct ConnectionLimiter: Sendable {
     /// Creates a limiter without connections.
     package init() {}
 
-    /// Returns the default limit per client for a port of `places` connections: a quarter, at least
-    /// 256, and never all unless there is only one.
+    /// Returns the default limit per client for a port of `places` connections.
+    ///
+    /// The limit is a quarter of them, or 256 if that is more, but at most three quarters.
     ///
     /// - Parameter places: ``Limits/connectionsMax`` of the port.
     package static func defaultPerClientMax(of places: Int) -> Int {

@@ -296,7 +296,7 @@ struct AdminQueue {
     /// Adds a waiting connection.
     ///
     /// - Parameters:
-    ///   - promise: completed by the caller of ``dequeue(_:)`` or after removal.
+    ///   - promise: the waiting connection's; the caller must complete it after removal.
     ///   - max: maximum number waiting.
     /// - Returns: the number to dequeue with, and the promise of the first connection if it was
     ///   removed to stay within `max`.

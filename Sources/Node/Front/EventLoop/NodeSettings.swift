@@ -47,7 +47,7 @@ struct NodeSettings: Sendable {
     var idleTimeout = Interval.seconds(60)
     /// Time limit for a request head, from its first byte.
     var headTimeout = Interval.seconds(10)
-    /// Time limit for a request body that is not forwarded.
+    /// Time limit for a request body; for a forwarded one, ``bodyRateMin`` extends it.
     var bodyTimeout = Interval.seconds(30)
     /// Maximum time without read progress by a client.
     var sendTimeout = Interval.seconds(60)

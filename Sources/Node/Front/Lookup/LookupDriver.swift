@@ -10,10 +10,10 @@ import Wire
 /// Executor of a fetch's `Lookup` state machine: runs its effects and reports their results.
 ///
 /// Confined to the event loop of its context.
-/// The fetch that is driven.
 final class LookupDriver {
-    /// The context on whose loop the fetch runs.
+    /// The fetch that is driven.
     let fetch: ActiveFetch
+    /// The context on whose loop the fetch runs.
     unowned let context: EventLoopContext
     /// Name of the URL's primary entry on disk and on the ring; `nil` if none was required so far.
     private(set) var name: EntryName?

@@ -33,8 +33,8 @@ struct FetchedResponse: Sendable {
 }
 
 /// A response head rendered for clients.
-/// The status line and field lines.
 struct RenderedHead: Sendable {
+    /// The status line and field lines, without the empty line.
     let bytes: [UInt8]
     /// Offsets of the parts of `bytes` that responses select from.
     let layout: HeadLayout

@@ -52,45 +52,45 @@ struct Problem: Hashable, Sendable {
 
     // MARK: Client errors
 
-    /// The request head is malformed; the connection closes.
+    /// Returns the problem of a malformed request head; the connection closes.
     static func malformed(_ refusal: RequestParseError) -> Problem {
         Problem(
             refusal.status, "malformed-request", "The request is not valid HTTP",
             refusal.message, closes: true)
     }
 
-    /// The request body is malformed; the connection closes.
+    /// Returns the problem of a malformed request body; the connection closes.
     static func malformedBody(_ refusal: BodyDecodingError) -> Problem {
         Problem(
             refusal.status, "malformed-request", "The request's body is not valid HTTP",
             refusal.message, closes: true)
     }
 
-    /// The head or body, named by `what`, did not arrive in time; the connection closes.
+    /// Returns the problem of a late head or body, as named by `what`; the connection closes.
     static func requestTimeout(_ what: String, seconds: Int64) -> Problem {
         Problem(
             408, "request-timeout", "The request took too long",
             "The request's \(what) did not arrive within \(seconds) s.", closes: true)
     }
 
-    /// The request body exceeds the limit in bytes; the connection closes.
+    /// Returns the problem of a request body above the limit in bytes; the connection closes.
     static func bodyTooLarge(bytesMax: UInt64) -> Problem {
         Problem(
             413, "body-too-large", "The request's body is too large",
             "Bodies of requests are dropped; up to \(bytesMax) bytes are read.", closes: true)
     }
 
-    /// The target of an image API request is invalid.
+    /// Returns the problem of an invalid target of an image API request.
     static func invalidTarget(_ refusal: ImageTargetRefusal, in bytes: Span<UInt8>) -> Problem {
         Problem(ProblemDocument(refusal, in: bytes))
     }
 
-    /// The URL of an image is invalid.
+    /// Returns the problem of an invalid image URL.
     static func invalidURL(_ refusal: URLRefusal) -> Problem {
         Problem(ProblemDocument(refusal))
     }
 
-    /// The signature of a URL is missing, malformed, forged or expired.
+    /// Returns the problem of a missing, malformed, forged or expired signature.
     static func invalidSignature(_ refusal: SignatureRefusal) -> Problem {
         var problem = Problem(ProblemDocument(refusal))
         problem.counter =
@@ -103,44 +103,44 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// The path is none of the node's.
+    /// Problem of a path that the data port does not serve.
     static let notFound = Problem(
         404, "not-found", "There is nothing here", "Images are at /v1/image?url=…")
 
-    /// No site serves the requested host.
+    /// Problem of a requested host without a site.
     static let siteUnknown = Problem(
         404, "site-unknown", "There is no site of this host",
         "None of the node's sites answers to the Host of the request, and images are not served "
             + "by their URLs.")
 
-    /// The path, without dot segments, lies above the path of the site's origin.
+    /// Problem of a path that, without dot segments, lies above the path of the site's origin.
     static let pathOutsideSite = Problem(
         400, "outside-site", "The path leads out of the site",
         "With its dot segments removed it lies above the site's origin; the origin was not asked.")
 
-    /// The path is none of the admin port's.
+    /// Problem of a path that the admin port does not serve.
     static let adminNotFound = Problem(
         404, "not-found", "There is nothing here",
         "The admin port describes itself at \(AdminOperation.operation(.getOpenAPI).path).")
 
-    /// No member has this ID.
+    /// Problem of an unknown member ID.
     static let memberUnknown = Problem(
         404, "member-unknown", "There is no such member",
         "Members are called by 32 hexadecimal digits, as "
             + "\(AdminOperation.operation(.listMembers).path) "
             + "has them. Nothing was done.")
 
-    /// The cluster was not bootstrapped, because there is one, or none is configured.
+    /// Problem of a bootstrap in or near an existing cluster, or without a configured one.
     static let notBootstrapped = Problem(
         409, "not-bootstrapped", "No cluster was opened",
         "The node is in a cluster already, reaches one, or is in none by its settings.")
 
-    /// Recovery is not required, or not possible.
+    /// Problem of a recovery that is not required or not possible.
     static let notRecovered = Problem(
         409, "not-recovered", "There is nothing to recover",
         "The node is proven current, or follows no count: then bootstrap opens a cluster.")
 
-    /// Nothing is stored under a URL; the document still names its owners.
+    /// Returns the problem of a URL without stored responses; it still names the owners.
     static func entryUnknown(_ document: EntryDocument) -> Problem {
         let owners = document.owners.joined(separator: ", ")
         var problem = Problem(
@@ -150,28 +150,28 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// No stored body matches, or it is too large to be sent.
+    /// Problem of a stored body that does not exist or is too large to be sent.
     static let entryBodyUnknown = Problem(
         404, "entry-unknown", "Nothing is held here",
         "Neither memory nor disk of this node has it or a variant of this name, or it is too large "
             + "to be shown.")
 
-    /// No prefetch has this name.
+    /// Problem of an unknown prefetch name.
     static let prefetchUnknown = Problem(
         404, "prefetch-unknown", "There is no such prefetch",
         "The last ones are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
 
-    /// The limit of running prefetches is reached.
+    /// Problem of the limit of running prefetches.
     static let prefetchesTooMany = Problem(
         503, PrefetchRequest.tooManyProblem, "As many prefetches run as may",
         "\(PrefetchJobTable.runningMax) run; wait for one, or cancel it. Nothing was done.",
         retryAfterSeconds: 5)
 
-    /// The node is stopping, so that the operation has no effect.
+    /// Problem of an operation on a node that is stopping; it has no effect.
     static let nodeStopping = Problem(
         409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")
 
-    /// The body of an admin request is invalid.
+    /// Returns the problem of an invalid body of an admin request.
     static func invalidAdminBody(_ fault: RequestBodyError) -> Problem {
         var status: UInt16 = 422
         if case .invalidJSON = fault { status = 400 }
@@ -180,21 +180,23 @@ struct Problem: Hashable, Sendable {
             fault.message + " Nothing was done.")
     }
 
-    /// The data port's own resources permit only GET and HEAD.
+    /// Problem of a method other than GET and HEAD for the data port's own resources.
     static let methodNotAllowed = notAllowed("Only GET and HEAD are served.", "GET, HEAD")
 
-    /// The method is not allowed for an admin path.
+    /// Returns the problem of a method that an admin path does not allow.
     static func methodNotAllowed(allowed: String) -> Problem {
         notAllowed("Here \(allowed.replacing(", ", with: " and ")) can be used.", allowed)
     }
 
-    /// The method is not allowed by the site.
+    /// Returns the problem of a method that a site does not allow; `methods` are those it allows.
     static func methodNotAllowed(_ methods: [String]) -> Problem {
         let list = methods.joined(separator: ", ")
         return notAllowed("The site takes \(methods.isEmpty ? "none of these" : list).", list)
     }
 
-    /// The method is never served; `methods` are those of the site, empty if it allows all.
+    /// Returns the problem of a method that no site serves.
+    ///
+    /// - Parameter methods: the methods of the site; empty if it allows all.
     static func notServed(_ method: String, _ methods: [String]) -> Problem {
         let others = methods.filter { $0 != method }
         return notAllowed(
@@ -202,7 +204,7 @@ struct Problem: Hashable, Sendable {
             others.isEmpty ? "GET, HEAD, OPTIONS" : others.joined(separator: ", "))
     }
 
-    /// Creates a 405 with the value of Allow.
+    /// Returns a 405 with this value of Allow.
     private static func notAllowed(_ detail: String, _ allowed: String) -> Problem {
         var problem = Problem(
             405, "method-not-allowed", "The method is not allowed here", detail)
@@ -210,7 +212,7 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// The site does not permit an upgrade to the requested protocol.
+    /// Returns the problem of an upgrade that the site does not permit.
     static func upgradeRefused(_ protocols: [String]) -> Problem {
         let taken = protocols.isEmpty ? "none" : protocols.joined(separator: ", ")
         return Problem(
@@ -219,45 +221,45 @@ struct Problem: Hashable, Sendable {
                 + "\(taken). The origin was not asked.")
     }
 
-    /// The client has reached its connection limit.
+    /// Problem of a client that has reached its connection limit.
     static let tooManyConnections = Problem(
         429, "too-many-connections", "Too many connections",
         "As many connections of this client are open as one client may have.",
         retryAfterSeconds: 1, closes: true)
 
-    /// PURGE is not permitted by the configuration of a site.
+    /// Problem of PURGE to a site without permissions for it.
     static let purgeNotAllowed = Problem(
         403, "purge-not-allowed", "PURGE is not allowed here",
         "Nothing was purged, and the origin was not asked.")
 
-    /// PURGE is not configured, and the request is for no site.
+    /// Problem of PURGE for no site without permissions for it.
     static let purgeNotConfigured: Problem = {
         var problem = Problem(ProblemDocument.purgeNotConfigured)
         problem.allowedMethods = "GET, HEAD"
         return problem
     }()
 
-    /// The request has only-if-cached, and no stored response may be used.
+    /// Problem of a request with only-if-cached without a usable stored response.
     static let notCached = Problem(
         504, "not-cached", "There is no stored answer",
         "The request says only-if-cached, and nothing that is stored may be used for it.")
 
-    /// The stored response could not be validated, and the request does not accept it otherwise.
+    /// Problem of a stored response that must be validated and could not be.
     static let notValidated = Problem(
         504, "not-validated", "The stored answer could not be validated",
         "The origin failed, and the request does not take what is stored without asking it.")
 
-    /// The request has passed through this node before.
+    /// Problem of a request that has passed through this node before.
     static let loopDetected = Problem(
         508, "loop-detected", "The request has come back",
         "Its CDN-Loop or its Via says that it came through here: the site's origin leads back.")
 
-    /// If-Match or If-Unmodified-Since does not hold.
+    /// Problem of a false If-Match or If-Unmodified-Since.
     static let preconditionFailed = Problem(
         412, "precondition-failed", "A precondition of the request does not hold",
         "What is here is not what If-Match or If-Unmodified-Since asks for.")
 
-    /// No requested range begins within the `size` bytes of the body.
+    /// Returns the problem of ranges that all begin beyond the `size` bytes of the body.
     static func rangeNotSatisfiable(size: UInt64) -> Problem {
         Problem(
             416, "range-not-satisfiable", "There is no such range",
@@ -281,7 +283,7 @@ struct Problem: Hashable, Sendable {
         case invalidations
     }
 
-    /// A member was not removed from the voter set on request of an operator.
+    /// Returns the reason why an operator's removal of a member from the voter set was refused.
     static func notForgotten(_ refusal: FenceCoordinator.ForgetRefusal) -> Problem {
         let why =
             switch refusal {
@@ -300,7 +302,7 @@ struct Problem: Hashable, Sendable {
         return Problem(409, "member-not-forgotten", "The member was not forgotten", why)
     }
 
-    /// A limit or resource of the node is exhausted.
+    /// Returns the problem of an exhausted limit or resource of the node.
     static func overloaded(_ shortage: Shortage) -> Problem {
         let what =
             switch shortage {
@@ -331,7 +333,7 @@ struct Problem: Hashable, Sendable {
 
     // MARK: Origin failures
 
-    /// The fetch from the origin failed.
+    /// Returns the problem of a failed fetch from the origin.
     ///
     /// - Parameter isValidation: true if the stored response must be validated, which yields 504
     ///   (RFC 9111 §5.2.2.2).
@@ -351,7 +353,9 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// The origin's status for an image is not 200: client errors are passed on, others become 502.
+    /// Returns the problem of an image for which the origin sent a status other than 200.
+    ///
+    /// Client errors are passed on, except 407 and 408; others become 502.
     static func originStatus(_ status: UInt16) -> Problem {
         var problem = Problem(
             (400..<500).contains(status) && status != 407 && status != 408 ? status : 502,
@@ -361,7 +365,7 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// The Content-Type of the origin's response is not an image's.
+    /// Returns the problem of an origin response whose Content-Type is not an image's.
     static func notAnImage(_ head: ResponseHead) -> Problem {
         let type = head.first(.contentType).map {
             String(decoding: head.bytes[$0.range], as: UTF8.self)
@@ -372,7 +376,9 @@ struct Problem: Hashable, Sendable {
                 ?? "The origin's answer has no Content-Type.")
     }
 
-    /// The image has more pixels than permitted; decoders allocate memory for all of them.
+    /// Returns the problem of an image with too many pixels.
+    ///
+    /// Decoders allocate memory for all of them.
     static func imageTooLarge(_ size: PixelSize, pixelsMax: UInt64) -> Problem {
         Problem(
             502, "image-too-large", "The image has too many pixels",
@@ -380,13 +386,13 @@ struct Problem: Hashable, Sendable {
                 + "at most \(pixelsMax) are served.")
     }
 
-    /// Content-Encoding of an image prevents the inspection of its first bytes.
+    /// Problem of an image whose Content-Encoding hides its first bytes, which show type and size.
     static let encodedImage = Problem(
         502, "image-coded", "The image is coded",
         "The origin's answer has a Content-Encoding, under which nobody can see what it is; "
             + "the setting coded-images lets such images pass.")
 
-    /// The body ended with the connection, and its format shows that it is incomplete.
+    /// Problem of an image whose connection closed before the end that its format requires.
     static let incompleteImage = Problem(
         502, "origin-answer-truncated", "The image could not be fetched",
         "The origin closed the connection before the image was whole.")

@@ -80,7 +80,7 @@ final class RequestHandler: FetchReader {
     var pendingPurge: PendingPurge?
     /// Refusal of an admin request, to be sent at ``deadline``.
     var delayedRefusal: AdminAccessError?
-    /// Buffers reused between requests.
+    /// Pieces of the body to write next; kept for its capacity.
     var slices: [ByteBuffer] = []
     /// Buffer for keys and signed texts.
     var scratch: [UInt8] = []

@@ -59,7 +59,7 @@ extension RequestHandler {
 }
 
 extension [UInt8] {
-    /// Compares in constant time for all wrong values.
+    /// Compares with `token` in a time that does not depend on which byte differs.
     fileprivate func isSame(as token: [UInt8]) -> Bool {
         var difference: UInt8 = count == token.count ? 0 : 1
         for index in token.indices {
