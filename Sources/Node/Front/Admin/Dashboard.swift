@@ -4,26 +4,32 @@ import FoundationEssentials
 import Ground
 import Wire
 
-/// The page for browsers at `/`: one document with its style and its script in it, which asks for
-/// everything else where it comes from.
+/// The browser dashboard at `/` on the admin port: one HTML document with its style and script
+/// inline.
+///
+/// The page loads all data from the admin API of the same node.
 enum Dashboard {
-    /// What stands in the page's `<style>`, byte by byte.
+    /// The bytes of the page's `<style>` element.
     static let style = unsafe bytes(cdashboard_style())
 
-    /// What stands in its `<script>`, byte by byte.
+    /// The bytes of the page's `<script>` element.
     static let script = unsafe bytes(cdashboard_script())
 
+    /// Media type of the page.
     static let contentType = "text/html; charset=utf-8"
 
-    /// The whole page.
+    /// The complete document, with style and script inserted.
     static let page = inserting(
         inserting(unsafe bytes(cdashboard_document()), "/*STYLE*/", style), "/*SCRIPT*/", script)
 
+    /// Copies a text that is compiled into the binary.
     private static func bytes(_ text: cdashboard_text) -> [UInt8] {
         unsafe Array(UnsafeBufferPointer(start: text.bytes, count: text.count))
     }
 
-    /// `page` with `content` where `place` stands.
+    /// Returns `page` with the first occurrence of `place` replaced by `content`.
+    ///
+    /// - Precondition: `page` contains `place`.
     private static func inserting(
         _ page: [UInt8], _ place: String, _ content: [UInt8]
     ) -> [UInt8] {
@@ -33,10 +39,14 @@ enum Dashboard {
         return page[..<range.lowerBound] + content + page[range.upperBound...]
     }
 
-    /// What a browser lets the page do (CSP Level 3): run this script and this style alone, ask
-    /// nobody but this node, and be shown in nobody's frame.
+    /// Returns the Content-Security-Policy of the page (CSP Level 3).
     ///
-    /// The hashes are the base64 of the SHA-256 of ``style`` and ``script``.
+    /// The page may run only this script and this style, connect only to this node, and not be
+    /// framed.
+    ///
+    /// - Parameters:
+    ///   - styleHash: the base64 of the SHA-256 of ``style``.
+    ///   - scriptHash: the base64 of the SHA-256 of ``script``.
     static func contentSecurityPolicy(styleHash: String, scriptHash: String) -> String {
         "default-src 'none'; script-src 'sha256-\(scriptHash)'; style-src 'sha256-\(styleHash)'; "
             + "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; "
@@ -45,17 +55,20 @@ enum Dashboard {
 }
 
 extension RequestHandler {
+    /// Sends the dashboard page.
     func sendDashboard() {
         sendText(
             status: 200, contentType: Dashboard.contentType, Dashboard.page,
             fields: Self.dashboardFields)
     }
 
+    /// Field lines of the response: caching and security policies.
     private static let dashboardFields: String = {
         func hash(_ bytes: [UInt8]) -> String { Data(sha256(bytes.span)).base64EncodedString() }
         let policy = Dashboard.contentSecurityPolicy(
             styleHash: hash(Dashboard.style), scriptHash: hash(Dashboard.script))
-        // Of another version of the node the page is another one.
+        // The browser must revalidate the page, because another version of the node has another
+        // page.
         return "Cache-Control: no-cache\r\nContent-Security-Policy: \(policy)\r\n"
             + "Referrer-Policy: no-referrer\r\n"
     }()

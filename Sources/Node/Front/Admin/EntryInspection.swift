@@ -9,37 +9,46 @@ import Telemetry
 import Tiers
 import Wire
 
-/// Looks for everything that a node holds under a URL; waits for the disk, and asks no origin.
+/// Lookup of everything that a node stores under a URL; blocks on the disk and never contacts an
+/// origin.
 struct EntryInspection: Sendable {
     let node: NodeCore
     let settings: NodeSettings
 
-    /// One stored answer, wherever it is.
+    /// A stored response, in memory, on disk or both.
     struct StoredEntry: Sendable {
         var key: [UInt8]
+        /// Rules for the reuse of the response.
         var policy: ReusePolicy
         var metadata: EntryMetadata
         var head: RenderedHead
         var invalidationVersion: InvalidationVersion
+        /// Cache tags of the response.
         var tags: [[UInt8]]
+        /// Name of the entry on disk and on the ring, or `nil` if it has none.
         var name: EntryName?
+        /// The entry in memory, or `nil` if there is none.
         var memoryEntry: MemoryEntry?
+        /// The record on disk, or `nil` if there is none.
         var diskReading: DiskRecordHandle?
 
-        /// Differs between answers that are held under one key.
+        /// Identifier of this response among those stored for one URL: its key's digest, in
+        /// hexadecimal.
         var variantName: String {
             String(EntryName(ofKey: key).digest.first, radix: 16)
         }
     }
 
-    /// Where answers may be held, and by which policy they are given.
+    /// A key under which responses may be stored, and the reuse policy that applies to them.
     struct CandidateKey {
         var key: [UInt8]
         var policy: ReusePolicy
     }
 
-    /// Keys under which answers to `url` may be held: of images, and of every site that answers for
-    /// its host; in no key is a variant named.
+    /// Returns the keys under which responses to `url` may be stored.
+    ///
+    /// They are the image keys, and the key of the site that serves the URL's host. The keys name
+    /// no variant.
     func candidateKeys(of url: [UInt8]) -> [CandidateKey] {
         var places = imageKeys(of: url).map {
             CandidateKey(key: $0, policy: settings.images.policy(ofKey: $0.span).reusePolicy)
@@ -55,6 +64,8 @@ struct EntryInspection: Sendable {
         return places
     }
 
+    /// Returns the keys under which the image of `url` may be stored: of the URL itself, and of the
+    /// image that an image API request in it names.
     private func imageKeys(of url: [UInt8]) -> [[UInt8]] {
         var keys: [[UInt8]] = []
         var key: [UInt8] = []
@@ -62,7 +73,7 @@ struct EntryInspection: Sendable {
             url: url.span, at: 0..<url.count, into: &key, bytesMax: settings.urlBytesMax)
         if made == .normalised { keys.append(key) }
         guard let parts = AbsoluteURL(url) else { return keys }
-        // What a client asks the image API for is the image.
+        // The target of an image API request is the URL of the image itself.
         let target = Array(url[parts.target])
         if case .image(let extent) = ImageTarget.parse(target.span, at: 0..<target.count) {
             let inner = CacheKey.normalise(
@@ -73,20 +84,23 @@ struct EntryInspection: Sendable {
         return keys
     }
 
-    /// Everything that is held at `places`; of answers that were selected by fields of their
-    /// requests what memory has, and of those that the disk alone has the newest few.
+    /// Returns the stored responses under `places`.
+    ///
+    /// Variants selected by request fields are found if they are in memory; of those that are only
+    /// on disk, the newest few are found, which the variant index lists.
     func find(under places: [CandidateKey]) -> [StoredEntry] {
         var found: [StoredEntry] = []
         for place in places {
             find(for: place.key, place.policy, &found)
             for entry in variants(of: place.key) { add(entry, place.policy, to: &found) }
-            // An index keeps the keys of its newest variants as its tags.
+            // A variant index stores the keys of its newest variants as its tags.
             let indexes = found.filter { $0.metadata.flags.contains(.isVariantIndex) }
             for key in Set(indexes.flatMap(\.tags)) { find(for: key, place.policy, &found) }
         }
         return found.filter { !$0.metadata.flags.contains(.isVariantIndex) }
     }
 
+    /// Adds the entries in memory and on disk under exactly `key`.
     private func find(for key: [UInt8], _ policy: ReusePolicy, _ found: inout [StoredEntry]) {
         if let held = node.store.peek(key) { add(held.entry, policy, to: &found) }
         if let reading = node.disk?.view?.read(EntryName(ofKey: key), key: key) {
@@ -94,7 +108,7 @@ struct EntryInspection: Sendable {
         }
     }
 
-    /// Answers that were selected by fields of their requests, as far as memory has them.
+    /// Returns the variants of `key` that are in memory, found by a scan of all shards.
     private func variants(of key: [UInt8]) -> [MemoryEntry] {
         let start = key + [UInt8(ascii: "\n")]
         var found: [MemoryEntry] = []
@@ -109,6 +123,7 @@ struct EntryInspection: Sendable {
         return found
     }
 
+    /// Adds an entry in memory, unless it was found before.
     private func add(
         _ entry: MemoryEntry, _ policy: ReusePolicy, to found: inout [StoredEntry]
     ) {
@@ -121,6 +136,7 @@ struct EntryInspection: Sendable {
                 memoryEntry: entry))
     }
 
+    /// Adds a disk record; one that is in memory too is noted with that.
     private func add(
         _ reading: DiskRecordHandle, _ policy: ReusePolicy, to found: inout [StoredEntry]
     ) {
@@ -139,7 +155,7 @@ struct EntryInspection: Sendable {
 }
 
 extension EntryInspection {
-    /// What operators are shown of what is held under `url`, and whether anything is.
+    /// Returns the admin document on what is stored under `url`, and whether anything is stored.
     func document(of url: String) -> (document: EntryDocument, isHeld: Bool) {
         let places = candidateKeys(of: Array(url.utf8))
         let found = find(under: places)
@@ -156,19 +172,26 @@ extension EntryInspection {
         return (document, !found.isEmpty)
     }
 
-    /// A stored body.
+    /// A stored response body.
     struct Body: Sendable {
+        /// Value of Content-Type.
         var contentType: String
-        /// Content-Encoding, if there is one.
+        /// Content codings (Content-Encoding), in the order of the fields; empty for an uncoded
+        /// body.
         var contentCodings: [String]
         var bytes: [UInt8]
     }
 
-    /// Larger bodies are not shown.
+    /// Size limit of bodies that the admin port sends, in bytes.
     private static let bodyBytesMax: UInt64 = 16 << 20
 
-    /// The body of the first variant with this key and this name, where they are not nil; nil if
-    /// there is none, or it is too large to be shown.
+    /// Returns the body of the first stored response to `url` that matches.
+    ///
+    /// - Parameters:
+    ///   - key: the key to match; `nil` matches any.
+    ///   - variant: the ``StoredEntry/variantName`` to match; `nil` matches any.
+    /// - Returns: `nil` if no response matches, the body exceeds ``bodyBytesMax``, or the disk
+    ///   cannot be read.
     func body(of url: String, key: [UInt8]?, variant: String?) -> Body? {
         let found = find(under: candidateKeys(of: Array(url.utf8))).first {
             (key == nil || $0.key == key) && (variant == nil || $0.variantName == variant)
@@ -189,6 +212,7 @@ extension EntryInspection {
                 .map(\.value), bytes: bytes)
     }
 
+    /// Returns the description of a stored response.
     private func variantDocument(_ found: StoredEntry) -> EntryDocument.Variant {
         let now = SystemClock.now()
         let facts = found.metadata
@@ -225,7 +249,7 @@ extension EntryInspection {
         return variant
     }
 
-    /// What no request has made of the entry yet.
+    /// Returns the effect of the recorded marks on the entry, which no request has applied yet.
     private func purgeEffect(of found: StoredEntry) -> ReuseForecast.PurgeEffect? {
         let marks = node.marks
         switch marks.effect(on: found.key, tags: found.tags, version: found.invalidationVersion) {
@@ -238,7 +262,7 @@ extension EntryInspection {
         }
     }
 
-    /// What a client without wishes of its own would get now, and why.
+    /// Returns what a client without request directives would receive now, and the reason in words.
     private func forecast(
         _ found: StoredEntry, _ purge: ReuseForecast.PurgeEffect?, _ now: Instant
     ) -> (EntryDocument.ServeDecision, String) {
@@ -264,6 +288,7 @@ extension EntryInspection {
         }
     }
 
+    /// Returns an interval in seconds, minutes, hours or days.
     private static func durationText(_ interval: Interval) -> String {
         let seconds = interval.seconds
         if seconds < 120 { return "\(seconds) s" }
@@ -271,7 +296,7 @@ extension EntryInspection {
         return seconds < 172_800 ? "\(seconds / 3_600) h" : "\(seconds / 86_400) days"
     }
 
-    /// The lines of a stored head, their names in lower case.
+    /// Returns the field lines of a stored head, with names in lower case.
     private func fields(_ head: [UInt8]) -> [(name: String, value: String)] {
         head.split(separator: 0x0A).compactMap { line in
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
@@ -283,7 +308,7 @@ extension EntryInspection {
 }
 
 extension StringProtocol {
-    /// Without white space at either end.
+    /// The text without white space at either end.
     fileprivate var trimmed: String {
         let rest = drop { $0.isWhitespace }
         return String(rest.reversed().drop { $0.isWhitespace }.reversed())

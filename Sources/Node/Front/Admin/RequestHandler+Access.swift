@@ -5,13 +5,15 @@ import Logging
 import Synchronization
 import Wire
 
-/// Who asks the admin port, and whether they may.
+/// Access control of the admin port.
 extension RequestHandler {
-    /// The role of who asks for `operation`; nil if they may not, which they have been told.
+    /// Returns the role of the caller of `operation`, or `nil` if access is refused.
+    ///
+    /// A refusal is sent before the call returns, or later by ``sendDelayedRefusal()``.
     func admit(_ request: BufferedRequest, _ bytes: Span<UInt8>, to operation: AdminOperation)
         -> AdminRole?
     {
-        // Over TLS nobody gets as far without a certificate.
+        // Over TLS, a connection without a client certificate fails in the handshake.
         let caller = AdminCaller(
             request, host: bytes.copy(parser.host.range), from: client?.address,
             hasCertificate: isSecure && settings.adminTLS != nil)
@@ -28,7 +30,7 @@ extension RequestHandler {
             if refusal.isFailedAttempt { log(refusalOf: caller, cause(request)) }
             reject(refusal)
         case .refused(let refusal, let delay):
-            // The connection may give up its place for a newcomer meanwhile, and is not used again.
+            // Meanwhile the connection may be preempted for a new one; it is not reused.
             closesAfterResponse = true
             isResponding = true
             deadline = now + delay
@@ -37,13 +39,14 @@ extension RequestHandler {
         return nil
     }
 
-    /// Answers what was held back.
+    /// Sends the refusal that ``admit(_:_:to:)`` delayed, if there is one.
     func sendDelayedRefusal() {
         guard let refusal = delayedRefusal else { return }
         delayedRefusal = nil
         reject(refusal)
     }
 
+    /// Logs a failed authentication attempt.
     private func log(refusalOf caller: AdminCaller, _ cause: RequestCorrelation) {
         context.node.logger.warning(
             "an operator's token was refused",
@@ -52,6 +55,7 @@ extension RequestHandler {
             ]))
     }
 
+    /// Sends the refusal, with its challenge and Retry-After.
     private func reject(_ refusal: AdminAccessError) {
         var problem = Problem(refusal.problem)
         problem.retryAfterSeconds = refusal.retryAfterSeconds
@@ -61,7 +65,7 @@ extension RequestHandler {
 }
 
 extension AdminCaller {
-    /// Who has sent `request` to `host`.
+    /// Creates the description of the caller that sent `request` to `host`.
     fileprivate init(
         _ request: BufferedRequest, host: [UInt8], from address: IPAddress?, hasCertificate: Bool
     ) {

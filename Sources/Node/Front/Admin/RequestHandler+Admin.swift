@@ -10,7 +10,7 @@ import Telemetry
 import Wire
 
 extension RequestHandler {
-    /// Answers a request to the admin port.
+    /// Responds to a request on the admin port.
     func respondToAdmin(_ bytes: Span<UInt8>, body: [UInt8]) {
         let (method, target) = methodAndTarget(bytes)
         switch AdminRoute(method: method, target: target) {
@@ -29,6 +29,7 @@ extension RequestHandler {
         }
     }
 
+    /// Runs an operation that the caller may use.
     private func respond(
         _ operation: AdminOperation, _ arguments: [String], _ query: AdminQuery,
         _ request: BufferedRequest, body: [UInt8], _ role: AdminRole
@@ -76,20 +77,22 @@ extension RequestHandler {
         }
     }
 
+    /// The field line of responses that must not be stored.
     private static let noStore = "Cache-Control: no-store\r\n"
-    /// Rendered once: everybody may ask for it.
+    /// Rendered once, because any client may request it.
     private static let openAPIDocument = OpenAPI.document(version: Configuration.version)
         .formattedBytes
 
-    /// Answers with a document, which nobody is to store.
+    /// Sends a JSON document with `Cache-Control: no-store`.
     func send(_ document: JSON, status: UInt16 = 200, fields: String = "") {
         sendText(
             status: status, contentType: "application/json", document.formattedBytes,
             fields: Self.noStore + fields)
     }
 
-    // MARK: What changes the node
+    // MARK: Operations that change the node
 
+    /// Sets the log level that the JSON in `body` names.
     private func setLogLevel(_ body: [UInt8], _ operation: AdminOperation) {
         guard body.count <= operation.body?.bytesMax ?? 0 else {
             return sendProblem(.bodyTooLarge(bytesMax: UInt64(operation.body?.bytesMax ?? 0)))
@@ -106,12 +109,13 @@ extension RequestHandler {
         }
     }
 
-    /// What an operator asked for has begun, or was refused.
+    /// Sends `problem` if the operation was refused, otherwise 202 with `state`.
     private func send(_ state: String, unless problem: Problem?) {
         if let problem { return sendProblem(problem) }
         send(OperationStatusDocument.json(state), status: 202)
     }
 
+    /// Ends a drain, unless the node is stopping.
     private func undrain() {
         guard !context.node.isStopping.load(ordering: .relaxed) else {
             return sendProblem(.nodeStopping)
@@ -122,8 +126,9 @@ extension RequestHandler {
 
     // MARK: On the data port
 
-    /// Answers what is not for the image API: the health pages; or 404, or 405 for methods that
-    /// nothing here takes.
+    /// Responds to a data port request that belongs to no site and is no image request.
+    ///
+    /// Health pages are served; other requests are refused with 400, 404 or 405.
     func respondOutsideSites(_ bytes: Span<UInt8>) {
         let (method, target) = methodAndTarget(bytes)
         switch AdminRoute(method: method, target: target) {
@@ -133,7 +138,7 @@ extension RequestHandler {
             sendHealth(operation.id, query)
         case .methodNotAllowed where isPublicPage(bytes): sendProblem(.methodNotAllowed)
         case .operation, .methodNotAllowed, .notFound:
-            // What is neither a name nor an address is no host of a site, nor of anything else.
+            // A Host that is neither a name nor an address cannot belong to a site.
             if hasSites, !SiteKey.isAuthority(bytes, at: requestedHost) {
                 return sendProblem(.malformed(.invalidHost))
             }
@@ -145,10 +150,10 @@ extension RequestHandler {
         }
     }
 
-    /// True if the target is one of the pages that clients may see.
+    /// Returns true if the target is an operation that the data port serves too.
     func isPublicPage(_ bytes: Span<UInt8>) -> Bool {
         let range = parser.path.range
-        // Every request to a site `*` asks this, and most begin otherwise.
+        // Every request to the site `*` runs this check, and most fail on the first character.
         guard range.count > 1,
             AdminRoute.publicInitials & 1 << UInt64(bytes[range.lowerBound + 1] & 63) != 0
         else { return false }
@@ -161,6 +166,7 @@ extension RequestHandler {
         }
     }
 
+    /// Sends the health or readiness page.
     private func sendHealth(_ name: AdminOperation.ID, _ query: AdminQuery?) {
         guard name == .getReadiness else { return send(HealthDocument.alive) }
         let readiness = context.node.readiness.value
@@ -172,6 +178,7 @@ extension RequestHandler {
             status: HealthDocument.status(readiness, requiring: needs))
     }
 
+    /// Returns the method and the target of the request in the parser.
     private func methodAndTarget(_ bytes: Span<UInt8>) -> (String, String) {
         (
             String(decoding: bytes.copy(parser.methodName.range), as: UTF8.self),
@@ -180,15 +187,16 @@ extension RequestHandler {
     }
 }
 
-/// What operators have fetched before clients ask for it.
+/// Prefetch operations of the admin port.
 extension RequestHandler {
+    /// Starts a prefetch job from the JSON in `body`.
     func startPrefetch(_ body: [UInt8], _ operation: AdminOperation) {
         let node = context.node
         guard body.count <= operation.body?.bytesMax ?? 0 else {
             return sendProblem(.bodyTooLarge(bytesMax: UInt64(operation.body?.bytesMax ?? 0)))
         }
         guard !node.isStopping.load(ordering: .relaxed) else { return sendProblem(.nodeStopping) }
-        // Ten thousand URLs take longer to read than a loop may be held up.
+        // Decoding ten thousand URLs takes longer than an event loop may be blocked.
         let read = runOnThread {
             Result { try JSONDecoder().decode(PrefetchRequest.self, from: Data(body)) }
         }
@@ -201,6 +209,7 @@ extension RequestHandler {
         }
     }
 
+    /// Starts the prefetch and sends its document with 202.
     private func begin(_ request: PrefetchRequest, _ operation: AdminOperation) {
         let node = context.node
         guard !node.isStopping.load(ordering: .relaxed) else { return sendProblem(.nodeStopping) }
@@ -216,10 +225,12 @@ extension RequestHandler {
         }
     }
 
+    /// Sends the documents of all prefetches.
     func sendPrefetches() {
         send(PrefetchDocument.json(context.node.prefetcher.documents()))
     }
 
+    /// Sends the document of the prefetch with this name.
     func sendPrefetch(_ name: String) {
         guard let document = context.node.prefetcher.document(name) else {
             return sendProblem(.prefetchUnknown)
@@ -227,6 +238,7 @@ extension RequestHandler {
         send(document.json)
     }
 
+    /// Cancels the prefetch with this name and sends its document.
     func cancelPrefetch(_ name: String) {
         guard let document = context.node.prefetcher.cancel(name, on: context.node) else {
             return sendProblem(.prefetchUnknown)
@@ -235,9 +247,9 @@ extension RequestHandler {
     }
 }
 
-/// What scrapers ask for.
+/// Metrics for scrapers.
 extension RequestHandler {
-    /// Every metric, in the format that the request asks for.
+    /// Sends all metrics in the format that Accept selects.
     func sendMetrics(to request: BufferedRequest) {
         let head = request.head.span
         let accept = request.lines.filter { $0.id == .accept }.map { head.copy($0.value.range) }
@@ -249,11 +261,11 @@ extension RequestHandler {
     }
 }
 
-/// What goes on being sent to a client that looks on.
+/// A repeating task that sends events to a client; it ends with this object.
 final class EventStream {
     private let task: RepeatedTask
 
-    /// Calls `send` every `interval`, on the loop.
+    /// Calls `send` every `interval`, on the event loop.
     init(
         on loop: any EventLoop, every interval: Interval, _ send: @escaping @Sendable () -> Void
     ) {
@@ -268,7 +280,8 @@ final class EventStream {
 
 /// Server-sent events (WHATWG HTML §9.2).
 extension RequestHandler {
-    /// Tells the client the statistics, at once and from then on, until it goes.
+    /// Starts sending the statistics to the client, first at once and then every `interval`, until
+    /// the connection closes.
     func startEventStream(every interval: Interval) {
         closesAfterResponse = true
         beginResponse(status: 200)
@@ -282,19 +295,21 @@ extension RequestHandler {
         guard !isHeadRequest else { return finishResponse() }
         isResponding = true
         deadline = .distantFuture
-        // Used on the loop alone.
+        // Accessed only on the loop.
         nonisolated(unsafe) weak let handler = self
         eventStream = EventStream(on: context.loop, every: interval) { unsafe handler?.sendEvent() }
         sendEvent()
     }
 
+    /// Sends one statistics event.
     private func sendEvent() {
-        // Who does not take them misses some.
+        // A client that reads too slowly misses events.
         guard eventStream != nil, queuedBytes < Self.eventBytesMax else { return }
         let text = "event: statistics\ndata: \(context.node.statistics().json.compactText)\n\n"
         writer?.send(body: ByteBuffer(string: text))
         writer?.flush()
     }
 
+    /// Output backlog, in bytes, above which events are skipped.
     private static let eventBytesMax = 64 << 10
 }

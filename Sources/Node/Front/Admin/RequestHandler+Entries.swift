@@ -6,8 +6,9 @@ import NIOPosix
 import Store
 import Telemetry
 
-/// What the node holds, for operators; what has to be waited for is waited for elsewhere.
+/// Stored entries, for operators; work that blocks runs on another thread.
 extension RequestHandler {
+    /// Sends the most requested entries, sampled by all loops, at most `limit`.
     func sendHotEntries(_ limit: Int) {
         let node = context.node
         let samples = node.contexts.map { context in context.loop.submit { context.hot.counters } }
@@ -18,6 +19,7 @@ extension RequestHandler {
         }
     }
 
+    /// Sends what is stored under the URL `url`.
     func sendEntry(_ url: String) {
         let look = EntryInspection(node: context.node, settings: settings)
         respondLater(runOnThread { look.document(of: url) }) { handler, found in
@@ -26,6 +28,7 @@ extension RequestHandler {
         }
     }
 
+    /// Sends the support snapshot, as far as `role` may see it.
     func sendSupport(for role: AdminRole) {
         let node = context.node
         respondLater(runOnThread { node.supportSnapshot(for: role) }) { handler, document in
@@ -35,7 +38,8 @@ extension RequestHandler {
         }
     }
 
-    /// Sends the body of the first variant with this key and this name, where they are not nil.
+    /// Sends the body of the first stored response to `url` that matches `key` and `variant`; `nil`
+    /// matches any.
     func sendEntryBody(_ url: String, key: String?, variant: String?) {
         let look = EntryInspection(node: context.node, settings: settings)
         let found = runOnThread {
@@ -47,8 +51,9 @@ extension RequestHandler {
         }
     }
 
+    /// Sends a stored body under a policy that keeps browsers from running it.
     private func send(_ body: EntryInspection.Body) {
-        // What is stored was made by others: no browser is to run it here.
+        // Stored content is untrusted: the policy stops a browser from running it in this origin.
         sendText(
             status: 200, contentType: body.contentType, body.bytes,
             fields: "Cache-Control: no-store\r\n"
@@ -57,23 +62,28 @@ extension RequestHandler {
         )
     }
 
-    // MARK: Later
+    // MARK: Deferred responses
 
-    /// Does `work` where it may take its time.
+    /// Runs `work`, which may block, on the shared thread pool.
     func runOnThread<Value: Sendable>(
         _ work: @escaping @Sendable () -> Value
     ) -> EventLoopFuture<Value> {
         NIOThreadPool.singleton.runIfActive(eventLoop: context.loop, work)
     }
 
-    /// Answers when `future` is there; until then no further request is looked at.
+    /// Sends a response when `future` completes; until then the connection processes no further
+    /// request.
+    ///
+    /// - Parameters:
+    ///   - future: its failure is reported as `nodeStopping`.
+    ///   - response: sends the response, on the loop.
     func respondLater<Value: Sendable>(
         _ future: EventLoopFuture<Value>,
         _ response: @escaping @Sendable (RequestHandler, Value) -> Void
     ) {
         isResponding = true
         deadline = .distantFuture
-        // Used on the loop alone.
+        // Accessed only on the loop.
         nonisolated(unsafe) weak let handler = self
         future.whenComplete { result in
             guard let handler = unsafe handler, handler.writer != nil else { return }

@@ -6,17 +6,19 @@ import HTTPRules
 import NIOCore
 import Telemetry
 
-/// A request that waits until its purge has come as far as it wants to know.
+/// A request that waits until its purge is confirmed as far as requested.
 ///
-/// Confined to the door's loop.
+/// Confined to the event loop of its handler.
 final class PendingPurge {
+    /// The record of the purge.
     let name: RecordID
-    /// Ends it, whatever is known then.
+    /// Timer that ends the wait with the state reached by then.
     var timer: Scheduled<Void>?
-    /// Nil if it was known at once.
+    /// Token to cancel the wait; `nil` if the purge was confirmed at once, or the wait is over.
     var ticket: PurgeCoordinator.Waiters.Token?
     private let purges: PurgeCoordinator
 
+    /// Creates a wait for the record `name`; timer and ticket are set later.
     init(_ name: RecordID, at purges: PurgeCoordinator) {
         self.name = name
         self.purges = purges
@@ -29,7 +31,7 @@ final class PendingPurge {
 }
 
 extension RequestHandler {
-    /// Purges what a request on the admin port names.
+    /// Issues the purge that the JSON in `body` and the query describe.
     func issuePurge(_ query: AdminQuery, _ body: [UInt8]) {
         do throws(PurgeError) {
             let options = try PurgeOptions(query)
@@ -42,7 +44,7 @@ extension RequestHandler {
         }
     }
 
-    /// Answers with the receipt of this name.
+    /// Sends the receipt with this ID.
     func sendReceipt(_ text: String) {
         guard let name = ReceiptID(text[...]) else {
             return sendProblem(Problem(PurgeError.invalidReceiptID.problem))
@@ -52,7 +54,8 @@ extension RequestHandler {
                 stream: ProcessID(high: name.high, low: name.low), number: name.number))
     }
 
-    /// Answers with the receipt of a client's id, or with those of the last purges.
+    /// Sends the receipt of the purge with the client's `id`, or without one the receipts of the
+    /// last purges.
     func sendPurges(_ query: AdminQuery) {
         if let id = query["id"] {
             guard let name = context.purges.record(withID: Array(id.utf8)) else {
@@ -66,6 +69,9 @@ extension RequestHandler {
                 receipts.compactMap { ReceiptDocument($0, at: context.node) }))
     }
 
+    /// Decodes a purge request.
+    ///
+    /// - Throws: a `PurgeError` if `body` is too large or malformed.
     private static func read(_ body: [UInt8]) throws(PurgeError) -> PurgeRequest {
         guard body.count <= PurgeRequest.bodyBytesMax else { throw .bodyTooLarge }
         do {
@@ -75,7 +81,14 @@ extension RequestHandler {
         }
     }
 
-    /// Purges, and answers with the receipt.
+    /// Issues a purge and sends its receipt.
+    ///
+    /// - Parameters:
+    ///   - id: the client's own ID, which makes the request idempotent; `nil` if it gives none.
+    ///   - wait: the confirmation to wait for.
+    ///   - timeout: time limit of that wait.
+    /// - Throws: a `PurgeError` for too many targets, a record that is too large, or a
+    ///   conflicting `id`.
     func purge(
         _ targets: [PurgeTarget], isSoft: Bool, id: [UInt8]?, _ wait: PurgeAcknowledgement,
         _ timeout: Interval
@@ -87,7 +100,7 @@ extension RequestHandler {
         respond(after: wait, for: name, within: timeout)
     }
 
-    /// Nil if too much waits for the disk; nothing was purged then.
+    /// Issues `purge`; returns `nil`, without any effect, if too many records wait for the disk.
     private func issue(_ purge: Purge, id: [UInt8]?) throws(PurgeError) -> RecordID? {
         let issuance: IssueOutcome
         do throws(InvalidationFault) {
@@ -105,6 +118,7 @@ extension RequestHandler {
         }
     }
 
+    /// Sends the receipt at once, or after `wait` is satisfied or `timeout` has passed.
     private func respond(
         after wait: PurgeAcknowledgement, for name: RecordID, within timeout: Interval
     ) {
@@ -118,7 +132,7 @@ extension RequestHandler {
             [weak self, weak waiting] in
             if let waiting { self?.purgeWaitEnded(waiting) }
         }
-        // Used on the loop alone, though it is told on any thread.
+        // Accessed only on the loop, though the callback may run on any thread.
         nonisolated(unsafe) weak let (handler, waits) = (self, waiting)
         waiting.ticket = context.purges.whenConfirmed(name, byAll: wait == .all) {
             [loop = context.loop] in
@@ -130,6 +144,7 @@ extension RequestHandler {
         }
     }
 
+    /// Sends the receipt at the end of a wait.
     private func purgeWaitEnded(_ waiting: PendingPurge) {
         guard pendingPurge === waiting else { return }
         pendingPurge = nil
@@ -138,12 +153,13 @@ extension RequestHandler {
         resumeRequests()
     }
 
-    /// Answers with the receipt as it is now; `isIssue` to who has issued it.
+    /// Sends the receipt as it is now; `isIssue` marks the response to the request that issued the
+    /// purge.
     private func sendReceipt(of name: RecordID, isIssue: Bool = false) {
         guard let receipt = context.purges.receipt(of: name),
             let document = ReceiptDocument(receipt, at: context.node)
         else { return sendProblem(Problem(PurgeError.unknownReceipt.problem)) }
-        // Clients of the data port would look for it there.
+        // The Location path exists only on the admin port.
         let place = AdminOperation.operation(.issuePurge).path
         let fields = isIssue && plane == .admin ? "Location: \(place)/\(document.name)\r\n" : ""
         send(document.json, status: isIssue ? document.issueStatusCode : 200, fields: fields)
@@ -151,7 +167,7 @@ extension RequestHandler {
 }
 
 extension NodeCore {
-    /// The node that has issued a record; nil if its process is not known here any more.
+    /// Returns the node that issued a record, or `nil` if its process is no longer known here.
     fileprivate func issuer(of name: RecordID) -> NodeID? {
         if name.stream == purges.process { return purges.id }
         return hub?.view.records.first { $0.member.process == name.stream }?.member.id
@@ -159,7 +175,8 @@ extension NodeCore {
 }
 
 extension ReceiptDocument {
-    /// As `node` sees it; nil if it is of no purge.
+    /// Creates the document of a receipt as seen by `node`; returns `nil` if the record is not a
+    /// purge.
     init?(_ receipt: Receipt, at node: NodeCore) {
         let invalidation = receipt.record.invalidation
         guard let purge = invalidation.purge else { return nil }

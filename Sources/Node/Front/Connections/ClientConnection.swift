@@ -2,34 +2,39 @@ import Glibc
 import Ground
 import NIOCore
 
-/// A client's connection, as its hall deals with it.
+/// A client connection as its event loop context manages it.
 ///
-/// Confined to the loop of its hall.
+/// Confined to its event loop.
 protocol ClientConnection: AnyObject {
+    /// The port that accepted the connection.
     var plane: RequestHandler.Plane { get }
-    /// Nil once it is gone.
+    /// The client at the other end; `nil` after the connection has ended.
     var client: Client? { get }
-    /// Where the hall keeps the connection.
+    /// Index of the connection in ``EventLoopContext/connections``.
     var index: Int { get set }
-    /// Since when the client has not asked for anything that it was not given; nil while it has.
+    /// Start of the time since which the connection is idle: no request is in progress and no
+    /// response bytes are queued; `nil` if it is not idle.
     var idleSince: Instant? { get }
 
-    /// Looks at the deadlines; called every ``EventLoopContext/tick``.
+    /// Checks the deadlines; called every ``EventLoopContext/tick``.
     func ticked(_ now: Instant)
-    /// Closes as soon as no answer is in progress.
+    /// Closes the connection as soon as no response is in progress.
     func drain()
-    /// The hall has other settings now, instead of `old`.
+    /// Applies new settings; `old` are those that were in force before.
     func settingsChanged(from old: NodeSettings)
+    /// Closes the connection.
     func close()
-    /// Ends with a reset, so that no client can take what it has for a whole answer.
+    /// Closes the connection with a reset, so that the client does not take a partial response for
+    /// a complete one.
     func abort()
 }
 
 extension ClientConnection {
-    /// Since when it could be closed for a newcomer without an answer being lost; nil if it cannot.
+    /// Instant since which the connection can be preempted for a new one without loss of a
+    /// response; `nil` if it cannot.
     ///
-    /// Operators go only as long as they have not proven to be such, in the order in which they
-    /// came.
+    /// On the admin port, only connections that are not authenticated can be preempted, oldest
+    /// first.
     var preemptibleSince: Instant? {
         guard let client, !client.isPreempted else { return nil }
         guard plane == .admin else { return idleSince }
@@ -38,7 +43,8 @@ extension ClientConnection {
 }
 
 extension Channel {
-    /// Closes with a reset (RST), so that the other side cannot take what it has for the end.
+    /// Closes with a reset (RST), so that the peer does not take the data received so far for
+    /// complete.
     func reset() {
         if let socket = self as? any SocketOptionProvider {
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
@@ -47,42 +53,45 @@ extension Channel {
     }
 }
 
-/// Who is at the other end of a connection.
+/// The client at the other end of a connection.
 final class Client {
-    /// Nil if it is the node itself.
+    /// The channel; `nil` for the node's own requests.
     private let channel: (any Channel)?
-    /// Of the connection, once somebody has asked; reading it of the channel makes a text of it.
+    /// Peer address of the connection, cached, because the channel provides it only as text.
     private var connectedAddress: IPAddress?
-    /// As whom the connection counts among those of its port.
+    /// Key under which ``ConnectionLimiter`` counts the connection.
     var limiterKey: ConnectionLimiter.ClientKey
+    /// When the connection was accepted.
     let openedAt = SystemClock.now()
-    /// A request has shown that it is an operator's.
+    /// True once a request on the connection has authenticated as an operator's.
     var isAuthenticated = false
-    /// It has given up its place, and is being closed.
+    /// True once the connection has ceded its slot to a new one and is being closed.
     var isPreempted = false
-    /// The client's address as a trusted proxy gives it.
+    /// The client's address according to the PROXY protocol header of a trusted proxy.
     var proxiedAddress: IPAddress?
-    /// The connection is encrypted.
+    /// True if the connection uses TLS.
     var isSecure = false
-    /// It ends in such a way that nobody can take what was sent for the whole.
+    /// True if the node has reset the connection; TLS then sends no close_notify.
     var isAborted = false
-    /// For the access log; `-` before ``note()``.
+    /// Client address for the access log; `-` before ``recordRemoteAddress()``.
     private(set) var remote = "-"
 
+    /// Creates the client of an accepted connection.
     init(of channel: any Channel) {
         self.channel = channel
         limiterKey = .init(nil)
         limiterKey = .init(address)
     }
 
-    /// The node itself, which asks as a client would whose connection is encrypted or not.
+    /// Creates the client that stands for the node itself, as if on an encrypted connection or a
+    /// plain one.
     init(isSecure: Bool) {
         channel = nil
         limiterKey = .init(nil)
         self.isSecure = isSecure
     }
 
-    /// Where requests come from.
+    /// The client's address: from the PROXY protocol if present, otherwise of the connection.
     var address: IPAddress? {
         if connectedAddress == nil {
             connectedAddress = channel?.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
@@ -90,7 +99,7 @@ final class Client {
         return proxiedAddress ?? connectedAddress
     }
 
-    /// Keeps the address, which is not known any more when the last line of the log is written.
+    /// Saves the address, which is no longer available when the last access log line is written.
     func recordRemoteAddress() {
         remote = proxiedAddress.map { "\($0)" } ?? channel?.remoteAddress?.ipAddress ?? "-"
     }

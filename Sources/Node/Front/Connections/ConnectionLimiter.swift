@@ -1,17 +1,19 @@
 package import Ground
 
-/// The connections that are open on one port, and which further ones get in: a value.
+/// Count of the open connections of one port, with admission of new ones; a value type.
 package struct ConnectionLimiter: Sendable {
+    /// The limits of one port.
     package struct Limits: Hashable, Sendable {
-        /// Connections at one time.
+        /// Maximum number of open connections.
         package var connectionsMax: Int
-        /// Of them, those that only the machine itself may have.
+        /// Number of those slots that only loopback clients may use.
         package var reservedForLocal = 0
-        /// Connections of one client; nil for as many as there are places.
+        /// Maximum number of connections of one client; `nil` for no limit per client.
         package var perClientMax: Int?
-        /// The machine itself may have more than ``perClient``.
+        /// True if loopback clients are exempt from ``perClientMax``.
         package var exemptsLocal = false
 
+        /// Creates limits from their parts.
         package init(
             connectionsMax: Int, reservedForLocal: Int = 0, perClientMax: Int? = nil,
             exemptsLocal: Bool = false
@@ -23,19 +25,22 @@ package struct ConnectionLimiter: Sendable {
         }
     }
 
-    /// Who has a place, or wants one.
+    /// Key under which a connection is counted.
     package struct ClientKey: Hashable, Sendable {
-        /// ``IPAddress/clientNumber``; nil for one that is not known, or that speaks for many.
+        /// Address prefix that identifies the client; `nil` if it is unknown, or a proxy for many
+        /// clients.
         package var number: UInt128?
-        /// It is this machine.
+        /// True for a loopback address.
         package var isLocal: Bool
 
+        /// Creates the key of a client at `address`.
         package init(_ address: IPAddress?) {
             number = address?.clientPrefix
             isLocal = address?.unmapped.isLoopback ?? false
         }
 
-        /// A proxy that has not said yet for whom it speaks.
+        /// Returns the key of a proxy that has not yet named its client; no limit per client
+        /// applies.
         package static func proxy(_ address: IPAddress?) -> ClientKey {
             var holder = ClientKey(address)
             holder.number = nil
@@ -43,27 +48,36 @@ package struct ConnectionLimiter: Sendable {
         }
     }
 
+    /// The decision on a new connection.
     package enum AdmissionDecision: Hashable, Sendable {
-        /// It counts until ``leave(_:)``.
+        /// Admitted: counted until ``remove(_:)``.
         case admitted
-        /// All places are taken that it may have.
+        /// All slots that the client may use are taken.
         case connectionLimitReached
-        /// Its client has as many as one client may have.
+        /// The client has reached its own limit.
         case clientLimitReached
     }
 
+    /// Number of open connections.
     package private(set) var openCount = 0
+    /// Number of open connections from this machine.
     private var localCount = 0
+    /// Number of open connections by ``ClientKey/number``; none is 0.
     private var byClient: [UInt128: Int] = [:]
 
+    /// Creates a limiter without connections.
     package init() {}
 
-    /// How many of `places` one client may have, unless an operator says so: however few there are,
-    /// not all.
+    /// Returns the default limit per client for a port of `places` connections.
+    ///
+    /// The limit is a quarter of them, or 256 if that is more, but at most three quarters.
+    ///
+    /// - Parameter places: ``Limits/connectionsMax`` of the port.
     package static func defaultPerClientMax(of places: Int) -> Int {
         min(max(256, places / 4), max(1, places - places / 4))
     }
 
+    /// Decides whether a new connection is admitted, and counts it if so.
     package mutating func admit(_ holder: ClientKey, _ limits: Limits) -> AdmissionDecision {
         guard isBelowClientLimit(holder, limits) else { return .clientLimitReached }
         guard openCount < limits.connectionsMax,
@@ -74,10 +88,11 @@ package struct ConnectionLimiter: Sendable {
         return .admitted
     }
 
-    /// Gives the place of `old` to `new`; false, and it stays as it was, if that one has as many
-    /// others as it may have.
+    /// Moves the slot of `old` to `new`.
     ///
-    /// A proxy has said for whom it speaks, or an idle client makes room.
+    /// Used when a proxy has named its client, and when an idle connection is preempted.
+    ///
+    /// - Returns: false, with nothing changed, if the client of `new` has reached its own limit.
     package mutating func transfer(_ old: ClientKey, to new: ClientKey, _ limits: Limits) -> Bool {
         remove(old)
         let hasShare = isBelowClientLimit(new, limits)
@@ -85,12 +100,14 @@ package struct ConnectionLimiter: Sendable {
         return hasShare
     }
 
+    /// Counts a connection.
     private mutating func add(_ holder: ClientKey) {
         openCount += 1
         if holder.isLocal { localCount += 1 }
         if let number = holder.number { byClient[number, default: 0] += 1 }
     }
 
+    /// Removes a connection from the count.
     package mutating func remove(_ holder: ClientKey) {
         openCount -= 1
         if holder.isLocal { localCount -= 1 }
@@ -98,6 +115,7 @@ package struct ConnectionLimiter: Sendable {
         byClient[number] = count > 1 ? count - 1 : nil
     }
 
+    /// Returns true if the client may have another connection.
     private func isBelowClientLimit(_ holder: ClientKey, _ limits: Limits) -> Bool {
         guard let perClient = limits.perClientMax, let number = holder.number,
             !(holder.isLocal && limits.exemptsLocal)

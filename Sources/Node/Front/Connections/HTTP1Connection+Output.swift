@@ -3,7 +3,7 @@ import NIOCore
 import Store
 import Telemetry
 
-/// What goes out to the client, and how the connection ends.
+/// Output to the client, and the end of the connection.
 extension HTTP1Connection: ResponseWriter {
     @inline(__always)
     func send(head: ByteBuffer) {
@@ -60,7 +60,7 @@ extension HTTP1Connection: ResponseWriter {
         resumeReading()
     }
 
-    /// Hands everything written to the socket.
+    /// Writes everything buffered to the socket.
     func flush() {
         guard hasUnflushed, let context else { return }
         hasUnflushed = false
@@ -86,8 +86,8 @@ extension HTTP1Connection: ResponseWriter {
         context.channel.reset()
     }
 
-    /// After the last answer: hands it to the socket, says that nothing more will come, and drops
-    /// what still arrives until the client has closed.
+    /// Ends the connection after the last response: flushes, shuts down the sending side, and
+    /// discards further input until the client has closed.
     private func beginEnding() {
         flush()
         input.clear()
@@ -96,6 +96,7 @@ extension HTTP1Connection: ResponseWriter {
         resumeReading()
     }
 
+    /// Shuts down the sending side after the last response reached the socket.
     private func beginLingering() {
         guard let context else { return }
         phase = .lingering
@@ -104,21 +105,24 @@ extension HTTP1Connection: ResponseWriter {
         if hasInputEnded { close() }
     }
 
+    /// Counts discarded input bytes, and closes once they exceed `lingerBytesMax`.
     func discard(_ bytes: Int) {
         discardedBytes += bytes
         if discardedBytes > settings.lingerBytesMax { close() }
     }
 
-    /// No further request is looked at.
+    /// True if no further request is processed.
     var isLast: Bool { phase == .ending || phase == .lingering || phase == .closed }
 
+    /// Requests the read that was held back, if there is one.
     func resumeReading() {
         guard isReadPending, let context else { return }
         isReadPending = false
         context.read()
     }
 
-    /// The last answer is with the socket; not at once, because its flush may be under way.
+    /// Schedules the end after the last response reached the socket; not at once, because its flush
+    /// may still be on the call stack.
     private func scheduleEnd() {
         loopContext.loop.assumeIsolated().execute { [self] in
             guard isQuiescent else { return }
@@ -126,10 +130,11 @@ extension HTTP1Connection: ResponseWriter {
         }
     }
 
+    /// Continues the response or the input after the socket has accepted everything.
     private func outputDrained() {
         if handler.isResponding {
             handler.proceed()
-            // What came while the client took nothing.
+            // Input that arrived while the client read nothing.
             if handler.acceptsUpload { consumeInput() }
         } else {
             switch phase {
@@ -144,6 +149,8 @@ extension HTTP1Connection: ResponseWriter {
 
     // MARK: Congestion
 
+    /// Releases the entries after the socket has accepted everything, and schedules what continues
+    /// then.
     func socketDrained() {
         retainedEntries.removeAll(keepingCapacity: true)
         resetQueuedBytes()
@@ -151,10 +158,11 @@ extension HTTP1Connection: ResponseWriter {
         if handler.isDraining || hasInputEnded, isQuiescent { return scheduleEnd() }
         guard handler.isResponding || phase == .ending || isReadPending || input.readableBytes > 0
         else { return }
-        // Not here: the flush that led to this call is still under way.
+        // Deferred: the flush that led to this call is still on the call stack.
         loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
     }
 
+    /// Ends the detection of a stalled client, whose next time limit starts now.
     private func endWriteStall() {
         writeStall.end()
         guard !handler.isResponding else { return }
@@ -166,6 +174,6 @@ extension HTTP1Connection: ResponseWriter {
         }
     }
 
-    /// Bytes that the socket has not taken.
+    /// Output bytes that the socket has not accepted.
     var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
 }

@@ -5,11 +5,11 @@ import Telemetry
 import Wire
 
 extension HTTP1Connection {
-    /// Looks at what is in `input` until an answer has to wait or nothing whole is left.
+    /// Processes `input` until a response must wait or no complete element is left.
     func consumeInput() {
         defer { if hasInputEnded { endInput() } }
         guard input.readableBytes > 0 else { return }
-        // Taken out, because answering may put new bytes into `input`.
+        // Moved out, because processing may put new bytes into `input`.
         var taken = input
         input = ByteBuffer()
         let used = consume(taken.readableBytesUInt8Span)
@@ -19,10 +19,12 @@ extension HTTP1Connection {
         input = taken
     }
 
-    /// Reads requests from `bytes` and has them answered; gives how many bytes were used up.
+    /// Reads requests from `bytes` and starts their responses.
     ///
-    /// Stops before the next request when an answer has to wait, the output is congested or the
+    /// Stops before the next request if a response must wait, the output is congested or the
     /// connection ends.
+    ///
+    /// - Returns: the number of bytes consumed.
     func consume(_ bytes: Span<UInt8>) -> Int {
         let now = SystemClock.now()
         var position = 0
@@ -50,8 +52,9 @@ extension HTTP1Connection {
         return position
     }
 
-    /// Reads a request's head and has the request answered, or begins to read its body; nil if the
-    /// head is not whole, or was none.
+    /// Reads a request head, then starts the response or begins to read the body.
+    ///
+    /// - Returns: the offset after the head, or `nil` if the head is incomplete or was refused.
     @inline(__always)
     private func readHead(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int? {
         if hasOutdatedLimits, phase == .idle {
@@ -84,8 +87,8 @@ extension HTTP1Connection {
         }
     }
 
-    /// True if the client speaks HTTP/2 without having asked (RFC 9113 §3.3): what follows is read
-    /// by a connection of that kind.
+    /// Switches the connection to HTTP/2 if the client begins with its preface (prior knowledge,
+    /// RFC 9113 §3.3); returns false if it does not.
     private func switchToHTTP2(_ bytes: Span<UInt8>, from start: Int) -> Bool {
         let preface = Array("PRI * HTTP/2.0\r\n".utf8)
         guard plane == .data, bytes.count - start >= preface.count, let context,
@@ -102,18 +105,18 @@ extension HTTP1Connection {
         return true
     }
 
-    /// Refuses what was no request, or not one in time, and ends the connection.
+    /// Refuses a request that is malformed or late, and ends the connection.
     func refuse(_ problem: Problem) {
         let request = bufferedRequest.take()
-        // What cannot be read is not what came before it.
+        // The method of an unreadable request is unknown, and not that of the request before it.
         if request == nil { handler.isHeadRequest = false }
         handler.reject(problem, of: request)
     }
 
-    // MARK: Bodies of requests
+    // MARK: Request bodies
 
-    /// Nothing here takes a body; it is read and dropped, so that the next request is found behind
-    /// it.
+    /// Begins to read the body of a request that is not forwarded; it is buffered for the handler
+    /// or dropped, and the next request follows it.
     private func beginBody(_ bytes: Span<UInt8>, now: Instant) {
         let framing = handler.parser.framing
         bufferedRequest = BufferedRequest(copying: handler.parser, bytes, handler.headRange)
@@ -128,7 +131,8 @@ extension HTTP1Connection {
         send(interim: RequestHandler.continueResponse)
     }
 
-    /// Gives the offset behind the bytes that were used, or nil if the connection ends.
+    /// Reads the body of a buffered request; returns the offset after the bytes consumed, or `nil`
+    /// if the connection ends.
     private func discardBody(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int? {
         var position = start
         while true {
@@ -157,7 +161,7 @@ extension HTTP1Connection {
         }
     }
 
-    // MARK: Bodies that go to an origin
+    // MARK: Bodies forwarded to an origin
 
     func beginRequestBody() {
         let isSwitched = handler.upload?.isTunnel == true
@@ -165,8 +169,8 @@ extension HTTP1Connection {
             isSwitched ? .untilClose : handler.parser.framing, keepsTrailers: true)
     }
 
-    /// Gives the door what `bytes` hold of the body from `start` on; the offset behind what was
-    /// used.
+    /// Forwards the part of the body in `bytes` from `start` on to the handler; returns the offset
+    /// after the bytes consumed.
     private func forwardBody(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int {
         var position = start
         while handler.upload?.source != nil {
@@ -197,14 +201,15 @@ extension HTTP1Connection {
 
     // MARK: The end of the input
 
-    /// The client sends no more of what goes to the origin: it will never be whole, unless it is of
-    /// a protocol in which that is the end.
+    /// Ends a forwarded body whose client has closed its sending side: aborts, except in a tunnel,
+    /// where that is the regular end.
     private func uploadTruncated() {
         guard let upload = handler.upload, upload.isTunnel else { return abort() }
         upload.source?.endBody(Trailers())
     }
 
-    /// The client sends nothing more; what it has asked for in full it still gets.
+    /// Handles the end of the client's input; requests received completely still get their
+    /// responses.
     func inputClosed() {
         hasInputEnded = true
         if handler.isResponding {
@@ -218,7 +223,7 @@ extension HTTP1Connection {
         }
     }
 
-    /// What is left of the input will never be a request.
+    /// Drops an incomplete request after the end of the input, and closes if nothing is queued.
     func endInput() {
         guard !handler.isResponding, input.readableBytes == 0 || phase != .idle else { return }
         guard phase == .idle || phase == .head || phase == .body else { return }

@@ -5,9 +5,11 @@ import Store
 import Telemetry
 import Wire
 
-/// One client's connection, HTTP/1.1 or 1.0: reads requests, and carries a door's answers in order.
+/// A client connection of HTTP/1.1 or 1.0, which reads requests and sends a handler's responses in
+/// order.
 ///
-/// While an answer waits, what comes waits in `input`, and past a limit in the client's own socket.
+/// While a response is in progress, further input waits in `input`; beyond a limit it stays in the
+/// socket.
 ///
 /// Confined to its event loop.
 final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, ClientConnection {
@@ -16,60 +18,65 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What the connection is doing, while its door is not answering.
+    /// The state of the connection while its handler sends no response.
     enum Phase {
-        /// Between two requests: nothing of the next one was read.
+        /// Between two requests, with no byte of the next one read.
         case idle
-        /// Part of a request's head was read.
+        /// A request head was read in part.
         case head
-        /// A body nobody asked for is read and dropped; the request is answered after it.
+        /// The body of a buffered request is being read; the response follows it.
         case body
-        /// The last answer is given, and not all of it is with the socket.
+        /// The last response is complete, but not all of it has reached the socket.
         case ending
-        /// The last answer is with the socket; what the client still sends is dropped until it
-        /// closes (RFC 9112 §9.6).
+        /// The last response has reached the socket; input is discarded until the client closes
+        /// (RFC 9112 §9.6).
         case lingering
         case closed
     }
 
     let loopContext: EventLoopContext
+    /// Handler of the requests of this connection.
     let handler: RequestHandler
-    /// Where the hall keeps this connection.
+    /// Index in ``EventLoopContext/connections``.
     var index = 0
     var phase = Phase.idle
-    /// The client must have sent what ``phase`` waits for by this instant.
+    /// Instant by which the client must have sent what ``phase`` waits for.
     var deadline = Instant.distantFuture
+    /// Detects a client that stops reading.
     var writeStall = WriteStall()
     var context: ChannelHandlerContext?
-    /// The parser has limits that are not the hall's any more.
+    /// True if the parser's limits differ from those in the current settings.
     var hasOutdatedLimits = false
-    /// Of the body that is being dropped, or goes to an origin.
+    /// Decoder of a body that is buffered or forwarded to an origin.
     var bodyDecoder = BodyDecoder(.none)
-    /// The request whose body is being dropped.
+    /// The request whose body is being read before its response.
     var bufferedRequest: BufferedRequest?
-    /// No request was read yet: it may turn out to be another protocol.
+    /// True until the first request was read; until then the input may turn out to be HTTP/2.
     var isFirstRequest = true
-    /// Bytes that were read and not yet looked at.
+    /// Bytes read from the socket and not yet processed.
     var input = ByteBuffer()
-    /// What the bytes not yet in the socket are taken from.
+    /// Memory entries that own the bytes queued for the socket.
     var retainedEntries: [MemoryEntry] = []
-    /// What was written and is not on its way to the socket.
+    /// Output that was not yet flushed.
     let writer = SocketWriter()
-    /// Bytes written since the socket last had everything.
+    /// Bytes written since the socket last had accepted everything.
     private(set) var queuedBytes = 0
+    /// True if output was written since the last flush.
     var hasUnflushed = false
-    /// The client sends nothing more.
+    /// True if the client has closed its sending side.
     var hasInputEnded = false
-    /// A read that the channel asked for and that is held back.
+    /// True if a read that the channel requested is held back.
     var isReadPending = false
-    /// Bytes of the body that is being dropped.
+    /// Bytes of the buffered request body so far.
     var bodyBytes: UInt64 = 0
+    /// Input bytes discarded since the last response.
     var discardedBytes = 0
 
     var plane: RequestHandler.Plane { handler.plane }
     var client: Client? { handler.client }
     var settings: NodeSettings { loopContext.settings }
 
+    /// Creates a connection for a channel of the loop of `loopContext`.
     init(on loopContext: EventLoopContext, plane: RequestHandler.Plane, client: Client) {
         self.loopContext = loopContext
         handler = RequestHandler(on: loopContext, plane: plane, protocolVersion: .http1)
@@ -100,7 +107,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         context.fireChannelInactive()
     }
 
-    /// Comes last, also for a channel that was closed before it was ever active.
+    /// Runs last, also for a channel that was closed before it became active.
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
         handler.connectionClosed()
@@ -130,7 +137,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         flush()
     }
 
-    /// Reading is held back while a slow client has enough to do with what it has asked for.
+    /// Holds reading back while the client has enough pipelined requests or unread output.
     func read(context: ChannelHandlerContext) {
         if isInputPaused
             && (input.readableBytes >= settings.pipelineBytesMax || handler.upload != nil)
@@ -142,12 +149,13 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         }
     }
 
-    /// What comes now waits: an answer is in progress, or the origin takes no more of a body.
+    /// True if input must wait: a response is in progress, or the origin accepts no more of a body.
     private var isInputPaused: Bool { handler.isResponding && !handler.acceptsUpload }
 
-    /// The water marks are one byte: writable means that the socket has taken what was flushed.
+    /// Handles the drained socket: the water mark is one byte, so writable means that everything
+    /// flushed was accepted.
     ///
-    /// Of what was not, the next flush tells.
+    /// Output that was not flushed is covered by the next flush.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable, !hasUnflushed else { return }
         socketDrained()
@@ -164,6 +172,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         context.close(promise: nil)
     }
 
+    /// Adds bytes to the output.
     @inline(__always)
     func write(_ buffer: ByteBuffer) {
         guard context != nil else { return }
@@ -173,15 +182,16 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         writer.append(buffer)
     }
 
+    /// Sets ``queuedBytes`` to zero, after the socket has accepted everything.
     func resetQueuedBytes() {
         queuedBytes = 0
     }
 }
 
-// MARK: - The hall
+// MARK: - Management by the event loop context
 
 extension HTTP1Connection {
-    /// Looks at the deadlines; called every ``EventLoopContext/tick``.
+    /// Checks the deadlines; called every ``EventLoopContext/tick``.
     func ticked(_ now: Instant) {
         if writeStall.isActive {
             guard writeStall.checkProgress(bufferedBytes, now, settings) else {
@@ -196,7 +206,7 @@ extension HTTP1Connection {
         if hasAuthenticationTimedOut(now) { return close() }
         guard now >= deadline else { return }
         switch phase {
-        // It is not idle before it has its answer, and sends nothing while nobody reads.
+        // Not idle until its response was accepted, and sends nothing while reads are held back.
         case .idle where writeStall.isActive: return
         case .head where isReadPending, .body where isReadPending: return
         case .idle:
@@ -214,21 +224,22 @@ extension HTTP1Connection {
         flush()
     }
 
-    /// Closes as soon as no answer is in progress.
+    /// Closes the connection as soon as no response is in progress.
     func drain() {
         handler.isDraining = true
         handler.closesAfterResponse = true
-        // Such a connection has no end of its own, and is ended as soon as it rests.
+        // A tunnel has no end of its own; it is ended as soon as it is idle.
         if handler.upload?.isTunnel == true { handler.updateUploadDeadline(now: SystemClock.now()) }
         if isQuiescent { close() }
     }
 
+    /// Returns true if an admin connection has not authenticated in time.
     private func hasAuthenticationTimedOut(_ now: Instant) -> Bool {
         guard plane == .admin, let client, !client.isAuthenticated else { return false }
         return now >= client.openedAt + NodeSettings.authenticationTimeout
     }
 
-    /// A head of which a part was read is no request yet.
+    /// A partially read head counts as idle, because it is no request yet.
     var idleSince: Instant? {
         guard !handler.isResponding, queuedBytes == 0 else { return nil }
         switch phase {
@@ -239,16 +250,16 @@ extension HTTP1Connection {
         }
     }
 
-    /// Nothing is in progress in either direction.
+    /// True if nothing is in progress in either direction.
     var isQuiescent: Bool {
         phase == .idle && !handler.isResponding && queuedBytes == 0 && input.readableBytes == 0
     }
 
-    /// The hall has other settings now: time limits that run are as if they had run so from their
-    /// start, and the next request is read with the new limits.
+    /// Applies new settings: running deadlines shift as if set with the new time limits, and the
+    /// next request is parsed with the new limits.
     ///
-    /// A head of which a part was read, and a request whose body is under way, keep the limits they
-    /// began with: their bytes are read twice, and must mean the same.
+    /// A partially read head and a request whose body is in progress keep their old limits: their
+    /// bytes are parsed twice, with results that must agree.
     func settingsChanged(from old: NodeSettings) {
         hasOutdatedLimits = handler.parser.limits != settings.headLimits
         if handler.client?.remote == "-", loopContext.hasAccessLog {

@@ -3,7 +3,7 @@ import NIOCore
 import Telemetry
 import Wire
 
-/// The connection as its hall deals with it.
+/// Management by the event loop context.
 extension HTTP2Connection: ClientConnection {
     func ticked(_ now: Instant) {
         if writeStall.isActive, !writeStall.checkProgress(bufferedBytes, now, settings) {
@@ -24,7 +24,7 @@ extension HTTP2Connection: ClientConnection {
         if let drainingSince, drainingSince + Self.goAwayTimeout <= now,
             session.openStreamCount == 0
         {
-            // The client has not answered; it may be gone.
+            // The client has not closed the connection; it may be unreachable.
             session.shutDownGracefully()
         }
         if hasHeadTimedOut(now) {
@@ -40,7 +40,7 @@ extension HTTP2Connection: ClientConnection {
         flush()
     }
 
-    /// True if a request's head is not whole for longer than it may take.
+    /// Returns true if a request head has been incomplete for longer than `headTimeout`.
     private func hasHeadTimedOut(_ now: Instant) -> Bool {
         guard session.streams.contains(where: { !$0.isHeadDelivered }) else {
             incompleteHeadSince = nil
@@ -76,16 +76,16 @@ extension HTTP2Connection: ClientConnection {
 }
 
 extension EventLoopContext {
-    /// One that no stream uses.
+    /// Returns an exchange that no stream uses.
     func reuseExchange() -> HTTP2Exchange {
         idleExchanges.popLast() ?? HTTP2Exchange(on: self)
     }
 
-    /// The stream is over.
+    /// Keeps the exchange of a closed stream for later streams.
     func recycle(_ exchange: HTTP2Exchange) {
         if !isStopped, idleExchanges.count < Self.exchangesMax { idleExchanges.append(exchange) }
     }
 
-    /// Kept for later streams.
+    /// Maximum number of idle exchanges kept.
     private static let exchangesMax = 256
 }

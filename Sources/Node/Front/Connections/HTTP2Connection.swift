@@ -4,10 +4,11 @@ import Store
 import Telemetry
 import Wire
 
-/// One client's connection of HTTP/2 (RFC 9113): carries as many requests at once as the settings
-/// allow, each answered by a door of its own.
+/// A client connection of HTTP/2 (RFC 9113), with one exchange, and so one handler, for each
+/// concurrent request.
 ///
-/// Frames are made only while the socket takes them, so that what is sent next is decided late.
+/// Frames are produced only while the socket accepts them, so that priorities are applied as late
+/// as possible.
 ///
 /// Confined to its event loop.
 final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
@@ -15,12 +16,12 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// The state of the connection.
     enum Phase {
         case open
-        /// The last frame is written, and not all of it is with the socket.
+        /// The last frame is written, but not all output has reached the socket.
         case ending
-        /// The last frame is with the socket; what the client still sends is dropped until it
-        /// closes.
+        /// The last frame has reached the socket; input is discarded until the client closes.
         case lingering
         case closed
     }
@@ -28,35 +29,42 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     let loopContext: EventLoopContext
     private let peer: Client
     var client: Client? { peer }
-    /// Operators are spoken to in HTTP/1.1 alone.
+    /// The admin port serves HTTP/1.1 only.
     let plane = RequestHandler.Plane.data
     var index = 0
+    /// The HTTP/2 protocol state.
     private(set) lazy var session = HTTP2ServerSession(
         settings: HTTP2Settings(settings), delegate: self)
     var phase = Phase.open
-    /// A request must have come by this instant, while none is being answered.
+    /// Instant by which a request must arrive while no stream is open.
     var deadline = Instant.distantFuture
     var writeStall = WriteStall()
     private var context: ChannelHandlerContext?
     private let writer = SocketWriter()
-    /// Bytes written since the socket last had everything.
+    /// Bytes written since the socket last had accepted everything.
     private(set) var queuedBytes = 0
-    /// What the bytes not yet in the socket are taken from.
+    /// Memory entries that own the bytes queued for the socket.
     private var retainedEntries: [MemoryEntry] = []
+    /// True during a read, after which output is flushed.
     private var isReading = false
+    /// True during a flush, which must not be entered again.
     private var isFlushing = false
+    /// True if a read that the channel requested is held back.
     private var isReadPending = false
+    /// Input bytes discarded after the last frame.
     private var discardedBytes = 0
-    /// The client sends nothing more.
+    /// True if the client has closed its sending side.
     private var hasInputEnded = false
-    /// When the end of the connection was announced.
+    /// When the graceful shutdown began; `nil` before.
     var drainingSince: Instant?
+    /// Time of the event being processed.
     var now = Instant.zero
-    /// When a request's head was first seen to be not whole.
+    /// When an incomplete request head was first seen; `nil` if all heads are complete.
     var incompleteHeadSince: Instant?
 
     var settings: NodeSettings { loopContext.settings }
 
+    /// Creates a connection for a channel of the loop of `loopContext`.
     init(on loopContext: EventLoopContext, client: Client) {
         self.loopContext = loopContext
         peer = client
@@ -99,7 +107,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         flush()
     }
 
-    /// Reading is held back while a client does not take what it has asked for.
+    /// Holds reading back while the client leaves too much output unread.
     func read(context: ChannelHandlerContext) {
         if phase == .open, queuedBytes >= Self.queuedBytesMax || session.isReceivingPaused {
             isReadPending = true
@@ -108,18 +116,21 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         }
     }
 
-    /// The water marks are one byte: writable means that the socket has taken everything.
+    /// Handles the drained socket: the water mark is one byte, so writable means that everything
+    /// was accepted.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable else { return }
         socketDrained()
     }
 
+    /// Releases the entries after the socket has accepted everything, and schedules what continues
+    /// then.
     private func socketDrained() {
         retainedEntries.removeAll(keepingCapacity: true)
         queuedBytes = 0
         writeStall.end()
         guard phase == .ending || session.hasOutput || isReadPending else { return }
-        // Not here: the flush that led to this call is still under way.
+        // Deferred: the flush that led to this call is still on the call stack.
         loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
     }
 
@@ -129,7 +140,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         }
         hasInputEnded = true
         if phase == .open, session.openStreamCount > 0 {
-            // Nothing can be agreed on any more, windows least of all.
+            // Flow-control windows can no longer be opened, so the streams cannot complete.
             abort()
         } else if phase == .open {
             beginEnding()
@@ -144,12 +155,12 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
 
     // MARK: The output
 
-    /// Bytes of frames that may be on their way to the socket: more would be sent in an order that
-    /// nothing can change any more.
+    /// Maximum number of frame bytes queued for the socket; the order of queued frames can no
+    /// longer change.
     private static let queuedBytesMax = 256 << 10
 
-    /// Makes frames of what may be sent and hands them to the socket; not while a read goes on,
-    /// after which it is done in any case.
+    /// Produces frames and writes them to the socket; does nothing during a read, which ends with a
+    /// flush.
     func flush() {
         guard !isReading, !isFlushing, phase == .open, let context else { return }
         isFlushing = true
@@ -170,12 +181,14 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         if session.isFinished { beginEnding() }
     }
 
+    /// Continues the output after the socket has accepted everything.
     private func outputDrained() {
         if phase == .ending { return queuedBytes == 0 ? beginLingering() : () }
         flush()
         resumeReading()
     }
 
+    /// Requests the read that was held back, unless output or session still pause input.
     private func resumeReading() {
         guard isReadPending, queuedBytes < Self.queuedBytesMax, !session.isReceivingPaused,
             let context
@@ -196,25 +209,28 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         resumeReading()
     }
 
-    /// Keeps what was lent until the socket has taken everything.
+    /// Keeps a memory entry until the socket has accepted everything that is queued.
     func retain(_ entry: MemoryEntry) {
-        // With nothing on its way nobody would let go of it.
+        // With nothing queued, no event would release the entry.
         if queuedBytes > 0 || isFlushing { retainedEntries.append(entry) }
     }
 
+    /// Output bytes that the socket has not accepted.
     var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
 
     // MARK: The end
 
-    /// How long a client may take to hear that the connection ends.
+    /// Time given to the client to react to the announced shutdown.
     static let goAwayTimeout = Interval.seconds(1)
 
+    /// Ends the connection after the last frame was produced.
     private func beginEnding() {
         guard phase == .open else { return }
         phase = .ending
         if queuedBytes == 0 { beginLingering() }
     }
 
+    /// Shuts down the sending side after the last frame reached the socket.
     private func beginLingering() {
         guard let context else { return }
         phase = .lingering
@@ -224,6 +240,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         if isReadPending { context.read() }
     }
 
+    /// Counts discarded input bytes, and closes once they exceed `lingerBytesMax`.
     private func discard(_ bytes: Int) {
         discardedBytes += bytes
         if discardedBytes > settings.lingerBytesMax { close() }
@@ -248,12 +265,13 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
         deadline = now + settings.idleTimeout
-        // What was written into them is with nghttp2 by now.
+        // Earlier contents of these buffers were copied by nghttp2 by now.
         loopContext.headBuffers.begin()
         let exchange = loopContext.reuseExchange()
         exchange.begin(stream, of: self, head: head, linesCount: linesCount, now: now)
         if exchange.detach() { return loopContext.recycle(exchange) }
-        // What is behind it waits with it, so that a connection has one request in line.
+        // Requests behind this one wait too, so that a connection has at most one request in the
+        // queue.
         guard exchange.isQueued else { return }
         session.pauseReceiving()
         loopContext.missScheduler.queue.append(self, of: exchange.shareHolder)
@@ -285,6 +303,7 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         deadline = now + settings.idleTimeout
     }
 
+    /// Returns the exchange of a stream; `nil` after it was detached.
     @inline(__always)
     func exchange(of stream: HTTP2Stream) -> HTTP2Exchange? {
         stream.owner.map { unsafe unsafeDowncast($0, to: HTTP2Exchange.self) }
@@ -292,6 +311,7 @@ extension HTTP2Connection: HTTP2ServerDelegate {
 }
 
 extension HTTP2Settings {
+    /// Creates the HTTP/2 settings announced to clients.
     init(_ settings: NodeSettings) {
         self.init(
             concurrentStreamsMax: settings.streamsMax,

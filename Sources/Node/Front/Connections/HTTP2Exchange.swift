@@ -6,43 +6,53 @@ import Store
 import Telemetry
 import Wire
 
-/// One request on a connection of HTTP/2 and its answer: a door whose client's side is a stream.
+/// One request on an HTTP/2 connection and its response: the handler's ``ResponseWriter`` on a
+/// stream.
 ///
-/// Used again for later streams, of any connection of its loop.
+/// Reused for later streams of any connection of its loop.
 final class HTTP2Exchange: ResponseWriter {
     private let handler: RequestHandler
-    /// Nil between two streams.
+    /// The stream; `nil` between two uses.
     private var stream: HTTP2Stream?
-    /// Holds it from the beginning of a stream to its end.
+    /// The connection, kept alive from the start of the stream to its end.
     private var connection: HTTP2Connection?
+    /// The HTTP/2 state of the connection; `nil` between two streams.
     private var session: HTTP2ServerSession?
-    /// The head of an answer, until it is known whether a body follows.
+    /// The head of the response, held until it is known whether a body follows.
     private var head: ByteBuffer?
+    /// The trailer section to send at the end, if there is one.
     private var trailers: [UInt8]?
-    /// What the bytes in the stream's queue are taken from.
+    /// Memory entries that own the bytes in the stream's queue.
     private var retainedEntries: [MemoryEntry] = []
-    /// Pieces of the request's body that the origin does not take yet.
+    /// Pieces of the request body that the origin does not accept yet.
     private var bufferedBody: CircularBuffer<ByteBuffer> = []
-    /// The request's body is whole, with these fields behind it.
+    /// The trailers of a request body that was received completely; `nil` before its end.
     private var pendingTrailers: Trailers?
-    /// The request whose body is being dropped; it is answered after it.
+    /// The request whose body is being read before its response.
     private var bufferedRequest: BufferedRequest?
+    /// Bytes of the buffered request body so far.
     private var discardedBytes: UInt64 = 0
-    /// While there is such a request: its body must have ended by this instant.
+    /// Instant by which that body must have ended.
     private var deadline = Instant.distantFuture
 
-    /// Its request waits for a turn of the loop.
+    /// True if the request waits for a turn of ``MissScheduler``.
     var isQueued: Bool { handler.pendingResponse?.queueEntry != nil }
+    /// Holder of the quotas that the request uses.
     var shareHolder: QuotaHolder? { handler.shareHolder }
+    /// Bytes of the response in the stream's queue.
     var queuedBytes: Int { stream?.bytesQueued ?? 0 }
 
+    /// Creates an exchange without a stream.
     init(on context: EventLoopContext) {
         handler = RequestHandler(on: context, plane: .data, protocolVersion: .http2)
     }
 
-    // MARK: What comes
+    // MARK: Input
 
-    /// Begins with a request whose head is `head` as HTTP/1.1 writes it, of so many field lines.
+    /// Begins with a request whose head is written as in HTTP/1.1.
+    ///
+    /// - Parameter linesCount: number of field lines; a parser that finds another number reveals an
+    ///   injected line.
     func begin(
         _ stream: HTTP2Stream, of connection: HTTP2Connection, head: Span<UInt8>, linesCount: Int,
         now: Instant
@@ -68,7 +78,7 @@ final class HTTP2Exchange: ResponseWriter {
         }
     }
 
-    /// Begins with a request whose head was not kept.
+    /// Begins with a request that was refused before its head was complete.
     func begin(
         _ stream: HTTP2Stream, of connection: HTTP2Connection, refusing refusal: RequestParseError
     ) {
@@ -77,11 +87,13 @@ final class HTTP2Exchange: ResponseWriter {
         refuse(refusal)
     }
 
+    /// Responds to a malformed request head.
     private func refuse(_ refusal: RequestParseError) {
         handler.context.counters.add(.requestsMalformed)
         handler.reject(.malformed(refusal))
     }
 
+    /// Attaches the exchange to a stream.
     private func open(_ stream: HTTP2Stream, _ connection: HTTP2Connection) {
         self.stream = stream
         self.connection = connection
@@ -91,8 +103,8 @@ final class HTTP2Exchange: ResponseWriter {
         handler.client = connection.client
     }
 
-    /// Nothing here takes a body; it is read and dropped all the same, because some clients do not
-    /// read the answer on a stream that is reset while they write.
+    /// Begins to read the body of a request that is not forwarded, because some clients do not read
+    /// the response on a stream that is reset while they send.
     private func beginDiscarding(_ head: Span<UInt8>, now: Instant) {
         let settings = handler.settings
         bufferedRequest = BufferedRequest(copying: handler.parser, head, handler.headRange)
@@ -106,6 +118,7 @@ final class HTTP2Exchange: ResponseWriter {
         send(interim: RequestHandler.continueResponse)
     }
 
+    /// Counts a piece of a body that is not forwarded, and opens the flow-control window for it.
     private func discard(_ bytes: Int) {
         guard bufferedRequest != nil, let stream else { return }
         session?.consume(stream, bytes: bytes)
@@ -115,13 +128,13 @@ final class HTTP2Exchange: ResponseWriter {
         refuse(.bodyTooLarge(bytesMax: bytesMax))
     }
 
-    /// The request whose body was being dropped is answered before its body has ended.
+    /// Responds with `problem` to the request whose body is being read, before its end.
     private func refuse(_ problem: Problem) {
         let request = bufferedRequest.take()
         handler.reject(problem, of: request)
     }
 
-    /// A piece of the request's body; one that nobody wants is let go.
+    /// Handles a piece of the request body; it is forwarded, or counted and dropped.
     func bodyArrived(_ bytes: Span<UInt8>, now: Instant) {
         guard handler.upload != nil else {
             bufferedRequest?.appendBody(bytes, plane: handler.plane)
@@ -132,6 +145,9 @@ final class HTTP2Exchange: ResponseWriter {
         forward(piece, now: now)
     }
 
+    /// Handles the end of the request body.
+    ///
+    /// - Parameter section: the trailer section as field lines; empty if there is none.
     func bodyEnded(_ section: Span<UInt8>, now: Instant) {
         if let request = bufferedRequest.take() { return handler.respond(request, now: now) }
         guard handler.upload != nil else { return }
@@ -142,12 +158,14 @@ final class HTTP2Exchange: ResponseWriter {
         forwardEnd(now: now)
     }
 
+    /// Passes a piece of the body to the handler, and opens the flow-control window for it.
     private func forward(_ piece: ByteBuffer, now: Instant) {
         handler.uploadReceived(piece, now: now)
         guard let stream else { return }
         session?.consume(stream, bytes: piece.readableBytes)
     }
 
+    /// Passes the end of the body to the handler once all pieces were forwarded.
     private func forwardEnd(now: Instant) {
         guard let trailers = pendingTrailers, bufferedBody.isEmpty, handler.acceptsUpload else {
             return
@@ -156,19 +174,22 @@ final class HTTP2Exchange: ResponseWriter {
         handler.uploadEnded(trailers, now: now)
     }
 
-    /// All that was written is on its way.
+    /// Handles a stream whose queued output has been sent.
     func drained() {
         moveRetainedEntries()
         if handler.isResponding { handler.proceed() }
     }
 
+    /// Moves the retained entries to the connection, whose queue has their bytes now.
     private func moveRetainedEntries() {
         for entry in retainedEntries { connection?.retain(entry) }
         retainedEntries.removeAll(keepingCapacity: true)
     }
 
-    /// Leaves the stream to itself if its request and the whole of the answer are with the session,
-    /// and is free for another; false if it has to stay.
+    /// Detaches the exchange from a stream whose request and response are both complete in the
+    /// session, so that it can be reused.
+    ///
+    /// - Returns: false if the exchange must stay until the stream ends.
     func detach() -> Bool {
         guard let stream, stream.isEnding, stream.isRemoteEnded, !stream.isReset,
             !handler.isResponding, retainedEntries.count <= 1
@@ -180,7 +201,7 @@ final class HTTP2Exchange: ResponseWriter {
         return true
     }
 
-    /// The stream is over; the exchange is free for another.
+    /// Resets the exchange after the end of its stream, ready for reuse.
     func streamClosed() {
         moveRetainedEntries()
         handler.connectionClosed()
@@ -194,6 +215,7 @@ final class HTTP2Exchange: ResponseWriter {
         bufferedRequest = nil
     }
 
+    /// Checks the deadline of the request; called every ``EventLoopContext/tick``.
     func ticked(_ now: Instant) {
         guard bufferedRequest != nil else { return handler.ticked(now) }
         guard now >= deadline else { return }
@@ -201,10 +223,10 @@ final class HTTP2Exchange: ResponseWriter {
         refuse(.requestTimeout("body", seconds: handler.settings.bodyTimeout.seconds))
     }
 
-    /// The node gives the answer up: the client has not left it.
+    /// Marks the response as aborted by the node, not by the client.
     func responseAborted() { handler.isAborted = true }
 
-    // MARK: What goes
+    // MARK: Output
 
     func send(head: ByteBuffer) {
         self.head = head

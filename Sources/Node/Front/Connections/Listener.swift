@@ -5,19 +5,23 @@ import NIOPosix
 import Telemetry
 import Wire
 
-/// A listening socket: lets connections in, each onto one of the loops in turn.
+/// A listening socket that accepts connections onto the event loops in turn.
 struct Listener: CustomStringConvertible {
+    /// The port's purpose: clients or operators.
     let plane: RequestHandler.Plane
     private let channel: any Channel
 
-    /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
+    /// Length of the accept queue; the kernel lowers it to `net.core.somaxconn`.
     private static let backlog: Int32 = 4096
-    /// Bytes of one read from a client; larger heads come in several reads.
+    /// Size of one read from a client, in bytes; larger heads take several reads.
     private static let receiveBytes = 4096
 
-    /// Connections are encrypted if the node has certificates, unless `isPlain`.
+    /// Opens the socket and starts accepting.
     ///
-    /// - Throws: an `IOError` if the address cannot be listened on.
+    /// - Parameters:
+    ///   - side: the plane whose limits and handlers apply.
+    ///   - isPlain: true to accept plain connections even if the node has certificates.
+    /// - Throws: a ``ListenError`` if the address cannot be bound.
     static func install(
         _ address: ListenAddress, _ side: RequestHandler.Plane, isPlain: Bool = false,
         to node: NodeCore,
@@ -45,6 +49,7 @@ struct Listener: CustomStringConvertible {
         }
     }
 
+    /// Admits or refuses a new connection and sets up its pipeline.
     private static func accept(
         _ channel: any Channel, _ side: RequestHandler.Plane, isPlain: Bool, to node: NodeCore
     ) -> EventLoopFuture<Void> {
@@ -58,7 +63,7 @@ struct Listener: CustomStringConvertible {
             isProxied
             ? .proxy(client.address) : context.settings.limiterKey(of: client.address, on: side)
         return admit(holder, side, context).flatMapThrowing { response in
-            // Its connections were closed before this one was among them.
+            // The context closed its connections before this one was registered.
             guard !context.isStopped else {
                 if response == .admitted { context.node.releaseConnection(holder, side) }
                 throw NodeStoppingError()
@@ -67,7 +72,7 @@ struct Listener: CustomStringConvertible {
                 isPlain ? nil : side == .data ? context.settings.tls : context.settings.adminTLS
             guard response == .admitted else {
                 context.counters.add(.connectionsRefused)
-                // What could be said would need a handshake first.
+                // A response would require a TLS handshake first.
                 guard tls == nil else { throw ConnectionLimitError() }
                 let id = context.requestIDs.id(context.requestIDs.next())
                 return try channel.pipeline.syncOperations.addHandler(
@@ -82,14 +87,15 @@ struct Listener: CustomStringConvertible {
         }
     }
 
-    /// Gives a place to a newcomer; if there is none for it, that of a connection which is idle,
-    /// and is the newcomer's own if its client has its share.
+    /// Admits a new connection; if no slot is free, an idle connection is preempted, one of the
+    /// same client if that client has reached its own limit.
     ///
-    /// Looks on its own loop first and then on the others: at first for one that has been idle for
-    /// a while, then for any. An operator is turned away only after several such searches, with
-    /// pauses between them: when many come at once, some hold a place before they have a connection
-    /// that could be closed. No more operators wait than there are places, since each of them holds
-    /// a descriptor: of too many the one goes that came first.
+    /// The search covers this loop and then the others: first for a connection that has been idle
+    /// for ``EventLoopContext/idleTimeMin``, then for any idle one. Connections to the admin port
+    /// are refused only after several searches with pauses between them: when many arrive at once,
+    /// some hold a slot before they have a connection that could be closed. At most as many of them
+    /// wait as there are slots, because each holds a descriptor; beyond that, the longest waiting
+    /// one is refused.
     private static func admit(
         _ holder: ConnectionLimiter.ClientKey, _ side: RequestHandler.Plane,
         _ context: EventLoopContext, attemptsLeft: Int = 5
@@ -116,7 +122,8 @@ struct Listener: CustomStringConvertible {
         }
     }
 
-    /// True after a pause; false as soon as others need the room in which this one waits.
+    /// Waits in the admin queue; completes with true after a pause, or with false at once when the
+    /// queue needs the position for another connection.
     private static func waitInAdminQueue(_ context: EventLoopContext, waitingMax: Int)
         -> EventLoopFuture<Bool>
     {
@@ -127,16 +134,17 @@ struct Listener: CustomStringConvertible {
             .futureResult.whenComplete { result in
                 switch result {
                 case .success(let waited): waited?.succeed(true)
-                // The loop ends.
+                // The loop is shutting down.
                 case .failure(let error): context.adminQueue.dequeue(number)?.fail(error)
                 }
             }
         return promise.futureResult
     }
 
+    /// Pause between two searches for a slot on the admin port.
     private static let retryDelay = TimeAmount.milliseconds(20)
 
-    /// Gives a newcomer on `hall` the place of a connection at the first of `places` that has one.
+    /// Preempts an idle connection for a new one, at the first of `places` that has one.
     private static func preempt(
         _ places: ArraySlice<(context: EventLoopContext, idleBefore: Instant)>,
         _ holder: ConnectionLimiter.ClientKey, _ side: RequestHandler.Plane,
@@ -144,7 +152,7 @@ struct Listener: CustomStringConvertible {
         _ context: EventLoopContext
     ) -> EventLoopFuture<ConnectionLimiter.AdmissionDecision> {
         guard let (next, bound) = places.first else {
-            // Somebody may have left meanwhile.
+            // A slot may have become free in the meantime.
             return context.loop.makeSucceededFuture(context.node.admitConnection(holder, side))
         }
         let rest = places.dropFirst()
@@ -165,12 +173,13 @@ struct Listener: CustomStringConvertible {
         }
     }
 
+    /// Adds the handlers of an admitted connection to its pipeline.
     private static func install(
         _ channel: any Channel, _ client: Client, _ side: RequestHandler.Plane, isProxied: Bool,
         _ tls: TLSServerContext?, on context: EventLoopContext
     ) throws {
         context.counters.add(.connectionsAccepted)
-        // Comes last, also for a channel that is closed before it is ever active.
+        // Runs last, also for a channel that was closed before it became active.
         channel.closeFuture.assumeIsolated().whenComplete { _ in
             if !client.isPreempted { context.node.releaseConnection(client.limiterKey, side) }
         }
@@ -187,47 +196,50 @@ struct Listener: CustomStringConvertible {
         }
     }
 
-    /// The address with the port that was really opened.
+    /// The local address, with the port that the kernel chose if 0 was configured.
     var description: String {
         guard let address = channel.localAddress, let host = address.ipAddress else { return "-" }
         return host.contains(":")
             ? "[\(host)]:\(address.port ?? 0)" : "\(host):\(address.port ?? 0)"
     }
 
-    /// Nothing is accepted after this returns; what is in stays.
+    /// Stops accepting connections; those already accepted stay open.
     func close() async {
         try? await channel.close().get()
     }
 }
 
-/// As many connections as are allowed are open.
+/// Error that closes a connection refused for a connection limit.
 private struct ConnectionLimitError: Error {}
 
-/// A connection came in while its loop was being stopped.
+/// Error that closes a connection accepted while its loop was stopping.
 private struct NodeStoppingError: Error {}
 
-/// A port could not be opened; nothing was changed, and trying again helps only if the reason goes
-/// away.
+/// Failure to open a port.
+///
+/// Nothing was changed; a retry helps only if the cause is removed.
 struct ListenError: Error, CustomStringConvertible {
+    /// The address that could not be bound.
     let address: ListenAddress
+    /// Description of the system error.
     let reason: String
 
     var description: String { "cannot listen on \(address): \(reason)" }
 }
 
-/// Tells a client for whom there is no door that it should try again, and closes.
+/// Channel handler that sends a refused client an error response with Retry-After and closes.
 final class OverloadHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Why there is none.
+    /// The limit that was reached.
     enum Reason {
         case connectionLimit
-        /// The client has as many connections as one client may have.
+        /// The client has reached its own connection limit.
         case clientConnectionLimit
     }
 
-    /// What the request that nobody reads is called.
+    /// The ID in the response; the request itself is never read.
     private let id: RequestID
     private let reason: Reason
 
@@ -236,6 +248,7 @@ final class OverloadHandler: ChannelInboundHandler {
         self.reason = reason
     }
 
+    /// Response bodies, rendered once for all refusals.
     private static let full = body(of: .overloaded(.connections))
     private static let clientShare = body(of: .tooManyConnections)
 
@@ -245,6 +258,7 @@ final class OverloadHandler: ChannelInboundHandler {
         return body
     }
 
+    /// The complete response.
     private var response: ByteBuffer {
         let (line, body) =
             switch reason {
@@ -274,15 +288,18 @@ final class OverloadHandler: ChannelInboundHandler {
     }
 }
 
-/// Operators for whom there is no place yet, in the order in which they came.
+/// New admin connections that wait for a slot, in order of arrival.
 struct AdminQueue {
     private var waiting: [(number: Int, promise: EventLoopPromise<Bool>)] = []
     private var next = 0
 
-    /// Takes in one more.
+    /// Adds a waiting connection.
     ///
-    /// - Returns: the number to leave with, and the promise of the one that has to go, if there are
-    ///   `max` already: the first.
+    /// - Parameters:
+    ///   - promise: the waiting connection's; the caller must complete it after removal.
+    ///   - max: maximum number waiting.
+    /// - Returns: the number to dequeue with, and the promise of the first connection if it was
+    ///   removed to stay within `max`.
     mutating func enqueue(
         _ promise: EventLoopPromise<Bool>, max: Int
     ) -> (number: Int, turnedAway: EventLoopPromise<Bool>?) {
@@ -292,7 +309,8 @@ struct AdminQueue {
         return (next, first)
     }
 
-    /// The promise of the one with this number; nil if it was turned away.
+    /// Removes the connection with this number and returns its promise; `nil` if it was removed
+    /// before.
     mutating func dequeue(_ number: Int) -> EventLoopPromise<Bool>? {
         guard let place = waiting.firstIndex(where: { $0.number == number }) else { return nil }
         return waiting.remove(at: place).promise

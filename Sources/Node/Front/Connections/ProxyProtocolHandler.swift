@@ -3,8 +3,7 @@ import NIOCore
 import Telemetry
 import Wire
 
-/// Reads the header by which a load balancer says whose connection it passes on (PROXY protocol),
-/// and steps aside.
+/// Channel handler that reads a load balancer's PROXY protocol header and then removes itself.
 final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler, ClientConnection {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -13,13 +12,17 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
     private let peer: Client
     var client: Client? { peer }
     private var context: ChannelHandlerContext?
+    /// Bytes received so far.
     private var input = ByteBuffer()
+    /// Instant by which the header must be complete.
     private var deadline: Instant
+    /// True after the header was read or refused.
     private var isOver = false
 
     let plane: RequestHandler.Plane
     var index = 0
 
+    /// Creates a handler that waits for the header; `headTimeout` applies.
     init(on loopContext: EventLoopContext, side: RequestHandler.Plane, client: Client) {
         self.loopContext = loopContext
         self.plane = side
@@ -27,7 +30,8 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
         deadline = SystemClock.now() + loopContext.settings.headTimeout
     }
 
-    /// True if connections from `address` begin with the header.
+    /// Returns true if connections from `address` begin with the header: those of trusted proxies
+    /// to the data port.
     static func isNeeded(
         from address: IPAddress?, _ side: RequestHandler.Plane, _ loopContext: EventLoopContext
     ) -> Bool {
@@ -71,8 +75,8 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
         }
     }
 
-    /// The client that the proxy speaks for has its place; if it has its share of them, that of its
-    /// own longest idle connection on this loop.
+    /// Moves the slot to the client named by the proxy; if that client has reached its limit, its
+    /// longest idle connection on this loop is preempted.
     private func transferConnection() -> Bool {
         if loopContext.node.transferConnection(of: peer) { return true }
         let holder = loopContext.settings.limiterKey(of: peer.address, on: plane)
@@ -94,7 +98,7 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
 
     var idleSince: Instant? { isOver ? nil : deadline - loopContext.settings.headTimeout }
 
-    /// What is behind it in the pipeline closes the connection.
+    /// Does nothing: the next handler in the pipeline closes the connection.
     func drain() {}
 
     func settingsChanged(from old: NodeSettings) {

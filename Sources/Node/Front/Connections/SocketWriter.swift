@@ -3,53 +3,59 @@ import Glibc
 import Ground
 package import NIOCore
 
-/// The bytes on their way to a connection's socket, of clients and of peers.
+/// Output buffer of one connection's socket, for clients and peers.
 ///
-/// What the socket takes at once goes to it in one call, past the pipeline; the channel sends the
-/// rest when the socket is ready for it. Without a socket of its own, as behind TLS, it all goes
-/// through the pipeline.
+/// Flushed bytes go straight to the socket in one system call, past the pipeline; the channel sends
+/// the rest when the socket is writable. Without direct access to a socket, as behind TLS,
+/// everything goes through the pipeline.
 ///
 /// Confined to its event loop.
 package final class SocketWriter {
-    /// What was not handed on yet.
+    /// Pieces that were not flushed.
     var buffers: [ByteBuffer] = []
-    /// Nil before the channel is opened and as soon as it is closed: its number may be another
-    /// connection's by then.
+    /// The socket; `nil` before the channel is open and from its close on, when the descriptor may
+    /// belong to another connection.
     private var socket: NIOBSDSocket.Handle?
-    /// The channel has bytes that must go first.
+    /// True if the channel holds bytes that must be sent first.
     private var hasPipelineBacklog = false
-    /// The socket has taken something past ``flush(_:)``, which has yet to say so.
+    /// True if ``sendDirectly(_:_:)`` wrote to the socket and the next ``flush(_:)`` must report
+    /// it.
     private var hasSentDirectly = false
 
-    /// Buffers handed to the socket in one call.
+    /// Maximum number of buffers in one system call.
     private static let piecesMax = 64
 
+    /// Creates a writer that uses the pipeline until ``open(_:)``.
     package init() {
         buffers.reserveCapacity(8)
     }
 
-    /// Writes to the socket of the channel, which must be the next to get what is written here.
+    /// Enables direct writes to the socket of the channel.
+    ///
+    /// - Precondition: no handler between this writer and the socket transforms the bytes.
     package func open(_ context: ChannelHandlerContext) {
         let pipeline = context.pipeline.syncOperations
         socket =
             try? pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     }
 
-    /// The channel is closed, or about to be.
+    /// Drops all pieces and the socket; to be called when the channel is closed or about to be.
     package func close() {
         socket = nil
         buffers.removeAll()
     }
 
-    /// How many bytes the socket would take at once behind what was written here; 0 behind TLS,
-    /// where nothing can go past the pipeline.
+    /// Returns the number of bytes that the socket would accept behind the pieces here, 0 or less
+    /// if none; 0 behind TLS, where direct writes are impossible.
     func writableBytes(_ context: ChannelHandlerContext) -> Int {
         guard let socket = readySocket(context) else { return 0 }
         return buffers.reduce(Int(clinux_socket_room(socket))) { $0 - $1.readableBytes }
     }
 
-    /// Lets `send` write to the socket, behind everything that was written here; what it gives, or
-    /// 0 if the socket does not take as much.
+    /// Lets `send` write to the socket, after all pieces here were sent.
+    ///
+    /// - Parameter send: receives the descriptor, and returns the number of bytes sent.
+    /// - Returns: the result of `send`, or 0 if the socket does not accept all pieces.
     func sendDirectly(_ context: ChannelHandlerContext, _ send: (CInt) -> Int) -> Int {
         guard let socket = readySocket(context) else { return 0 }
         hasSentDirectly = true
@@ -59,19 +65,22 @@ package final class SocketWriter {
         return send(socket)
     }
 
-    /// The socket if it has everything that went through the pipeline.
+    /// Returns the socket if it has accepted everything that went through the pipeline.
     private func readySocket(_ context: ChannelHandlerContext) -> NIOBSDSocket.Handle? {
         if hasPipelineBacklog { hasPipelineBacklog = context.channel.queuedBytes > 0 }
         return hasPipelineBacklog ? nil : socket
     }
 
+    /// Adds a piece to the output.
     @inline(__always)
     package func append(_ piece: ByteBuffer) {
         buffers.append(piece)
     }
 
-    /// Hands on everything; true if the socket has taken it, false if there was nothing, or if the
-    /// channel tells later that it did, by becoming writable.
+    /// Sends all pieces.
+    ///
+    /// - Returns: true if the socket has accepted everything; false if there was nothing to send,
+    ///   or if the channel will report completion by becoming writable.
     package func flush(_ context: ChannelHandlerContext) -> Bool {
         guard !buffers.isEmpty || hasSentDirectly else { return false }
         hasSentDirectly = false
@@ -83,7 +92,7 @@ package final class SocketWriter {
             hasPipelineBacklog = true
         }
         var count = 0
-        // Taken out and put back, with its room: a write may fail, which closes this writer.
+        // Taken out and put back, to keep its capacity: a write may fail, which closes this writer.
         var rest = buffers
         buffers = []
         for piece in rest {
@@ -93,14 +102,14 @@ package final class SocketWriter {
         rest.removeAll(keepingCapacity: true)
         if buffers.isEmpty { buffers = rest }
         context.flush()
-        // One byte alone does not pass the mark, which cannot be lower: the channel would never
-        // become writable.
+        // One byte alone does not pass the water mark, which cannot be lower, so the channel would
+        // never report that it became writable.
         return count == 1 && context.channel.isWritable
     }
 
-    /// Sends the first pieces; false if the socket does not take more.
+    /// Sends the first pieces; returns false if the socket does not accept all of them.
     ///
-    /// An error is left for the channel to find, which knows what to do then.
+    /// An error is left for the channel, which finds it on its next write and handles it.
     private func send(to socket: NIOBSDSocket.Handle, moreFollows: Bool) -> Bool {
         let flags = MSG_NOSIGNAL | (moreFollows ? MSG_MORE : 0)
         let count = min(buffers.count, Self.piecesMax)
@@ -108,7 +117,7 @@ package final class SocketWriter {
         let taken = unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) {
             vector in
             for index in 0..<count {
-                // Stays where it is while `pieces` holds it.
+                // The address stays valid while `buffers` holds the piece.
                 let piece = unsafe buffers[index].withUnsafeReadableBytes { unsafe $0 }
                 bytes += piece.count
                 unsafe vector.initializeElement(
@@ -133,6 +142,7 @@ package final class SocketWriter {
         return false
     }
 
+    /// Removes the first `bytes` bytes from ``buffers``.
     private func removeSent(_ bytes: Int) {
         var (left, whole) = (bytes, 0)
         while left > 0, buffers[whole].readableBytes <= left {
@@ -145,38 +155,40 @@ package final class SocketWriter {
 }
 
 extension Channel {
-    /// Bytes that were written and that the socket has not taken.
+    /// Bytes written to the channel that the socket has not accepted.
     var queuedBytes: Int {
         (try? syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 }
 
-/// Whether a client that does not take everything at once still takes something.
+/// Detection of a client that stops reading its response.
 struct WriteStall {
-    /// Bytes that waited for the socket when `deadline` was set; nil if the socket has taken
-    /// everything.
+    /// Bytes queued when `deadline` was set; `nil` if the socket has accepted everything.
     private var queuedBytes: Int?
-    /// The client must have taken something by this instant.
+    /// Instant by which the client must have read something.
     private var deadline = Instant.distantFuture
 
+    /// True while bytes wait for the socket.
     var isActive: Bool { queuedBytes != nil }
 
-    /// The socket holds `bytes` that the client does not take.
+    /// Starts the detection with `bytes` queued.
     mutating func begin(_ bytes: Int, _ now: Instant, _ settings: NodeSettings) {
         queuedBytes = bytes
         deadline = now + settings.sendTimeout
     }
 
+    /// Stops the detection, because the socket has accepted everything.
     mutating func end() {
         queuedBytes = nil
     }
 
-    /// False if the client has taken nothing for as long as it may; `bytes` wait now.
+    /// Returns false if the client has read nothing for `sendTimeout`; `bytes` are queued now.
     mutating func checkProgress(_ bytes: Int, _ now: Instant, _ settings: NodeSettings) -> Bool {
         if bytes != queuedBytes { begin(bytes, now, settings) }
         return now < deadline
     }
 
+    /// Shifts the deadline to the `sendTimeout` of new settings.
     mutating func reconfigure(_ settings: NodeSettings, after old: NodeSettings) {
         guard isActive else { return }
         deadline.shift(from: old.sendTimeout, to: settings.sendTimeout)
@@ -184,7 +196,7 @@ struct WriteStall {
 }
 
 extension Instant {
-    /// A deadline that was set with the time limit `old` is as if it had been set with `new`.
+    /// Moves a deadline set with time limit `old` to where the limit `new` would have put it.
     mutating func shift(from old: Interval, to new: Interval) {
         self = self + Interval(nanoseconds: new.nanoseconds - old.nanoseconds)
     }

@@ -5,20 +5,21 @@ import Synchronization
 import Telemetry
 import Wire
 
-/// The encrypted side of a client's connection: does the handshake, then puts the connection behind
-/// itself that speaks what was agreed on, and carries its bytes.
+/// The TLS side of a client connection: performs the handshake, then adds the connection handler
+/// for the negotiated protocol behind itself and carries its bytes.
 ///
-/// What is written is encrypted when it is flushed, so that small pieces share a record.
+/// Writes are encrypted at the flush, so that small pieces share a record.
 final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// The state of the session.
     private enum Phase {
         case handshaking
         case open
-        /// The client sends nothing more.
+        /// The client has sent close_notify or closed its sending side.
         case inputEnded
         case closed
     }
@@ -28,17 +29,19 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     var client: Client? { peer }
     private let session: TLSSession
     private var phase = Phase.handshaking
-    /// The handshake must be done by this instant.
+    /// Instant by which the handshake must be complete.
     private var deadline: Instant
     private var context: ChannelHandlerContext?
-    /// Plaintext that waits for the next flush.
+    /// Plaintext that was not yet flushed.
     private var pendingPlaintext: [ByteBuffer] = []
     private let writer = SocketWriter()
+    /// True while the context counts this handshake and manages the connection.
     private var isRegistered = false
 
     let plane: RequestHandler.Plane
     var index = 0
 
+    /// Creates a handler that waits for the handshake; `handshakeTimeout` applies.
     init(
         _ tls: TLSServerContext, on loopContext: EventLoopContext, side: RequestHandler.Plane,
         client: Client
@@ -104,13 +107,14 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
             loopContext.counters.add(.handshakesFailed)
             phase = .closed
             context.close(promise: nil)
-        // A request says itself where it ends, so that nothing is lost without close_notify, which
-        // many clients do not send.
+        // An HTTP request marks its own end, so nothing is lost without close_notify, which many
+        // clients omit.
         case .open: endInput(context)
         case .inputEnded, .closed: break
         }
     }
 
+    /// Reports the end of the input to the connection.
     private func endInput(_ context: ChannelHandlerContext) {
         phase = .inputEnded
         context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
@@ -133,7 +137,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     func close(
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
-        // After a break nothing may look like an orderly end.
+        // After a reset, no close_notify may suggest an orderly end.
         if mode != .input, !peer.isAborted {
             encrypt(context)
             session.close()
@@ -142,6 +146,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context.close(mode: mode, promise: promise)
     }
 
+    /// Encrypts the pending plaintext.
     private func encrypt(_ context: ChannelHandlerContext) {
         guard !pendingPlaintext.isEmpty else { return }
         session.write(pendingPlaintext, now: SystemClock.now())
@@ -150,13 +155,14 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         writer.append(output)
     }
 
-    /// Hands what is encrypted to the socket, and tells who wrote it if that has taken it.
+    /// Sends the encrypted bytes; reports writability to the next handler if the socket has
+    /// accepted them.
     private func send(_ context: ChannelHandlerContext) {
         guard writer.flush(context) else { return }
         context.fireChannelWritabilityChanged()
     }
 
-    /// What the session itself has to say.
+    /// Sends the output of the session itself, such as handshake messages and alerts.
     private func sendOutput(_ context: ChannelHandlerContext) {
         encrypt(context)
         if let output = session.takeOutput() { writer.append(output) }
@@ -165,6 +171,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     // MARK: The handshake
 
+    /// Adds the connection handler for the negotiated protocol.
     private func handshakeCompleted(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
         phase = .open
         handshakeEnded()
@@ -187,6 +194,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         }
     }
 
+    /// Sends the alert of the failure and closes.
     private func failed(_ failure: TLSFailure, _ context: ChannelHandlerContext) {
         if phase == .handshaking {
             loopContext.counters.add(.handshakesFailed)
@@ -202,6 +210,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context.close(promise: nil)
     }
 
+    /// Releases the handshake slot and the context's reference, once.
     private func handshakeEnded() {
         guard isRegistered else { return }
         isRegistered = false
@@ -209,7 +218,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         loopContext.connectionClosed(self)
     }
 
-    // MARK: The hall, while there is no other connection that it could deal with
+    // MARK: Management by the context until the handshake is complete
 
     func ticked(_ now: Instant) {
         guard now >= deadline else { return }
@@ -243,8 +252,8 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     }
 }
 
-/// Keeps the keys that TLS session tickets are sealed with, the same for all certificates, so that
-/// clients resume their sessions after certificates were read again.
+/// The keys that seal TLS session tickets, shared by all certificates, so that clients resume
+/// sessions after certificates were reloaded.
 final class TicketKeyStore: Sendable {
     private let keys: Mutex<TicketKeys>
 
@@ -252,14 +261,14 @@ final class TicketKeyStore: Sendable {
         keys = Mutex(TicketKeys(now: SystemClock.now(), entropy: Self.randomBytes()))
     }
 
-    /// Has the contexts in `settings` seal with the newest key.
+    /// Sets the current keys in the TLS contexts of `settings`.
     func installKeys(in settings: NodeSettings, now: Instant) {
         let current = keys.withLock { $0 }
         settings.tls?.setTicketKeys(current)
         settings.adminTLS?.setTicketKeys(current)
     }
 
-    /// Makes a new key if the time for one has come.
+    /// Rotates the keys if that is due, and installs them in `settings`.
     func rotateIfDue(_ settings: NodeSettings, now: Instant) {
         let isDue = keys.withLock { keys in
             guard keys.isRotationDue(now: now) else { return false }
@@ -269,6 +278,7 @@ final class TicketKeyStore: Sendable {
         if isDue { installKeys(in: settings, now: now) }
     }
 
+    /// Returns entropy for ticket keys, from the system's generator.
     private static func randomBytes() -> [UInt8] {
         var random = SystemRandomNumberGenerator()
         return (0..<TicketKeys.entropyBytes).map { _ in

@@ -5,22 +5,23 @@ import Store
 import Tiers
 import Wire
 
-/// What a request finds on disk without waiting for it.
+/// Result of a disk lookup that does not block.
 enum ImmediateDiskLookup {
     /// There is no disk tier.
     case disabled
-    /// A fresh entry, in memory by now.
+    /// A fresh entry, which is in memory now.
     case hit(MemoryEntry)
-    /// It is not there; what answers to its URL are called on disk.
+    /// Not stored; the name is that of the URL's primary entry.
     case miss(EntryName)
-    /// A disk thread has to look, or the origin has to be asked about what is there.
+    /// A read by a disk thread, or revalidation of the stored response, is required.
     case wouldBlock(EntryName)
 }
 
 extension ImmediateDiskLookup {
+    /// True if a disk thread must look for the entry.
     var needsBlockingRead: Bool { if case .wouldBlock = self { true } else { false } }
 
-    /// What answers to the URL are called on disk.
+    /// Name of the URL's primary entry on disk; `nil` if it was served or there is no disk.
     var name: EntryName? {
         switch self {
         case .disabled, .hit: nil
@@ -30,9 +31,9 @@ extension ImmediateDiskLookup {
 }
 
 extension EventLoopContext {
-    /// Looks in what the page cache holds for an answer to `query` that may be given unasked.
+    /// Looks in the page cache for a response to `query` that is fresh.
     ///
-    /// What was selected by fields of its request takes a second look.
+    /// A variant index yields `wouldBlock`, because the variant takes a second lookup.
     func lookUpDiskImmediately(_ query: SiteRequest) -> ImmediateDiskLookup {
         guard let disk = node.disk, let view = disk.view else { return .disabled }
         let name = EntryName(ofKey: query.key)
@@ -54,28 +55,34 @@ extension EventLoopContext {
     }
 }
 
-/// A fresh answer that can be sent from where it lies on disk.
+/// A fresh response that can be sent from the disk's page cache with sendfile.
 struct SendfileRecord {
     fileprivate let reading: DiskRecordHandle
     fileprivate let view: DiskView
     fileprivate let clock: DiskClock
     fileprivate let share: MemoryShare?
+    /// Head of the response.
     let head: RenderedHead
+    /// Metadata of the response.
     let facts: EntryMetadata
-    /// The keyed hash of its key.
+    /// Keyed hash of the entry's key.
     let hash: UInt64
 
+    /// The name on disk.
     var name: EntryName { reading.record.name }
 
-    /// Sends the body behind what was sent before; how many bytes the socket has taken.
+    /// Sends body bytes behind everything written before; returns the number that the socket
+    /// accepted.
     func send(through writer: (any ResponseWriter)?) -> UInt64 {
         UInt64(writer?.sendDirectly { view.send(reading, to: $0) } ?? 0)
     }
 }
 
 extension EventLoopContext {
-    /// What memory has not kept of an image since it was checked, if all of it is wanted by someone
-    /// with a socket, and may be given unasked.
+    /// Returns the record of an image that memory has evicted since its checksum was verified.
+    ///
+    /// - Returns: `nil` unless the request is for the whole body, the response is fresh, the record
+    ///   is in the page cache, and the socket accepts all of it now.
     func sendfileRecord(
         _ key: [UInt8], _ hash: UInt64, _ request: RequestTraits, _ writer: (any ResponseWriter)?,
         _ now: Instant
@@ -85,7 +92,8 @@ extension EventLoopContext {
         }
     }
 
-    /// The same of the answer to a site's request; images are asked for before it is one.
+    /// Returns the record for a site's request, on the conditions of the overload for images; `nil`
+    /// for an image.
     func sendfileRecord(
         _ query: SiteRequest, _ request: RequestTraits, _ writer: (any ResponseWriter)?,
         _ now: Instant
@@ -96,6 +104,8 @@ extension EventLoopContext {
         }
     }
 
+    /// Returns the record under `key` if `mayGive` accepts its metadata and the socket accepts all
+    /// of it now.
     private func sendfileRecord(
         _ key: [UInt8], _ hash: UInt64, _ share: MemoryShare?, _ request: RequestTraits,
         _ writer: (any ResponseWriter)?, _ now: Instant, if mayGive: (EntryMetadata) -> Bool
@@ -108,7 +118,7 @@ extension EventLoopContext {
                 name, key: key, verified: checkedRecords, buffer: &diskReadBuffer, now: now)
         else { return nil }
         let (record, facts) = (reading.record, reading.metadata(disk.clock))
-        // What the socket does not take now would have to wait in memory.
+        // Bytes that the socket does not accept now would have to wait in memory.
         guard record.bodyBytes > 0, facts.flags.isResponse, mayGive(facts),
             record.bodyBytes + UInt64(record.head.count + HeadWriter.linesBytesMax)
                 <= writer?.socketWritableBytes ?? 0
@@ -118,8 +128,11 @@ extension EventLoopContext {
             head: RenderedHead(reading), facts: facts, hash: hash)
     }
 
-    /// The entry that a record makes of which a socket has taken only a part, against what it said;
-    /// nil if it cannot be read any more, or has no room.
+    /// Loads the entry of a record of which the socket accepted only a part, contrary to its
+    /// report.
+    ///
+    /// - Returns: `nil` if the record can no longer be read without blocking, or memory has no
+    ///   capacity.
     func entry(of record: SendfileRecord) -> MemoryEntry? {
         let former = record.reading
         guard

@@ -7,11 +7,15 @@ import Synchronization
 import Telemetry
 import Wire
 
-/// Questions to origins that no client waits for, or that are not asked.
+/// Fetches in the background, which no client waits for.
 extension EventLoopContext {
-    /// Asks the origin in the background whether `stale`, which is being given to the client whose
-    /// request is the cause, is still good; at most one such question for a key runs at a time (RFC
-    /// 5861 §3).
+    /// Revalidates `stale`, which is being served, in the background (RFC 5861 §3).
+    ///
+    /// At most one background fetch for a key runs at a time.
+    ///
+    /// - Parameters:
+    ///   - cause: the request that is served the stale response.
+    ///   - client: the client whose quota is charged.
     func revalidateInBackground(
         _ query: SiteRequest, _ stale: MemoryEntry, cause: RequestCorrelation, client: QuotaHolder?,
         now: Instant
@@ -21,7 +25,11 @@ extension EventLoopContext {
         }
     }
 
-    /// Fetches what `query` asks for if nothing stored is good enough for it.
+    /// Fetches `background` without a reader, unless a stored response suffices.
+    ///
+    /// - Parameters:
+    ///   - stale: the stored response to revalidate; `nil` to fetch anew.
+    ///   - isEnough: returns true if a stored response with this reuse decision suffices.
     func fetchInBackground(
         _ background: SiteRequest, _ stale: MemoryEntry?, cause: RequestCorrelation,
         client: QuotaHolder?,
@@ -49,25 +57,27 @@ extension EventLoopContext {
             startFetch(
                 run, name: node.disk == nil ? nil : EntryName(ofKey: query.key), asksDisk: false,
                 for: nil)
-            // With an answer that is kept it goes on without a reader.
+            // A response that is kept is fetched to its end without readers.
             run.leave(reader)
         }
     }
 
-    /// The origin has failed in the background: it is not asked about the key at every hit.
+    /// Suspends background fetches for the key for a second after a failure of the origin.
     func pauseBackground(_ query: SiteRequest, now: Instant) {
         if backgroundPauses.count >= Self.backgroundPausesMax { backgroundPauses = [:] }
         backgroundPauses[query.hash] = now + Self.backgroundPause
     }
 
+    /// Maximum number of suspended keys; at the limit all are resumed.
     private static let backgroundPausesMax = 4096
+    /// Time for which background fetches of a key are suspended after a failure.
     private static let backgroundPause = Interval.seconds(1)
 }
 
-/// What is fetched where a part is wanted of what is not stored.
+/// Fetches for range requests of responses that are not stored.
 extension EventLoopContext {
-    /// What is fetched where the one who caused `run` wants a part of what neither memory nor disk
-    /// has; nil if the whole is wanted.
+    /// Returns whether to fetch the whole response or the requested part; `nil` if the request is
+    /// not for a part, or a stored response is being revalidated.
     func fetchScope(of run: ActiveFetch) -> RangeRequestHistory.FetchScope? {
         guard run.staleEntry == nil, run.siteRequest.requestsPart(rangesMax: settings.rangesMax)
         else {
@@ -84,8 +94,8 @@ extension EventLoopContext {
         return .part
     }
 
-    /// The origin's answer to `run` tells what the whole is of which somebody wanted a part; it is
-    /// fetched if it is small.
+    /// Records whether the whole response, of which `run` fetches a part, can be stored; fetches it
+    /// in the background if it is small.
     func recordRepresentation(_ whole: RangeRequestHistory.Storability, by run: ActiveFetch) {
         node.parts.withLock { $0.recordStorability(whole, of: run.hash) }
         guard run.snapshot.isPart, whole.isSmall, case .storable(let bytes) = whole else { return }
@@ -98,13 +108,13 @@ extension EventLoopContext {
             now: SystemClock.now(), isEnough: \.isUsable)
     }
 
-    /// True if more may be fetched for `client` than is read.
+    /// Returns true if `client` has allowance left for bytes that nobody reads.
     func mayFetchUnread(for client: QuotaHolder?) -> Bool {
         node.unreadAllowance.withLock { $0.hasRemaining(for: client, now: SystemClock.now()) }
     }
 
-    /// Has `client` answer for bytes that are fetched for it and that nobody reads; false if it has
-    /// as many as it may have.
+    /// Charges `client` for bytes that are fetched for it and that nobody reads; returns false if
+    /// its allowance is exhausted.
     func chargeUnread(_ bytes: UInt64, for client: QuotaHolder?) -> Bool {
         let isTaken = node.unreadAllowance.withLock {
             $0.consume(bytes, for: client, now: SystemClock.now())
@@ -114,9 +124,9 @@ extension EventLoopContext {
     }
 }
 
-/// What a loop counts of its fetches.
+/// Metrics of fetches.
 extension EventLoopContext {
-    /// A fetch from an origin brought no whole answer.
+    /// Counts a fetch from an origin that brought no complete response.
     func count(_ failure: OriginFailure) {
         counters.add(.originFetchesFailed)
         counters.add(failure.underlying.metric)
@@ -131,7 +141,7 @@ extension EventLoopContext {
 }
 
 extension OriginFailure {
-    /// What it is counted as by its reason.
+    /// The metric of the failure's cause.
     fileprivate var metric: Metric {
         switch self {
         case .originNotAllowed, .addressRefused: .originFailuresNotAllowed

@@ -6,36 +6,38 @@ import Store
 import Telemetry
 import Wire
 
-/// What each hit asks of what it shares with others, and what is counted of it.
+/// Calls of each hit on objects that are shared between loops, and its metrics.
 ///
-/// Calls of their own, in which those objects are borrowed: a door would count a reference to each,
-/// and where all loops share one, all cores would write to the line that its count is in.
+/// They are separate, not inlined functions in which the objects are borrowed: inlined into the
+/// handler, each would be retained, and for objects that all loops share, all cores would write to
+/// the cache line of the reference count.
 extension EventLoopContext {
-    /// The keyed hash of the key in `range`.
+    /// Returns the keyed hash of the key in `range` of the bytes `key`.
     @inline(never)
     func hash(_ key: Span<UInt8>, _ range: Range<Int>) -> UInt64 { store.hash(key, range) }
 
-    /// What memory has under the key in `range`, noted as used; nil if nothing.
+    /// Returns the memory entry under the key in `range` and records its use; `nil` if there is
+    /// none.
     @inline(never)
     func find(_ key: Span<UInt8>, _ range: Range<Int>, hash: UInt64) -> MemoryEntry? {
         store.find(key, range, hash: hash)
     }
 
-    /// Whether a stored answer may be given to `request` unasked, as long as nothing that was
-    /// invalidated can be unknown here.
+    /// Decides whether a stored response may be served to `request` without contacting the origin,
+    /// given the state of the fence.
     @inline(never)
     func evaluate(_ facts: EntryMetadata, for request: RequestTraits, now: Instant) -> HitDecision {
         fence.evaluate(facts, for: request, now: now)
     }
 
-    /// Counts an answer of this status, and how the cache took part in it.
+    /// Counts a response with this status and this cache result.
     @inline(never)
     func responseStarted(_ status: UInt16, _ part: CacheResult) {
         counters.add(.responses(status: status))
         counters.add(part.metric)
     }
 
-    /// Counts how long a request has taken, and the bytes of its answer's body.
+    /// Counts the duration of a request and the body bytes of its response.
     @inline(never)
     func responseEnded(_ part: CacheResult, begunAt: Instant, bodyBytes: UInt64) {
         outcomes.add(
@@ -44,10 +46,10 @@ extension EventLoopContext {
     }
 }
 
-/// What a request that a parser holds selects in memory of the answers that vary, if it may be
-/// given at once; nil if it takes a second look.
+/// Selection of variants in memory for a parsed request; `nil` if a full lookup is required or no
+/// variant may be served at once.
 extension EventLoopContext {
-    /// Of the images under `key`.
+    /// Returns the variant of the image under `key` that the request selects.
     func variant(
         ofImage index: MemoryEntry, _ parser: borrowing RequestParser, _ bytes: Span<UInt8>,
         key: Span<UInt8>, _ facts: RequestTraits, now: Instant
@@ -61,15 +63,18 @@ extension EventLoopContext {
             VariantIndex(of: index)?.newest(under: key, for: told, in: store), facts, now: now)
     }
 
-    /// Of a site's answers, where its origin is told what the client said.
+    /// Returns the variant of a site's response that the request selects, if the selecting fields
+    /// are forwarded to the origin unchanged.
     ///
-    /// The head of the request is in `head` of `bytes`.
+    /// - Parameters:
+    ///   - plan: the policy of the site.
+    ///   - head: the range of the request head in `bytes`.
     func variant(
         of index: MemoryEntry, by plan: SitePolicy, _ parser: borrowing RequestParser,
         _ bytes: Span<UInt8>, _ head: Range<Int>, key: Span<UInt8>, _ facts: RequestTraits,
         now: Instant
     ) -> MemoryEntry? {
-        // Connection may nominate fields that the origin is not told then.
+        // Connection may nominate fields, which are then not forwarded to the origin.
         guard Self.isPlainConnection(parser, bytes), let variants = VariantIndex(of: index),
             variants.sets.allSatisfy({
                 $0.names.allSatisfy(plan.requestFieldRules.forwardsUnchanged)
@@ -80,6 +85,7 @@ extension EventLoopContext {
         return usableEntry(variants.newest(under: key, for: lines, in: store), facts, now: now)
     }
 
+    /// Returns `found` if it may be served without revalidation.
     private func usableEntry(_ found: MemoryEntry?, _ facts: RequestTraits, now: Instant)
         -> MemoryEntry?
     {
@@ -89,7 +95,8 @@ extension EventLoopContext {
         return found
     }
 
-    /// Connection, if it is there, says nothing but whether it stays open.
+    /// Returns true if Connection is absent or only `keep-alive` or `close`, so that it nominates
+    /// no fields.
     private static func isPlainConnection(
         _ parser: borrowing RequestParser, _ bytes: Span<UInt8>
     ) -> Bool {
@@ -106,7 +113,8 @@ extension EventLoopContext {
 }
 
 extension EventLoopContext {
-    /// An answer has more tags than are kept: a purge by those will not find it.
+    /// Logs that a response has more tags than are kept; purges by the dropped tags will not find
+    /// it.
     func logTruncatedTags(_ count: Int, of key: [UInt8], for cause: RequestCorrelation) {
         node.logger.warning(
             "tags left out: too many or too long",
@@ -115,10 +123,11 @@ extension EventLoopContext {
             ]))
     }
 
-    /// What says of which originals answers of the site of `plan` are made.
+    /// Returns the rule by which tags of original images are derived for responses of the site of
+    /// `plan`; `nil` for the image API.
     ///
-    /// It is what holds on this loop, whatever held when the request came: what is tagged once all
-    /// loops have taken over other rules is tagged by those.
+    /// The result follows the current settings of this loop, even for a request that began under
+    /// older ones: once all loops have taken over new settings, all responses are tagged by them.
     func siteOriginals(by plan: SitePolicy) -> SiteOriginals? {
         let plans = settings.sitePolicies
         guard plan.imageRules == nil else { return nil }

@@ -1,28 +1,35 @@
 package import Ground
 import Telemetry
 
-/// Places for newcomers when all are taken that they may have.
+/// Preemption of idle connections for new ones when no slot is free.
 extension EventLoopContext {
-    /// A connection, and since when it was idle when it was looked at.
+    /// A connection, and since when it was idle when it was examined.
     typealias PreemptionCandidate = (connection: any ClientConnection, since: Instant)
 
-    /// How many connections are looked at, until the next ``tick``, for newcomers: for those who
-    /// found all places taken, and for those whose clients have their shares.
+    /// Budget of connections that may be examined for preemption until the next ``tick``, for new
+    /// connections that found no free slot and for those whose client has reached its own limit.
     ///
-    /// Newcomers cost nothing to whoever sends them, and a look the time of all connections. Of a
-    /// client that has its share no newcomer has to get in.
+    /// Opening connections costs the sender nothing, while each search examines all connections.
+    /// The budget for clients at their own limit is smaller, because refusing those is acceptable.
     struct ScanBudget {
+        /// Connections that may be examined for new connections of any client.
         var forAnyClient = 200_000
+        /// Connections that may be examined for new connections of clients at their own limit.
         var forSameClient = 50_000
     }
 
-    /// A connection that has been idle for less may be one that is about to ask: it goes only where
-    /// no loop has another.
+    /// Idle time below which a connection is preempted only if no loop has one that is idle for
+    /// longer: a request may be about to arrive on it.
     static let idleTimeMin = Interval.seconds(1)
 
-    /// Closes the connection of `side` on this loop that is idle for longest, and gives its place
-    /// to a newcomer that is `holder` and was given `answer`; false if none was idle before
-    /// `bound`.
+    /// Closes the longest idle connection of `side` on this loop and gives its slot to a new
+    /// connection.
+    ///
+    /// - Parameters:
+    ///   - holder: the key of the new connection.
+    ///   - response: the decision on the new connection, which tells which connections qualify.
+    ///   - bound: only connections idle since before this instant qualify.
+    /// - Returns: false if none was preempted.
     func preemptIdleConnection(
         _ side: RequestHandler.Plane, for holder: ConnectionLimiter.ClientKey,
         _ response: ConnectionLimiter.AdmissionDecision,
@@ -35,7 +42,8 @@ extension EventLoopContext {
         }
     }
 
-    /// A newcomer that is not of this machine cannot have a place that this machine has.
+    /// Preempts any client's connection; one from another machine cannot take a slot reserved for
+    /// loopback clients.
     private func preemptIdleConnection(
         _ side: RequestHandler.Plane, for holder: ConnectionLimiter.ClientKey,
         idleBefore bound: Instant
@@ -59,7 +67,7 @@ extension EventLoopContext {
             } else {
                 preemptionCandidates.admin.removeLast()
             }
-            // It may have been asked for something since, or be gone.
+            // It may have become active or have closed since.
             guard next.connection.preemptibleSince == next.since,
                 let client = next.connection.client,
                 isLocal || side == .data || !client.limiterKey.isLocal
@@ -68,7 +76,7 @@ extension EventLoopContext {
         }
     }
 
-    /// The place of one of the newcomer's own connections.
+    /// Preempts the longest idle connection of the new connection's own client.
     private func preemptOwnConnection(
         _ side: RequestHandler.Plane, _ holder: ConnectionLimiter.ClientKey,
         idleBefore bound: Instant
@@ -86,6 +94,8 @@ extension EventLoopContext {
         return preempt(first.connection, first.client, to: holder)
     }
 
+    /// Transfers the slot of `connection` to the new connection and closes it; returns false if the
+    /// client of `holder` has reached its own limit.
     private func preempt(
         _ connection: any ClientConnection, _ client: Client,
         to holder: ConnectionLimiter.ClientKey
@@ -99,7 +109,7 @@ extension EventLoopContext {
         return true
     }
 
-    /// Finds the next ones; every connection is looked at, and therefore seldom.
+    /// Collects the next candidates; examines every connection, so it runs seldom.
     private func scanIdleConnections(_ side: RequestHandler.Plane, isLocal: Bool) {
         var items: [IdleConnectionOrder.Item] = []
         for (place, connection) in connections.enumerated() where connection.plane == side {
@@ -117,15 +127,18 @@ extension EventLoopContext {
     }
 }
 
-/// Which idle connections give up their places to new ones.
+/// Order in which idle connections are preempted.
 package enum IdleConnectionOrder {
+    /// An idle connection.
     package struct Item: Hashable, Sendable {
-        /// Where the hall keeps the connection.
+        /// Index in ``EventLoopContext/connections``.
         package var index: Int
+        /// Since when it is idle.
         package var since: Instant
-        /// It is one of this machine, and may have a place that is kept for that.
+        /// True for a loopback connection to the admin port, which may hold a reserved slot.
         package var isReserved: Bool
 
+        /// Creates an item from its parts.
         package init(index: Int, since: Instant, isReserved: Bool = false) {
             self.index = index
             self.since = since
@@ -133,14 +146,15 @@ package enum IdleConnectionOrder {
         }
     }
 
-    /// A list is made once for so many newcomers, who may come faster than lists can be made.
+    /// Maximum length of a candidate list; one list serves that many new connections, which may
+    /// arrive faster than lists can be made.
     package static let countMax = 64
 
-    /// Those that go first: the longest idle one is the last of the list, and those of this machine
-    /// come behind all others.
+    /// Returns the connections to preempt first; the longest idle one is last in the list, and
+    /// reserved ones are preempted after all others.
     ///
-    /// Whoever becomes idle later comes behind all of them, so that the list stays right for those
-    /// that are idle as long as it says.
+    /// A connection that becomes idle later ranks behind all of them, so the list stays valid for
+    /// those that are idle unchanged.
     package static func next(of items: [Item]) -> [Item] {
         let first = items.sorted {
             $0.isReserved == $1.isReserved ? $0.since < $1.since : $1.isReserved

@@ -10,90 +10,110 @@ import Telemetry
 import Tiers
 import Wire
 
-/// What the doors of one event loop share: its clock, its origin client, its fetches and its
-/// counters.
+/// State shared by the handlers of one event loop: its clock, origin client, fetches and counters.
 ///
-/// Everything mutable here is touched on the loop alone, which is what makes it safe to send; other
-/// loops reach it by ``tell(_:_:)`` and `loop.execute`.
+/// All mutable state is accessed only on the loop, which makes the class safe to send. Other loops
+/// reach it by ``withFetch(_:_:)``, ``scheduleWake(_:)`` and `loop.execute`.
 final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
-    /// The number of this loop, less than 64.
+    /// Number of this loop, less than ``countMax``.
     let index: Int
     let loop: any EventLoop
+    /// Counters of this loop.
     let counters = EventLoopCounters()
+    /// Durations and body sizes by cache result, of this loop.
     let outcomes = OutcomeHistograms()
-    /// What is asked for most, of a sample of the hits.
+    /// The most requested entries, from a sample of the hits.
     private(set) var hot = SpaceSaving(countersMax: 256)
-    /// Each hit whose number has none of these bits is in the sample.
+    /// A hit is in the sample if its number has none of these bits.
     private var hotMask: UInt64 = 0
+    /// Number of hits so far, wrapping.
     private var hitNumber: UInt64 = 0
     private var hitNumberAtTick: UInt64 = 0
+    /// When ``hot`` was last decayed.
     private var hotAgedAt: Instant
-    /// Names the requests that come here, and the questions that come without a name.
+    /// Generator of IDs for requests received here, and for peer queries without an ID.
     var requestIDs: RequestIDGenerator
-    /// Keys, by their hashes, about which the origin is not asked in the background until then.
+    /// Instants until which background fetches are suspended, by keyed hash of the key.
     var backgroundPauses: [UInt64: Instant] = [:]
-    /// There are sites; here, because every request asks.
+    /// True if sites are configured; cached here, because every request reads it.
     private(set) var hasSites: Bool
-    /// The number of the site `*`; here, because every request to a site asks.
+    /// Number of the site `*`, or `nil`; cached here, because every request to a site reads it.
     private(set) var defaultSite: Int?
-    /// Some proxy is believed what it says of its clients.
+    /// True if X-Forwarded-* fields of some proxies are trusted.
     private(set) var hasForwardingProxies: Bool
-    /// In the order of the table of sites in ``settings``.
+    /// Counters of the sites, in the order of the site table in ``settings``.
     private(set) var siteCounters: [SiteCounters]
-    /// The part of memory that each of them has; nil for one that may take all.
+    /// Memory shares of the sites, in the same order; `nil` for a site without a limit.
     private var siteShares: [MemoryShare?]
-    /// That of images.
+    /// Memory share of images; `nil` without a limit.
     private(set) var imageShare: MemoryShare?
-    /// Of the node, here too, so that a hit finds them without another object.
+    /// The node's settings as this loop has adopted them; with the objects below, copied here so
+    /// that a hit needs no other object.
     private(set) var settings: NodeSettings
+    /// The memory store of the node.
     let store: MemoryStore
     let purges: PurgeCoordinator
+    /// State of the node's fence.
     let fence: FenceStatus
+    /// True if the access log is enabled.
     private(set) var hasAccessLog: Bool
-    /// Holds this hall until ``NodeCore/close()``.
+    /// The node; retains this context until ``NodeCore/close()``.
     let node: NodeCore
+    /// Buffers for response heads.
     var headBuffers = HeadBuffers()
+    /// Buffers shared by the loop's TLS sessions.
     let tlsBuffers = TLSBufferPool()
-    /// Clients that are in their TLS handshake.
+    /// Number of clients in their TLS handshake.
     var handshakes = 0
-    /// Connections to the admin port that wait for a place.
+    /// Connections to the admin port that wait for a slot.
     var adminQueue = AdminQueue()
-    /// What records are read into; empty without a disk tier.
+    /// Buffer for disk reads on the loop; empty without a disk tier.
     var diskReadBuffer: [UInt8] = []
-    /// What was read of the disk of late.
+    /// Disk records whose checksum was verified recently.
     var checkedRecords = VerifiedRecordCache(isEmpty: true)
+    /// The current Date field line.
     private(set) var dateLine = DateLine(SystemClock.wallTime())
+    /// Origin client of this loop.
     let origin: OriginClient
+    /// The open connections of clients and operators; each stores its index in this array.
     private(set) var connections: [any ClientConnection] = []
-    /// Those that make room for newcomers, the next one last; see ``IdleConnectionOrder``.
+    /// Connections to preempt, the next one last; see ``IdleConnectionOrder``.
     var preemptionCandidates: (data: [PreemptionCandidate], admin: [PreemptionCandidate]) = ([], [])
+    /// Connections that may still be examined for preemption before the next ``tick``.
     var scanBudget = ScanBudget()
+    /// Exchanges that no stream uses.
     var idleExchanges: [HTTP2Exchange] = []
+    /// True after ``stop()``.
     private(set) var isStopped = false
-    /// Doors and peers that were told to wait, by the fetch that will wake them.
+    /// Handlers and peer handlers that wait for a fetch, by fetch.
     private var waitingReaders: [ObjectIdentifier: [any FetchReader]] = [:]
-    /// Fetches whose readers are told when what goes on now is done.
+    /// Fetches whose readers are woken after the current events.
     private var wokenFetches: [ActiveFetch] = []
+    /// Drivers of the fetches that run on this loop, by their ``ActiveFetch``.
     private var fetches: [ObjectIdentifier: LookupDriver] = [:]
+    /// Uses of entries, collected for the disk tier and peers; `nil` if not recorded.
     private var touches: TouchTable?
+    /// When ``touches`` were last passed on.
     private var touchesTakenAt: Instant
     private var ticker: NIOScheduledCallback?
-    /// For the deadlines of fetches.
+    /// Timer of the fetches' deadlines.
     private let deadlineTimer: DeadlineTimer
-    /// Which requests that memory cannot answer go on now, and which wait.
+    /// Schedule of requests that memory cannot serve.
     var missScheduler = MissScheduler()
-    /// Begins the next turn, as long as one is wanted.
+    /// Timer of the next turn of ``missScheduler``, scheduled while one is required.
     let missTimer: DeadlineTimer
     private var lastTick: Instant
     private var logFormat: AccessLine.Format?
     private var logBuffer = ByteBuffer()
+    /// Number of lines in `logBuffer`.
     private var logLines = 0
 
-    /// Loops of one node: their numbers are the bits of a word.
+    /// Maximum number of loops of a node: loop numbers are bits of a 64-bit word.
     static let countMax = 64
-    /// How often deadlines are looked at: a time limit may be passed by so much.
+    /// Interval between checks of deadlines; a time limit may be exceeded by this much.
     static let tick = Interval.milliseconds(250)
 
+    /// Creates the context of loop `index` from the node's current settings.
     init(index: Int, loop: any EventLoop, node: NodeCore) {
         precondition(index < Self.countMax, "a loop's number is a bit")
         self.index = index
@@ -126,9 +146,9 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         origin = node.makeOriginClient(on: loop)
     }
 
-    /// Begins to look at deadlines, on the loop.
+    /// Starts the checks of deadlines; on the loop.
     func startFetch() {
-        // A callback and not a repeated task: that one would allocate at every turn.
+        // A callback, because a repeated task would allocate on every repetition.
         scheduleTick()
         deadlineTimer.start { [unowned self] in deadlinesReached($0) }
         missTimer.start { [unowned self] in turnBegan($0) }
@@ -144,7 +164,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         scheduleTick()
     }
 
-    /// Takes over new settings, on the loop.
+    /// Adopts new settings; on the loop.
     func reconfigure(_ new: LoopSettings) {
         let old = settings
         settings = new.node
@@ -163,13 +183,12 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         for connection in connections { connection.settingsChanged(from: old) }
     }
 
-    /// The part of memory that answers by `plan` have; nil if they may take all of it.
+    /// Returns the memory share of responses under `plan`; `nil` if it is unlimited.
     func share(of plan: SitePolicy) -> MemoryShare? {
         plan.imageRules == nil ? siteShares[plan.number] : imageShare
     }
 
-    /// Ends what the loop still does, on the loop; connections and fetches that are not
-    /// gone by now are broken off.
+    /// Stops all activity of the loop and aborts connections and fetches that remain; on the loop.
     func stop() {
         ticker?.cancel()
         deadlineTimer.stop()
@@ -185,11 +204,13 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     // MARK: Connections
 
+    /// Adds a connection to ``connections``.
     func connectionOpened(_ connection: any ClientConnection) {
         connection.index = connections.count
         connections.append(connection)
     }
 
+    /// Removes a connection, whose index the last one takes.
     func connectionClosed(_ connection: any ClientConnection) {
         let last = connections.removeLast()
         guard last !== connection else { return }
@@ -197,23 +218,27 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         last.index = connection.index
     }
 
-    /// No further request of a client is read; every connection closes after the answers that it is
-    /// giving.
+    /// Stops reading client requests; every client connection closes after the responses in
+    /// progress.
     ///
-    /// Operators go on looking.
+    /// Admin connections stay open.
     func drain() {
         for connection in connections where connection.plane == .data { connection.drain() }
     }
 
-    /// Ends the connections of clients, whatever they wait for.
+    /// Aborts all client connections, whatever their state.
     func abortConnections() {
         for connection in connections where connection.plane == .data { connection.abort() }
     }
 
     // MARK: Fetches
 
-    /// Starts the fetch of `run`, which was begun by a request on this loop, and whose answer is
-    /// called `name` on disk; `door` is the one that asks.
+    /// Starts a fetch for a request on this loop.
+    ///
+    /// - Parameters:
+    ///   - name: name of the response on disk; `nil` if it has none.
+    ///   - asksDisk: true if the disk is read before the origin or peers are contacted.
+    ///   - handler: the handler whose request causes the fetch; `nil` in the background.
     @discardableResult
     func startFetch(
         _ run: ActiveFetch, name: EntryName?, asksDisk: Bool, for handler: RequestHandler?
@@ -224,18 +249,18 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         return driver
     }
 
-    /// A fetch will not speak again.
+    /// Forgets a fetch that has ended.
     func fetchEnded(_ fetch: LookupDriver) {
         fetches[ObjectIdentifier(fetch.fetch)] = nil
     }
 
-    /// `fetch` has a deadline, or another one.
+    /// Schedules the timer for a new or changed deadline of `fetch`.
     func scheduleDeadline(_ fetch: LookupDriver, now: Instant) {
         guard let deadline = fetch.deadline else { return }
         deadlineTimer.schedule(by: deadline, now: now)
     }
 
-    /// Tells the fetches whose deadline it is; gives the next one.
+    /// Processes the deadlines reached; returns the next one.
     private func deadlinesReached(_ now: Instant) -> Instant? {
         for fetch in Array(fetches.values) {
             if let deadline = fetch.deadline, deadline <= now { fetch.deadlineReached(now) }
@@ -243,7 +268,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         return fetches.values.lazy.compactMap(\.deadline).min()
     }
 
-    /// Does something with the fetch of `run`, which runs on this loop, if it is not over; from any
+    /// Runs `message` on this loop with the driver of `run`, unless the fetch has ended; from any
     /// loop.
     func withFetch(_ run: ActiveFetch, _ message: @escaping @Sendable (LookupDriver) -> Void) {
         loop.execute { [self] in
@@ -252,7 +277,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         }
     }
 
-    /// `reader` is to be told when `run` has something for it.
+    /// Registers `reader` to be woken once, at the next event of `run`.
     func addReader(_ run: ActiveFetch, for reader: any FetchReader) {
         if let place = waitingReaders.index(forKey: ObjectIdentifier(run)) {
             waitingReaders.values[place].append(reader)
@@ -261,9 +286,9 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         }
     }
 
-    /// Tells those who wait here for `run`, soon; from any loop.
+    /// Wakes the readers that wait here for `run`, soon; from any loop.
     ///
-    /// Of what one turn of this loop brings, all are told in one task.
+    /// All fetches woken in one turn of this loop share one task.
     func scheduleWake(_ run: ActiveFetch) {
         guard loop.inEventLoop else { return loop.execute { [self] in wakeReaders(of: run) } }
         wokenFetches.append(run)
@@ -273,6 +298,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         }
     }
 
+    /// Wakes the readers that wait here for `run`.
     private func wakeReaders(of run: ActiveFetch) {
         guard let readers = waitingReaders.removeValue(forKey: ObjectIdentifier(run)) else {
             return
@@ -280,6 +306,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         for reader in readers { reader.fetchAdvanced(by: run) }
     }
 
+    /// Checks all deadlines and does periodic work, that of the node on loop 0.
     private func ticked(_ now: Instant) {
         dateLine.update(SystemClock.wallTime())
         let elapsed = now - lastTick
@@ -288,7 +315,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         for fetch in Array(fetches.values) {
             fetch.fetch.ticked(elapsed, isContended: fetch.isContended)
         }
-        // Backwards, because a connection that closes gives its place to the last one.
+        // In reverse, because a connection that closes is replaced at its index by the last one.
         for index in connections.indices.reversed() where index < connections.count {
             connections[index].ticked(now)
         }
@@ -310,9 +337,9 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         node.disk?.tick(now: now)
     }
 
-    // MARK: What is hot
+    // MARK: Hot entries
 
-    /// Some hundred hits of a tick are looked at, however many there are.
+    /// Adapts the sampling rate to some hundred hits per tick, and decays the counts once a minute.
     private func sampleHot(_ now: Instant) {
         let hits = hitNumber &- hitNumberAtTick
         hitNumberAtTick = hitNumber
@@ -324,13 +351,13 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     // MARK: Touches
 
-    /// Notes that an entry was used.
+    /// Records a hit on a memory entry.
     @inline(__always)
     func touch(_ entry: MemoryEntry, now: Instant) {
         touch(entry.name, hash: entry.hash, now: now)
     }
 
-    /// The same of one that need not be in memory.
+    /// Records a hit on an entry that need not be in memory.
     @inline(__always)
     func touch(_ name: EntryName?, hash: UInt64, now: Instant) {
         hitNumber &+= 1
@@ -339,12 +366,14 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         recordTouch(name.digest, at: node.clock.second(now))
     }
 
+    /// Records the use of an entry at `second`, after passing on a full table.
     private func recordTouch(_ digest: EntryDigest, at second: UInt32) {
         guard touches?.touch(digest, at: second) == false else { return }
         flushTouches(flushes: false)
         _ = touches?.touch(digest, at: second)
     }
 
+    /// Passes the recorded uses on to the node's queue.
     private func flushTouches(flushes: Bool) {
         guard let taken = touches?.take() else { return }
         node.enqueueTouches(taken, flushes: flushes)
@@ -352,13 +381,14 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     // MARK: The access log
 
-    /// Adds a line; on the loop.
+    /// Appends a line to the log buffer; on the loop.
     func log(_ line: AccessLine) {
         guard let logFormat, line.append(to: &logBuffer, logFormat) else { return }
         logLines += 1
         if logBuffer.readableBytes >= AccessLog.bufferBytes { flushLog() }
     }
 
+    /// Passes the buffered log lines on to the writer.
     private func flushLog() {
         guard logLines > 0 else { return }
         node.accessLog.enqueue(logBuffer, lines: logLines)

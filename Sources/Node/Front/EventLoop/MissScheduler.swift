@@ -2,35 +2,36 @@ import Ground
 import NIOCore
 import Origin
 
-/// Somebody who waits for a turn of its loop.
+/// A request that waits for its turn on an event loop.
 protocol MissSchedulerWaiter: AnyObject {
-    /// May do now what it waited for.
+    /// Continues the work that waited.
     func turnGranted(now: Instant)
 }
 
-/// What of a loop's time goes to requests that memory cannot answer.
+/// Limit on the requests that memory cannot serve and that one turn of a loop starts.
 ///
-/// A loop takes in all that has arrived before it looks for more. A thousand such requests at once
-/// would keep it for as long as all of them take, and hits that come meanwhile would wait. So many
-/// begin in one turn, and the others after the loop has looked for hits.
+/// A loop processes everything that has arrived before it polls for more. A thousand such requests
+/// at once would block it until all are started, and hits that arrive meanwhile would wait. So a
+/// turn starts a few of them, and the others follow after the loop has polled for hits.
 struct MissScheduler {
-    /// Who waits, by client; this machine itself is nil.
+    /// Waiting requests by client; the key `nil` stands for this machine.
     var queue = FairQueue<QuotaHolder?, any MissSchedulerWaiter>()
-    /// How many more may begin in the present turn.
+    /// Requests that may still start in the current turn.
     var startsLeft = startsMax
 
-    /// How many may begin in a turn.
+    /// Maximum number of requests started in a turn.
     ///
-    /// Each takes some 50 µs with what it brings about; with more, 256 clients get fewer answers a
-    /// second (13,900 without a limit, 16,000 with this one), and with fewer, 16 clients do.
+    /// Each costs some 50 µs with its consequences. Higher limits lower the throughput of 256
+    /// clients (13,900 responses per second without a limit, 16,000 with this one); lower limits
+    /// lower that of 16 clients.
     static let startsMax = 4
-    /// Between two turns; the loop does all that is due before it looks for what has arrived.
+    /// Pause between two turns; the loop processes everything due before it polls.
     static let pause = Interval(nanoseconds: 20_000)
 }
 
 extension EventLoopContext {
-    /// True if a request of `holder` that memory cannot answer may go on now; otherwise `taker` is
-    /// told when.
+    /// Returns true if a request of `holder` that memory cannot serve may start now; otherwise
+    /// `taker` is queued for ``MissSchedulerWaiter/turnGranted(now:)``.
     func acquireTurn(_ taker: any MissSchedulerWaiter, of holder: QuotaHolder?) -> Bool {
         guard missScheduler.queue.isEmpty, missScheduler.startsLeft > 0 else {
             missScheduler.queue.append(taker, of: holder)
@@ -44,7 +45,8 @@ extension EventLoopContext {
         return true
     }
 
-    /// A turn begins; gives the instant of the next if that is known to be wanted.
+    /// Begins a turn; returns the instant of the next turn, or `nil` if none is known to be
+    /// required.
     func turnBegan(_ now: Instant) -> Instant? {
         missScheduler.startsLeft = MissScheduler.startsMax
         while missScheduler.startsLeft > 0, let taker = missScheduler.queue.next() {
@@ -56,23 +58,27 @@ extension EventLoopContext {
     }
 }
 
-/// Those who wait for a turn of the loop: of each holder one after the other (round robin), so that
-/// whoever sends much at once keeps others waiting for one of its requests, not for all.
+/// A round-robin queue over holders: a holder that sends many requests at once delays each of the
+/// others by one request, not by all.
 package struct FairQueue<Holder: Hashable, Element> {
+    /// Waiting elements of each holder, in order of arrival; no line is empty.
     private var lines: [Holder: CircularBuffer<Element>] = [:]
-    /// Holders with somebody in `lines`, the next one first.
+    /// Holders with waiting elements, the next one first.
     private var order: CircularBuffer<Holder> = []
 
+    /// Creates an empty queue.
     package init() {}
 
+    /// True if nothing waits.
     package var isEmpty: Bool { order.isEmpty }
 
+    /// Adds an element at the end of the line of `holder`.
     package mutating func append(_ element: Element, of holder: Holder) {
         if lines[holder] == nil { order.append(holder) }
         lines[holder, default: []].append(element)
     }
 
-    /// Whose turn it is; nil if nobody waits.
+    /// Removes and returns the next element; `nil` if the queue is empty.
     package mutating func next() -> Element? {
         guard let holder = order.popFirst(), let element = lines[holder]?.popFirst() else {
             return nil

@@ -5,59 +5,66 @@ import Origin
 import Telemetry
 import Wire
 
-/// What doors and fetches are told at the start, and again when settings change; filled from the
-/// table of settings.
+/// Settings of handlers and fetches, derived from the configuration table at start and on each
+/// reload.
 struct NodeSettings: Sendable {
+    /// Limits of request heads.
     var headLimits = HeadLimits()
-    /// The sites that are answered for beside the API for images.
+    /// The configured sites, served beside the image API.
     var sites = SiteTable.none
-    /// What each of ``sites`` comes to, in their order.
+    /// Policies of ``sites``, in the same order.
     var sitePolicies: [SitePolicy] = []
-    /// How images are answered that are asked for by their URLs.
+    /// Policies of images requested by their URLs.
     var images = ImagePolicies(
         SitePolicy(ImageRules(), ImageSettings(), objectBytesMax: 64 << 20))
-    /// Images are answered for by the URLs of their origins.
+    /// True if the image API serves images by the URLs of their origins.
     var servesImages = true
-    /// Whose connections begin with the PROXY protocol, which says who the client is.
+    /// Networks whose connections begin with a PROXY protocol header naming the client.
     var trustedProxies: [Network] = []
-    /// Proxies whose X-Forwarded-For, -Proto and -Host say who asks, how, and for which host.
+    /// Networks of proxies whose X-Forwarded-For, -Proto and -Host are trusted.
     var forwardedFrom: [Network] = []
-    /// Who may use PURGE.
+    /// Permission to use the PURGE method.
     var purgePermission = PurgePermission()
-    /// Who may do what on the admin port.
+    /// Permissions on the admin port.
     var adminAccess = AdminAccessPolicy()
-    /// What a request has to know to be told how its answer came about; nil if none may.
+    /// Token that a request must carry to receive the cache decision in its response; `nil`
+    /// disables this.
     var decisionToken: [UInt8]?
-    /// What images, and the sites that want it, are signed with; nil if anyone may ask.
+    /// Verifier of signed URLs of images, and of sites that require it; `nil` if no signature is
+    /// required.
     var signer: URLSigner?
 
-    /// Bytes of a normalised URL.
+    /// Maximum size of a normalised URL, in bytes.
     var urlBytesMax = 8 * 1024
-    /// Bytes of a request's body, which is read and dropped.
+    /// Maximum size of a request body that is not forwarded, in bytes.
     var requestBodyBytesMax: UInt64 = 1 << 20
-    /// Ranges in one request.
+    /// Maximum number of ranges in a request.
     var rangesMax = 16
-    /// Bytes of further requests that wait while one is answered.
+    /// Maximum size of pipelined requests that wait during a response, in bytes.
     var pipelineBytesMax = 64 << 10
 
+    /// Time a connection may be idle between requests.
     var idleTimeout = Interval.seconds(60)
+    /// Time limit for a request head, from its first byte.
     var headTimeout = Interval.seconds(10)
+    /// Time limit for a request body; for a forwarded one, ``bodyRateMin`` extends it.
     var bodyTimeout = Interval.seconds(30)
-    /// How long a client may take not one byte of what waits for it.
+    /// Maximum time without read progress by a client.
     var sendTimeout = Interval.seconds(60)
 
-    /// How clients are spoken to where TLS is spoken; nil for in clear text alone.
+    /// TLS context of the data port; `nil` for plain connections.
     var tls: TLSServerContext?
-    /// The same for operators.
+    /// TLS context of the admin port; `nil` for plain connections.
     var adminTLS: TLSServerContext?
+    /// Time limit for a TLS handshake.
     var handshakeTimeout = Interval.seconds(10)
-    /// TLS handshakes at one time, on each loop.
+    /// Maximum number of concurrent TLS handshakes on each loop.
     var handshakesMax = 1024
-    /// Requests at one time on one connection of HTTP/2.
+    /// Maximum number of concurrent streams on an HTTP/2 connection.
     var streamsMax = 128
 
-    /// As whom a connection from `address` counts on the port of `side`: a proxy that says for whom
-    /// it speaks has no share, which its clients have.
+    /// Returns the key under which a connection from `address` is counted: a trusted proxy has no
+    /// limit of its own, because its clients are limited.
     func limiterKey(of address: IPAddress?, on side: RequestHandler.Plane)
         -> ConnectionLimiter.ClientKey
     {
@@ -67,90 +74,104 @@ struct NodeSettings: Sendable {
         return .proxy(address)
     }
 
-    /// Connections of clients.
+    /// Limits of client connections.
     var connectionLimits = ConnectionLimiter.Limits(connectionsMax: 10_000)
-    /// Connections of operators, who have a limit of their own: they look in when the clients' one
+    /// Limits of admin connections, separate so that operators can connect when the clients' limit
     /// is reached.
     static let adminConnectionLimits = ConnectionLimiter.Limits(
         connectionsMax: 64, reservedForLocal: 8)
-    /// How long a connection to the admin port may last before a request on it has proven who asks.
+    /// Time within which a request on an admin connection must have authenticated.
     static let authenticationTimeout = Interval.seconds(10)
+    /// Maximum number of concurrent fetches from origins.
     var fetchesMax = 1024
-    /// Hundredths of what is limited that one client may have, and one site or origin.
+    /// Share of the fetches that one client may use, in percent.
     var clientPercent = 25
+    /// Share of the fetches that one site or origin may use, in percent.
     var originPercent = 75
-    /// The same for requests with bodies, which their clients send as slowly as they like.
+    /// Share of the fetches for requests with bodies, in percent; their clients may send slowly.
     static let uploadPercent = 50
-    /// Bytes that are fetched in a minute for one client and that nobody reads.
+    /// Bytes per minute that may be fetched for one client and that nobody reads.
     var clientUnreadBytesMax: UInt64 = 64 << 20
-    /// Who may have how many of the fetches.
+    /// Limits of the fetches for each kind of holder.
     var fetchShares: QuotaTable.Limits {
         QuotaTable.Limits(
             slotsMax: fetchesMax, clientPercent: clientPercent, originPercent: originPercent,
             uploadPercent: Self.uploadPercent)
     }
-    /// Bytes of a request's body that must come in a second, beyond ``bodyTimeout``.
+    /// Minimum rate of a request body, in bytes per second, beyond ``bodyTimeout``.
     var bodyRateMin = 1024
+    /// Maximum number of requests that wait for responses.
     var waitersMax = 100_000
-    /// How long a request may wait for the head of its answer.
+    /// Maximum time a request waits for the response head.
     var waitTimeout = Interval.seconds(60)
-    /// How long a request that came through another node waits for a fetch that it did not cause,
-    /// before it asks by itself: two nodes that ask each other, each for a client of its own, wait
-    /// for each other otherwise.
+    /// Maximum time a request relayed by another node waits for a fetch that it did not cause,
+    /// before it fetches independently.
+    ///
+    /// Otherwise two nodes that query each other, each for a client of its own, could wait for each
+    /// other.
     static let joinedWaitTimeout = Interval.seconds(5)
-    /// The largest body that is kept.
+    /// Maximum size of a body that is stored, in bytes.
     var objectBytesMax: UInt64 = 64 << 20
-    /// Variants of one key at most.
+    /// Maximum number of variants of one key.
     var variantsMax = 64
-    /// How often uses in memory are told to the disk tier; nil for never.
+    /// Interval at which uses of entries in memory are reported to the disk tier and peers; `nil`
+    /// for never.
     var touchInterval: Interval?
 
-    // What follows is not set by operators: it balances throughput against what one connection can
-    // hold.
+    // The following values are not configurable; they balance throughput against the memory that
+    // one connection can hold.
 
-    /// A body up to this size goes to the socket in one write; a larger one as the client takes it.
+    /// Maximum size of a body that is written to the socket at once, in bytes; a larger one is
+    /// written as the client reads it.
     var singleWriteBytesMax = 256 << 10
-    /// Bytes handed to the socket at once of an answer that is given in pieces.
+    /// Bytes written to the socket at once of a response sent in pieces.
     var transferBytesMax = 128 << 10
-    /// Of that, bytes of a body that is not yet in its chunks.
+    /// Maximum bytes among these of a body that are not yet in its chunks.
     var unchunkedBytesMax = 16 << 10
-    /// No further request is answered while so much waits for the client.
+    /// Output backlog, in bytes, above which no further request of the connection is processed.
     ///
-    /// Heads wait in memory that is counted nowhere, and so do bodies that were encrypted: a
-    /// thousand clients that ask and do not read hold this much each.
+    /// Heads, and bodies that were encrypted, wait in memory that no budget counts: a thousand
+    /// clients that send requests and do not read the responses hold this much each.
     static let queuedBytesMax = 32 << 10
-    /// How far a body that is not kept may run ahead of its slowest reader: with room in memory,
-    /// and without.
+    /// Bytes that a body that is not kept may run ahead of its slowest reader, with capacity in
+    /// memory.
     var windowBytes = 256 << 10
+    /// The window used without capacity in memory, in bytes.
     var windowBytesMin = 32 << 10
-    /// How long, in all, a slow reader may hold up the others of a body that is not kept.
+    /// Total time for which a slow reader may delay the other readers of a body that is not kept.
     var slowReaderTimeout = Interval.seconds(5)
-    /// How long such a reader may take next to nothing while others wait for the origin.
+    /// Time for which such a reader may read next to nothing while other requests wait for the
+    /// origin.
     var contendedSlowReaderTimeout: Interval { Interval(nanoseconds: sendTimeout.nanoseconds / 12) }
-    /// How long, and for how many bytes, an answer is fetched that nobody waits for any more.
+    /// Time for which a fetch without readers continues.
     var unreadTimeout = Interval.seconds(5)
+    /// Bytes up to which a fetch without readers continues.
     var unreadBytesMax: UInt64 = 4 << 20
-    /// How long, and for how many bytes, a client may go on sending after its last answer.
+    /// Time for which input is discarded after the last response.
     var lingerTimeout = Interval.seconds(5)
+    /// Bytes of input that are discarded after the last response.
     var lingerBytesMax = 1 << 20
 }
 
-/// Everything that one event loop takes over at once when settings change.
+/// Everything that an event loop adopts at once when settings change.
 struct LoopSettings: Sendable {
-    /// What the loop's origin client goes by.
+    /// New settings of the loop's origin client.
     struct OriginChanges: Sendable {
         var settings: OriginSettings
+        /// Guard that refuses addresses of private networks.
         var addressGuard: AddressGuard
+        /// Patterns of the origins that may be contacted.
         var patterns: [OriginPattern]
     }
 
+    /// Settings of handlers and fetches.
     var node: NodeSettings
-    /// Nil if they are as they were.
+    /// Changes for the origin client; `nil` if there are none.
     var origins: OriginChanges?
-    /// Nil for no access log.
+    /// Format of the access log; `nil` if it is disabled.
     var accessLog: AccessLine.Format?
 
-    /// What `configuration` is for a loop, after a change of it.
+    /// Creates the settings of a loop from `configuration`, after `change`.
     init(_ configuration: Configuration, _ budget: DescriptorBudget, _ change: ConfigurationChange)
     {
         node = NodeSettings(configuration, budget)

@@ -7,14 +7,16 @@ import Synchronization
 import Tiers
 import Wire
 
-/// What is known of a fetch at this moment.
+/// The state of a fetch, as seen under its lock.
 extension ActiveFetch {
+    /// The state at this moment.
     var snapshot: FetchSnapshot { state.withLock { FetchSnapshot($0, isVoid: isUnusable($0)) } }
 
-    /// What the reader does before it has the head of the answer, and what is then known.
+    /// Returns the next step of a reader that does not have the response head yet, with the state
+    /// it is based on.
     ///
-    /// What may be given to nobody any more is given to nobody. Where it says ``ReaderStep/wait``
-    /// the reader is woken through its hall.
+    /// An unusable response yields `ReaderStep.restart`. After `ReaderStep.wait`
+    /// the reader is woken through `context`, its own context.
     func nextHeadStep(_ reader: Fetch.ReaderID, on context: EventLoopContext) -> (
         ReaderStep, FetchSnapshot
     ) {
@@ -32,41 +34,43 @@ extension ActiveFetch {
         }
     }
 
-    /// The stored answer that the origin is asked about; nil if there is none.
+    /// The stored response being revalidated; `nil` if there is none.
     var staleEntry: MemoryEntry? { state.withLock { $0.progress.staleEntry } }
-    /// The origin is asked, and the answer is not whole.
+    /// True while the origin fetch is in progress and the response incomplete.
     var isFetchingFromOrigin: Bool { state.withLock { $0.lookup.isFetchingFromOrigin } }
-    /// How many have waited for it, or do.
+    /// Number of readers that have ever joined.
     var totalReaderCount: Int { state.withLock { $0.lookup.fetch.totalReaderCount } }
+    /// True while the source must hold back the body for slow readers.
     var isPaused: Bool { state.withLock { $0.lookup.fetch.isPaused } }
+    /// The phase of the fetch.
     var phase: Fetch.Phase { state.withLock { $0.lookup.fetch.phase } }
-    /// Its body is larger than what is kept.
+    /// True if the body is larger than what may be stored.
     var exceedsStorageLimit: Bool {
         state.withLock { $0.lookup.fetch.receivedBytes > $0.lookup.fetch.keptBytesMax }
     }
-    /// How far a body that is not kept may run ahead of its slowest reader.
+    /// Bytes that a body that is not kept may run ahead of its slowest reader.
     var windowBytes: UInt64 { state.withLock { $0.lookup.fetch.windowBytes } }
-    /// When ``LookupDriver/deadlineReached(_:)`` is to be told; nil if not at all.
+    /// When ``LookupDriver/deadlineReached(_:)`` must be called; `nil` for never.
     var deadline: Instant? { state.withLock { $0.lookup.deadline } }
-    /// Others are asked who may have the answer, which this node owns.
+    /// True while other owners are queried for the response, which this node owns.
     var isProbingOwners: Bool { state.withLock { $0.lookup.isProbingOwners } }
-    /// There is the whole answer, or there will be none.
+    /// True if the response is complete or has failed.
     var isFinished: Bool { state.withLock { $0.isFinished } }
 }
 
-/// What a fetch takes of what origins and this node have for all.
+/// Quotas and charges of a fetch.
 extension ActiveFetch {
-    /// The origin is asked from now on.
+    /// Records the start of the origin fetch.
     func recordOriginFetchStart() {
         state.withLock { $0.originFetchStartedAt = SystemClock.now() }
     }
 
-    /// The origin is asked for no more than the one who caused it wants.
+    /// Limits the fetch to the part that its first reader requests.
     func limitToPart() {
         update { $0.lookup.fetch.limitedToPart(effects: &$1) }
     }
 
-    /// What nobody waits for any more goes on only for a little from now on.
+    /// Limits how far the fetch continues without readers.
     func limitUnread() {
         state.withLock {
             $0.lookup.fetch.limitUnread(
@@ -74,16 +78,18 @@ extension ActiveFetch {
         }
     }
 
-    /// Bytes have come that nobody reads; the last ones, if the client that caused it has taken as
-    /// many as it may.
+    /// Charges the client that caused the fetch for bytes received without a reader; ends the
+    /// unread fetch if its allowance is exhausted.
     func recordUnreadBytes(_ bytes: Int) {
         guard !context.chargeUnread(UInt64(bytes), for: client) else { return }
         state.withLock { $0.lookup.fetch.limitUnread(time: .zero, bytes: 0) }
     }
 
-    /// The client that caused it answers for what it reads not: for the rest, which is fetched
-    /// whether or not anybody waits for it, or only for what comes before its part, after which
-    /// nothing is fetched for nobody.
+    /// Charges unread bytes to the client that caused the fetch.
+    ///
+    /// - Parameter continuesUnread: true to fetch the rest whether or not anyone reads it; false to
+    ///   charge only for the bytes before the requested part, after which nothing is fetched
+    ///   without a reader.
     func chargeToClient(continuesUnread: Bool) {
         state.withLock {
             $0.progress.isChargedToClient = true
@@ -95,10 +101,10 @@ extension ActiveFetch {
         }
     }
 
-    /// The origin is asked, and nobody waits for what it answers.
+    /// True if an origin fetch is in progress and has no reader.
     var isUnread: Bool { state.withLock { $0.isUnread } }
 
-    /// Bytes of the body by the second since the origin was asked.
+    /// Returns the body bytes received per second since the origin fetch began.
     func bytesPerSecond(now: Instant) -> Double {
         let (bytes, askedAt) = state.withLock {
             ($0.lookup.fetch.receivedBytes, $0.originFetchStartedAt ?? now)
@@ -106,7 +112,7 @@ extension ActiveFetch {
         return Double(bytes) * 1e9 / Double(max(1, (now - askedAt).nanoseconds))
     }
 
-    /// Whom it belongs to before its origin is asked.
+    /// Quota holders charged before the origin is contacted.
     var quotaHolders: [QuotaHolder] {
         guard siteRequest.isImage else {
             return [.site(siteRequest.policy.name)] + (client.map { [$0] } ?? [])
@@ -116,17 +122,21 @@ extension ActiveFetch {
         return OriginAuthority(ofKey: key.span).map { holders(fetchingFrom: $0, nil) } ?? []
     }
 
-    /// Whom it belongs to while `origin`, which clients may name, is asked at `address`.
+    /// Returns the quota holders charged while `origin`, which clients may name, is contacted at
+    /// `address`.
     func holders(fetchingFrom origin: OriginAuthority, _ address: IPAddress?) -> [QuotaHolder] {
         [QuotaHolder(ownerOf: origin)] + (address.map { [QuotaHolder(originAt: $0)] } ?? [])
             + (client.map { [$0] } ?? [])
     }
 }
 
-/// Holding what a fetch brings against what was invalidated since it began.
+/// Checks of a response against invalidations since the fetch began.
 extension ActiveFetch {
-    /// What an answer with these tags and facts is good for at this moment; without facts its age
-    /// is not looked at.
+    /// Returns how a response with these tags may be used at this moment.
+    ///
+    /// - Parameters:
+    ///   - facts: its metadata; `nil` to skip the check of its validation time against the fence.
+    ///   - isShared: true if the response may be served to other requests.
     func validity(_ tags: [[UInt8]], _ facts: EntryMetadata?, isShared: Bool) -> Fetch.Validity {
         let node = context.node
         return Fetch.Validity(
@@ -136,14 +146,14 @@ extension ActiveFetch {
             } ?? false, isShared: isShared)
     }
 
-    /// Who comes now may not wait for what it brings, as far as is known what that is.
+    /// True if new requests must not join, because a mark covers the key or the tags known so far.
     var isInvalidated: Bool {
         let tags = state.withLock { $0.tags }
         return context.node.marks.effect(onResponse: key, tags: tags, version: invalidationVersion)
             != nil
     }
 
-    /// What it brings may be given to nobody any more, be it that it was good when it came.
+    /// Returns true if the response must no longer be served, even if it was valid on arrival.
     func isUnusable(_ state: borrowing State) -> Bool {
         let isShared = state.lookup.fetch.isShared
         switch state.progress.outcome {

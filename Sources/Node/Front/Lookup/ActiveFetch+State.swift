@@ -6,23 +6,23 @@ import Store
 import Synchronization
 import Tiers
 
-/// What a fetch under way does with its bytes, under its lock.
+/// Processing of the body of a fetch, under its lock.
 extension ActiveFetch.State {
-    /// What the origin still says is not for this fetch.
+    /// True if the fetch is over; later origin events are ignored.
     var isFinished: Bool { lookup.fetch.isFinished }
 
-    /// The origin is asked, and nobody waits for what it answers.
+    /// True if an origin fetch is in progress and has no reader.
     var isUnread: Bool {
         originFetchStartedAt != nil && !isFinished && lookup.fetch.readerCount == 0
     }
 
-    /// True if the body that is on its way comes from the disk.
+    /// True if the body in progress comes from the disk.
     var isFromDisk: Bool {
         guard case .receiving(let response) = progress.outcome else { return false }
         return response.isFromDisk
     }
 
-    /// The entry that the whole of the answer is.
+    /// The entry of the complete response; `nil` before it is complete.
     private var entry: MemoryEntry? {
         switch progress.outcome {
         case .stored(let entry), .loadedFromDisk(let entry): entry
@@ -30,7 +30,9 @@ extension ActiveFetch.State {
         }
     }
 
-    /// Does what the effects ask of the state itself; gives the loops to be woken.
+    /// Applies the effects that concern the body.
+    ///
+    /// - Returns: the loops to wake, as a bit set.
     mutating func apply(_ effects: [LookupEffect]) -> UInt64 {
         var wakes = false
         for effect in effects {
@@ -53,23 +55,24 @@ extension ActiveFetch.State {
         return waitingLoops
     }
 
-    /// Bytes that a reader at `position` may take at once.
+    /// Returns the maximum number of bytes that a reader at `position` may take at once.
     ///
-    /// Of what is as the network gave it only little: a client that then stalls holds on to it
-    /// after it has become part of a chunk, and that memory is counted nowhere.
+    /// Bytes not yet in a chunk are limited: a stalled client retains the network buffers after
+    /// their content was copied into a chunk, and no budget counts that memory.
     func readLimit(at position: UInt64) -> Int {
         if entry != nil { return .max }
         let inChunks = UInt64(body.chunkBytes)
         return position < inChunks ? Int(inChunks - position) : unchunkedBytesMax
     }
 
-    /// The window of a body that is kept no more is what was reserved for it.
+    /// Limits the window of a body that is no longer kept to the memory reserved.
     mutating func shrinkWindow() {
         let held = UInt64(max(reservation.reservedBytes, windowBytesMin))
         lookup.fetch.windowBytes = min(lookup.fetch.windowBytes, held)
     }
 
-    /// Opens the window of a body that is not kept; false if there is no room for one.
+    /// Opens the window of a body that is not kept; returns false if memory has no capacity for
+    /// one.
     mutating func openWindow() -> Bool {
         let window = reservation.openWindow(
             large: Int(lookup.fetch.windowBytes), small: windowBytesMin)
@@ -77,8 +80,8 @@ extension ActiveFetch.State {
         return window != nil
     }
 
-    /// True if the reservation covers a body of `bytes`, after growing it where the length was not
-    /// known before.
+    /// Returns true if the reservation covers a body of `bytes`; grows it if the length was
+    /// unknown.
     mutating func hasRoom(for bytes: UInt64) -> Bool {
         guard case .receiving(let response) = progress.outcome, response.sizeBytes == nil else {
             return true
@@ -88,6 +91,7 @@ extension ActiveFetch.State {
             || reservation.grow(by: needed - reservation.reservedBytes)
     }
 
+    /// Appends `count` bytes of the body from `offset` on to `slices`.
     mutating func appendSlices(
         from offset: UInt64, count: Int, to slices: inout [ByteBuffer]
     ) {
@@ -98,7 +102,12 @@ extension ActiveFetch.State {
         }
     }
 
-    /// Turns what was received into an entry; nil if there is no room even for its overhead.
+    /// Converts the received body into an entry.
+    ///
+    /// - Parameters:
+    ///   - name: the name on disk; `nil` without one.
+    ///   - place: the key to store under; `nil` for the request's own key.
+    /// - Returns: `nil` if memory has no capacity for the overhead.
     mutating func makeEntry(
         _ run: ActiveFetch, _ name: EntryName?, _ tags: [[UInt8]], _ place: EntryKey?,
         _ facts: EntryMetadata, _ head: RenderedHead
@@ -112,7 +121,7 @@ extension ActiveFetch.State {
             keyBytes: place.key.count, headBytes: head.bytes.count,
             tagBytes: MemoryEntry.bytes(of: tags), bodyBytes: size)
         let missing = capacity + overhead - reservation.reservedBytes
-        // All of it has come, and was found worth its room.
+        // The complete body has already passed admission.
         reservation.admissionHash = nil
         guard missing <= 0 || reservation.grow(by: missing), let chunks = body.finish() else {
             return nil
@@ -128,25 +137,27 @@ extension ActiveFetch.State {
     }
 }
 
-/// The first and the last bytes of a body that is being received, which may be gone from memory
-/// when its end is judged.
+/// The first and last bytes of a body in progress, kept because the body may be evicted from memory
+/// before its end is checked.
 struct BodyEdges: Sendable {
     private var first: [UInt8] = []
     private var last: [UInt8] = []
+    /// Size of the body so far.
     private var bytes: UInt64 = 0
 
+    /// Adds a piece of the body.
     mutating func append(_ piece: ByteBuffer) {
         let count = ImageCompleteness.edgeBytes
         bytes += UInt64(piece.readableBytes)
         if first.count < count {
             first += piece.readableBytesView.prefix(count - first.count)
         }
-        // By its place: the general suffix goes through all that comes before.
+        // By offset: a generic suffix would traverse all preceding bytes.
         let end = min(count, piece.readableBytes)
         last += piece.getBytes(at: piece.writerIndex - end, length: end) ?? []
         if last.count > count { last.removeFirst(last.count - count) }
     }
 
-    /// Whether the body so far ends as its format says.
+    /// Whether the body so far ends as its image format requires.
     var completeness: ImageCompleteness { ImageCompleteness(first: first, last: last, size: bytes) }
 }

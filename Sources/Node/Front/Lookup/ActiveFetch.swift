@@ -7,42 +7,62 @@ import Store
 import Synchronization
 import Tiers
 
-/// One fetch under way: the decisions of `Serving.Lookup` joined to bytes and to memory.
+/// One fetch in progress: the decisions of `Serving.Lookup` with the bytes and memory they concern.
 ///
-/// Its ``LookupDriver`` has the bytes brought, on the loop of the request that caused it; readers
-/// on any loop take them. Every event is the same: lock, step the machine, unlock, run the effects.
+/// Its ``LookupDriver`` brings the bytes, on the loop of the request that caused the fetch; readers
+/// on any loop take them. Every event follows one pattern: lock, step the state machine, unlock,
+/// run the effects.
 final class ActiveFetch: Sendable {
-    /// From the moment at which the request began that causes it until it leaves the table.
+    /// Pins the invalidation version at the start of the causing request until the fetch leaves the
+    /// table.
     let versionPin: VersionPin
-    /// The loop on which the fetch runs.
+    /// Context of the loop on which the fetch runs.
     let context: EventLoopContext
-    /// The request that causes it, which owners and origins are told of.
+    /// Request ID of the causing request, passed on to owners and origins.
     let correlation: RequestCorrelation
-    /// The client that causes it; nil for this machine, a peer, or nobody.
+    /// The client that caused the fetch; `nil` for this machine, a peer, or a background fetch.
     let client: QuotaHolder?
-    /// What is asked.
+    /// The request to serve.
     let siteRequest: SiteRequest
+    /// Options of the lookup.
     let options: Lookup.Options
-    /// As they were when the fetch began: what is kept is decided by them to its end.
+    /// Settings at the start of the fetch; they apply to its end.
     let settings: NodeSettings
+    /// The state, guarded by its lock.
     let state: Mutex<State>
 
+    /// The mutable state of a fetch.
     struct State {
+        /// The state machine.
         var lookup: Lookup
+        /// Body bytes that are held.
         var body = BodyBuffer(isRetained: false)
+        /// First and last bytes of the body.
         var bodyEdges = BodyEdges()
+        /// Memory reserved for the body.
         var reservation: FetchReservation
+        /// Progress of the response.
         var progress: FetchSnapshot.Progress
-        /// When the origin was asked; nil if it is not.
+        /// Start of the origin fetch; `nil` if there was none.
         var originFetchStartedAt: Instant?
-        /// What its answer is tagged with; empty until its head is known.
+        /// Cache tags of the response; empty before its head is known.
         var tags: [[UInt8]] = []
-        /// Bit n: a reader on loop n was told to wait.
+        /// Loops with waiting readers: bit n stands for loop n.
         var waitingLoops: UInt64 = 0
+        /// Size of the small window of a body that is not kept, in bytes.
         let windowBytesMin: Int
+        /// Maximum bytes that a reader may take of data not yet in a chunk.
         let unchunkedBytesMax: Int
     }
 
+    /// Creates a fetch that has not started.
+    ///
+    /// - Parameters:
+    ///   - stale: a stored response to revalidate; `nil` for none.
+    ///   - cause: the request ID to pass on.
+    ///   - client: the client to charge.
+    ///   - expected: the fields that select stored variants of the key.
+    ///   - wish: options of the lookup.
     init(
         _ query: SiteRequest, stale: MemoryEntry? = nil, on context: EventLoopContext,
         cause: RequestCorrelation,
@@ -54,7 +74,7 @@ final class ActiveFetch: Sendable {
         versionPin = context.node.marks.pin()
         self.context = context
         self.correlation = cause
-        // It was looked for before the lease: what was purged between is not covered by it.
+        // `stale` was found before the version was pinned: purges in between are not covered by it.
         let marks = context.node.marks
         let stale = stale.flatMap { stale in
             let effect = marks.effect(
@@ -76,16 +96,17 @@ final class ActiveFetch: Sendable {
                 unchunkedBytesMax: settings.unchunkedBytesMax))
     }
 
+    /// Normalised key of the request.
     var key: [UInt8] { siteRequest.key }
     /// The keyed hash of ``key``.
     var hash: UInt64 { siteRequest.hash }
 
-    /// The node's stamp when the request began that causes it.
+    /// The node's invalidation version when the causing request began.
     var invalidationVersion: InvalidationVersion { versionPin.version }
 
     // MARK: Readers
 
-    /// Nil if this fetch cannot serve such a request.
+    /// Adds a reader for `query`; returns `nil` if this fetch cannot serve it.
     func join(_ query: SiteRequest) -> Fetch.ReaderID? {
         var isReadAgain = false
         defer { if isReadAgain { context.node.fetches.readersChanged(self) } }
@@ -97,10 +118,13 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// What the reader does next; bytes to take are appended to `slices`, and held until
-    /// ``advance(_:by:)``.
+    /// Returns the next step of a reader.
     ///
-    /// A reader that is told to wait is woken through its hall.
+    /// After `ReaderStep.wait` the reader is woken through `context`, its own context.
+    ///
+    /// - Parameters:
+    ///   - limit: maximum number of bytes to read.
+    ///   - slices: receives the bytes to read, which the fetch retains until ``advance(_:by:)``.
     func nextStep(
         _ reader: Fetch.ReaderID, limit: Int, on context: EventLoopContext,
         slices: inout [ByteBuffer]
@@ -121,13 +145,13 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// The reader's client has these bytes.
+    /// Records that the reader's client has accepted `bytes` more bytes.
     func advance(_ reader: Fetch.ReaderID, by bytes: Int) {
         update { $0.lookup.fetch.readerAdvanced(reader, by: bytes, effects: &$1) }
     }
 
-    /// True if the body is still being received and kept; the hall's readers are then woken at the
-    /// next event.
+    /// Returns true if the body is still being received and kept; readers of `context` are then
+    /// woken at the next event.
     func awaitCompletion(on context: EventLoopContext) -> Bool {
         state.withLock { state in
             guard state.lookup.fetch.phase == .storing else { return false }
@@ -136,6 +160,7 @@ final class ActiveFetch: Sendable {
         }
     }
 
+    /// Removes a reader.
     func leave(_ reader: Fetch.ReaderID) {
         var isUnread = false
         update { state, effects in
@@ -147,10 +172,10 @@ final class ActiveFetch: Sendable {
 
     // MARK: The fetch
 
-    /// Reserves memory for a body; false if there is no room for it.
+    /// Reserves memory for a body; returns false if there is no capacity.
     ///
-    /// With a hash, that of its entry's key, it has to be worth what would go for it, now and as
-    /// it grows.
+    /// - Parameter hash: keyed hash of the entry's key; if not `nil`, admission weighs the entry
+    ///   against those that would be evicted for it, now and as it grows.
     func reserve(_ bytes: Int, weighedBy hash: UInt64? = nil) -> Bool {
         state.withLock { state in
             state.reservation.admissionHash = hash
@@ -158,13 +183,21 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// Reserves the window of a body that is not kept, a small one if memory has no room for more;
-    /// false if not even for that.
+    /// Reserves the window of a body that is not kept, a small one if memory is short; returns
+    /// false if there is no capacity even for that.
     func openWindow() -> Bool {
         state.withLock { $0.openWindow() }
     }
 
-    /// The head was received and a body follows; of one that is not kept the window is open.
+    /// Records the response head; a body follows.
+    ///
+    /// - Precondition: the window is open if the body is not kept.
+    /// - Parameters:
+    ///   - isShared: true if every reader may be served it.
+    ///   - isStored: true if the complete response may be stored.
+    ///   - nominated: request fields that select it.
+    ///   - requesterResponse: the response as the causing request receives it, if different.
+    ///   - staleFallback: not `nil` if it stands in for a failed origin.
     func responseHeadReceived(
         _ response: FetchedResponse, isShared: Bool, isStored: Bool = true,
         nominated: FieldNames = FieldNames(), requesterResponse: FetchedResponse? = nil,
@@ -193,6 +226,7 @@ final class ActiveFetch: Sendable {
         }
     }
 
+    /// Adds a piece of the body.
     func bodyReceived(_ piece: ByteBuffer) {
         var isUnread = false
         defer { if isUnread { recordUnreadBytes(piece.readableBytes) } }
@@ -209,13 +243,15 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// All of the body was received; gives the entry if it was kept.
+    /// Completes the body.
     ///
-    /// `render` makes facts and head, now that the size is known; if it gives nil, nothing is kept.
-    ///
-    /// `name` is what it is called on disk, if there is one; `tags` are its further names.
-    ///
-    /// `place` is where it stands if that is not the key that was asked for.
+    /// - Parameters:
+    ///   - name: the name on disk; `nil` without one.
+    ///   - tags: its cache tags.
+    ///   - place: the key to store under; `nil` for the request's own key.
+    ///   - render: makes metadata and head, now that the size is known; if it returns `nil`,
+    ///     nothing is kept.
+    /// - Returns: the entry, or `nil` if the body was not kept.
     func completed(
         name: EntryName?, tags: [[UInt8]] = [], place: EntryKey? = nil,
         _ render: (UInt64) -> (facts: EntryMetadata, head: RenderedHead)?
@@ -233,7 +269,8 @@ final class ActiveFetch: Sendable {
         return entry
     }
 
-    /// The entry that a body is which has come in one piece; nil if there is no room for it.
+    /// Creates the entry of a body that arrived in one piece; returns `nil` if memory has no
+    /// capacity.
     func makeEntry(
         _ body: [ByteBuffer], _ name: EntryName?, tags: [[UInt8]], place: EntryKey?,
         _ facts: EntryMetadata, _ head: RenderedHead
@@ -245,7 +282,12 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// The stored answer is still good, and is now `resident`, which stays stored or not.
+    /// Completes the fetch with a stored response, which remains valid or stands in for a failed
+    /// origin.
+    ///
+    /// - Parameters:
+    ///   - isStored: true if `entry` is stored, and stays so.
+    ///   - isValidated: true if the origin has validated it.
     func storedResponseUsed(
         _ entry: MemoryEntry, isShared: Bool, isStored: Bool, isValidated: Bool = false,
         nominated: FieldNames = FieldNames(), staleFallback: FetchSnapshot.StaleFallback? = nil,
@@ -266,17 +308,17 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// What follows the body; to be told before its end.
+    /// Records the trailer section, as field lines; must precede the end of the body.
     func trailersReceived(_ lines: [UInt8]) {
         state.withLock { $0.progress.trailers = lines }
     }
 
-    /// An entry that is to be held against the origin was found.
+    /// Records a stored entry to revalidate.
     func setStaleEntry(_ stale: MemoryEntry) {
         state.withLock { $0.progress.staleEntry = stale }
     }
 
-    /// The answer was on disk, and is now `resident`.
+    /// Completes the fetch with an entry loaded from disk into memory.
     func diskEntryLoaded(_ entry: MemoryEntry, nominated: FieldNames = FieldNames()) {
         update { state, effects in
             guard !state.isFinished else { return }
@@ -288,12 +330,13 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// The origin spoke of another answer than the one it was asked about.
+    /// Records a 304 whose validator matches none of the stored responses; readers begin anew.
     func validatorMismatched() {
         update { $0.lookup.fetch.validatorMismatched(effects: &$1) }
     }
 
-    /// `nominated` are the fields of requests that it depends on whether there is an answer.
+    /// Ends the fetch with `problem`; `nominated` are the request fields on which the failure
+    /// depends.
     func failed(_ problem: Problem, nominated: FieldNames = FieldNames()) {
         update { state, effects in
             guard !state.isFinished else { return }
@@ -302,11 +345,15 @@ final class ActiveFetch: Sendable {
         }
     }
 
+    /// Accounts the time that slow readers delay others; called every ``EventLoopContext/tick``.
+    ///
+    /// - Parameter isContended: true if other requests wait for the origin.
     func ticked(_ elapsed: Interval, isContended: Bool) {
         update { $0.lookup.fetch.ticked(elapsed, isContended: isContended, effects: &$1) }
     }
 
-    /// The stored body with new facts and a new head; nil if there is no room for the head.
+    /// Creates an entry of the stored body with new metadata and head; returns `nil` if memory has
+    /// no capacity for the head.
     func makeFreshenedEntry(
         _ stale: MemoryEntry, _ name: EntryName?, tags: [[UInt8]], place: EntryKey? = nil,
         _ facts: EntryMetadata, _ head: RenderedHead
@@ -325,13 +372,14 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// Whether the body, of which only the connection's end says that it is over, ends as its
-    /// format says.
+    /// Whether a body delimited by the connection's close ends as its image format requires.
     var completeness: ImageCompleteness { state.withLock { $0.bodyEdges.completeness } }
 
     // MARK: Effects
 
-    /// Does what the effects ask of the body and its readers; the others are for its driver.
+    /// Steps the state machine and runs the effects on body and readers.
+    ///
+    /// - Returns: all effects; the rest is for the driver.
     @discardableResult
     func update(_ step: (inout State, inout [LookupEffect]) -> Void) -> [LookupEffect] {
         var effects: [LookupEffect] = []
@@ -350,13 +398,14 @@ final class ActiveFetch: Sendable {
         return effects
     }
 
+    /// Schedules the wake-up of readers on the given loops, a bit set.
     private func wake(_ loops: UInt64) {
         var left = loops
         let contexts = context.node.contexts
         while left != 0 {
             let index = left.trailingZeroBitCount
             left &= left - 1
-            // At the end of the node there are none.
+            // While the node stops, there are none.
             guard index < contexts.count else { return }
             contexts[index].scheduleWake(self)
         }

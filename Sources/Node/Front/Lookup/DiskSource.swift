@@ -7,42 +7,44 @@ import Store
 import Tiers
 import Wire
 
-/// The disk's side of a `ActiveFetch`: looks whether the answer is there, and hands it on.
+/// The disk source of an ``ActiveFetch``: looks the response up on disk and delivers it.
 ///
-/// What the page cache holds is read at once, on the loop; the rest by a disk thread. A large body
-/// goes to the readers part by part. Confined to its loop.
+/// Data in the page cache is read at once, on the loop; the rest by a disk thread. A large body
+/// reaches the readers part by part. Confined to its loop.
 final class DiskSource: ResponseSource {
     private let driver: LookupDriver
     private let fetch: ActiveFetch
     private unowned let context: EventLoopContext
     private let tier: DiskStore
     private let view: DiskView
-    /// What is still looked for, in that order.
+    /// Names still to look up, in this order.
     private var candidates: [Candidate]
-    /// What has been found is of this one.
+    /// The candidate that was found last.
     private var currentCandidate: Candidate?
-    /// It has reported, or nobody wants to hear.
+    /// True once the source has reported its result or was cancelled.
     private var isFinished = false
-    /// Held back until the readers have caught up.
+    /// True while reading is held back for slow readers.
     private var isPaused = false
-    /// The body that is being read, and the number of its next chunk.
+    /// The body being read, and the number of its next chunk.
     private var reading: DiskRecordHandle?
     private var nextChunk = 0
 
-    /// A larger body is given part by part while it is read.
+    /// Maximum size of a body that is loaded whole before it is served, in bytes.
     private static let wholeBytesMax: UInt64 = 1 << 20
-    /// Chunks that a disk thread reads at once.
+    /// Maximum number of chunks that a disk thread reads at once.
     private static let chunksPerReadMax = 4
-    /// The same for this body: of one that has no room in memory only what its readers take soon.
+    /// The limit for this body; smaller if it has no capacity in memory.
     private var chunksPerRead = chunksPerReadMax
 
-    /// A name under which an answer may be on disk, and where it then stands in memory.
+    /// A name under which a response may be on disk, and its key in memory.
     private struct Candidate: Sendable {
+        /// Name of the entry on disk.
         let name: EntryName
+        /// Key of the entry in memory.
         let entryKey: EntryKey
     }
 
-    /// `name` is what the answer to the URL is called, variants apart.
+    /// Creates a source that begins with `name`, that of the URL's primary entry.
     init(_ driver: LookupDriver, name: EntryName, tier: DiskStore, view: DiskView) {
         self.driver = driver
         fetch = driver.fetch
@@ -52,7 +54,7 @@ final class DiskSource: ResponseSource {
         self.view = view
     }
 
-    // MARK: What the run asks for
+    // MARK: Requests of the fetch
 
     func updateFlow() {
         guard isPaused, !fetch.isPaused else { return }
@@ -64,9 +66,9 @@ final class DiskSource: ResponseSource {
         isFinished = true
     }
 
-    // MARK: Looking
+    // MARK: Lookup
 
-    /// Looks for the candidates that are left.
+    /// Looks up the remaining candidates.
     func search() {
         while !candidates.isEmpty {
             let candidate = candidates.removeFirst()
@@ -102,8 +104,7 @@ final class DiskSource: ResponseSource {
         reportMiss()
     }
 
-    /// Answers were selected by fields of their requests: goes on with those variants that answer
-    /// this one.
+    /// Continues with the variants that the index lists for this request.
     private func followVariantIndex(_ reading: DiskRecordHandle) {
         let entry = context.node.store.promote(
             reading, [], hash: fetch.hash, clock: tier.clock, share: fetch.siteRequest.share)
@@ -112,40 +113,45 @@ final class DiskSource: ResponseSource {
         if let index = VariantIndex(head.span, at: 0..<head.count) { followVariantIndex(index) }
     }
 
+    /// Continues with the variants that the index lists for this request.
     private func followVariantIndex(_ index: VariantIndex) {
         candidates = fetch.siteRequest.variantKeys(of: index, in: context.node.store).map {
             Candidate(name: EntryName(ofKey: $0.key), entryKey: $0)
         }
     }
 
-    /// What an entry is good for, by the request that has caused the fetch.
+    /// Returns true if an entry with these facts may be served to the request that caused the
+    /// fetch.
     private static func isUsable(_ facts: EntryMetadata, for run: ActiveFetch) -> Bool {
         guard facts.flags.isResponse else { return false }
         let reuse = run.siteRequest.reuse(facts, now: SystemClock.now())
-        // A peer would take it for fresh.
+        // A peer would treat a stale response as fresh.
         return run.options.isForPeer ? reuse == .fresh : reuse.isUsable
     }
 
-    /// It may be given without another word: part by part, and nothing is to be asked meanwhile.
+    /// Returns true if the response is fresh, and so may be served part by part without
+    /// revalidation.
     private static func isFresh(_ facts: EntryMetadata, for run: ActiveFetch) -> Bool {
         let now = SystemClock.now()
         let counted = run.context.node.fence.effectiveFacts(facts, now: now)
         return isUsable(facts, for: run) && now < counted.freshUntil
     }
 
-    /// What a disk thread has found.
+    /// Result of a disk thread.
     private enum ReadResult: Sendable {
+        /// The record is missing or unreadable.
         case notFound
-        /// All of it, in memory.
+        /// The complete response, now in memory.
         case whole(MemoryEntry)
-        /// A fresh answer's first chunks.
+        /// The first chunks of a fresh response.
         case part(DiskRecordHandle, [ByteBuffer])
-        /// The origin would have to be asked about it, and memory has no room for it.
+        /// Stale, and memory has no capacity for it.
         case mustRevalidate
-        /// It says which fields select an answer.
+        /// A variant index, which lists the selecting fields.
         case variantIndex(DiskRecordHandle)
     }
 
+    /// Lets a disk thread read the candidate.
     private func readOnDiskThread(_ candidate: Candidate) {
         let (view, clock, run, store) = (view, tier.clock, fetch, context.node.store)
         self.currentCandidate = candidate
@@ -155,7 +161,7 @@ final class DiskSource: ResponseSource {
             }
             let facts = reading.metadata(clock)
             if facts.flags.contains(.isVariantIndex) { return .variantIndex(reading) }
-            // What the origin has to be asked about, now or meanwhile, is served from memory.
+            // Stale responses are served from memory.
             let isFresh = Self.isFresh(facts, for: run)
             if !isFresh || facts.size <= Self.wholeBytesMax {
                 let found = store.promote(
@@ -188,15 +194,16 @@ final class DiskSource: ResponseSource {
         }
     }
 
-    /// Serves an entry if it is fresh, and asks the origin about it if not.
+    /// Serves an entry that is usable, otherwise reports a miss with the entry to revalidate, if it
+    /// can be.
     ///
-    /// It is put into memory if `isInserted`.
+    /// - Parameter isInserted: true to insert it into memory.
     private func serve(_ read: MemoryEntry, isInserted: Bool = true) {
         let (now, query) = (SystemClock.now(), fetch.siteRequest)
-        // What was invalidated while it was read is gone, or has to be validated.
+        // Drops the entry or makes it stale if it was invalidated during the read.
         guard let entry = context.store.applyingMarks(to: read) else { return search() }
         guard Self.isUsable(entry.metadata, for: fetch) else {
-            // What may stand in for an origin that fails must be found then.
+            // Keeps it available as fallback for a failing origin.
             if isInserted, !fetch.options.isProbe {
                 context.store.insert(entry, requestVersion: fetch.invalidationVersion)
             }
@@ -214,7 +221,7 @@ final class DiskSource: ResponseSource {
         }
     }
 
-    /// The same for what was read at once, for which memory may have no room.
+    /// Serves what was read at once, for which memory may lack capacity.
     private func serve(_ reading: DiskRecordHandle, _ chunks: [ByteBuffer]) {
         let store = context.node.store
         let hash = currentCandidate?.entryKey.hash ?? fetch.hash
@@ -230,14 +237,16 @@ final class DiskSource: ResponseSource {
         }
     }
 
+    /// Reports that the disk has no usable response.
     private func reportMiss() {
         guard !isFinished else { return }
         isFinished = true
         driver.diskMissed()
     }
 
-    // MARK: A body, part by part
+    // MARK: Streaming of a body
 
+    /// Starts to deliver a body whose first chunks were read.
     private func stream(_ reading: DiskRecordHandle, _ chunks: [ByteBuffer]) {
         let facts = reading.metadata(tier.clock)
         let head = RenderedHead(reading)
@@ -248,8 +257,8 @@ final class DiskSource: ResponseSource {
             && fetch.reserve(
                 overhead + BodyLayout.capacity(facts.size),
                 weighedBy: currentCandidate?.entryKey.hash ?? fetch.hash)
-        // What is read of a body that is on disk follows its readers, chunk by chunk, so that it
-        // goes on with the smallest window even if that is not to be had.
+        // Disk reads follow the readers chunk by chunk, so that streaming works even without
+        // reserved memory for the smallest window.
         if !isKept { _ = fetch.openWindow() }
         fetch.responseHeadReceived(
             FetchedResponse(
@@ -265,6 +274,7 @@ final class DiskSource: ResponseSource {
         append(isMore ? Array(chunks.prefix(chunksPerRead)) : chunks)
     }
 
+    /// Delivers chunks and reads on, or completes the body.
     private func append(_ chunks: [ByteBuffer]) {
         guard let reading else { return }
         for chunk in chunks { fetch.bodyReceived(chunk) }
@@ -276,6 +286,7 @@ final class DiskSource: ResponseSource {
         readMore()
     }
 
+    /// Reads the next chunks on a disk thread, unless readers lag behind.
     private func readMore() {
         guard !isFinished, let before = reading else { return }
         guard !fetch.isPaused else {
@@ -300,6 +311,7 @@ final class DiskSource: ResponseSource {
         }
     }
 
+    /// Completes the body and inserts its entry into memory if it was kept.
     private func complete(_ reading: DiskRecordHandle) {
         let entry = fetch.completed(
             name: reading.record.name, tags: reading.record.tags, place: currentCandidate?.entryKey
@@ -320,7 +332,8 @@ final class DiskSource: ResponseSource {
 }
 
 extension DiskRecord {
-    /// Why no answer can be made of it, whatever its checksum says; nil if one can.
+    /// Reason why no response can be built from the record, whatever its checksum says; `nil` if
+    /// one can.
     var responseDefect: String? {
         guard !flags.contains(.isVariantIndex) else {
             return isVariantIndex ? nil : "\(StoredHeadFault.metadata)"
@@ -338,7 +351,7 @@ extension DiskRecord {
         }
     }
 
-    /// It says which fields of a request select an answer, and is nothing else.
+    /// True if the record is a well-formed variant index and nothing else.
     private var isVariantIndex: Bool {
         flags == .isVariantIndex && bodyBytes == 0
             && VariantIndex(head.span, at: head.indices) != nil

@@ -2,71 +2,75 @@ import HTTPRules
 import Serving
 import Store
 
-/// What is known of a fetch at one instant, as one of its readers or what brings the answer sees
-/// it.
+/// The state of a fetch at one instant, for its readers and its source.
 struct FetchSnapshot: Sendable {
-    /// What is known of the answer.
+    /// The response, as far as it is known.
     enum Outcome: Sendable {
+        /// No response yet.
         case pending
-        /// The body is on its way.
+        /// The head is known and the body in progress.
         case receiving(FetchedResponse)
-        /// The whole of it is an entry, new or freshened.
+        /// Complete as an entry, new or validated.
         case stored(MemoryEntry)
-        /// The whole of it came from the disk, and is an entry in memory now.
+        /// Complete from disk, as an entry in memory.
         case loadedFromDisk(MemoryEntry)
-        /// There is nothing to serve.
+        /// Failed, with the problem to serve.
         case failed(Problem)
     }
 
-    /// Why what is stored was given in the stead of an answer of the origin's.
+    /// Reason why a stored response stands in for the origin's.
     struct StaleFallback: Sendable {
-        /// That of the answer; nil if there was none.
+        /// Status of the failed response; `nil` if there was none.
         let status: UInt16?
     }
 
-    /// What has come of it so far.
+    /// The progress of a fetch.
     struct Progress: Sendable {
+        /// The response, as far as it is known.
         var outcome = Outcome.pending
-        /// The stored answer that the origin is asked about; nil if there is none.
+        /// The stored response being revalidated; `nil` if there is none.
         var staleEntry: MemoryEntry?
-        /// What is whole may be kept for others.
+        /// True if the complete response may be stored.
         var isStored = true
-        /// What it brings comes from a peer.
+        /// True if the response comes from a peer.
         var isFromPeer = false
-        /// A client answers for what nobody reads of it.
+        /// True if unread bytes are charged to a client.
         var isChargedToClient = false
-        /// The origin has said that what is stored still holds.
+        /// True if the origin has validated the stored response.
         var isValidated = false
-        /// The origin failed, and the stale answer is given in its stead.
+        /// Set if the origin failed and the stale response stands in.
         var staleFallback: StaleFallback?
-        /// The answer as the one who caused the fetch gets it, if that is not as it is stored.
+        /// The response as the causing request receives it, if it differs from the stored one.
         var requesterResponse: FetchedResponse?
-        /// What the rules say of an answer of a site's.
+        /// Result of the caching rules for a site's response.
         var cacheability: Cacheability?
-        /// The next request for it will hardly be answered otherwise.
+        /// True if later requests for the key will probably not be served from the cache either.
         var isHitForMiss = false
-        /// A peer has given it with fields for the one who caused the fetch, and has it for others
-        /// without them.
+        /// True if a peer has sent the response with fields for the causing request only, and
+        /// stores it without them.
         var isRequesterSpecific = false
-        /// What follows the body (RFC 9110 §6.5), as lines with their ends.
+        /// Trailer section (RFC 9110 §6.5), as field lines with their line ends.
         var trailers: [UInt8] = []
     }
 
+    /// Progress of the response.
     let progress: Progress
+    /// Phase of the fetch.
     let phase: Fetch.Phase
-    /// The origin is asked for no more than the one who caused it wants.
+    /// True if the fetch is limited to the part that its first reader requests.
     let isPart: Bool
-    /// The origin was asked.
+    /// True if the origin was contacted.
     let hasContactedOrigin: Bool
-    /// A peer waits for it.
+    /// True if a peer waits for the response.
     let isOwner: Bool
-    /// How many have waited for it, or do.
+    /// Number of readers that have ever joined.
     let totalReaderCount: Int
-    /// It may go to whoever asks, as far as is known.
+    /// True if the response may be served to every request, as far as is known.
     let isShared: Bool
-    /// What it brings may be given to nobody any more, be it that it was good when it came.
+    /// True if the response must no longer be served, even if it was valid on arrival.
     let isUnusable: Bool
 
+    /// Creates a snapshot of `state`; `isVoid` becomes ``isUnusable``.
     init(_ state: borrowing ActiveFetch.State, isVoid: Bool) {
         let fetch = state.lookup.fetch
         progress = state.progress
@@ -79,6 +83,6 @@ struct FetchSnapshot: Sendable {
         self.isUnusable = isVoid
     }
 
-    /// A peer did not give it to its end.
+    /// True if a peer broke off the transfer.
     var wasPeerTransferLost: Bool { progress.isFromPeer && phase == .failed }
 }

@@ -4,19 +4,19 @@ import Serving
 import Store
 import Synchronization
 
-/// The fetches under way that further requests may join, by normalised URL.
+/// The fetches in progress that further requests may join, by normalised URL.
 ///
-/// A fetch puts its entry into memory before it leaves this table, and a request that finds no
-/// fetch here looks into memory once more under the same lock. So there is no moment at which a
-/// stored answer is in neither.
+/// A fetch inserts its entry into memory before it leaves this table, and a request that finds no
+/// fetch here looks into memory once more under the same lock. So a stored response is always in at
+/// least one of them.
 final class FetchTable: Sendable {
-    /// What a request that memory could not serve does.
+    /// Result for a request that memory could not serve.
     enum Admission {
-        /// It was stored in the meantime.
+        /// The response was stored in the meantime.
         case stored(MemoryEntry)
-        /// It waits for this fetch, which another request caused.
+        /// The request joined this fetch, which another request caused.
         case joined(ActiveFetch, Fetch.ReaderID)
-        /// It causes this fetch, which the caller starts.
+        /// The request causes this fetch, which the caller must start.
         case started(ActiveFetch, Fetch.ReaderID)
     }
 
@@ -24,22 +24,26 @@ final class FetchTable: Sendable {
     private let originFetches: Mutex<OriginFetches>
     private let invalidationIndex: InvalidationIndex
 
-    /// Fetches that are asking origins.
+    /// Fetches in progress at origins.
     ///
-    /// Its lock may be held when a run's is taken, and is not taken while one is held.
+    /// Lock order: this lock may be held when a fetch's lock is taken, but is never taken while one
+    /// is held.
     private struct OriginFetches {
+        /// Quotas of the fetches.
         var quotas: QuotaTable
-        /// Whom they belong to.
+        /// Quota holders of each fetch.
         var holders: [ObjectIdentifier: [QuotaHolder]] = [:]
-        /// Those of them that nobody waits for.
+        /// Fetches without readers.
         var unread: [ObjectIdentifier: ActiveFetch] = [:]
 
+        /// Releases the quotas of a fetch.
         mutating func end(_ run: ActiveFetch) {
             unread[ObjectIdentifier(run)] = nil
             guard let held = holders.removeValue(forKey: ObjectIdentifier(run)) else { return }
             quotas.release(held)
         }
 
+        /// Removes and returns the slowest fetch without readers; `nil` if there is none.
         mutating func removeSlowest(now: Instant) -> ActiveFetch? {
             let slowest = unread.values.map { ($0, $0.bytesPerSecond(now: now)) }
                 .min { $0.1 < $1.1 }?.0
@@ -48,30 +52,32 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Fetches of a part of the keys.
     private final class Shard: Sendable {
-        /// By the keyed hashes of their keys.
+        /// Fetches by the keyed hashes of their keys.
         let fetches = Mutex<[UInt64: [ActiveFetch]]>([:])
     }
 
-    /// An empty table with the `fillsMax` and the shares of `settings`.
+    /// Creates an empty table with the limits of `settings`.
     init(_ settings: NodeSettings, marks: InvalidationIndex, shardCount: Int = 64) {
         self.invalidationIndex = marks
         originFetches = Mutex(OriginFetches(quotas: QuotaTable(settings.fetchShares)))
         shards = (0..<shardCount).map { _ in Shard() }
     }
 
-    /// From now on as many may ask; those that do go on.
+    /// Adopts new limits; fetches in progress continue.
     func adopt(_ settings: NodeSettings) {
         originFetches.withLock { $0.quotas.limits = settings.fetchShares }
     }
 
-    /// Fetches that are asking origins, those that nobody can join included.
+    /// Number of fetches in progress at origins, including those that cannot be joined.
     var count: Int { originFetches.withLock { $0.quotas.count } }
 
-    /// A fetch for `holders` is about to ask its origin, and does so until ``originEnded(_:)``; not
-    /// if as many do as are allowed.
+    /// Admits a fetch to its origin on behalf of `holders`, until ``originFetchEnded(_:)``.
     ///
-    /// Where all places are taken, one that nobody waits for gives its place up, the slowest first.
+    /// If all slots are taken, the slowest fetch without readers is cancelled for it.
+    ///
+    /// - Returns: `nil` if it was admitted, otherwise the exhausted limit.
     func admitOriginFetch(
         _ run: ActiveFetch, for holders: [QuotaHolder], now: Instant
     ) -> QuotaTable.Exhaustion? {
@@ -88,8 +94,8 @@ final class FetchTable: Sendable {
         return obstacle
     }
 
-    /// A fetch belongs to others now, whom it has found on its way; false if these have their
-    /// share.
+    /// Charges a fetch in progress to other holders, for example after a redirect; returns false,
+    /// with the holders unchanged, if their quota is exhausted.
     func reassign(_ run: ActiveFetch, to holders: [QuotaHolder]) -> Bool {
         originFetches.withLock { asking in
             guard let before = asking.holders[ObjectIdentifier(run)] else { return true }
@@ -101,7 +107,7 @@ final class FetchTable: Sendable {
         }
     }
 
-    /// Whether anybody waits for a fetch has changed.
+    /// Updates whether a fetch has readers.
     func readersChanged(_ run: ActiveFetch) {
         originFetches.withLock { asking in
             guard asking.holders[ObjectIdentifier(run)] != nil else { return }
@@ -109,15 +115,19 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Releases the quotas of a fetch.
     func originFetchEnded(_ run: ActiveFetch) {
         originFetches.withLock { $0.end(run) }
     }
 
-    /// Joins a fetch for this key or begins one; never one that was begun before an invalidation
-    /// that covers it, as far as is known what it brings (DESIGN.md §7).
+    /// Joins a fetch for this key or begins one.
     ///
-    /// Under the lock `lookUp`, which looks for a usable entry in memory, and then `begin`, which
-    /// makes the fetch, are called at most once each.
+    /// A fetch that began before an invalidation that covers it is not joined, as far as its
+    /// response is known (Design, "Versions and marks").
+    ///
+    /// - Parameters:
+    ///   - lookUp: looks for a usable entry in memory; called at most once, under the lock.
+    ///   - start: creates the fetch; called at most once, under the lock, after `lookUp`.
     func admit(
         _ query: SiteRequest, lookUp: () -> MemoryEntry?, start: () -> ActiveFetch
     ) -> Admission {
@@ -132,7 +142,7 @@ final class FetchTable: Sendable {
         }
     }
 
-    /// Joins a fetch for this key of which `isMeant` is true; nil if there is none.
+    /// Joins a fetch for this key for which `isMeant` returns true; returns `nil` if there is none.
     func join(
         _ query: SiteRequest, matching isMeant: (ActiveFetch) -> Bool
     ) -> (ActiveFetch, Fetch.ReaderID)? {
@@ -144,6 +154,7 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Returns those of `runs` that a new request for the key may join.
     private func joinable(_ runs: [ActiveFetch]?, _ query: SiteRequest) -> [ActiveFetch] {
         guard let runs, !runs.isEmpty else { return [] }
         let version = invalidationIndex.version
@@ -160,7 +171,7 @@ final class FetchTable: Sendable {
         }
     }
 
-    /// Begins a fetch that nobody else will join.
+    /// Begins a fetch that no other request joins.
     func startExclusive(
         _ query: SiteRequest, start: () -> ActiveFetch
     ) -> (ActiveFetch, Fetch.ReaderID) {
@@ -181,7 +192,7 @@ final class FetchTable: Sendable {
         return (run, reader)
     }
 
-    /// The fetch is over; its entry, if there is one, is in memory by now.
+    /// Removes a fetch that is over; its entry, if any, must be in memory by now.
     func remove(_ run: ActiveFetch) {
         run.versionPin.release()
         shard(run.hash).fetches.withLock { runs in

@@ -5,18 +5,21 @@ import NIOCore
 import Store
 import Telemetry
 
-/// An answer of which nothing was given to readers, not even its head: its first bytes have to say
-/// first whether it is an image that may be shown.
+/// A response of which the readers have received nothing, not even the head, until its first bytes
+/// show whether it is an acceptable image.
 struct HeldResponse {
+    /// The accepted response.
     let response: OriginSource.AcceptedResponse
-    /// The body's length that the origin has named; nil if it named none.
+    /// The body length sent by the origin; `nil` if unknown.
     let length: UInt64?
+    /// Inspection of the body's first bytes.
     var probe: ImageProbe
-    /// The body so far.
+    /// The body received so far.
     var body = BodyBuffer(isRetained: false)
-    /// Bytes of the body that memory was reserved for.
+    /// Bytes of memory reserved for the body.
     var reservedBytes = 0
 
+    /// Creates a held response without body bytes.
     init(response: OriginSource.AcceptedResponse, length: UInt64?) {
         self.response = response
         self.length = length
@@ -25,14 +28,14 @@ struct HeldResponse {
 }
 
 extension OriginSource {
-    /// Holds an answer that has just begun, or delivers it at once if its body is not to be looked
-    /// into.
+    /// Holds a response that has just begun, or delivers it at once if its body need not be
+    /// inspected.
     func holdUntilRecognised(_ response: HeldResponse) {
         heldResponse = response
         resolveHeldResponse()
     }
 
-    /// Takes in a piece of the body of the held answer.
+    /// Adds a piece to the body of the held response.
     func holdUntilRecognised(_ piece: ByteBuffer) {
         heldResponse?.probe.consume(piece.readableBytesUInt8Span)
         heldResponse?.body.append(piece)
@@ -42,16 +45,16 @@ extension OriginSource {
         resolveHeldResponse()
     }
 
-    /// The body of the held answer has ended.
+    /// Handles the end of the held response's body.
     func heldBodyEnded() {
         heldResponse?.probe.finish()
         resolveHeldResponse(hasEnded: true)
     }
 
-    /// Reserves memory for what is held; false if there is none.
+    /// Reserves memory for the held bytes; returns false if there is no capacity.
     ///
-    /// A little is held without, as it is of a body that is passed on without room in memory. What
-    /// is reserved becomes part of what the run holds for the body.
+    /// A small amount needs no reservation, as for any body that is passed on without capacity in
+    /// memory. The reservation becomes part of that of the fetch.
     private func reserveForHeld() -> Bool {
         guard var response = heldResponse else { return true }
         let free = context.node.settings.windowBytesMin
@@ -65,9 +68,10 @@ extension OriginSource {
         return true
     }
 
+    /// Bytes of memory reserved at a time.
     private static let reservationStepBytes = 64 << 10
 
-    /// Delivers or refuses the held answer, once it is known what it is.
+    /// Delivers or refuses the held response once its kind is known.
     private func resolveHeldResponse(hasEnded: Bool = false) {
         guard let response = heldResponse, response.probe.result != .needsMore else { return }
         heldResponse = nil
@@ -89,7 +93,7 @@ extension OriginSource {
         for piece in pieces { fetch.bodyReceived(piece) }
     }
 
-    /// Whether a body with this finding may be kept; says so if not.
+    /// Returns true if a body with this result may be stored; logs the reason otherwise.
     private func isStorable(_ finding: ImageProbeResult) -> Bool {
         switch finding {
         case .image, .unknown, .needsMore: return true
@@ -98,7 +102,7 @@ extension OriginSource {
             log("image not kept", why: "it is not what its type says")
             return false
         case .unreadable:
-            // It is of the kind that it claims to be; asking for it again would tell no more.
+            // The type is as declared; another fetch would bring nothing else.
             context.counters.add(.imagesUnreadable)
             return true
         }

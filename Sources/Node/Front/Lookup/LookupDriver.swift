@@ -7,29 +7,33 @@ import Store
 import Telemetry
 import Wire
 
-/// Does what the ``Lookup`` of a fetch says, and tells it what came of that.
+/// Executor of a fetch's `Lookup` state machine: runs its effects and reports their results.
 ///
-/// Confined to the loop of its hall.
+/// Confined to the event loop of its context.
 final class LookupDriver {
+    /// The fetch that is driven.
     let fetch: ActiveFetch
+    /// The context on whose loop the fetch runs.
     unowned let context: EventLoopContext
-    /// What the answer is called on disk and on the ring, variants apart; nil if it has no name
-    /// there.
+    /// Name of the URL's primary entry on disk and on the ring; `nil` if none was required so far.
     private(set) var name: EntryName?
-    /// The door whose request causes the fetch; not weak, or each of its later answers would cost
-    /// more.
+    /// The handler whose request causes the fetch; a strong reference, because a weak one would
+    /// make each later response slower.
     let handler: RequestHandler?
-    /// A peer's question that causes it, in the stead of a door's request.
+    /// The handler of the peer query that causes the fetch, if a peer's does.
     weak var peerHandler: PeerRequestHandler?
+    /// The source in use; `nil` before the first one and after the end.
     private var source: (any ResponseSource)?
-    /// What peers are told of the request.
+    /// The request as relayed to peers.
     private(set) var relayedRequest: [UInt8] = []
-    /// What is fetched where a part is wanted; nil if none is.
+    /// Whether a range request fetches the whole response or a part; `nil` for other requests.
     private var fetchScope: RangeRequestHistory.FetchScope?
-    /// Nobody joins this fetch any more.
+    /// True once no further reader can join this fetch.
     private(set) var isClosedToReaders = false
+    /// True after ``end()``: nothing more is received.
     private var isEnded = false
 
+    /// Creates the driver of `run` on the loop of `context`.
     init(
         _ run: ActiveFetch, name: EntryName?, on context: EventLoopContext,
         for handler: RequestHandler?
@@ -40,15 +44,16 @@ final class LookupDriver {
         self.handler = handler
     }
 
-    /// Tells the machine, and does what it wants.
+    /// Passes an event to the state machine and runs the resulting effects.
     func handle(_ event: (inout Lookup, inout [LookupEffect]) -> Void) {
         perform(fetch.update { event(&$0.lookup, &$1) })
         context.scheduleDeadline(self, now: SystemClock.now())
     }
 
+    /// Runs the effects that concern sources.
     private func perform(_ effects: [LookupEffect]) {
         for effect in effects {
-            // What was done for the one before may have ended it.
+            // An earlier effect may have ended the fetch.
             guard !isEnded else { return }
             switch effect {
             case .readDisk: readDisk()
@@ -64,8 +69,9 @@ final class LookupDriver {
         }
     }
 
-    // MARK: Places
+    // MARK: Sources
 
+    /// Starts the disk source.
     private func readDisk() {
         guard let name, let disk = context.node.disk, let view = disk.view else {
             return handle { $0.diskMissed(effects: &$1) }
@@ -75,6 +81,7 @@ final class LookupDriver {
         reader.search()
     }
 
+    /// Determines the peers to query, and whether a range request fetches the whole response.
     private func resolvePeers() {
         if !siteRequest.isBackground { fetch.limitUnread() }
         fetchScope = context.fetchScope(of: fetch)
@@ -85,13 +92,13 @@ final class LookupDriver {
         }
     }
 
-    /// Nil if the origin is asked from here.
+    /// Peers to query; `nil` if the origin is contacted from this node without them.
     ///
-    /// A node that may lack a purge takes nobody's word but the origin's; nor does one that has not
-    /// yet told the others of a change.
+    /// A node whose fence is closed trusts only the origin; so does a node that has yet to send an
+    /// invalidation of the key to others.
     private var candidatePeers: Lookup.Peers? {
-        // To a request that begins anew because answers are not shared an owner says no more than
-        // that the origin is to be asked.
+        // An owner would reply to a request that restarts because its response is not shared only
+        // that the origin must be contacted.
         let isAlone =
             fetch.options.isExclusive && !fetch.options.isResumption && !siteRequest.isImage
         guard siteRequest.isShared, !isAlone, !fetch.options.skipsPeers, let hub = context.node.hub,
@@ -111,7 +118,7 @@ final class LookupDriver {
             leaving: Array(view.draining))
     }
 
-    /// Those that are asked, from the first question on; nil if the node has none.
+    /// Returns the peer source, created on first use; `nil` if the node has no cluster.
     private func peerSource() -> PeerSource? {
         if let peers = source as? PeerSource { return peers }
         guard let hub = context.node.hub, let name else { return nil }
@@ -122,6 +129,7 @@ final class LookupDriver {
 
     private var siteRequest: SiteRequest { fetch.siteRequest }
 
+    /// Starts the origin source, or fails if the origin must not be contacted.
     private func fetchFromOrigin() {
         if fetchScope == .part { fetch.limitToPart() }
         if let problem = originRefusal {
@@ -140,7 +148,8 @@ final class LookupDriver {
         origin.start()
     }
 
-    /// Why the origin is not even asked; nil if it is, which then counts as a fetch.
+    /// The reason why the origin is not contacted; `nil` if the fetch was admitted, and then
+    /// occupies a slot.
     private var originRefusal: Problem? {
         if siteRequest.cacheControl.isOnlyIfCached { return .notCached }
         let key = fetch.key
@@ -160,8 +169,11 @@ final class LookupDriver {
         }
     }
 
-    /// Gives what is stored in the stead of an answer of the origin's of this status, or of none,
-    /// if it may be given (RFC 5861 §4).
+    /// Serves a stored response in place of an origin's error, if permitted (RFC 5861 §4).
+    ///
+    /// - Parameters:
+    ///   - status: status of the origin's response; `nil` if there was none.
+    /// - Returns: false if the stored response must not be served.
     func serveStaleOnError(_ stale: MemoryEntry, status: UInt16?) -> Bool {
         guard siteRequest.isUsableOnError(stale.metadata, now: SystemClock.now()) else {
             return false
@@ -172,13 +184,14 @@ final class LookupDriver {
         return true
     }
 
-    /// What was stored before for the same request, as it counts at `now`.
+    /// Returns the state of the stored response for the same request at `now`, given the fence.
     func storedState(_ stale: MemoryEntry?, now: Instant) -> StorageDecision.StoredState {
         guard let stale else { return .nothing }
         return now < context.fence.effectiveFacts(stale.metadata, now: now).freshUntil
             ? .fresh : .stale
     }
 
+    /// Starts or continues the resumption of a body that a peer broke off.
     private func resume(skipsPeers: Bool) {
         if let resumption = source as? ResumptionSource { return resumption.begin(skipsPeers) }
         guard let peers = source as? PeerSource, let name, let begun = peers.partialResponse else {
@@ -190,40 +203,44 @@ final class LookupDriver {
         resumption.begin(skipsPeers)
     }
 
-    // MARK: What providers report
+    // MARK: Reports of sources
 
-    /// The place has nothing that may be given without asking.
+    /// Reports that the disk has no response that may be served without contacting the origin.
     func diskMissed() {
         handle { $0.diskMissed(effects: &$1) }
     }
 
-    /// The readers get `problem`, and nothing more comes.
+    /// Ends the fetch with `problem`; `nominated` are the request fields on which the failure
+    /// depends.
     func fail(_ problem: Problem, nominated: FieldNames = FieldNames()) {
         fetch.failed(problem, nominated: nominated)
         finish()
     }
 
-    /// What a peer has said is no answer to this request; `asPart` if the origin is to be asked for
-    /// the part that is wanted.
+    /// Reports that the response of a peer does not suit this request.
+    ///
+    /// - Parameter fetchesPart: true if the origin must be asked only for the requested part.
     func peerResponseRejected(fetchesPart: Bool = false) {
         if fetchesPart { fetchScope = .part }
         handle { $0.peerResponseRejected(effects: &$1) }
     }
 
-    /// What there was to be had of the answer will not come to its end from here.
+    /// Reports that the source has failed before the end of the response.
+    ///
+    /// - Parameter canBeResumed: true if another source may continue it.
     func lost(canBeResumed: Bool = false) {
         handle { $0.lost(canBeResumed: canBeResumed, effects: &$1) }
         if fetch.isFinished { finish() }
     }
 
-    /// The answer is whole, or there will be none: from now on nobody joins this fetch.
+    /// Closes the fetch to new readers, because the response is complete or has failed.
     func closeToReaders() {
         guard !isClosedToReaders else { return }
         isClosedToReaders = true
         context.node.fetches.remove(fetch)
     }
 
-    /// Nothing more comes from where it came.
+    /// Releases the source and the origin slot; nothing more is received.
     func end() {
         guard !isEnded else { return }
         isEnded = true
@@ -233,57 +250,64 @@ final class LookupDriver {
         source = nil
     }
 
+    /// Closes the fetch to new readers and ends it.
     func finish() {
         closeToReaders()
         end()
     }
 
-    /// Passes the head of an interim answer on to who causes the fetch (RFC 9110 §15.2).
+    /// Passes the head of an interim response to the requester that caused the fetch (RFC 9110
+    /// §15.2).
     func relay(interim head: [UInt8]) {
         handler?.relay(interim: head, for: fetch)
         peerHandler?.relay(interim: head, for: fetch)
     }
 
-    // MARK: What the run, its readers and its loop say
+    // MARK: Events of the fetch, its readers and its loop
 
+    /// Pauses or resumes the source as the readers require.
     func updateFlow() { source?.updateFlow() }
 
+    /// Cancels the fetch.
     func cancel() {
         handle { $0.cancelled(effects: &$1) }
         source?.cancel()
         finish()
     }
 
+    /// True if other requests wait for the origin in use.
     var isContended: Bool { source?.isContended ?? false }
 
-    /// Another node has asked this one to bring the answer: it waits for nobody who might wait for
-    /// it.
+    /// Records that a peer waits for the response, so that this fetch waits for no peer that could
+    /// wait for it.
     func peerJoined() {
         handle { $0.peerJoined(SystemClock.now(), effects: &$1) }
         (source as? ResumptionSource)?.peerJoined()
     }
 
+    /// Next deadline of the state machine; `nil` for none.
     var deadline: Instant? { isEnded ? nil : fetch.deadline }
 
+    /// Processes a deadline that was reached.
     func deadlineReached(_ now: Instant) {
         if fetch.isProbingOwners { context.counters.add(.peerProbesTimedOut) }
         handle { $0.deadlineReached(now, effects: &$1) }
     }
 
-    /// What takes the body of the request that causes the fetch.
+    /// The origin source, which accepts the body of the causing request; `nil` for other sources.
     var uploadSource: OriginSource? { source as? OriginSource }
 }
 
-/// What brings the answer of a fetch: the disk, peers, another fetch, or an origin.
+/// A source of the response of a fetch: the disk, peers, another fetch, or an origin.
 ///
-/// It reports to its ``LookupDriver`` and starts nobody. Confined to the loop of its hall.
+/// Reports to its ``LookupDriver``. Confined to the event loop of its context.
 protocol ResponseSource: AnyObject {
-    /// Goes on or not, as the run says now: what two loops have said a moment ago may come in
-    /// either order.
+    /// Pauses or resumes as the fetch requires at the time of the call, because calls from two
+    /// loops may arrive in either order.
     func updateFlow()
-    /// Nobody wants the rest of the answer.
+    /// Stops the source; the rest of the response is not required.
     func cancel()
-    /// Others wait for the origin that it asks.
+    /// True if other requests wait for the origin in use.
     var isContended: Bool { get }
 }
 
@@ -291,8 +315,8 @@ extension ResponseSource {
     var isContended: Bool { false }
 }
 
-/// Who takes what a `ActiveFetch` brings, on the loop of its own hall.
+/// A reader of an ``ActiveFetch``, on the event loop of its own context.
 protocol FetchReader: AnyObject {
-    /// The fetch that it waits for has something for it; it may have gone.
+    /// Handles an event of the fetch that the reader waits for; the reader may have left since.
     func fetchAdvanced(by run: ActiveFetch)
 }

@@ -8,8 +8,11 @@ import Telemetry
 import Tiers
 import Wire
 
-/// What becomes of a whole answer of the origin's.
+/// Acceptance of an origin's final response with a body.
 extension OriginSource {
+    /// Decides by the site's rules whether a response is stored and served, and delivers it.
+    ///
+    /// - Parameter length: length of the body; `nil` if unknown.
     func accept(_ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming) {
         let plan = siteRequest.policy
         var examination = plan.evaluate(head, siteRequest, receipt)
@@ -52,14 +55,15 @@ extension OriginSource {
         }
     }
 
-    /// Stores, in memory alone, that there is no image for requests that agree in the fields
-    /// `names`: whoever asks until then is given `problem`, as who asks now; false if there is no
-    /// room for it.
+    /// Stores a negative response, in memory only, for requests that agree in the fields `names`;
+    /// they are sent `problem`, as is the present request.
+    ///
+    /// - Returns: false if memory has no capacity or the response cannot be stored.
     private func storeNegativeResponse(
         _ problem: Problem, _ absence: Cacheability, of response: ResponseHead, _ names: FieldNames
     ) -> Bool {
         var variant: (place: EntryKey, index: VariantIndex)?
-        // Where there are variants it says nothing of those that others select.
+        // If variants exist, the absence of one says nothing of the others.
         var names = names
         names.formUnion(siteRequest.expected(in: context.store))
         switch context.node.location(siteRequest, selectedBy: names, claimsIndex: true) {
@@ -72,7 +76,7 @@ extension OriginSource {
         let size = UInt64(body.count)
         let head = RenderedHead(problem.storedHead(bodyBytes: size))
         var facts = absence.metadata(size: size, entityTag: .empty)
-        // Nothing stands in for anything that it is not.
+        // A negative response must not stand in for another response.
         facts.flags = .mustRevalidate
         (facts.staleIfErrorSeconds, facts.staleWhileRevalidateSeconds) = (0, 0)
         let tags = tags(of: response)
@@ -94,7 +98,9 @@ extension OriginSource {
         return true
     }
 
-    /// Gives the answer to the readers; `isFit` if it may be kept as far as its body can tell.
+    /// Delivers the response to the readers.
+    ///
+    /// - Parameter isStorable: true if the body permits storage, as far as it was inspected.
     func deliver(_ response: AcceptedResponse, _ length: UInt64?, isStorable: Bool = true) {
         self.acceptedResponse = response
         let (plan, examination) = (siteRequest.policy, response.cacheability)
@@ -106,7 +112,8 @@ extension OriginSource {
             isStorable && response.storageDecision.isStorable && !fetch.isInvalidated
             && reserveMemory(length, rendered, response.entryKey)
         if isKept, let index = response.variantIndex, let place = response.entryKey {
-            // Before the body: who asks for another variant meanwhile must make it one of the same.
+            // Before the body: concurrent requests for another variant must add theirs to the same
+            // index.
             context.node.insert(
                 index, response.nominated, at: place, of: siteRequest.primaryKey,
                 version: fetch.invalidationVersion,
@@ -115,7 +122,7 @@ extension OriginSource {
         if response.storageDecision.isHitForMiss, plan.imageRules == nil {
             context.node.recordHitForMiss(siteRequest, now: SystemClock.now())
         }
-        // Whoever is served from memory needs none; a miss that would take more has to wait.
+        // A response served from memory needs no window; a miss that cannot get one is refused.
         guard isKept || fetch.openWindow() else {
             return discardResponse(.overloaded(.memory), length)
         }
@@ -137,8 +144,8 @@ extension OriginSource {
             isHitForMiss: response.storageDecision.isHitForMiss)
     }
 
-    /// The answer with those fields that are for the client who asked and are not stored (RFC 9111
-    /// §5.2.2.4, §5.2.2.7); nil if there are none.
+    /// Returns the response with the fields that are sent to the requester but not stored (RFC 9111
+    /// §5.2.2.4, §5.2.2.7); `nil` if there are none.
     private func requesterResponse(_ given: FetchedResponse, _ response: AcceptedResponse)
         -> FetchedResponse?
     {
@@ -151,6 +158,7 @@ extension OriginSource {
         return own
     }
 
+    /// Inserts an entry, offers it to its owners, and inserts the variant index that lists it.
     func insertEntry(
         _ entry: MemoryEntry, _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?
     ) {
@@ -159,6 +167,7 @@ extension OriginSource {
         insertIndex(index, names, place)
     }
 
+    /// Inserts the variant index that lists the entry at `place`; does nothing for a primary entry.
     private func insertIndex(
         _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?, isNegative: Bool = false
     ) {
@@ -169,8 +178,8 @@ extension OriginSource {
             inMemoryAlone: isNegative)
     }
 
-    /// The tags of the answer; says so if there are more than are kept, because a purge by those
-    /// will not find it.
+    /// Returns the tags of the response; logs if some were dropped, because purges by those will
+    /// not find it.
     private func tags(of head: ResponseHead) -> [[UInt8]] {
         let tags = siteRequest.policy.tags(
             of: head, key: siteRequest.key, context.siteOriginals(by: siteRequest.policy),
@@ -181,10 +190,11 @@ extension OriginSource {
         return tags.tags
     }
 
-    /// Where the answer comes from, if the origin has sent it elsewhere.
+    /// URL from which the response came after redirects; empty without redirects.
     var redirectedURLs: [[UInt8]] { redirects.last.map { [$0.url] } ?? [] }
 
-    /// True if the body may be kept as far as its length is known; reserves the memory for it.
+    /// Reserves memory for the body; returns false if it must not be kept, as far as its length is
+    /// known.
     private func reserveMemory(_ length: UInt64?, _ head: RenderedHead, _ place: EntryKey?) -> Bool
     {
         if let length, length > siteRequest.policy.objectBytesMax { return false }
@@ -199,16 +209,16 @@ extension OriginSource {
     }
 }
 
-/// What answers tell of the wholes of which clients want parts.
+/// Conclusions from partial and unstorable responses about the complete ones.
 extension OriginSource {
-    /// An answer to a request for a part.
+    /// Records from a partial response whether the complete one can be stored.
     func recordStorability(from head: ResponseHead, _ receipt: Freshness.ResponseTiming) {
         guard let size = head.completeLength else { return }
         guard size <= siteRequest.policy.objectBytesMax else {
             return context.recordRepresentation(.unstorable, by: fetch)
         }
         guard head.status == 206 else { return }
-        // The whole will come with the same fields, as far as they are not of the part.
+        // The complete response will have the same fields, except those specific to the part.
         var whole = head
         whole.status = 200
         let acceptance = StorageDecision(
@@ -219,10 +229,10 @@ extension OriginSource {
             acceptance.isStorable ? .storable(bytes: size) : .unstorable, by: fetch)
     }
 
-    /// True if the fetch is to begin anew, because its answer cannot be stored and nothing would be
-    /// had of the whole but the part that the one who caused it wants.
+    /// Returns true if the fetch must restart for the requested part only, because the response
+    /// cannot be stored.
     ///
-    /// Notes that it cannot.
+    /// Also records that it cannot.
     func shouldFetchPart(_ acceptance: StorageDecision, _ head: ResponseHead, _ length: UInt64?)
         -> Bool
     {
@@ -234,13 +244,13 @@ extension OriginSource {
             && siteRequest.requestsPart(rangesMax: fetch.settings.rangesMax)
     }
 
-    /// The part is asked for in place of the whole.
+    /// Restarts the fetch for the part in place of the complete response.
     func switchToPart(_ length: UInt64?) {
         driver.handle { $0.lost(effects: &$1) }
         discardResponse(length)
     }
 
-    /// Notes that a body whose length was not known has outgrown what is stored.
+    /// Records that a body of unknown length has exceeded the storage limit.
     func recordOversize() {
         guard siteRequest.policy.imageRules == nil, acceptedResponse != nil,
             fetch.exceedsStorageLimit

@@ -9,15 +9,16 @@ import Telemetry
 import Tiers
 import Wire
 
-/// What an answer without a body does to what is stored.
+/// Updates of stored responses by responses without a body.
 extension OriginSource {
-    /// 304: a stored body stays, with new facts and a new head (RFC 9111 §3.2, §4.3.4).
+    /// Handles 304: keeps the stored body, with new metadata and a new head (RFC 9111 §3.2,
+    /// §4.3.4).
     func freshen(with head: ResponseHead, _ receipt: Freshness.ResponseTiming) {
         let confirmed = Freshening.responsesToUpdate(
             by: head, of: validationCandidates.map { Validators($0.head, metadata: $0.metadata) },
             received: receipt.receivedWallTime)
         guard let number = confirmed.first, hasSameRedirects(validationCandidates[number]) else {
-            // Whoever asks again asks without condition.
+            // Later requests are then unconditional.
             for entry in validationCandidates { context.node.remove(entry) }
             fetch.validatorMismatched()
             return driver.closeToReaders()
@@ -30,24 +31,29 @@ extension OriginSource {
         driver.closeToReaders()
     }
 
-    /// Validators are of one resource: what another says of them means nothing (RFC 9110 §8.8).
+    /// Returns true if the response came through the same redirects as the entry: validators of
+    /// another resource mean nothing (RFC 9110 §8.8).
     private func hasSameRedirects(_ entry: MemoryEntry) -> Bool {
         guard siteRequest.policy.imageRules != nil else { return true }
         return EntryTags(key: siteRequest.key, urls: redirectedURLs).tags
             == entry.tags.filter { URLName.name(inTag: $0) != nil }
     }
 
-    /// What an update by the origin has made of a stored answer.
+    /// Result of the update of a stored response.
     private struct UpdateResult {
-        /// Nil if memory has no room for it.
+        /// The updated entry; `nil` if memory has no capacity for it.
         let entry: MemoryEntry?
         let cacheability: Cacheability
+        /// Request fields that select the response.
         let nominated: FieldNames
+        /// True if the updated entry is stored.
         let isStored: Bool
     }
 
-    /// Puts the stored answer with the fields of `head` in its place, or forgets it if it may not
-    /// be stored any more.
+    /// Replaces the stored response with one updated by the fields of `head`, or removes it if it
+    /// may no longer be stored.
+    ///
+    /// - Parameter freshnessOnly: true for HEAD, which updates freshness fields only.
     private func update(
         _ stale: MemoryEntry, with head: ResponseHead, _ receipt: Freshness.ResponseTiming,
         freshnessOnly: Bool = false
@@ -65,8 +71,8 @@ extension OriginSource {
         var place = EntryKey(key: stale.key, hash: stale.hash)
         var index: VariantIndex?
         var isPlaceable = true
-        // What another request had selected is this request's answer, too; and what other fields
-        // select than before stands elsewhere (RFC 9111 §4.1).
+        // A response selected by another request may now match this one; a response selected by
+        // other fields than before is stored under another key (RFC 9111 §4.1).
         if !siteRequest.isHead,
             self.staleEntry == nil || vary.names != siteRequest.nominated(of: stale)
         {
@@ -84,8 +90,8 @@ extension OriginSource {
             RenderedHead(stored))
         let isStored = isPlaceable && examination.notStoredReason == nil && entry != nil
         if isStored, let entry {
-            // Under the key of the request its successor, or the index of that, takes its place.
-            // It may be another variant now.
+            // The key of the request is taken over by the new entry or its variant index. It may be
+            // another variant now.
             let isMoved = place.key != stale.key && stale.key != siteRequest.key
             if self.staleEntry != nil, isMoved { context.node.remove(stale) }
             insertEntry(entry, index, vary.names, place)
@@ -97,7 +103,7 @@ extension OriginSource {
             isStored: isStored)
     }
 
-    /// HEAD says whether the stored answer to GET is still that (RFC 9111 §4.3.5).
+    /// Updates or invalidates the stored response to GET by the response to HEAD (RFC 9111 §4.3.5).
     func freshenByHead(_ head: ResponseHead, _ receipt: Freshness.ResponseTiming) {
         guard
             !siteRequest.hasAuthorization, !siteRequest.cacheControl.isNoStore,

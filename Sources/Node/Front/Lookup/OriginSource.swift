@@ -9,53 +9,61 @@ import Telemetry
 import Tiers
 import Wire
 
-/// The origin's side of a `ActiveFetch`: asks, decides by the rules of its site what becomes of the
-/// answer, and hands its bytes on.
+/// The origin source of an ``ActiveFetch``: fetches, applies the rules of the site to the response,
+/// and delivers its bytes.
 ///
 /// Confined to its loop.
 final class OriginSource: ResponseSource, OriginFetchDelegate {
     let driver: LookupDriver
     let fetch: ActiveFetch
+    /// The request in the form in which the origin receives it.
     let siteRequest: SiteRequest
     unowned let context: EventLoopContext
-    /// The door whose request caused the fetch, which alone is told of interim answers and gives
-    /// the request's body.
+    /// The handler whose request caused the fetch; it alone receives interim responses and sends a
+    /// request body.
     var handler: RequestHandler? { driver.handler }
+    /// The exchange with the origin; `nil` before it starts.
     var originFetch: OriginFetch?
-    /// What is held back of a request with a body, before it takes a connection.
+    /// A request whose body is collected before it takes a connection.
     var deferredRequest: DeferredRequest?
-    /// An answer that is held until its first bytes say what it is.
+    /// A response held until its first bytes show what it is.
     var heldResponse: HeldResponse?
-    /// An answer that goes to the readers.
+    /// The response being delivered to the readers.
     var acceptedResponse: AcceptedResponse?
-    /// Those by way of which it comes.
+    /// Redirects followed so far.
     private(set) var redirects: [Redirect] = []
-    /// The stored answer that is selected by the request, which the origin is asked about.
+    /// The stored response to validate that the request selects.
     private(set) var staleEntry: MemoryEntry?
-    /// The stored answers that the origin is asked about: that one, or those that other requests
-    /// select.
+    /// All stored responses to validate: ``staleEntry``, or those that other requests select.
     private(set) var validationCandidates: [MemoryEntry] = []
-    /// The answer goes to its reader unstored.
+    /// True if the response is passed to its reader unstored.
     private var isRelaying = false
-    /// Bytes that arrived after the run was over; the connection can be used again.
+    /// Bytes discarded after the fetch was over, so that the connection can be reused.
     private var discardedBytes = 0
 
-    /// What is needed of the head until the body's end.
+    /// The parts of an accepted head that are required until the end of the body.
     struct AcceptedResponse {
+        /// The head, limited by redirects.
         let head: ResponseHead
         let cacheability: Cacheability
         let storageDecision: StorageDecision
+        /// Request fields that select the response.
         let nominated: FieldNames
+        /// Key of a variant; `nil` for the request's own key.
         let entryKey: EntryKey?
+        /// Variant index to insert; `nil` for a primary entry.
         let variantIndex: VariantIndex?
+        /// Cache tags of the response.
         let tags: [[UInt8]]
+        /// Times of request and response.
         let timing: Freshness.ResponseTiming
     }
 
-    /// Bytes of an answer that nobody wants which are still read, because a new connection would
-    /// cost more.
+    /// Maximum bytes of an unwanted response that are read, because a new connection would cost
+    /// more.
     private static let discardedBytesMax = 64 << 10
 
+    /// Creates a source that has not started.
     init(_ driver: LookupDriver, _ query: SiteRequest) {
         self.driver = driver
         self.siteRequest = query
@@ -63,13 +71,14 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         context = driver.context
     }
 
+    /// Starts the request to the origin.
     func start() {
         staleEntry = siteRequest.mode == .whole ? fetch.staleEntry : nil
         if let staleEntry {
             validationCandidates = [staleEntry]
         } else if siteRequest.mode == .whole, !siteRequest.isImage {
-            // Origins that make images of several types from one are known to forget Accept where
-            // they are asked conditionally.
+            // Not for images: some origins that derive images of several types from one ignore
+            // Accept in conditional requests.
             validationCandidates = context.node.variants(of: siteRequest)
         }
         switch siteRequest.originRequest(
@@ -83,7 +92,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         }
     }
 
-    // MARK: What the run asks for
+    // MARK: Requests of the fetch
 
     var isContended: Bool { fetch.phase == .relaying && originFetch?.isContended == true }
 
@@ -99,7 +108,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         context.counters.add(.originFetchesAbandoned)
     }
 
-    // MARK: What the origin says
+    // MARK: Events of the origin fetch
 
     func redirectReceived(
         _ head: ResponseHead, to url: [UInt8], requestedAt: Instant, respondedAt: Instant
@@ -116,7 +125,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     }
 
     func requestStarting(_ origin: OriginAuthority, at address: IPAddress?) {
-        // What the operator has named has a share of its own.
+        // An origin named by the operator has its own quota.
         guard siteRequest.policy.origin == nil,
             !context.node.fetches.reassign(fetch, to: fetch.holders(fetchingFrom: origin, address))
         else { return }
@@ -150,7 +159,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         }
         if head.status == 304 {
             if !validationCandidates.isEmpty { return freshen(with: head, receipt) }
-            // Nothing was asked about: whoever asked makes of it what he can.
+            // The node did not validate: the requester interprets the 304.
             if siteRequest.policy.imageRules == nil {
                 return passThrough(head, bodyLength, receipt)
             }
@@ -171,7 +180,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     }
 
     func originTrailersReceived(_ trailers: Trailers) {
-        // Only who asked is given them, and only if it reads them (RFC 9110 §6.5.1).
+        // Trailers go only to a requester that accepts them (RFC 9110 §6.5.1).
         guard siteRequest.acceptsTrailers else { return }
         fetch.trailersReceived(
             siteRequest.policy.responseFieldRules.trailers(trailers.lines, in: trailers.bytes.span))
@@ -187,7 +196,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
             return driver.closeToReaders()
         }
         let plan = siteRequest.policy
-        // Of images the format says whether that was the end.
+        // The format of an image shows whether its end was reached.
         let ending = delimitedByClose && plan.imageRules != nil ? fetch.completeness : .complete
         if ending == .truncated {
             fetch.failed(.incompleteImage)
@@ -216,8 +225,8 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         driver.closeToReaders()
     }
 
-    /// What an answer is called on disk that stands at `place`, or under the key that was asked
-    /// for; nil without a disk.
+    /// Returns the disk name of a response stored under `place`, or under the request's key if
+    /// `nil`; `nil` without a disk.
     func name(at place: EntryKey?) -> EntryName? {
         driver.name.map { name in place.map { EntryName(ofKey: $0.key) } ?? name }
     }
@@ -225,8 +234,8 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     func originFetchFailed(_ failure: OriginFailure) {
         context.count(failure)
         heldResponse = nil
-        // What this node did not even try is counted, and said once for the origin: a storm of
-        // misses must not become one of lines.
+        // A fetch refused by this node is counted, and logged once per origin elsewhere, so that
+        // many misses do not produce as many log lines.
         log("origin fetch failed", why: "\(failure)", at: failure.isReportedOnce ? .debug : .info)
         if siteRequest.isBackground { context.pauseBackground(siteRequest, now: SystemClock.now()) }
         if !serveStaleOnError(status: nil) {
@@ -237,6 +246,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         driver.finish()
     }
 
+    /// Logs an event of this fetch.
     func log(_ what: Logger.Message, why: String, at level: Logger.Level = .info) {
         context.node.logger.log(
             level: level, what,
@@ -247,7 +257,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
 
     // MARK: Decisions
 
-    /// Gives the stale answer instead of an error, if it may be given (RFC 5861 §4).
+    /// Serves the stale response instead of an error, if permitted (RFC 5861 §4).
     private func serveStaleOnError(status: UInt16?) -> Bool {
         guard acceptedResponse == nil, let staleEntry,
             driver.serveStaleOnError(staleEntry, status: status)
@@ -257,7 +267,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         return true
     }
 
-    /// The answer as it came, for the one who asked.
+    /// Passes the response unchanged and unstored to its one reader.
     private func passThrough(
         _ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming
     ) {
@@ -265,7 +275,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         let passedHead = siteRequest.policy.passThroughHead(
             head, takesTrailers: siteRequest.acceptsTrailers, received: receipt.receivedWallTime)
         guard fetch.openWindow() else { return discardResponse(.overloaded(.memory), length) }
-        // Age is the origin's; nothing is added to it.
+        // Age was set by the origin; nothing is added to it.
         let facts = EntryMetadata(
             size: length ?? 0, bornAt: receipt.receivedAt, freshUntil: receipt.receivedAt,
             flags: .isDated, lastModified: nil, date: receipt.receivedWallTime, entityTag: .empty)
@@ -277,22 +287,22 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         fetch.responseHeadReceived(passed, isShared: false, isStored: false)
     }
 
-    /// What Content-Length says, also where no body follows (RFC 9110 §8.6).
+    /// Returns the value of Content-Length, also if no body follows (RFC 9110 §8.6).
     private func declaredLength(_ head: ResponseHead) -> UInt64? {
         guard let value = head.first(.contentLength) else { return nil }
         return UInt64(String(decoding: head.bytes[value.range], as: UTF8.self))
     }
 
-    /// What a request that may have changed something makes unfit to be used (RFC 9111 §4.4).
+    /// Invalidates the keys that a successful unsafe request affects (RFC 9111 §4.4).
     private func invalidate(by head: ResponseHead) {
         for key in siteRequest.policy.invalidatedKeys(by: head, siteRequest) {
             context.node.invalidate(key)
         }
     }
 
-    /// The readers get `problem`; what remains of the answer is read if it is little.
+    /// Fails the fetch with `problem`; a small rest of the response is read and discarded.
     ///
-    /// Errors that are the client's to hear, such as 404, are ordinary and not worth a line.
+    /// Client errors such as 404 and temporary overload are not logged.
     func discardResponse(
         _ problem: Problem, _ length: UInt64?, nominated: FieldNames = FieldNames()
     ) {
@@ -304,7 +314,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         discardResponse(length)
     }
 
-    /// What remains of the answer is read if it is little.
+    /// Closes the fetch to readers; a small rest of the response is read and discarded.
     func discardResponse(_ length: UInt64?) {
         driver.closeToReaders()
         if let length, length <= Self.discardedBytesMax { return }
@@ -312,21 +322,23 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     }
 }
 
-/// The body of a request on its way to the origin.
+/// Forwarding of request bodies to the origin.
 extension OriginSource {
-    /// A request and the first of its body: a client that takes its time for that holds no
+    /// A request and the beginning of its body; a client that sends it slowly occupies no
     /// connection meanwhile.
     struct DeferredRequest {
         let request: OriginFetchRequest
-        /// One buffer, however small the pieces are that it came in.
+        /// The body in one buffer, however small its pieces were.
         var body = ByteBuffer()
 
+        /// Bytes of the body from which on the request is sent.
         static let bytesMax = 64 << 10
     }
 
-    /// Pieces of the request's body are to wait.
+    /// True if further pieces of the request body must wait.
     var isFull: Bool { originFetch.map { $0.acceptsBody && !$0.isWritable } ?? false }
 
+    /// Sends a piece of the request body, or collects it while the request is deferred.
     func send(_ piece: ByteBuffer) {
         guard deferredRequest != nil else {
             originFetch?.send(body: piece)
@@ -338,6 +350,7 @@ extension OriginSource {
         }
     }
 
+    /// Ends the request body.
     func endBody(_ trailers: Trailers) {
         sendDeferredRequest()
         let section = siteRequest.policy.requestFieldRules.trailers(
@@ -345,6 +358,7 @@ extension OriginSource {
         originFetch?.endBody(trailers: Trailers(section) ?? Trailers())
     }
 
+    /// Sends the deferred request with the body collected so far.
     private func sendDeferredRequest() {
         guard let deferredRequest else { return }
         self.deferredRequest = nil
@@ -356,6 +370,7 @@ extension OriginSource {
         handler?.uploadResumed(for: self)
     }
 
+    /// Starts the exchange with the origin.
     func startOriginFetch(_ request: OriginFetchRequest) {
         originFetch = context.origin.fetch(request, to: self)
     }

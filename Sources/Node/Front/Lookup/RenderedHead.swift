@@ -3,47 +3,52 @@ import HTTPRules
 import Store
 import Tiers
 
-/// The head of an answer that is being received, as its readers need it.
+/// A response in progress, as its readers need it.
 struct FetchedResponse: Sendable {
-    /// The size is 0 while it is not known.
+    /// Metadata of the response; its size is 0 while unknown.
     var metadata: EntryMetadata
+    /// Head to send, rendered for clients.
     var head: RenderedHead
-    /// The length that the origin has named; nil if it named none.
+    /// Body length sent by the source; `nil` if unknown.
     var sizeBytes: UInt64?
-    /// When the head was received there was room for the body.
+    /// True if the body is kept: there was capacity when the head was received.
     var isKept: Bool
-    /// It comes from the disk, not from the origin.
+    /// True if the response comes from the disk.
     var isFromDisk = false
-    /// Further names of it; see `MemoryEntry.tags`.
+    /// Cache tags; see `MemoryEntry.tags`.
     var tags: [[UInt8]] = []
-    /// A peer gives it.
+    /// True if the response comes from a peer.
     var isFromPeer = false
-    /// What the rules say of an answer of a site's; nil for an image.
+    /// Result of the caching rules for a site's response; `nil` for an image.
     var cacheability: Cacheability?
-    /// The origin has answered what the client asked, parts and conditions included: nothing is
-    /// chosen of it here.
+    /// True if the origin has evaluated the client's ranges and conditions itself, so that nothing
+    /// is selected here.
     var isPassedThrough = false
 
-    /// Bytes to be reserved while a body of unknown length has grown to `bodyBytes`: its chunks,
-    /// and one for what is not yet in a chunk.
+    /// Returns the bytes to reserve for a body of unknown length at `bodyBytes`: its chunks, and
+    /// one for bytes not yet in a chunk.
     static func reservedBytes(growingTo bodyBytes: UInt64) -> Int {
         (Int(bodyBytes) / BodyLayout.chunkBytes + 1) * BodyLayout.chunkBytes
     }
 }
 
-/// A head rendered for clients.
+/// A response head rendered for clients.
 struct RenderedHead: Sendable {
+    /// The status line and field lines, without the empty line.
     let bytes: [UInt8]
+    /// Offsets of the parts of `bytes` that responses select from.
     let layout: HeadLayout
-    /// Where the entity tag lies; empty if there is none.
+    /// Range of the entity tag in `bytes`; empty if there is none.
     let entityTag: Extent
 
+    /// Creates a head from its parts.
     init(bytes: [UInt8], layout: HeadLayout, entityTag: Extent) {
         self.bytes = bytes
         self.layout = layout
         self.entityTag = entityTag
     }
 
+    /// Creates the head that the caching rules have rendered.
     init(_ stored: StoredHead) {
         bytes = stored.bytes
         layout = HeadLayout(
@@ -52,25 +57,27 @@ struct RenderedHead: Sendable {
         entityTag = stored.entityTag
     }
 
+    /// Creates the head of a memory entry.
     init(_ entry: MemoryEntry) {
         bytes = entry.head
         layout = entry.layout
         entityTag = entry.metadata.entityTag
     }
 
+    /// Creates the head of a disk record.
     init(_ reading: DiskRecordHandle) {
         bytes = reading.record.head
         layout = reading.layout
         entityTag = reading.record.layout.entityTag
     }
 
-    /// Where the status line ends, its CRLF included.
+    /// Offset behind the status line and its CRLF.
     var statusLineEnd: Int { (bytes.firstIndex(of: 0x0A) ?? -1) + 1 }
 
     /// The status code.
     var status: UInt16 { StoredHead.status(bytes) }
 
-    /// The head as the rules know it.
+    /// The head as the caching rules process it.
     var stored: StoredHead {
         StoredHead(
             rendered: bytes, partialStart: layout.partialStart,
@@ -78,13 +85,13 @@ struct RenderedHead: Sendable {
             contentType: layout.contentType, entityTag: entityTag)
     }
 
-    /// True if it has Content-Length, or is a 204, which has no body: otherwise nobody can tell
-    /// where the answer ends on a connection that stays open (RFC 9112 §6.3).
+    /// True if the head has Content-Length, or is a 204: otherwise the end of the response is not
+    /// recognisable on a persistent connection (RFC 9112 §6.3).
     var isFramed: Bool {
         status == 204 || StoredHead.lines(bytes).contains { $0.id == .contentLength }
     }
 
-    /// This head, which must be without, with a Content-Length of `size` bytes.
+    /// Returns this head, which must have no Content-Length, with one of `size` bytes.
     func framed(size: UInt64) -> RenderedHead {
         var line = Array("content-length: ".utf8)
         ASCII.append(size, to: &line)
@@ -93,7 +100,7 @@ struct RenderedHead: Sendable {
         return moved(by: line.count, bytes[..<start] + line + bytes[start...])
     }
 
-    /// This head without its Content-Length, which stands before all that the layout leads to.
+    /// This head without its Content-Length, which precedes everything in the layout.
     var unframed: RenderedHead {
         guard let line = StoredHead.lines(bytes).first(where: { $0.id == .contentLength }) else {
             return self
@@ -102,7 +109,7 @@ struct RenderedHead: Sendable {
         return moved(by: start - end, Array(bytes[..<start]) + bytes[end...])
     }
 
-    /// The head of these bytes, in which all that the layout leads to stands `count` bytes later.
+    /// Returns a head of `bytes` whose layout is shifted by `count` bytes.
     private func moved(by count: Int, _ bytes: [UInt8]) -> RenderedHead {
         let moved = { (extent: Extent) in
             extent.isEmpty
@@ -118,7 +125,7 @@ struct RenderedHead: Sendable {
             entityTag: moved(entityTag))
     }
 
-    /// The bytes of `extent`.
+    /// Returns the bytes in `extent`.
     func slice(_ extent: Extent) -> [UInt8] {
         Array(bytes[extent.range])
     }

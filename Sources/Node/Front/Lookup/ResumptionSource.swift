@@ -5,37 +5,42 @@ import Serving
 import Store
 import Wire
 
-/// The rest of a body that a peer has broken off, from another peer or from the origin, if they
-/// have the very same answer: a node that dies takes nothing away from the clients of others.
+/// The rest of a body that a peer has broken off, from another peer or the origin, if they have the
+/// identical response.
 ///
-/// A second fetch, which nobody else joins, brings the answer from its beginning; what the readers
-/// have of it is passed over. It keeps what it brings by itself, so that the first fetch need not.
-/// Confined to the loop of its hall.
+/// So the failure of a node does not break responses to clients of others. A second fetch, which no
+/// other request joins, brings the response from its beginning, and the bytes that the readers
+/// already have are skipped. It stores the response itself, so the first fetch need not. Confined
+/// to the event loop of its context.
 final class ResumptionSource: ResponseSource, FetchReader {
     private let driver: LookupDriver
     private let fetch: ActiveFetch
     private unowned let context: EventLoopContext
+    /// Name of the URL's primary entry on disk and on the ring.
     private let name: EntryName
+    /// The response that the peer broke off.
     private let partialResponse: PartialResponse
+    /// The second fetch and this source's reader of it.
     private var continuation: (run: ActiveFetch, reader: Fetch.ReaderID)?
-    /// The origin is asked by now.
+    /// True once peers are skipped and the origin is contacted.
     private var skipsPeers = false
-    /// Of the second fetch's answer.
+    /// Offset in the response of the second fetch.
     private var position: UInt64 = 0
+    /// Body bytes that the readers have received.
     private var receivedBytes: UInt64
-    /// The second answer is the first one.
+    /// True once the second response was found identical to the first.
     private var isMatched = false
-    /// It has reported, or nobody wants to hear.
+    /// True once the source has reported its result or was cancelled.
     private var isFinished = false
 
-    /// What the readers were told of the answer.
+    /// The response as the readers know it.
     struct PartialResponse {
         let metadata: EntryMetadata
         let head: RenderedHead
-        /// Nil if the length was not known.
+        /// Body length; `nil` if unknown.
         let sizeBytes: UInt64?
 
-        /// What tells whether another answer is the same.
+        /// Properties that determine whether another response is identical.
         var identity: RepresentationIdentity {
             RepresentationIdentity(
                 entityTag: head.slice(metadata.entityTag), lastModified: metadata.lastModified,
@@ -43,13 +48,16 @@ final class ResumptionSource: ResponseSource, FetchReader {
         }
     }
 
+    /// Timer that checks ``lastProgressAt``.
     private var stallTimer: Scheduled<Void>?
+    /// When the second fetch last brought bytes, or the readers last held it up.
     private var lastProgressAt = SystemClock.now()
 
-    /// How long peers may bring nothing: of two nodes with different rings each may wait for the
+    /// Maximum time without progress from peers: two nodes with different rings could wait for each
     /// other.
     private static let stallTimeout = Interval.seconds(10)
 
+    /// Creates a source that continues after `receivedBytes` bytes.
     init(
         _ driver: LookupDriver, name: EntryName, _ begun: PartialResponse, receivedBytes: UInt64
     ) {
@@ -61,7 +69,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         self.receivedBytes = receivedBytes
     }
 
-    /// Begins the second fetch, which asks peers or not.
+    /// Begins the second fetch, with or without peers.
     func begin(_ skipsPeers: Bool) {
         self.skipsPeers = skipsPeers
         position = 0
@@ -83,6 +91,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         proceed()
     }
 
+    /// Schedules the check for a stall of peers.
     private func scheduleStallCheck() {
         let wait = max(.milliseconds(1), lastProgressAt + Self.stallTimeout - SystemClock.now())
         stallTimer = context.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds))
@@ -95,7 +104,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         }
     }
 
-    // MARK: What the run asks for
+    // MARK: Requests of the fetch
 
     func updateFlow() {
         proceed()
@@ -105,17 +114,19 @@ final class ResumptionSource: ResponseSource, FetchReader {
         leave()
     }
 
+    /// Passes on that a peer waits for the response.
     func peerJoined() {
         guard let continuation else { return }
         context.withFetch(continuation.run) { $0.peerJoined() }
     }
 
-    // MARK: What the second fetch brings
+    // MARK: Events of the second fetch
 
     func fetchAdvanced(by run: ActiveFetch) {
         proceed()
     }
 
+    /// Passes on what the second fetch has received, as far as the readers permit.
     private func proceed() {
         while !isFinished, !fetch.isPaused, let (second, reader) = continuation {
             var slices: [ByteBuffer] = []
@@ -138,6 +149,8 @@ final class ResumptionSource: ResponseSource, FetchReader {
         }
     }
 
+    /// Returns true if the second response is identical to the first; to be called when its head is
+    /// known.
     private func matchesPartialResponse(_ second: ActiveFetch) -> Bool {
         let other: PartialResponse
         switch second.snapshot.progress.outcome {
@@ -154,7 +167,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         return isMatched
     }
 
-    /// Hands on what the readers do not have yet.
+    /// Passes on the bytes that the readers do not have yet.
     private func forward(_ slice: ByteBuffer) {
         var slice = slice
         let known = min(UInt64(slice.readableBytes), receivedBytes - min(receivedBytes, position))
@@ -165,29 +178,34 @@ final class ResumptionSource: ResponseSource, FetchReader {
         fetch.bodyReceived(slice)
     }
 
+    /// Reports that the second fetch has failed and that another may continue.
     private func retry() {
         leaveContinuation()
         driver.lost(canBeResumed: true)
     }
 
-    /// There is another answer now, or none: whoever has nothing of this one begins anew.
+    /// Reports the loss: the response has changed or vanished, so readers that have received
+    /// nothing restart.
     private func abandon() {
         leave()
         driver.lost()
     }
 
+    /// Completes the first fetch.
     private func finish() {
         _ = fetch.completed(name: nil) { _ in nil }
         leave()
         driver.finish()
     }
 
+    /// Leaves the second fetch.
     private func leaveContinuation() {
         stallTimer?.cancel()
         guard let (second, reader) = continuation.take() else { return }
         second.leave(reader)
     }
 
+    /// Leaves the second fetch for good.
     private func leave() {
         isFinished = true
         leaveContinuation()

@@ -7,29 +7,34 @@ import Origin
 import Store
 import Wire
 
-/// One request that the node makes of itself, through a door like a client's, so that keys, owners,
-/// coalescing and limits are theirs; of the answer only what it says is kept.
+/// A request of the node to itself, handled like a client's, so that the same keys, owners,
+/// coalescing and limits apply.
 ///
-/// Confined to the loop of its hall, which holds it until it is over.
+/// Confined to its event loop, whose context retains it until it ends. Only the parts of the
+/// response in ``Response`` are kept.
 final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendable {
-    /// What came of it.
+    /// The outcome of the request.
     struct Response {
-        /// Nil if there was no whole answer.
+        /// Status code; `nil` if the response was not complete.
         var status: UInt16?
+        /// How the cache handled the request.
         var cachePart = CacheResult.none
+        /// Size of the complete body, in bytes.
         var bodyBytes: UInt64 = 0
-        /// The beginning of the body, as far as it is wanted.
+        /// Beginning of the body, up to the requested limit.
         var body: [UInt8] = []
-        /// There was more.
+        /// True if the body is longer than `body`.
         var isBodyTruncated = false
-        /// The answer's head, as HTTP/1.1 writes it.
+        /// Head of the response, as in HTTP/1.1.
         var head: [UInt8] = []
     }
 
     private let context: EventLoopContext
     private let handler: RequestHandler
+    /// Maximum bytes of the body that are kept.
     private let bodyBytesMax: Int
     private var response = Response()
+    /// The completion closure; `nil` before the start and after the end.
     private var completion: ((Response) -> Void)?
 
     let plane = RequestHandler.Plane.internalRequest
@@ -38,14 +43,16 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
     var index = 0
     let queuedBytes = 0
 
-    /// Keeps so many bytes of the answer's body.
+    /// Creates a request that keeps at most `bodyBytesMax` bytes of the response body.
     init(on context: EventLoopContext, bodyBytesMax: Int) {
         self.context = context
         self.bodyBytesMax = bodyBytesMax
         handler = RequestHandler(on: context, plane: .internalRequest, protocolVersion: .http1)
     }
 
-    /// Asks, on the loop; `told` is called once, not before this returns.
+    /// Starts the request; on the loop.
+    ///
+    /// The completion closure is called once with the outcome, after this call has returned.
     func begin(_ question: InternalRequestHead, _ told: @escaping (Response) -> Void) {
         self.completion = told
         context.connectionOpened(self)
@@ -61,7 +68,7 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
         }
     }
 
-    /// The door is in the midst of its answer: the end waits until it is through.
+    /// Ends the request, after the handler has returned from its current call.
     private func finish(isComplete: Bool) {
         if !isComplete { response.status = nil }
         response.cachePart = handler.cacheResult
@@ -73,7 +80,7 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
         }
     }
 
-    // MARK: Outlet
+    // MARK: ResponseWriter
 
     func send(head: ByteBuffer) {
         response.head = Array(head.readableBytesView)
@@ -109,7 +116,7 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
 }
 
 extension InternalRequest.Response {
-    /// What this is for a prefetch.
+    /// The outcome for a prefetch.
     var prefetchOutcome: PrefetchOutcome {
         guard let status else {
             return .failed(
@@ -143,22 +150,23 @@ extension InternalRequest.Response {
         }
     }
 
-    /// What an answer that refuses says of itself.
+    /// The problem that an error response describes.
     private var problem: ReceivedProblem {
         (try? JSONDecoder().decode(ReceivedProblem.self, from: Data(body)))
             ?? ReceivedProblem(ofText: body)
     }
 
-    /// A limit of the node's own was reached.
+    /// True if the request failed at a limit of this node.
     private var isNodeLimit: Bool {
         problem.name.map(PrefetchOutcome.nodeProblemNames.contains) ?? false
     }
 
+    /// True if the failure affects all URLs of the origin.
     private var affectsWholeOrigin: Bool {
         problem.name.map(OriginFailure.originWideNames.contains) ?? false
     }
 
-    /// Somebody stores it: this node, or the one that gave it.
+    /// True if the response is stored, by this node or by the peer that sent it.
     private var isStored: Bool {
         let notes = cacheStatusParameters
         guard !notes.isEmpty else { return false }
@@ -166,7 +174,7 @@ extension InternalRequest.Response {
             || notes.contains("detail=peer")
     }
 
-    /// The parameters of Cache-Status; what stands in quotes parts none.
+    /// The parameters of Cache-Status; separators in quoted strings do not count.
     private var cacheStatusParameters: [String] {
         var notes = [""]
         var isQuoted = false
@@ -183,7 +191,9 @@ extension InternalRequest.Response {
         return notes.filter { !$0.isEmpty }
     }
 
-    /// The value of the last line with this name, which is in lower case.
+    /// Returns the value of the last field line with this name.
+    ///
+    /// - Parameter name: the name in lower case.
     private func field(_ name: String) -> String? {
         for line in head.split(separator: 0x0A).reversed() {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
@@ -195,22 +205,26 @@ extension InternalRequest.Response {
         return nil
     }
 
+    /// Returns the reason for a failure with this status.
     private func failureText(_ status: UInt16) -> String {
         let sentence = problem.message
         return sentence.isEmpty ? "it answered \(status)" : "it answered \(status): \(sentence)"
     }
 }
 
-/// What the node asks itself for a URL, as a client would: of a site for what is on its host, of
-/// the API for images for everything else.
+/// Head of the request that a client would send for a URL: to a site if one serves its host,
+/// otherwise to the image API.
 struct InternalRequestHead: Hashable {
-    /// The request's head, up to and with the empty line.
+    /// The head, including its empty line.
     let head: [UInt8]
+    /// True for an `https` URL.
     let isSecure: Bool
-    /// A site answers.
+    /// True if a site serves the request.
     let isForSite: Bool
 
-    /// Nil for what is no absolute URL; `accept` is a field's value.
+    /// Creates the head of a request for `url`; returns `nil` if that is not an absolute URL.
+    ///
+    /// - Parameter accept: value of the Accept field.
     init?(_ url: String, accept: String, sites: SiteTable) {
         let bytes = Array(url.utf8)
         guard let parts = AbsoluteURL(bytes), !parts.host.isEmpty else { return nil }
@@ -236,6 +250,7 @@ struct InternalRequestHead: Hashable {
         self.head = head
     }
 
+    /// Returns `bytes` with those percent-encoded that are not plain.
     private static func escaped(
         _ bytes: ArraySlice<UInt8>, _ isPlain: (UInt8) -> Bool
     ) -> [UInt8] {
@@ -255,10 +270,10 @@ struct InternalRequestHead: Hashable {
         digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10
     }
 
-    /// What may stand in a request's target; what the rest of it means is for who reads it.
+    /// Returns true for a byte that may stand in a request target.
     private static func isTargetByte(_ byte: UInt8) -> Bool { 0x21...0x7E ~= byte }
 
-    /// What a name, an address and a port are written with.
+    /// Returns true for a byte that may stand in a name, address or port.
     private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"): true
@@ -267,7 +282,7 @@ struct InternalRequestHead: Hashable {
         }
     }
 
-    /// RFC 3986 §2.3.
+    /// Returns true for an unreserved byte (RFC 3986 §2.3).
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -6,10 +6,13 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Carries out prefetches, on all loops in turn.
+/// Executor of prefetch jobs, which uses all loops in turn. Thread-safe.
 final class Prefetcher: Sendable {
+    /// The mutable state.
     private struct State {
+        /// The jobs.
         var list = PrefetchJobTable()
+        /// Loop of the last item.
         var nextLoop = 0
     }
 
@@ -17,16 +20,22 @@ final class Prefetcher: Sendable {
     /// False while ``ticked(_:)`` has nothing to do.
     private let isBusy = Atomic<Bool>(false)
 
-    // MARK: For operators
+    // MARK: Admin operations
 
+    /// Returns the documents of all known jobs.
     func documents() -> [PrefetchDocument] {
         state.withLock { $0.list.documents(at: SystemClock.now()) }
     }
 
+    /// Returns the document of a job; `nil` if there is none of this name.
     func document(_ name: String) -> PrefetchDocument? {
         state.withLock { $0.list.document(name, at: SystemClock.now()) }
     }
 
+    /// Starts a job for `request`.
+    ///
+    /// - Returns: the document of the new job.
+    /// - Throws: a `StartError` if too many jobs are running.
     func begin(
         _ request: PrefetchRequest, on node: NodeCore
     ) throws(PrefetchJobTable.StartError) -> PrefetchDocument {
@@ -47,7 +56,7 @@ final class Prefetcher: Sendable {
         return document
     }
 
-    /// Nil if there is no such one.
+    /// Cancels a job and returns its document; `nil` if there is none of this name.
     func cancel(_ name: String, on node: NodeCore) -> PrefetchDocument? {
         if let cancelled = state.withLock({ $0.list.cancel(name, at: SystemClock.now()) }) {
             Self.log(cancelled, to: node.logger)
@@ -55,13 +64,13 @@ final class Prefetcher: Sendable {
         return document(name)
     }
 
-    /// The node stops.
+    /// Cancels all jobs, because the node stops.
     func cancelAll(on node: NodeCore) {
         let cancelled = state.withLock { $0.list.cancelAll(at: SystemClock.now()) }
         for document in cancelled { Self.log(document, to: node.logger) }
     }
 
-    /// Goes on with what had to wait; called again and again.
+    /// Runs items that are due; called every ``EventLoopContext/tick`` of one loop.
     func ticked(_ node: NodeCore) {
         guard isBusy.load(ordering: .relaxed) else { return }
         runDueItems(node)
@@ -69,6 +78,7 @@ final class Prefetcher: Sendable {
 
     // MARK: Steps
 
+    /// Runs all items that are due, on the loops in turn.
     private func runDueItems(_ node: NodeCore) {
         let contexts = node.contexts
         guard !contexts.isEmpty else { return }
@@ -86,6 +96,7 @@ final class Prefetcher: Sendable {
         }
     }
 
+    /// Runs an item; on the loop.
     private func run(_ step: PrefetchJobTable.ScheduledItem, on context: EventLoopContext) {
         let ended = { (ending: PrefetchOutcome) in self.itemFinished(step, ending, on: context.node)
         }
@@ -98,6 +109,8 @@ final class Prefetcher: Sendable {
         }
     }
 
+    /// Fetches a sitemap: by an internal request if it belongs to a site, otherwise from its
+    /// origin.
     private func readSitemap(
         _ url: String, on context: EventLoopContext, _ ended: @escaping (PrefetchOutcome) -> Void
     ) {
@@ -127,14 +140,14 @@ final class Prefetcher: Sendable {
         }
     }
 
-    /// Reads a sitemap where that may take its time; tells of it on the loop.
+    /// Parses a sitemap on another thread; calls `ended` on the loop.
     private func parse(
         _ bytes: [UInt8], on context: EventLoopContext, _ ended: @escaping (PrefetchOutcome) -> Void
     ) {
         let read = NIOThreadPool.singleton.runIfActive(eventLoop: context.loop) {
             PrefetchOutcome(sitemap: bytes)
         }
-        // Called on the loop alone.
+        // Called only on the loop.
         nonisolated(unsafe) let ended = ended
         read.whenComplete { result in
             let stopping = PrefetchOutcome.failed(
@@ -143,6 +156,7 @@ final class Prefetcher: Sendable {
         }
     }
 
+    /// Sends an internal request for `url`.
     private func send(
         _ url: String, accept: String, bodyBytesMax: Int, on context: EventLoopContext,
         _ told: @escaping (InternalRequest.Response) -> Void
@@ -152,6 +166,7 @@ final class Prefetcher: Sendable {
         InternalRequest(on: context, bodyBytesMax: bodyBytesMax).begin(question, told)
     }
 
+    /// Records the outcome of an item and runs the next ones.
     private func itemFinished(
         _ step: PrefetchJobTable.ScheduledItem, _ ending: PrefetchOutcome, on node: NodeCore
     ) {
@@ -160,6 +175,7 @@ final class Prefetcher: Sendable {
         runDueItems(node)
     }
 
+    /// Logs the end of a job.
     private static func log(_ document: PrefetchDocument, to logger: Logger) {
         logger.notice(
             "prefetch ends",

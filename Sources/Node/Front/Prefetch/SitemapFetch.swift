@@ -5,23 +5,26 @@ import NIOCore
 import Origin
 import Wire
 
+/// Outcome of one item of a prefetch job.
 typealias PrefetchOutcome = PrefetchJob.ItemOutcome
 
-/// Brings a sitemap from an origin that is no site's; it is not cached.
+/// Fetch of a sitemap from an origin that belongs to no site; the response is not cached.
 ///
-/// Confined to the loop of its hall; held by the fetch.
+/// Confined to its event loop; retained by the origin fetch.
 final class SitemapFetch: OriginFetchDelegate {
     private var bytes: [UInt8] = []
     private var status: UInt16?
     private var originFetch: OriginFetch?
     private var completion: ((Result<[UInt8], Failure>) -> Void)?
 
-    /// Why there is none.
+    /// The reason why there is no sitemap.
     struct Failure: Error {
         let outcome: PrefetchOutcome
     }
 
-    /// Asks for `key`, which is canonical.
+    /// Starts the fetch and calls the completion closure once, with the bytes or the failure.
+    ///
+    /// - Parameter key: the canonical URL.
     func begin(
         _ key: [UInt8], on context: EventLoopContext,
         _ told: @escaping (Result<[UInt8], Failure>) -> Void
@@ -75,10 +78,12 @@ final class SitemapFetch: OriginFetchDelegate {
 }
 
 extension Sitemap {
+    /// Failure text for a sitemap above the size limit.
     static let tooLarge = "it has more than \(bytesMax >> 20) MiB"
 }
 
 extension PrefetchOutcome {
+    /// Creates the outcome of a failed origin fetch.
     init(_ failure: OriginFailure) {
         let (why, name) = ("\(failure)", failure.problem.name)
         if failure.status == 503 {
@@ -92,10 +97,10 @@ extension PrefetchOutcome {
         }
     }
 
-    /// What a problem is called if a limit of the node's own was reached.
+    /// Names of the problems caused by limits of this node.
     static let nodeProblemNames: Set<String> = ["overloaded", "shutting-down"]
 
-    /// What was read of a sitemap with these bytes.
+    /// Creates the outcome of parsing `bytes` as a sitemap.
     init(sitemap bytes: [UInt8]) {
         do throws(Sitemap.FormatError) {
             self = .sitemap(try Sitemap(bytes, imagesMax: PrefetchRequest.urlsMax))

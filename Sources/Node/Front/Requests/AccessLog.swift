@@ -5,57 +5,63 @@ package import NIOCore
 import Telemetry
 import Wire
 
-/// Writes a line per answer to standard output, from a thread of its own.
+/// Writer of the access log to standard output, on its own thread.
 ///
-/// Each loop fills a buffer and hands it over four times a second or when it is full. What a buffer
-/// holds are whole lines, so that a change of the format comes between two lines.
+/// Each loop fills a buffer and passes it on four times a second or when it is full. Buffers hold
+/// whole lines, so a change of the format takes effect between two lines.
 final class AccessLog: Sendable {
     private let counters: NodeCounters
     private let writer = LineWriter(to: STDOUT_FILENO)
 
-    /// A buffer is handed over when it holds so much.
+    /// Size at which a buffer is passed on, in bytes.
     static let bufferBytes = 64 << 10
 
     init(counters: NodeCounters) {
         self.counters = counters
     }
 
-    /// Writes `lines` complete lines, or drops and counts them.
+    /// Queues `lines` complete lines for writing; drops and counts them if the queue is full.
     func enqueue(_ buffer: ByteBuffer, lines: Int) {
         writer.write(buffer) { [counters] in counters.add(.accessLinesDropped, lines) }
     }
 
-    /// Returns when everything handed over has been written, or nobody takes it.
+    /// Returns when everything queued has been written, or the reader has stopped reading.
     func finish(on loop: any EventLoop) async {
         await writer.finish(on: loop)
     }
 }
 
-/// One line of the access log: a request, and what became of it.
+/// One line of the access log: a request and its outcome.
 package struct AccessLine {
-    /// How a line looks.
+    /// Format of a line.
     package enum Format: Sendable {
         /// The Combined Log Format of Apache httpd.
         ///
-        /// The second word, which is there for a name that no server asks for any more (RFC 1413),
-        /// is the request's id.
+        /// The second word, originally the identity according to RFC 1413, is the request ID.
         case combined
-        /// One JSON object a line.
+        /// One JSON object per line.
         case json
     }
 
+    /// The request.
     package var request: LoggedRequest
+    /// Address of the client, or `-`.
     package var remote: String
-    /// The wall clock in milliseconds since 1970, when the answer ended.
+    /// Wall clock in milliseconds since 1970 at the end of the response.
     package var milliseconds: Int64
-    /// 0 if there was no answer.
+    /// Status of the response; 0 if there was none.
     package var status: UInt16
+    /// Bytes of the body that were sent.
     package var bodyBytes: UInt64
-    /// `hit`, `disk`, `revalidated`, `stale`, `collapsed`, `miss`, `peer`, `passed` or `-`.
+    /// Cache result: `hit`, `disk`, `revalidated`, `stale`, `collapsed`, `miss`, `peer`, `passed`
+    /// or `-`.
     package var outcome: StaticString
+    /// False if the response was broken off.
     package var isComplete: Bool
+    /// Time from the request's head to the end of the response.
     package var duration: Interval
 
+    /// Creates a line from its parts.
     package init(
         _ request: LoggedRequest, remote: String, milliseconds: Int64, status: UInt16,
         bodyBytes: UInt64, outcome: StaticString, isComplete: Bool, duration: Interval
@@ -70,10 +76,12 @@ package struct AccessLine {
         self.duration = duration
     }
 
-    /// Appends the line with its end; of a question of another node there is none in the combined
-    /// format, whose readers take every line for a client's.
+    /// Appends the line with its line end.
     ///
-    /// - Returns: whether there is a line.
+    /// Peer queries have no line in the combined format, whose readers take every line for a client
+    /// request.
+    ///
+    /// - Returns: true if a line was appended.
     package func append(to buffer: inout ByteBuffer, _ format: Format) -> Bool {
         switch format {
         case .combined where request.port == .peer: return false
@@ -86,6 +94,7 @@ package struct AccessLine {
 }
 
 extension ByteBuffer {
+    /// Writes the line in the combined format, without its end.
     fileprivate mutating func writeCombined(_ line: AccessLine) {
         let request = line.request
         let time = CivilTime(milliseconds: line.milliseconds).logText
@@ -105,6 +114,7 @@ extension ByteBuffer {
         writeString("\"")
     }
 
+    /// Writes the line as a JSON object, without its end.
     fileprivate mutating func writeJSON(_ line: AccessLine) {
         let request = line.request
         writeString("{\"time\":\"\(CivilTime(milliseconds: line.milliseconds).isoText)\"")
@@ -125,8 +135,8 @@ extension ByteBuffer {
         writeString("\"}")
     }
 
-    /// As Apache httpd does: a letter of C or `\xhh` for what does not print, a backslash before
-    /// quote and backslash, and `-` for nothing.
+    /// Writes bytes escaped as by Apache httpd: C escapes or `\xhh` for unprintable bytes, a
+    /// backslash before quotes and backslashes, and `-` for an empty value.
     private mutating func writeEscaped(_ bytes: [UInt8]) {
         if bytes.isEmpty { writeString("-") }
         for byte in bytes {
@@ -143,8 +153,8 @@ extension ByteBuffer {
         }
     }
 
-    /// Bytes that are not ASCII stand as the characters U+0080 to U+00FF: a target may hold any
-    /// bytes.
+    /// Writes bytes as the content of a JSON string; those that are not ASCII become the characters
+    /// U+0080 to U+00FF, because a target may contain any bytes.
     private mutating func writeEscapedJSON(_ bytes: [UInt8]) {
         for byte in bytes {
             switch byte {
@@ -160,29 +170,36 @@ extension ByteBuffer {
     }
 }
 
-/// What the access log keeps of a request until its answer is given.
+/// The parts of a request that the access log needs until the response ends.
 package struct LoggedRequest {
-    /// To whom the request was put.
+    /// Port that received the request.
     package enum Port: String, Sendable {
         case data
         case admin
-        /// It is a question of another node.
+        /// The request is a query of another node.
         case peer
     }
 
+    /// The port.
     package var port: Port
+    /// The request ID.
     package var id: RequestID
-    /// Nil if it came without one.
+    /// Trace context of the request; `nil` if it has none.
     package var trace: TraceContext?
-    /// The method as it was sent; empty for what was no request.
+    /// The method as sent; empty if the request could not be parsed.
     package var method: [UInt8]
+    /// The request target as sent; empty if the request could not be parsed.
     package var target: [UInt8]
-    /// As in `HTTP/1.1`.
+    /// Protocol version, such as `HTTP/1.1`.
     package var version: StaticString
+    /// Value of Referer; empty if absent.
     package var referer: [UInt8]
+    /// Value of User-Agent; empty if absent.
     package var userAgent: [UInt8]
+    /// When the head was read.
     package var startedAt: Instant
 
+    /// Creates the record of a request from its parts.
     package init(
         on port: Port, as id: RequestID, trace: TraceContext? = nil, method: [UInt8],
         target: [UInt8], version: StaticString, referer: [UInt8] = [], userAgent: [UInt8] = [],
@@ -201,7 +218,7 @@ package struct LoggedRequest {
 }
 
 extension LoggedRequest {
-    /// The request that `parser` holds, whose bytes lie in `bytes`.
+    /// Creates the record of the request that `parser` has parsed from `bytes`.
     init(
         _ parser: borrowing RequestParser, _ bytes: Span<UInt8>,
         over carriage: RequestHandler.ProtocolVersion,
@@ -218,7 +235,7 @@ extension LoggedRequest {
             startedAt: now)
     }
 
-    /// What could not be read as a request.
+    /// Creates the record of a request that could not be parsed.
     init(unreadableOn side: RequestHandler.Plane, as id: RequestID, _ now: Instant) {
         self.init(
             on: Port(side), as: id, method: [], target: [], version: "-", startedAt: now)

@@ -3,26 +3,33 @@ import HTTPRules
 import NIOCore
 import Store
 
-/// Puts the head of an answer together in a connection's buffer: what was rendered when the entry
-/// was stored, then what differs from one answer to the next.
+/// Composer of a response head in a connection's buffer: what was rendered when the entry was
+/// stored, then what differs between responses.
 ///
-/// Writes through a pointer into room that was made beforehand and checks every write against it;
+/// Writes through a pointer into memory reserved beforehand, and checks the bounds of every write;
 /// nothing is allocated.
 @safe struct HeadWriter: ~Copyable {
     private let start: UnsafeMutableRawPointer
+    /// Size of the buffer in bytes.
     private let room: Int
+    /// Bytes written so far.
     private(set) var count = 0
 
-    /// Room beside the rendered head for all lines that this file writes.
+    /// Space required beside the rendered head for all lines that this file writes, in bytes.
     static let linesBytesMax = 640
 
-    /// - Parameter buffer: has room for everything that will be written.
+    /// Creates a writer into `buffer`.
+    ///
+    /// - Parameter buffer: must have space for everything that will be written.
     init(_ buffer: UnsafeMutableRawBufferPointer) {
         guard let base = buffer.baseAddress else { preconditionFailure("a head without room") }
         unsafe start = base
         room = buffer.count
     }
 
+    /// Appends bytes.
+    ///
+    /// - Precondition: they fit into the buffer.
     @inline(__always)
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         precondition(bytes.count <= room - count, "head past its room")
@@ -41,7 +48,7 @@ import Store
         unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Eight bytes, the first of them the lowest.
+    /// Appends eight bytes, lowest first.
     @inline(__always)
     mutating func append(digits: UInt64) {
         precondition(8 <= room - count, "head past its room")
@@ -49,7 +56,7 @@ import Store
         count += 8
     }
 
-    /// Decimal digits.
+    /// Appends a number in decimal digits.
     @inline(__always)
     mutating func append(_ number: UInt64) {
         var digits: InlineArray<20, UInt8> = InlineArray(repeating: 0)
@@ -69,17 +76,17 @@ import Store
     }
 }
 
-/// What an answer says of the connection it comes on.
+/// The Connection field of a response.
 enum ConnectionOption {
-    /// Nothing: HTTP/1.1 that goes on.
+    /// No field: a persistent HTTP/1.1 connection.
     case none
     case close
-    /// HTTP/1.0 that goes on because the client asked for it.
+    /// `keep-alive`: an HTTP/1.0 connection that the client wants persistent.
     case keepAlive
 }
 
 extension ByteBuffer {
-    /// Makes room for `bytes` and writes a head into it.
+    /// Writes a head of at most `bytes` bytes.
     @inline(__always)
     mutating func writeHead(room bytes: Int, _ write: (inout HeadWriter) -> Void) {
         unsafe writeWithUnsafeMutableBytes(minimumWritableBytes: bytes) { pointer in
@@ -91,7 +98,7 @@ extension ByteBuffer {
 }
 
 extension HeadWriter {
-    /// An entry's rendered head from `start` to its end.
+    /// Appends a rendered head from `start` to its end.
     @inline(__always)
     mutating func append(_ head: [UInt8], from start: Int) {
         unsafe head.withUnsafeBytes { bytes in
@@ -99,7 +106,7 @@ extension HeadWriter {
         }
     }
 
-    /// `Age` in whole seconds (RFC 9111 §5.1).
+    /// Appends `Age` in whole seconds (RFC 9111 §5.1).
     @inline(__always)
     mutating func appendAge(_ age: Interval) {
         append("Age: ")
@@ -107,6 +114,7 @@ extension HeadWriter {
         append("\r\n")
     }
 
+    /// Appends the Connection field, if there is one.
     @inline(__always)
     mutating func append(_ note: ConnectionOption) {
         switch note {
@@ -117,24 +125,26 @@ extension HeadWriter {
     }
 }
 
-/// The buffers that answers' heads are written into; one set for all doors of a loop.
+/// Buffers for response heads, shared by all handlers of a loop.
 ///
-/// A door flushes before another one reads, so almost always the first buffer is free again, and
-/// still in the processor's cache, when the next door begins. A buffer that a slow socket still
-/// holds is left to it and replaced.
+/// A handler flushes before another one reads, so the first buffer is almost always free, and still
+/// in the processor's cache, when the next handler starts. A buffer that a slow socket still
+/// retains is abandoned to it and replaced.
 struct HeadBuffers {
     private var buffers: [ByteBuffer]
     private var next = 0
 
+    /// Maximum number of buffers per loop.
     private static let buffersMax = 16
+    /// Initial capacity of a buffer, in bytes.
     private static let capacityBytes = 1024
 
+    /// Creates one buffer.
     init() {
         buffers = [ByteBufferAllocator().buffer(capacity: Self.capacityBytes)]
     }
 
-    /// Writes with `write` into an empty buffer that was not given out since ``begin()``, as long
-    /// as there are any.
+    /// Returns a buffer filled by `write`, one not used since ``begin()`` as long as there are any.
     @inline(__always)
     mutating func with(_ write: (inout ByteBuffer) -> Void) -> ByteBuffer {
         if next == buffers.count {
@@ -150,24 +160,28 @@ struct HeadBuffers {
         return buffers[next]
     }
 
-    /// A door begins to answer; what others were given is flushed.
+    /// Makes all buffers available again; called when a handler starts, after the heads of others
+    /// were flushed.
     @inline(__always)
     mutating func begin() {
         next = 0
     }
 }
 
-/// The `Date` line of an answer, written once a second for all answers of a loop.
+/// The `Date` field line, rendered once a second for all responses of a loop.
 struct DateLine {
-    /// `Date: `, the date as RFC 9110 §5.6.7 prefers it, and CRLF.
+    /// `Date: `, the date in the format preferred by RFC 9110 §5.6.7, and CRLF.
     private(set) var bytes: [UInt8] = []
+    /// The second that ``bytes`` show.
     private var shown: WallTime
 
+    /// Creates the line for `now`.
     init(_ now: WallTime) {
         shown = now
         write()
     }
 
+    /// Renders the line again if the second has changed.
     mutating func update(_ now: WallTime) {
         guard now != shown else { return }
         shown = now

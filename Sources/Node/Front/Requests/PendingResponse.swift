@@ -6,52 +6,61 @@ import Serving
 import Store
 import Wire
 
-/// An answer that memory could not give within the read that brought the request.
+/// A response that memory could not serve within the read that brought the request.
 final class PendingResponse: MissSchedulerWaiter {
-    /// Empty while an entry is streamed, when all that the request says has been looked at.
+    /// The request; empty while an entry is streamed, when it is no longer required.
     let request: BufferedRequest
-    /// What was asked; nil while an entry is streamed.
+    /// The lookup; `nil` while an entry is streamed.
     let query: SiteRequest?
+    /// Traits of the request, such as conditions and ranges.
     let facts: RequestTraits
-    /// What Cache-Status gives as the reason for going on.
+    /// Reason for forwarding, for Cache-Status.
     var reason: CacheHandling.Reason
-    /// What the answer is called on disk, variants apart; nil without a disk tier.
+    /// Name of the URL's primary entry on disk; `nil` without a disk tier.
     var name: EntryName?
-    /// The disk may have it, and was not asked.
+    /// True if the disk may have the response and was not read yet.
     var asksDisk = false
-    /// A peer has not given the answer to its end.
+    /// True if a transfer from a peer broke off, so that peers are skipped.
     var skipsPeers = false
-    /// Another request caused the fetch.
+    /// True if another request started the fetch.
     var isCollapsed = false
-    /// This one did.
+    /// True if this request started the fetch.
     var isInitiator = false
-    /// The fetch that it waits for, and its name there; nil while the body comes from an entry.
+    /// The fetch; `nil` before it is joined and while the body comes from an entry.
     var fetch: ActiveFetch?
+    /// The request's reader of ``fetch``.
     var reader: Fetch.ReaderID?
+    /// Progress of the response.
     var stage = Stage.awaitingHead
-    /// While it waits for a turn of the loop: who asks, and whether its fetch is its own.
+    /// Handler and exclusivity of the fetch, while the request waits for a turn of
+    /// ``MissScheduler``.
     var queueEntry: (handler: RequestHandler, alone: Bool)?
 
+    /// Progress of a pending response.
     enum Stage {
         /// Nothing was sent.
         case awaitingHead
-        /// The body goes to the client as it is received.
+        /// The body is sent while it is received.
         case streaming(Transfer)
-        /// The rest of the answer, taken from an entry.
+        /// The rest of the response is sent from an entry.
         case sendingEntry(MemoryEntry, [ResponseBodyPart])
     }
 
-    /// How far a body that is being received has gone to this client.
+    /// Progress of a body that is sent while it is received.
     struct Transfer {
-        /// Offset in the body of the next byte to look at.
+        /// Offset of the next byte to process in the body.
         var position: UInt64 = 0
-        /// The bytes wanted; the upper bound is nil if it is the unknown end.
+        /// Start of the requested bytes, as an offset in the body.
         var from: UInt64 = 0
+        /// End of the requested bytes; `nil` for the end of a body of unknown length.
         var end: UInt64?
+        /// True if the body is sent in chunks.
         let isChunked: Bool
-        /// Written, and not yet on their way: the fetch still holds them.
+        /// Bytes written but not yet accepted by the socket; the fetch still retains them.
         var inFlightBytes = 0
 
+        /// Creates a transfer of the bytes from `from` to `end`; `nil` stands for the end of the
+        /// body.
         init(from: UInt64, end: UInt64?, isChunked: Bool) {
             self.from = from
             self.end = end
@@ -59,6 +68,7 @@ final class PendingResponse: MissSchedulerWaiter {
         }
     }
 
+    /// Creates a pending response at its head.
     init(
         _ request: BufferedRequest, _ query: SiteRequest, facts: RequestTraits,
         reason: CacheHandling.Reason
@@ -69,7 +79,7 @@ final class PendingResponse: MissSchedulerWaiter {
         self.reason = reason
     }
 
-    /// The rest of an answer from an entry.
+    /// Creates a pending response for the rest of an entry.
     init() {
         request = BufferedRequest()
         query = nil
@@ -86,20 +96,21 @@ final class PendingResponse: MissSchedulerWaiter {
         handler.writer?.flush()
     }
 
-    /// Nothing of the answer was sent.
+    /// True if nothing of the response was sent.
     var isAtHead: Bool {
         if case .awaitingHead = stage { true } else { false }
     }
 
-    /// It asks for an image by its URL.
+    /// True if the request is for an image by its URL.
     var isForImage: Bool { query?.isImage == true }
 
-    /// It waits for what another request has caused.
+    /// Marks the request as waiting for a fetch that another request started.
     func markCollapsed() {
         isCollapsed = true
         isInitiator = false
     }
 
+    /// Returns the handling as a forwarded response.
     func forwardedHandling(status: UInt16, isStored: Bool, isFromPeer: Bool) -> CacheHandling {
         .forwarded(
             reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
@@ -107,35 +118,38 @@ final class PendingResponse: MissSchedulerWaiter {
     }
 }
 
-/// A piece of an answer's content: text of ours, or a part of the entry's body.
+/// A part of a response body: generated text, or a range of the entry's body in bytes.
 enum ResponseBodyPart {
     case text(ByteBuffer)
     case body(from: UInt64, count: UInt64)
 }
 
-/// A request that outlives the buffer it was read from: a copy of its head, and where its lines
-/// are.
+/// A copy of a request head, with the offsets of its lines, that outlives the read buffer.
 struct BufferedRequest {
-    /// What was kept of its body.
+    /// The buffered part of the request body.
     var body: [UInt8] = []
+    /// Bytes of the head.
     let head: [UInt8]
+    /// Field lines, as offsets in ``head``.
     let lines: [FieldLine]
+    /// True for an HTTP/1.0 request.
     let isHTTP10: Bool
 
-    /// No request.
+    /// Creates an empty request.
     init() {
         head = []
         lines = []
         isHTTP10 = false
     }
 
-    /// Keeps a piece of the body, as far as anybody looks at it.
+    /// Appends a piece of the body, up to the limit of admin requests; those of clients are
+    /// dropped.
     mutating func appendBody(_ piece: Span<UInt8>, plane side: RequestHandler.Plane) {
         guard side == .admin, body.count <= AdminOperation.bodyBytesMax else { return }
         body += piece.copy(0..<piece.count)
     }
 
-    /// A copy of the head that lies in `range` of `bytes`, where the parser has read it.
+    /// Creates a copy of the head in `range` of `bytes`, as `parser` has parsed it.
     init(copying parser: borrowing RequestParser, _ bytes: Span<UInt8>, _ range: Range<Int>) {
         head = bytes.copy(range)
         var lines = parser.fields.copy()
@@ -152,7 +166,7 @@ struct BufferedRequest {
 }
 
 extension Extent {
-    /// The same bytes in a copy that begins `offset` further on.
+    /// Returns this extent relative to a copy that begins at `offset`.
     fileprivate func moved(down offset: Int) -> Extent {
         Extent(start: Int(start) - offset, count: Int(count))
     }

@@ -6,21 +6,23 @@ import Origin
 import Telemetry
 import Wire
 
-/// An error answer before it is written: an RFC 9457 problem document and the fields that go with
-/// it.
+/// An error response: an RFC 9457 problem document and the fields that accompany it.
 struct Problem: Hashable, Sendable {
+    /// The problem document.
     var document: ProblemDocument
-    /// Seconds for Retry-After; nil if trying again will not help.
+    /// Seconds for Retry-After; `nil` if a retry will not help.
     var retryAfterSeconds: Int?
-    /// What it is counted as; nil for nothing.
+    /// Metric that counts the problem; `nil` for none.
     var counter: Metric?
-    /// What the origin answered; nil if it is about something else.
+    /// Status of the origin's response; `nil` if the problem is another one.
     private(set) var originStatus: UInt16?
-    /// The value of Allow for 405 (RFC 9110 §15.5.6).
+    /// Value of Allow for 405 (RFC 9110 §15.5.6).
     var allowedMethods: String?
-    /// What the request's framing says can no longer be trusted, or nobody will read on.
+    /// True if the connection must close: the request's framing is not reliable, or its rest is not
+    /// read.
     var closesConnection = false
 
+    /// Status of the response.
     var status: UInt16 { document.status }
 
     private init(
@@ -33,11 +35,12 @@ struct Problem: Hashable, Sendable {
         self.closesConnection = closes
     }
 
+    /// Creates a problem from a document, without further fields.
     init(_ document: ProblemDocument) {
         self.document = document
     }
 
-    /// The head of the answer, as it is stored with a body of so many bytes.
+    /// Returns the head of the response as stored with a body of `bodyBytes` bytes.
     func storedHead(bodyBytes: UInt64) -> StoredHead {
         var head = ResponseHead(status: status, bytes: [], lines: [])
         let type = Array(ProblemDocument.contentType.description.utf8)
@@ -47,40 +50,47 @@ struct Problem: Hashable, Sendable {
         return StoredHead(head, size: bodyBytes)
     }
 
-    // MARK: What clients do
+    // MARK: Client errors
 
+    /// Returns the problem of a malformed request head; the connection closes.
     static func malformed(_ refusal: RequestParseError) -> Problem {
         Problem(
             refusal.status, "malformed-request", "The request is not valid HTTP",
             refusal.message, closes: true)
     }
 
+    /// Returns the problem of a malformed request body; the connection closes.
     static func malformedBody(_ refusal: BodyDecodingError) -> Problem {
         Problem(
             refusal.status, "malformed-request", "The request's body is not valid HTTP",
             refusal.message, closes: true)
     }
 
+    /// Returns the problem of a late head or body, as named by `what`; the connection closes.
     static func requestTimeout(_ what: String, seconds: Int64) -> Problem {
         Problem(
             408, "request-timeout", "The request took too long",
             "The request's \(what) did not arrive within \(seconds) s.", closes: true)
     }
 
+    /// Returns the problem of a request body above the limit in bytes; the connection closes.
     static func bodyTooLarge(bytesMax: UInt64) -> Problem {
         Problem(
             413, "body-too-large", "The request's body is too large",
             "Bodies of requests are dropped; up to \(bytesMax) bytes are read.", closes: true)
     }
 
+    /// Returns the problem of an invalid target of an image API request.
     static func invalidTarget(_ refusal: ImageTargetRefusal, in bytes: Span<UInt8>) -> Problem {
         Problem(ProblemDocument(refusal, in: bytes))
     }
 
+    /// Returns the problem of an invalid image URL.
     static func invalidURL(_ refusal: URLRefusal) -> Problem {
         Problem(ProblemDocument(refusal))
     }
 
+    /// Returns the problem of a missing, malformed, forged or expired signature.
     static func invalidSignature(_ refusal: SignatureRefusal) -> Problem {
         var problem = Problem(ProblemDocument(refusal))
         problem.counter =
@@ -93,38 +103,44 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    /// Problem of a path that the data port does not serve.
     static let notFound = Problem(
         404, "not-found", "There is nothing here", "Images are at /v1/image?url=…")
 
+    /// Problem of a requested host without a site.
     static let siteUnknown = Problem(
         404, "site-unknown", "There is no site of this host",
         "None of the node's sites answers to the Host of the request, and images are not served "
             + "by their URLs.")
 
-    /// What leads above the path of a site's origin.
+    /// Problem of a path that, without dot segments, lies above the path of the site's origin.
     static let pathOutsideSite = Problem(
         400, "outside-site", "The path leads out of the site",
         "With its dot segments removed it lies above the site's origin; the origin was not asked.")
 
+    /// Problem of a path that the admin port does not serve.
     static let adminNotFound = Problem(
         404, "not-found", "There is nothing here",
         "The admin port describes itself at \(AdminOperation.operation(.getOpenAPI).path).")
 
+    /// Problem of an unknown member ID.
     static let memberUnknown = Problem(
         404, "member-unknown", "There is no such member",
         "Members are called by 32 hexadecimal digits, as "
             + "\(AdminOperation.operation(.listMembers).path) "
             + "has them. Nothing was done.")
 
+    /// Problem of a bootstrap in or near an existing cluster, or without a configured one.
     static let notBootstrapped = Problem(
         409, "not-bootstrapped", "No cluster was opened",
         "The node is in a cluster already, reaches one, or is in none by its settings.")
 
+    /// Problem of a recovery that is not required or not possible.
     static let notRecovered = Problem(
         409, "not-recovered", "There is nothing to recover",
         "The node is proven current, or follows no count: then bootstrap opens a cluster.")
 
-    /// Nothing is held under a URL; who owns it is said all the same.
+    /// Returns the problem of a URL without stored responses; it still names the owners.
     static func entryUnknown(_ document: EntryDocument) -> Problem {
         let owners = document.owners.joined(separator: ", ")
         var problem = Problem(
@@ -134,24 +150,28 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    /// Problem of a stored body that does not exist or is too large to be sent.
     static let entryBodyUnknown = Problem(
         404, "entry-unknown", "Nothing is held here",
         "Neither memory nor disk of this node has it or a variant of this name, or it is too large "
             + "to be shown.")
 
+    /// Problem of an unknown prefetch name.
     static let prefetchUnknown = Problem(
         404, "prefetch-unknown", "There is no such prefetch",
         "The last ones are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
 
+    /// Problem of the limit of running prefetches.
     static let prefetchesTooMany = Problem(
         503, PrefetchRequest.tooManyProblem, "As many prefetches run as may",
         "\(PrefetchJobTable.runningMax) run; wait for one, or cancel it. Nothing was done.",
         retryAfterSeconds: 5)
 
+    /// Problem of an operation on a node that is stopping; it has no effect.
     static let nodeStopping = Problem(
         409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")
 
-    /// A body that is not what was wanted.
+    /// Returns the problem of an invalid body of an admin request.
     static func invalidAdminBody(_ fault: RequestBodyError) -> Problem {
         var status: UInt16 = 422
         if case .invalidJSON = fault { status = 400 }
@@ -160,20 +180,23 @@ struct Problem: Hashable, Sendable {
             fault.message + " Nothing was done.")
     }
 
+    /// Problem of a method other than GET and HEAD for the data port's own resources.
     static let methodNotAllowed = notAllowed("Only GET and HEAD are served.", "GET, HEAD")
 
-    /// What the admin port takes there.
+    /// Returns the problem of a method that an admin path does not allow.
     static func methodNotAllowed(allowed: String) -> Problem {
         notAllowed("Here \(allowed.replacing(", ", with: " and ")) can be used.", allowed)
     }
 
-    /// What a site takes.
+    /// Returns the problem of a method that a site does not allow; `methods` are those it allows.
     static func methodNotAllowed(_ methods: [String]) -> Problem {
         let list = methods.joined(separator: ", ")
         return notAllowed("The site takes \(methods.isEmpty ? "none of these" : list).", list)
     }
 
-    /// What no site takes; `methods` are those of one, empty for whatever the node can pass on.
+    /// Returns the problem of a method that no site serves.
+    ///
+    /// - Parameter methods: the methods of the site; empty if it allows all.
     static func notServed(_ method: String, _ methods: [String]) -> Problem {
         let others = methods.filter { $0 != method }
         return notAllowed(
@@ -181,6 +204,7 @@ struct Problem: Hashable, Sendable {
             others.isEmpty ? "GET, HEAD, OPTIONS" : others.joined(separator: ", "))
     }
 
+    /// Returns a 405 with this value of Allow.
     private static func notAllowed(_ detail: String, _ allowed: String) -> Problem {
         var problem = Problem(
             405, "method-not-allowed", "The method is not allowed here", detail)
@@ -188,7 +212,7 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// A switch to a protocol that the site does not take.
+    /// Returns the problem of an upgrade that the site does not permit.
     static func upgradeRefused(_ protocols: [String]) -> Problem {
         let taken = protocols.isEmpty ? "none" : protocols.joined(separator: ", ")
         return Problem(
@@ -197,62 +221,69 @@ struct Problem: Hashable, Sendable {
                 + "\(taken). The origin was not asked.")
     }
 
+    /// Problem of a client that has reached its connection limit.
     static let tooManyConnections = Problem(
         429, "too-many-connections", "Too many connections",
         "As many connections of this client are open as one client may have.",
         retryAfterSeconds: 1, closes: true)
 
-    /// What a site says where nobody may purge.
+    /// Problem of PURGE to a site without permissions for it.
     static let purgeNotAllowed = Problem(
         403, "purge-not-allowed", "PURGE is not allowed here",
         "Nothing was purged, and the origin was not asked.")
 
-    /// The same where there is no site.
+    /// Problem of PURGE for no site without permissions for it.
     static let purgeNotConfigured: Problem = {
         var problem = Problem(ProblemDocument.purgeNotConfigured)
         problem.allowedMethods = "GET, HEAD"
         return problem
     }()
 
+    /// Problem of a request with only-if-cached without a usable stored response.
     static let notCached = Problem(
         504, "not-cached", "There is no stored answer",
         "The request says only-if-cached, and nothing that is stored may be used for it.")
 
+    /// Problem of a stored response that must be validated and could not be.
     static let notValidated = Problem(
         504, "not-validated", "The stored answer could not be validated",
         "The origin failed, and the request does not take what is stored without asking it.")
 
+    /// Problem of a request that has passed through this node before.
     static let loopDetected = Problem(
         508, "loop-detected", "The request has come back",
         "Its CDN-Loop or its Via says that it came through here: the site's origin leads back.")
 
+    /// Problem of a false If-Match or If-Unmodified-Since.
     static let preconditionFailed = Problem(
         412, "precondition-failed", "A precondition of the request does not hold",
         "What is here is not what If-Match or If-Unmodified-Since asks for.")
 
+    /// Returns the problem of ranges that all begin beyond the `size` bytes of the body.
     static func rangeNotSatisfiable(size: UInt64) -> Problem {
         Problem(
             416, "range-not-satisfiable", "There is no such range",
             "None of the ranges asked for begins within the \(size) bytes that there are.")
     }
 
-    // MARK: What we do
+    // MARK: Limits and states of the node
 
+    /// The limit or resource that is exhausted.
     enum Shortage {
         case connections
         case fetches
-        /// Of fetches, for one client, site or origin.
+        /// Fetches of one client, site or origin.
         case fetchShare
         case waiters
-        /// For bodies on their way.
+        /// Memory for bodies in transit.
         case memory
-        /// The request has waited for its answer as long as it may.
+        /// Time that a request may wait for its response.
         case waitTime
         /// Invalidations that wait for the disk.
         case invalidations
     }
 
-    /// Why an operator's word about a member is not followed.
+    /// Returns the reason why an operator's removal of a member from the voter set was refused.
     static func notForgotten(_ refusal: FenceCoordinator.ForgetRefusal) -> Problem {
         let why =
             switch refusal {
@@ -271,6 +302,7 @@ struct Problem: Hashable, Sendable {
         return Problem(409, "member-not-forgotten", "The member was not forgotten", why)
     }
 
+    /// Returns the problem of an exhausted limit or resource of the node.
     static func overloaded(_ shortage: Shortage) -> Problem {
         let what =
             switch shortage {
@@ -299,14 +331,16 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    // MARK: What origins do
+    // MARK: Origin failures
 
-    /// `isValidation`: what is stored must be validated, and could not be: then it is 504 (RFC 9111
-    /// §5.2.2.2).
+    /// Returns the problem of a failed fetch from the origin.
+    ///
+    /// - Parameter isValidation: true if the stored response must be validated, which yields 504
+    ///   (RFC 9111 §5.2.2.2).
     static func originFailed(_ failure: OriginFailure, isValidation: Bool? = nil) -> Problem {
         var problem = Problem(failure.problem)
         if isValidation == true, failure.side == .origin { problem.document.status = 504 }
-        // Rounded up: who asks before that is refused again.
+        // Rounded up, because an earlier retry would be refused again.
         problem.retryAfterSeconds = failure.retryAfter.map {
             max(1, Int(($0 + .milliseconds(999)).seconds))
         }
@@ -319,8 +353,9 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// The origin answered, but not with 200: client errors are passed on, everything else is a bad
-    /// gateway.
+    /// Returns the problem of an image for which the origin sent a status other than 200.
+    ///
+    /// Client errors are passed on, except 407 and 408; others become 502.
     static func originStatus(_ status: UInt16) -> Problem {
         var problem = Problem(
             (400..<500).contains(status) && status != 407 && status != 408 ? status : 502,
@@ -330,6 +365,7 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    /// Returns the problem of an origin response whose Content-Type is not an image's.
     static func notAnImage(_ head: ResponseHead) -> Problem {
         let type = head.first(.contentType).map {
             String(decoding: head.bytes[$0.range], as: UTF8.self)
@@ -340,7 +376,9 @@ struct Problem: Hashable, Sendable {
                 ?? "The origin's answer has no Content-Type.")
     }
 
-    /// Whoever shows the image would have to find room for all of its pixels.
+    /// Returns the problem of an image with too many pixels.
+    ///
+    /// Decoders allocate memory for all of them.
     static func imageTooLarge(_ size: PixelSize, pixelsMax: UInt64) -> Problem {
         Problem(
             502, "image-too-large", "The image has too many pixels",
@@ -348,13 +386,13 @@ struct Problem: Hashable, Sendable {
                 + "at most \(pixelsMax) are served.")
     }
 
-    /// Type and size are read from the first bytes, which a coding hides.
+    /// Problem of an image whose Content-Encoding hides its first bytes, which show type and size.
     static let encodedImage = Problem(
         502, "image-coded", "The image is coded",
         "The origin's answer has a Content-Encoding, under which nobody can see what it is; "
             + "the setting coded-images lets such images pass.")
 
-    /// The body ended with the connection and does not look whole.
+    /// Problem of an image whose connection closed before the end that its format requires.
     static let incompleteImage = Problem(
         502, "origin-answer-truncated", "The image could not be fetched",
         "The origin closed the connection before the image was whole.")

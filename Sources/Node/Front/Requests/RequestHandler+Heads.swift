@@ -7,18 +7,20 @@ import Synchronization
 import Telemetry
 import Wire
 
-/// What becomes of a request that waits, before the head of its answer is sent.
+/// Requests that wait for a fetch, until the head of their response is sent.
 extension RequestHandler {
-    /// False if there is nothing to do before the door is woken.
+    /// Sends the head of the response if the fetch has it.
+    ///
+    /// - Returns: false if nothing remains to do until the handler is woken.
     func sendHeadIfReady(_ waiting: PendingResponse) -> Bool {
-        // Without a fetch it waits for a turn of the loop.
+        // Without a fetch, the request waits for a turn of the loop.
         guard let run = waiting.fetch, let reader = waiting.reader else { return false }
         let (step, view) = run.nextHeadStep(reader, on: context)
         switch step {
         case .restart(let alone):
             if view.wasPeerTransferLost { waiting.skipsPeers = true }
             leaveFetch(waiting)
-            // After a failure it is not the variant that was wrong.
+            // After a failure, the mismatch of variants is not the reason.
             if !alone, view.phase != .failed, !view.isPart, !view.isUnusable {
                 waiting.reason = .varyMiss
             }
@@ -53,7 +55,9 @@ extension RequestHandler {
         }
     }
 
-    /// The whole of the answer is an entry.
+    /// Serves a response that is complete as an entry.
+    ///
+    /// - Returns: false if nothing remains to do until the handler is woken.
     private func proceed(
         _ waiting: PendingResponse, _ run: ActiveFetch, _ view: FetchSnapshot,
         stored entry: MemoryEntry
@@ -88,8 +92,8 @@ extension RequestHandler {
         return false
     }
 
-    /// What is said of a stale answer with these facts that is given in the stead of the origin's;
-    /// nil if the request does not take it.
+    /// Returns the handling for a stale response with these facts that stands in for the origin's;
+    /// `nil` if the request does not accept it.
     private func staleIfErrorHandling(
         of stoodIn: FetchSnapshot.StaleFallback, by facts: EntryMetadata,
         to waiting: PendingResponse
@@ -101,8 +105,10 @@ extension RequestHandler {
         return .staleIfError(waiting.reason, status: stoodIn.status)
     }
 
-    /// Sends the head of an answer whose body is still being received; false if that has to wait
-    /// for its end.
+    /// Sends the head of a response whose body is being received.
+    ///
+    /// - Returns: false if nothing remains to do until the handler is woken, for example because
+    ///   the head requires the end of the body.
     private func beginStreaming(
         _ waiting: PendingResponse, _ response: FetchedResponse, of run: ActiveFetch,
         _ view: FetchSnapshot
@@ -137,7 +143,7 @@ extension RequestHandler {
         if response.isPassedThrough || response.head.status != 200 {
             return beginPassthrough(waiting, response, of: run, view, note, now: now)
         }
-        // Not one that has ended: it made no entry, or the outcome would be that.
+        // A response that has ended is not kept: otherwise the outcome would be its entry.
         let isKept = view.phase == .storing
         let selection = affordableSelection(
             select(waiting.request, waiting.facts, of: response.metadata, response.head), waiting,
@@ -176,8 +182,8 @@ extension RequestHandler {
         return !isHeadRequest
     }
 
-    /// An answer that is whole and stored, for the one who caused the fetch, if fields came behind
-    /// it: those are not stored.
+    /// Returns the complete stored response with trailers for the requester that caused the fetch,
+    /// because trailers are not stored; `nil` if there are none.
     private func responseWithTrailers(_ known: FetchSnapshot.Progress, _ entry: MemoryEntry)
         -> FetchedResponse?
     {
@@ -186,7 +192,7 @@ extension RequestHandler {
             metadata: entry.metadata, head: RenderedHead(entry), sizeBytes: nil, isKept: true)
     }
 
-    /// Sends the head of an answer of which nothing is chosen here.
+    /// Sends the head of a response that is passed on without range selection or conditions.
     private func beginPassthrough(
         _ waiting: PendingResponse, _ response: FetchedResponse, of run: ActiveFetch,
         _ view: FetchSnapshot,
@@ -208,25 +214,27 @@ extension RequestHandler {
         return hasBody
     }
 
-    /// What another node had is no miss of the cluster's.
+    /// Records the peer as source: a response that another node had is no miss of the cluster.
     private func recordSource(of note: CacheHandling) {
         if case .forwarded(_, _, _, _, isFromPeer: true) = note, cacheResult == .miss {
             cacheResult = .peer
         }
     }
 
-    /// The disk had what the origin was then asked about.
+    /// Records that a stored response was revalidated.
     private func recordStale(_ waiting: PendingResponse, _ known: FetchSnapshot.Progress) {
         guard known.staleEntry != nil else { return }
         if waiting.isForImage || waiting.reason == .uriMiss { waiting.reason = .stale }
         if !waiting.isCollapsed { cacheResult = .revalidated }
     }
 
+    /// Returns true for a selection of several ranges.
     private func isMultipart(_ selection: Selection) -> Bool {
         if case .parts(let ranges) = selection { return ranges.count > 1 }
         return false
     }
 
+    /// Sends the head of a complete response and begins to stream its body.
     private func sendWhole(
         _ response: FetchedResponse, _ framing: ResponseFraming, _ waiting: PendingResponse,
         _ note: CacheHandling,
@@ -238,8 +246,10 @@ extension RequestHandler {
         waiting.stage = .streaming(.init(from: 0, end: end, isChunked: framing == .chunked))
     }
 
-    /// Gives an entry to a request that waited for it: all of it, whatever is asked for, unless it
-    /// `isCut`.
+    /// Serves an entry to a waiting request.
+    ///
+    /// - Parameter appliesSelection: true to evaluate ranges and conditions; false to send the
+    ///   complete response.
     func serve(
         _ waiting: PendingResponse, from entry: MemoryEntry, handling: CacheHandling,
         appliesSelection: Bool = true
@@ -257,7 +267,7 @@ extension RequestHandler {
         resumeRequests()
     }
 
-    /// Ends a wait with an answer that needs nothing of the fetch any more.
+    /// Ends a wait with a response that no longer requires the fetch.
     private func end(_ waiting: PendingResponse, _ send: () -> Void) {
         leaveFetch(waiting)
         self.pendingResponse = nil
@@ -265,8 +275,8 @@ extension RequestHandler {
         resumeRequests()
     }
 
-    /// True if the fetch has ended, or is no longer kept, so that the answer has to be planned
-    /// anew.
+    /// Registers for the end of the body; returns true if it is complete or no longer kept, so that
+    /// the response must be planned again.
     func waitForEnd(_ run: ActiveFetch) -> Bool {
         guard run.awaitCompletion(on: context) else { return true }
         context.addReader(run, for: self)
@@ -274,10 +284,10 @@ extension RequestHandler {
     }
 }
 
-/// What clients answer for who want parts of what is fetched whole.
+/// Charges of clients for range requests whose complete response is fetched.
 extension RequestHandler {
-    /// Which part of an answer that is being received its client gets: all of it, if so much more
-    /// than the part it wants may not be fetched for it.
+    /// Returns the selection to send: the complete response if the client's allowance does not
+    /// cover the excess over the requested part.
     func affordableSelection(
         _ selection: Selection, _ waiting: PendingResponse, _ response: FetchedResponse,
         of run: ActiveFetch,
@@ -289,10 +299,10 @@ extension RequestHandler {
         else { return selection }
         let wanted = ranges.reduce(0) { $0 + $1.count }
         let size = response.metadata.size
-        // Several parts wait for the end.
+        // Several ranges are sent after the end of the body.
         let isWhole = isKept && (ranges.count > 1 || isWholeWorthFetching(size, run, view))
         let fetched = isWhole ? size : ranges.reduce(0) { max($0, $1.last + 1) }
-        // A peer may have had it: what was fetched for it is counted there.
+        // Bytes that a peer has fetched are charged there.
         let unread = response.isFromPeer ? 0 : fetched - min(fetched, wanted)
         guard context.chargeUnread(unread, for: run.client) else {
             context.counters.add(.originRangesLimited)
@@ -302,13 +312,13 @@ extension RequestHandler {
         return selection
     }
 
-    /// True if the whole of `size` bytes is fetched where only a part is wanted.
+    /// Returns true if the complete `size` bytes are fetched although only a part is requested.
     private func isWholeWorthFetching(_ size: UInt64, _ run: ActiveFetch, _ view: FetchSnapshot)
         -> Bool
     {
         if RangeRequestHistory.Storability.storable(bytes: size).isSmall { return true }
-        // Of a site that was decided before the origin was asked; of an image, whose header has to
-        // be seen, its origin is never asked for a part.
+        // For a site this was decided before the origin was contacted. The origin of an image is
+        // never asked for a part, because the image's header must be inspected.
         guard run.siteRequest.isImage else { return !view.isPart }
         let now = SystemClock.now()
         let isAgain =
@@ -317,8 +327,8 @@ extension RequestHandler {
         return isAgain
     }
 
-    /// True if a client that wants a part may wait for the end of an answer whose length is not
-    /// known, rather than get the whole as it comes.
+    /// Returns true if a range request may wait for the end of a body of unknown length; otherwise
+    /// it receives the complete body as it arrives.
     func mayWaitForEnd(
         _ waiting: PendingResponse, _ response: FetchedResponse, of run: ActiveFetch,
         _ view: FetchSnapshot
@@ -331,8 +341,8 @@ extension RequestHandler {
         return false
     }
 
-    /// Has the client answer for what it does not want of an entry that was fetched for it; false
-    /// if it gets all of it in the stead of that.
+    /// Charges the client for the bytes of an entry that were fetched for it and that it did not
+    /// request; returns false if its allowance is exhausted, so that it is sent everything instead.
     func chargeForRest(
         _ waiting: PendingResponse, _ run: ActiveFetch, _ view: FetchSnapshot, _ entry: MemoryEntry
     ) -> Bool {
@@ -348,8 +358,8 @@ extension RequestHandler {
         return false
     }
 
-    /// The request has caused the fetch, which asks an origin or a peer, and whose rest nobody has
-    /// answered for yet.
+    /// Returns true if the request caused a fetch from an origin or a peer whose rest was not
+    /// charged yet.
     private func isChargeableForRest(_ waiting: PendingResponse, _ view: FetchSnapshot) -> Bool {
         waiting.isInitiator && !view.progress.isChargedToClient
             && (view.hasContactedOrigin || view.progress.isFromPeer)

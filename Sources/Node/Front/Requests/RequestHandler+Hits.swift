@@ -7,9 +7,10 @@ import Telemetry
 import Wire
 
 extension RequestHandler {
-    /// Answers the request that the parser holds, whose head lies in `bytes`.
+    /// Responds to the request in the parser, whose head lies in `bytes`.
     ///
-    /// `body` is that of an operator's request; what clients send to sites goes on as it comes.
+    /// - Parameter body: body of an admin request; request bodies to sites are forwarded as they
+    ///   arrive.
     func respond(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
         closesAfterResponse = isDraining || !parser.isPersistent
         isHeadRequest = parser.method == .head
@@ -47,23 +48,22 @@ extension RequestHandler {
         }
     }
 
-    /// Answers a request whose head was copied, because a body that nobody wants stood between it
-    /// and its answer.
+    /// Responds to a request whose head was copied because its body had to be read first.
     func respond(_ request: BufferedRequest, now: Instant) {
-        // It was read once; limits may have changed since.
+        // Parsed before, but limits may have changed since.
         guard case .head = parser.parse(request.head.span, from: 0) else { return abort() }
         read(request.head.span, 0..<request.head.count)
-        // Of a site the body would have gone to its origin; it became one while the body came.
+        // It became a site's request during the body, which would have been forwarded.
         if isSiteRequest(request.head.span) { return abort() }
         respond(request.head.span, body: request.body, now: now)
     }
 
-    /// Tells a client that waits for it to send the body (RFC 9110 §15.2.1).
+    /// Interim response to a client that waits before it sends the body (RFC 9110 §15.2.1).
     static let continueResponse = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
 
+    /// Responds with an image whose URL is not in its canonical form.
     private func respondWithImage(_ bytes: Span<UInt8>, normalising url: Extent, now: Instant) {
-        // The array is taken out while a span of it is in use, and put back with what room it has
-        // grown.
+        // The array is moved out while a span of it is in use, and put back with its capacity.
         var key = scratch
         scratch = []
         let result = CacheKey.normalise(
@@ -75,7 +75,7 @@ extension RequestHandler {
         scratch = key
     }
 
-    /// The path of a memory hit; whatever is slower leaves it.
+    /// Responds with an image: the path of a memory hit, which slower cases leave.
     @inline(__always)
     func respondWithImage(
         _ bytes: Span<UInt8>, key: Span<UInt8>, _ range: Range<Int>, now: Instant
@@ -112,7 +112,7 @@ extension RequestHandler {
         }
     }
 
-    /// Answers where it takes a second look, or waits.
+    /// Responds on the slow path, with a full lookup.
     private func respondWithImageSlowly(
         _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, now: Instant
     ) {
@@ -126,12 +126,13 @@ extension RequestHandler {
         )
     }
 
+    /// The Connection field to send.
     var connectionOption: ConnectionOption {
         guard protocolVersion == .http1 else { return .none }
         return closesAfterResponse ? .close : parser.isHTTP10 ? .keepAlive : .none
     }
 
-    /// Gives the whole of an entry.
+    /// Sends an entry completely.
     func sendWhole(_ entry: MemoryEntry, handling: CacheHandling, isHead: Bool, now: Instant) {
         beginResponse(status: entry.status)
         if !handling.isHit { addCacheStatus(handling, entry.metadata, now: now) }
@@ -159,8 +160,8 @@ extension RequestHandler {
         finishResponse()
     }
 
-    /// Gives the whole of a record from where it lies; should the socket not take what it had room
-    /// for, the rest is read and checked again, and waits in memory.
+    /// Sends a disk record from the page cache; if the socket accepts less than it reported, the
+    /// rest is loaded into memory and verified.
     func send(_ record: SendfileRecord, now: Instant) {
         cacheResult = .disk
         context.touch(record.name, hash: record.hash, now: now)
@@ -175,8 +176,8 @@ extension RequestHandler {
         proceed()
     }
 
-    /// Adds the line of Cache-Status of an answer that the origin was asked for; that of a hit is
-    /// written with its head.
+    /// Adds the Cache-Status line of a response that involved the origin; that of a hit is written
+    /// with its head.
     func addCacheStatus(_ note: CacheHandling, _ facts: EntryMetadata, now: Instant) {
         guard var status = note.status(facts, key: pendingKey, now: now) else { return }
         status.isFenced = !context.fence.isOpen(at: now)
@@ -185,17 +186,18 @@ extension RequestHandler {
         extraFieldLines += "\r\n".utf8
     }
 
+    /// Counts a response with this status.
     @inline(__always)
     func beginResponse(status: UInt16) {
         responseStatus = status
         responseBodyBytes = 0
-        // What operators and the node itself ask for would blur what they look at.
+        // Admin and internal requests are excluded from the metrics.
         guard plane == .data else { return }
         context.responseStarted(status, cacheResult)
         if let siteCounters { siteCounters.add(.requests(cacheResult.outcome)) }
     }
 
-    /// The answer is written.
+    /// Counts and logs the response, and reports its end to the writer.
     @inline(__always)
     func finishResponse() {
         if !extraFieldLines.isEmpty { extraFieldLines.removeAll(keepingCapacity: true) }
@@ -212,7 +214,7 @@ extension RequestHandler {
 }
 
 extension RequestTraits {
-    /// Of the request that the parser has read.
+    /// Creates the traits of a parsed request.
     @inline(__always)
     init(_ parser: borrowing RequestParser) {
         let present = parser.fields.present

@@ -4,12 +4,13 @@ import HTTPRules
 import Telemetry
 import Wire
 
-/// The method PURGE, where clients are served.
+/// The method PURGE on the data port.
 extension RequestHandler {
-    /// Answers a request with the method PURGE, which no origin is ever told of; `plan` is that of
-    /// the site that it is for, nil if it is for none.
+    /// Responds to a PURGE request, which is never forwarded.
+    ///
+    /// - Parameter plan: the policy of the request's site; `nil` if it is for none.
     func handlePurge(_ bytes: Span<UInt8>, at plan: SitePolicy? = nil) {
-        // What is sent to a site behind a head is not read here.
+        // A body sent to a site is not read here.
         if plan != nil { closeAfterBody() }
         let request = BufferedRequest(copying: parser, bytes, headRange)
         guard authorizePurge(request, at: plan) else { return }
@@ -32,7 +33,7 @@ extension RequestHandler {
         }
     }
 
-    /// False if the client may not purge, which it has been told.
+    /// Returns true if the client may purge; otherwise a refusal was sent.
     private func authorizePurge(_ request: BufferedRequest, at plan: SitePolicy?) -> Bool {
         let token = BearerToken.token(request.lines, in: request.head.span)
         let verdict = settings.purgePermission.decision(
@@ -50,15 +51,15 @@ extension RequestHandler {
         return false
     }
 
-    /// Path and query.
+    /// Returns path and query.
     private func purgeTarget(_ bytes: Span<UInt8>) -> [UInt8] {
         let target = bytes.copy(parser.path.range)
-        // What follows the authority of an absolute target may be empty or begin with the query.
+        // The part behind the authority of an absolute target may be empty or begin with the query.
         return target.first == UInt8(ascii: "/") ? target : [UInt8(ascii: "/")] + target
     }
 
-    /// The key of what a GET is answered with, whose signature, where one is demanded, is no part
-    /// of it; nil if there is none.
+    /// Returns the key of a GET of this target, without the signature if the site requires one;
+    /// `nil` if it has none.
     private func purgeKey(_ bytes: Span<UInt8>, at plan: SitePolicy) -> [UInt8]? {
         var path = parser.path.range
         if plan.isSigned, case .signed(let signed) = SignedTarget.parse(bytes, at: path) {

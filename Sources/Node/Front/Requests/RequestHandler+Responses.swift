@@ -7,7 +7,7 @@ import Telemetry
 import Wire
 
 extension RequestHandler {
-    /// Which part of an entry a request gets.
+    /// Returns which part of an entry a request selects by ranges and conditions.
     func select(
         _ request: BufferedRequest, _ facts: RequestTraits, of entry: EntryMetadata,
         _ head: RenderedHead
@@ -18,7 +18,7 @@ extension RequestHandler {
             rangesMax: settings.rangesMax, now: SystemClock.wallTime())
     }
 
-    /// Gives what was selected of an entry.
+    /// Sends the selected part of an entry.
     func send(
         _ selection: Selection, of entry: MemoryEntry, handling: CacheHandling, isHead: Bool,
         now: Instant
@@ -41,7 +41,7 @@ extension RequestHandler {
         }
     }
 
-    /// 304 (RFC 9110 §15.4.5).
+    /// Sends 304 (RFC 9110 §15.4.5).
     func sendNotModified(
         _ head: RenderedHead, _ facts: EntryMetadata, _ note: CacheHandling, now: Instant
     ) {
@@ -54,13 +54,13 @@ extension RequestHandler {
         finishResponse()
     }
 
-    /// 416 with the length that the ranges missed (RFC 9110 §15.5.17).
+    /// Sends 416 with the complete length (RFC 9110 §15.5.17).
     func sendRangeNotSatisfiable(size: UInt64) {
         sendProblem(
             .rangeNotSatisfiable(size: size), fields: "Content-Range: bytes */\(size)\r\n")
     }
 
-    /// The head of a 206 with one range.
+    /// Sends the head of a 206 with one range.
     func sendPartialHead(
         _ range: ByteRange, _ head: RenderedHead, _ facts: EntryMetadata, _ note: CacheHandling,
         now: Instant
@@ -82,7 +82,7 @@ extension RequestHandler {
         }
     }
 
-    /// A 206 with several ranges (RFC 9110 §14.6).
+    /// Sends a 206 with several ranges (RFC 9110 §14.6).
     private func sendMultipart(
         _ ranges: [ByteRange], of entry: MemoryEntry, _ note: CacheHandling, now: Instant
     ) {
@@ -107,7 +107,7 @@ extension RequestHandler {
         proceed()
     }
 
-    /// The head of an answer whose body is still being received.
+    /// Sends the head of a complete response whose body is being received.
     func sendWholeHead(
         _ response: FetchedResponse, _ framing: ResponseFraming, _ note: CacheHandling, now: Instant
     ) {
@@ -134,7 +134,7 @@ extension RequestHandler {
     private static let notModifiedLine = Array("HTTP/1.1 304 Not Modified\r\n".utf8)
     private static let partialLine = Array("HTTP/1.1 206 Partial Content\r\n".utf8)
 
-    /// Writes the first line, the fields of `head` from `start`, and what `more` adds.
+    /// Sends a head of the first line, the fields of `head` from `start`, and what `more` appends.
     func sendHead(
         _ firstLine: [UInt8], status: UInt16, _ head: RenderedHead, from start: Int,
         more: (inout HeadWriter) -> Void
@@ -155,7 +155,7 @@ extension RequestHandler {
 }
 
 extension MultipartRanges {
-    /// The whole content, in its order.
+    /// The parts of the content, in order.
     fileprivate var segments: [ResponseBodyPart] {
         var segments: [ResponseBodyPart] = []
         for index in ranges.indices {
@@ -172,10 +172,12 @@ extension MultipartRanges {
 }
 
 extension RequestHandler {
-    /// Answers the request with a problem document; the connection goes on unless its framing can
-    /// no longer be trusted.
+    /// Responds with a problem document; the connection stays open unless its framing is no longer
+    /// reliable.
     ///
-    /// `status` says what was asked of the origin.
+    /// - Parameters:
+    ///   - more: further field lines, each with its end.
+    ///   - status: the Cache-Status to send.
     func sendProblem(
         _ problem: Problem, fields more: String = "",
         _ status: CacheStatus = CacheStatus(.generated)
@@ -196,9 +198,9 @@ extension RequestHandler {
             fields: fields)
     }
 
-    /// Refuses what was no request, or not one in time; it is the last answer.
+    /// Refuses a request that is malformed or late; this is the last response of the connection.
     ///
-    /// `request` is what could be read, if only its body is at fault.
+    /// - Parameter request: the request head, if only its body is at fault.
     func reject(_ problem: Problem, of request: BufferedRequest? = nil) {
         startedAt = SystemClock.now()
         if let request {
@@ -215,9 +217,10 @@ extension RequestHandler {
         sendProblem(problem)
     }
 
+    /// Assigns the ID of a buffered request and prepares its log line.
     private func identifyAndLog(_ request: BufferedRequest) {
         let head = request.head.span
-        // It was read once; limits may have changed since.
+        // Parsed before, but limits may have changed since.
         guard case .head = parser.parse(head, from: 0) else { return assignGeneratedID() }
         read(head, 0..<request.head.count)
         isHeadRequest = parser.method == .head
@@ -227,7 +230,7 @@ extension RequestHandler {
             parser, head, over: protocolVersion, on: plane, as: requestID, startedAt)
     }
 
-    /// Gives up the answer in progress, of which nothing was sent.
+    /// Ends the response in progress, of which nothing was sent, with `problem`.
     func fail(with problem: Problem) {
         let status = cacheStatus(of: problem)
         if let pendingResponse { leaveFetch(pendingResponse) }
@@ -238,7 +241,7 @@ extension RequestHandler {
         resumeRequests()
     }
 
-    /// What Cache-Status says of an answer that the fetch did not bring.
+    /// Returns the Cache-Status of an error response.
     private func cacheStatus(of problem: Problem) -> CacheStatus {
         guard let pendingResponse, let view = pendingResponse.fetch?.snapshot,
             view.hasContactedOrigin || problem.originStatus != nil
@@ -252,7 +255,9 @@ extension RequestHandler {
         return status
     }
 
-    /// A whole answer of ours, to HEAD without its body.
+    /// Sends a complete generated response, without the body for HEAD.
+    ///
+    /// - Parameter fields: further field lines, each with its end.
     func sendText(status: UInt16, contentType: String, _ body: [UInt8], fields: String) {
         beginResponse(status: status)
         var head = ByteBuffer()
@@ -278,8 +283,9 @@ extension RequestHandler {
     }
 }
 
-/// The reason phrases of RFC 9110 §15, for people who read status lines.
+/// Reason phrases of status lines (RFC 9110 §15).
 enum ReasonPhrase {
+    /// Returns the reason phrase of a status; empty for others.
     static func of(_ status: UInt16) -> StaticString {
         switch status {
         case 200: "OK"

@@ -3,13 +3,13 @@ import HTTPRules
 import Telemetry
 import Wire
 
-/// Requests for what only signed URLs are answered with.
+/// Requests that require a signed URL.
 extension RequestHandler {
-    /// Answers what was asked of the API for images where there are keys, or where its target is
-    /// more than a URL.
+    /// Responds to an image API request if signing keys are configured or its target is more than a
+    /// URL.
     ///
-    /// A node without keys looks past a signature, so that URLs may be signed before nodes demand
-    /// it, and after.
+    /// A node without keys ignores signatures, so that URLs may be signed before nodes require it,
+    /// and after.
     func respondIfSigned(_ bytes: Span<UInt8>, now: Instant) {
         let reading = SignedTarget.parse(bytes, at: parser.path.range)
         var path = parser.path
@@ -24,12 +24,11 @@ extension RequestHandler {
         }
     }
 
-    /// Answers if the signature, where one is demanded, is that of the normalised URL.
+    /// Responds with the image if the signature, where required, is that of the normalised URL.
     private func respondWithImage(
         _ bytes: Span<UInt8>, _ url: Extent, _ signed: SignedTarget?, now: Instant
     ) {
-        // The array is taken out while a span of it is in use, and put back with what room it has
-        // grown.
+        // The array is moved out while a span of it is in use, and put back with its capacity.
         var text = scratch
         scratch = []
         defer { scratch = text }
@@ -43,16 +42,16 @@ extension RequestHandler {
         respondWithImage(bytes, key: text.span, key, now: now)
     }
 
-    /// True if the request that the parser holds may be answered by a site that demands signatures;
-    /// otherwise it has been refused.
+    /// Verifies the signature of a request to a site that requires one; returns false if a refusal
+    /// was sent.
     ///
-    /// The parser's path is then without the signature, which is neither part of the key nor the
-    /// origin's business.
+    /// Removes the signature from the parser's path, because it belongs neither to the key nor to
+    /// the forwarded request.
     func verifySignature(_ bytes: Span<UInt8>, to plan: SitePolicy) -> Bool {
         switch parser.method {
         case .get, .head, .options: break
         default:
-            // Who was given a URL to look at must not be able to change what is there.
+            // A signed URL grants reading only.
             let methods = Self.readingMethods.filter {
                 plan.settings.methods.isEmpty || plan.settings.methods.contains($0)
             }
@@ -80,10 +79,11 @@ extension RequestHandler {
         return isSignatureValid(signed, text.span)
     }
 
+    /// Methods that signed URLs permit.
     private static let readingMethods = ["GET", "HEAD", "OPTIONS"]
 
-    /// True if one of the keys has signed `text` and it has not expired; otherwise the request has
-    /// been refused.
+    /// Returns true if one of the keys has signed `text` and the signature has not expired;
+    /// otherwise a refusal was sent.
     private func isSignatureValid(_ signed: SignedTarget, _ text: Span<UInt8>) -> Bool {
         let isOurs = settings.signer?.accepts(signed.signature, of: text) ?? false
         switch signed.result(isAuthentic: isOurs, now: SystemClock.wallTime()) {
@@ -92,12 +92,12 @@ extension RequestHandler {
         }
     }
 
-    /// Gives false.
+    /// Sends a refusal; returns false.
     @discardableResult
     private func rejectSignature(_ refusal: SignatureRefusal) -> Bool {
         let problem = Problem.invalidSignature(refusal)
         if settings.signer != nil, let counter = problem.counter { context.counters.add(counter) }
-        // A body that was sent to a site is not read any more; one sent elsewhere has been.
+        // Unlike other bodies, one sent to a site is not read.
         if siteCounters != nil { rejectSiteRequest(problem) } else { sendProblem(problem) }
         return false
     }

@@ -6,11 +6,13 @@ import Store
 import Telemetry
 import Wire
 
-/// How the body of an answer that had to wait goes out.
+/// Transmission of the body of a response that was not sent at once.
 extension RequestHandler {
-    // MARK: The body, as it is received
+    // MARK: Body in progress
 
-    /// False if there is nothing to do before the door is woken.
+    /// Sends the bytes that the fetch has received.
+    ///
+    /// - Returns: false if nothing remains to do until the handler is woken.
     func proceed(_ waiting: PendingResponse, _ transfer: PendingResponse.Transfer) -> Bool {
         guard let run = waiting.fetch, let reader = waiting.reader else {
             preconditionFailure("a transfer from nothing")
@@ -37,7 +39,8 @@ extension RequestHandler {
             transfer.inFlightBytes = count
             waiting.stage = .streaming(transfer)
             sendSlices(transfer, count)
-            // Bytes outside of the wanted part were skipped: nothing will come from the socket.
+            // If all bytes were outside the requested part, nothing is queued and no event of the
+            // socket follows.
             return queuedBytes == 0
         case .finish:
             endTransfer(waiting, transfer)
@@ -48,7 +51,7 @@ extension RequestHandler {
         }
     }
 
-    /// Writes those of the bytes in `slices` that the client wants.
+    /// Writes the requested bytes of those in `slices`.
     private func sendSlices(_ transfer: PendingResponse.Transfer, _ count: Int) {
         let first = max(transfer.from, transfer.position)
         let last = min(transfer.end ?? .max, transfer.position + UInt64(count))
@@ -72,9 +75,11 @@ extension RequestHandler {
         if transfer.isChunked { writer?.endChunk() }
     }
 
+    /// Ends a body, or aborts if it is shorter than announced.
     private func endTransfer(_ waiting: PendingResponse, _ transfer: PendingResponse.Transfer) {
         if let end = transfer.end, transfer.position < end {
-            // The origin's length and the body's disagree; the client must not take it for whole.
+            // The body is shorter than its announced length; the client must not take it for
+            // complete.
             return abort()
         }
         if transfer.isChunked {
@@ -85,9 +90,9 @@ extension RequestHandler {
         finishPendingResponse(waiting)
     }
 
-    // MARK: The body, from an entry
+    // MARK: Body of an entry
 
-    /// Gives `segments`, the bodies among them from `resident`, as fast as the client takes them.
+    /// Begins to send `segments`, with body ranges from `entry`, as fast as the client reads them.
     func stream(_ entry: MemoryEntry, _ segments: [ResponseBodyPart]) {
         isResponding = true
         let waiting = self.pendingResponse ?? PendingResponse()
@@ -95,7 +100,7 @@ extension RequestHandler {
         self.pendingResponse = waiting
     }
 
-    /// Writes until the output is congested; false when the answer is complete.
+    /// Writes one segment or a part of it; returns false if the response is complete.
     func proceed(_ waiting: PendingResponse, _ entry: MemoryEntry, _ left: [ResponseBodyPart])
         -> Bool
     {

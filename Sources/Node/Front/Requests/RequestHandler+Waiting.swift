@@ -8,7 +8,7 @@ import Telemetry
 import Wire
 
 extension RequestHandler {
-    /// Answers from what memory has for a request that takes a second look, or waits.
+    /// Responds on the slow path, from the result of the memory lookup.
     func respond(
         _ query: SiteRequest, _ pending: BufferedRequest, _ facts: RequestTraits,
         _ finding: SiteLookupResult, now: Instant
@@ -30,7 +30,7 @@ extension RequestHandler {
             awaitResponse(query, pending, facts, .request, alone: true, now: now)
         case .hitForMiss:
             guard !query.cacheControl.isOnlyIfCached else { return sendProblem(.notCached) }
-            // Asked for whole, it is stored as soon as it may be.
+            // A complete GET is fetched so that its response is stored once that is permitted.
             guard facts.isSelective || query.isExclusive else {
                 return awaitResponse(query, pending, facts, .miss, alone: true, now: now)
             }
@@ -48,7 +48,7 @@ extension RequestHandler {
         }
     }
 
-    /// Gives an entry, or the part of it that is asked for.
+    /// Sends an entry, or the part of it that the request selects.
     func send(
         _ entry: MemoryEntry, _ pending: BufferedRequest, _ facts: RequestTraits,
         handling: CacheHandling,
@@ -62,8 +62,12 @@ extension RequestHandler {
         send(selection, of: entry, handling: handling, isHead: facts.isHead, now: now)
     }
 
-    /// Waits for the disk, for other nodes, or for the origin; `glance` is what is known of the
-    /// disk.
+    /// Waits for a response from the disk, other nodes, or the origin.
+    ///
+    /// - Parameters:
+    ///   - stale: the stored response to revalidate; `nil` for none.
+    ///   - alone: true for a fetch that other requests do not share.
+    ///   - glance: result of the immediate disk lookup; `nil` if there was none.
     func awaitResponse(
         _ query: SiteRequest, _ pending: BufferedRequest, _ facts: RequestTraits,
         _ reason: CacheHandling.Reason, stale: MemoryEntry? = nil, alone: Bool = false,
@@ -72,8 +76,8 @@ extension RequestHandler {
         let asksDisk =
             context.node.disk != nil && stale == nil && !alone && glance?.needsBlockingRead != false
         if query.cacheControl.isOnlyIfCached, !asksDisk { return sendProblem(.notCached) }
-        // An answer to HEAD is not stored, nor is what the client forbids to be; of an image the
-        // whole is asked for.
+        // Responses to HEAD or with the client's no-store are not stored. Images are always fetched
+        // completely.
         if !query.isImage, !asksDisk, facts.isHead || query.cacheControl.isNoStore {
             return pass(
                 query.verbatimVariant, pending, facts,
@@ -87,6 +91,7 @@ extension RequestHandler {
         enqueueFetch(waiting, alone: alone || query.isExclusive)
     }
 
+    /// Makes the pending response of the request, with its time limit.
     func makePendingResponse(
         for query: SiteRequest, _ pending: BufferedRequest, _ facts: RequestTraits,
         _ reason: CacheHandling.Reason, now: Instant
@@ -99,7 +104,7 @@ extension RequestHandler {
         return waiting
     }
 
-    /// Joins or causes the fetch for `waiting`, as soon as the loop has time for it.
+    /// Joins or starts the fetch for `waiting`, when ``MissScheduler`` grants a turn.
     func enqueueFetch(_ waiting: PendingResponse, alone: Bool) {
         guard context.acquireTurn(waiting, of: shareHolder) else {
             return waiting.queueEntry = (self, alone)
@@ -107,7 +112,7 @@ extension RequestHandler {
         beginFetch(waiting, alone: alone)
     }
 
-    /// The same, now: it has its turn.
+    /// Joins or starts the fetch for `waiting`; its turn was granted.
     func beginFetch(_ waiting: PendingResponse, alone: Bool) {
         guard let query = waiting.query else { return }
         let node = context.node
@@ -131,7 +136,7 @@ extension RequestHandler {
                 note = .stale(.memory)
                 return found
             case .found(_, .unusable): break
-            // Said since this request came: nobody is to wait for it.
+            // Recorded since this request arrived: no request may wait for this fetch.
             case .hitForMiss: wish.isExclusive = true
             case .found(let found, _):
                 stale = found
@@ -142,7 +147,7 @@ extension RequestHandler {
         }
         let admission: FetchTable.Admission
         if alone {
-            // What is to be freshened, or to stand in for an origin that fails.
+            // Finds the entry to revalidate, or to stand in for a failing origin.
             if query.mode == .whole, lookUp() != nil { stale = nil }
             let (run, reader) = node.fetches.startExclusive(query, start: begin)
             admission = .started(run, reader)
@@ -168,9 +173,10 @@ extension RequestHandler {
             if stale != nil, query.isImage || waiting.reason == .uriMiss { waiting.reason = .stale }
             waiting.isCollapsed = false
             joinFetch(waiting, to: run, as: reader)
-            // What may not be shared is not stored; others may not wait with a site's request.
+            // An image is fetched alone because its response is not shared, so the disk has none;
+            // a site's request may be alone for other reasons.
             let asksDisk = waiting.asksDisk && (!alone || !query.isImage) && stale == nil
-            // Who has to begin anew may find there what others have left.
+            // A restarted request may find there what others have stored.
             waiting.asksDisk = query.isImage
             let driver = context.startFetch(run, name: waiting.name, asksDisk: asksDisk, for: self)
             upload?.source = driver.uploadSource
@@ -179,13 +185,14 @@ extension RequestHandler {
         }
     }
 
+    /// Makes `waiting` a reader of the fetch.
     func joinFetch(_ waiting: PendingResponse, to run: ActiveFetch, as reader: Fetch.ReaderID) {
         waiting.fetch = run
         waiting.reader = reader
         context.node.waiterJoined()
     }
 
-    /// Goes on with the answer in progress as far as fetch and socket allow.
+    /// Continues the response in progress as far as fetch and socket permit.
     func proceed() {
         while let pendingResponse, isResponding, queuedBytes == 0 {
             let goesOn =
@@ -199,12 +206,13 @@ extension RequestHandler {
         writer?.flush()
     }
 
-    /// A request waits no more for the head of its answer; others go on waiting for theirs.
+    /// Handles the deadline of the response in progress: the wait for its head, or for more of the
+    /// request body.
     func waitTimeoutReached() {
         guard let pendingResponse else { return }
         guard pendingResponse.isAtHead else {
             if upload?.isTunnel == true { return finishPendingResponse(pendingResponse) }
-            // The answer has begun before the request was whole.
+            // The response began before the request was complete.
             if upload?.source?.isFull == false { abort() }
             return
         }
@@ -213,13 +221,13 @@ extension RequestHandler {
             return
         }
         if upload?.source?.isFull == true {
-            // It is the origin that takes its time.
+            // The origin is slow, not the client.
             return deadline = SystemClock.now() + settings.bodyTimeout
         }
         guard upload == nil else {
             return fail(with: .requestTimeout("body", seconds: settings.bodyTimeout.seconds))
         }
-        // Who waits for another's fetch then goes by itself.
+        // A request that waits for another's fetch then fetches independently.
         if pendingResponse.isCollapsed, !pendingResponse.isForImage {
             leaveFetch(pendingResponse)
             deadline = SystemClock.now() + settings.waitTimeout
@@ -228,8 +236,9 @@ extension RequestHandler {
         fail(with: .overloaded(.waitTime))
     }
 
-    // MARK: The end
+    // MARK: End of a response
 
+    /// Ends a response that was sent completely.
     func finishPendingResponse(_ waiting: PendingResponse) {
         leaveFetch(waiting)
         self.pendingResponse = nil
@@ -238,12 +247,13 @@ extension RequestHandler {
         resumeRequests()
     }
 
-    /// After an answer that had to wait: what the client has sent meanwhile is looked at.
+    /// Processes requests that the client sent while a response was pending.
     func resumeRequests() {
         guard !isResponding else { return }
         writer?.resumeRequests()
     }
 
+    /// Leaves the fetch, if `waiting` has one.
     func leaveFetch(_ waiting: PendingResponse) {
         guard let run = waiting.fetch else { return }
         waiting.fetch = nil
@@ -253,7 +263,7 @@ extension RequestHandler {
 }
 
 extension CacheHandling.Reason {
-    /// What RFC 9211 §2.2 calls it.
+    /// The reason as RFC 9211 §2.2 names it.
     fileprivate init(_ reason: ValidationReason) {
         switch reason {
         case .stale, .noCache: self = .stale

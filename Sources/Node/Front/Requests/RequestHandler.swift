@@ -8,90 +8,98 @@ import Store
 import Telemetry
 import Wire
 
-/// Answers the requests of one client, one after the other.
+/// Handler of one client's requests, one after the other.
 ///
-/// A hit is answered inside the read that brought it, without an allocation. Everything slower
-/// becomes a ``QueuedRequest``, during which no further request comes. What carries requests and
-/// answers is an ``ResponseWriter``.
+/// A hit is served within the read that brought the request, without an allocation. Everything
+/// slower becomes a ``PendingResponse``, during which no further request is processed. A
+/// ``ResponseWriter`` transports the responses.
 ///
 /// Confined to its event loop.
 final class RequestHandler: FetchReader {
-    /// Which requests a door answers.
+    /// The kind of requests that a handler serves.
     enum Plane {
+        /// Requests of clients.
         case data
+        /// Requests of operators.
         case admin
-        /// Of the node itself, which asks as a client would: answered as they are without a
-        /// signature, and in no count of requests and no line of the log of them.
+        /// Requests of the node itself, handled like a client's, but without signatures, and
+        /// excluded from request metrics and the access log.
         case internalRequest
     }
 
-    /// How requests and answers are carried (RFC 9110 §2.5).
+    /// The HTTP version that transports requests and responses (RFC 9110 §2.5).
     enum ProtocolVersion {
         case http1
         case http2
     }
 
+    /// Context of the handler's loop.
     let context: EventLoopContext
     let plane: Plane
     let protocolVersion: ProtocolVersion
-    /// Nil once the connection, or the stream, is gone.
+    /// The writer; `nil` after the connection or stream has ended.
     var writer: (any ResponseWriter)?
+    /// The client; `nil` without a connection or stream.
     var client: Client?
-    /// Reads heads, and holds the one of the request that is being answered.
+    /// Parser of request heads; holds the head of the request in progress.
     var parser: RequestParser
-    /// Where the request's head lies in the bytes that are being looked at.
+    /// Range of the request's head in the bytes being processed.
     private(set) var headRange = 0..<0
-    /// What a proxy in front says of the request; nil if none is believed.
+    /// The X-Forwarded-* fields of a trusted proxy; `nil` if there is none.
     private(set) var forwarding: XForwardedFields?
+    /// True if the request is a HEAD.
     var isHeadRequest = false
-    /// An answer waits for something, or its body for the client.
+    /// True while a response waits for data or for the client.
     var isResponding = false
-    /// While ``isAnswering``: what it waits for must have come by this instant.
+    /// Instant by which what the response waits for must arrive, while ``isResponding``.
     var deadline = Instant.distantFuture
-    /// The answer was broken off here.
+    /// True if the node has aborted the response.
     var isAborted = false
-    /// The node is stopping.
+    /// True once the connection must close after the response in progress, because the node is
+    /// stopping.
     var isDraining = false
-    /// The client asked for, or we decided on, this being the last answer.
+    /// True if this is the last response, as the client requested or the node decided.
     var closesAfterResponse = false
-    /// Of the site that the request is for; nil for none.
+    /// Counters of the request's site; `nil` if it is for none.
     var siteCounters: SiteCounters?
-    /// The key that the site was asked for, of a request that memory did not answer.
+    /// Key of a site's request that memory could not serve.
     var requestKey: [UInt8] = []
-    /// What the request is called, unless ``givenID`` says it.
+    /// Number of the request, from which its ID is made unless ``clientRequestID`` is set.
     var requestNumber: UInt64 = 0
-    /// What its client calls it; empty if it does not, or not in a way that is taken over.
+    /// Request ID sent by the client; empty if there is none, or it is not safe to repeat.
     var clientRequestID: [UInt8] = []
-    /// Lines that this answer has beside its own.
+    /// Field lines to add to this response.
     var extraFieldLines: [UInt8] = []
-    /// Who asked wants to know how the answer came about, and may.
+    /// True if the request carries the token for the Nuthatch-Decision field.
     var includesDecision = false
-    /// The body of a request to a site, while it goes to the origin.
+    /// The body of a request to a site while it is forwarded.
     var upload: Upload?
-    /// The answer in progress, if it is not one that memory gave at once.
+    /// The response in progress, unless it was sent at once.
     var pendingResponse: PendingResponse?
-    /// What an operator's answer waits for.
+    /// The purge that an admin request waits for.
     var pendingPurge: PendingPurge?
-    /// An operator's request is refused, later.
+    /// Refusal of an admin request, to be sent at ``deadline``.
     var delayedRefusal: AdminAccessError?
-    /// Room that is kept from one use to the next.
+    /// Pieces of the body to write next; kept for its capacity.
     var slices: [ByteBuffer] = []
+    /// Buffer for keys and signed texts.
     var scratch: [UInt8] = []
 
-    /// When the request that is being answered was read.
+    /// When the request's head was read.
     var startedAt = Instant.zero
-    /// What the client is told as it happens.
+    /// The event stream being sent to the client.
     var eventStream: EventStream?
 
-    /// How the cache takes part in the answer.
+    /// How the cache contributed to the response.
     var cacheResult = CacheResult.none
-    // What the access log will say; `logged` is nil when there is no log or no request in progress.
+    // For the access log; `logged` is `nil` without a log, or without a request in progress.
     var logged: LoggedRequest?
     var responseStatus: UInt16 = 0
     var responseBodyBytes: UInt64 = 0
 
     var settings: NodeSettings { context.settings }
 
+    /// Creates a handler without a client.
     init(on context: EventLoopContext, plane: Plane, protocolVersion: ProtocolVersion) {
         self.context = context
         self.plane = plane
@@ -100,24 +108,24 @@ final class RequestHandler: FetchReader {
         slices.reserveCapacity(16)
     }
 
-    /// Bytes of answers that are not on their way to the client.
+    /// Output bytes that were not accepted by the socket.
     var queuedBytes: Int { writer?.queuedBytes ?? 0 }
 
-    /// A fetch that this door waits for has something for it.
+    /// Continues after an event of the fetch.
     func fetchAdvanced(by run: ActiveFetch) {
         guard let pendingResponse, pendingResponse.fetch === run else { return }
         proceed()
         writer?.flush()
     }
 
-    /// Looks at the deadline of the answer in progress.
+    /// Checks the deadline of the response in progress.
     func ticked(_ now: Instant) {
         guard isResponding, now >= deadline else { return }
         if delayedRefusal != nil { sendDelayedRefusal() } else { waitTimeoutReached() }
     }
 
-    /// The connection, or the stream, is gone; whoever waited for something waits no more, and
-    /// nothing is left for the next one.
+    /// Cancels everything in progress after the connection or stream has ended, and resets the
+    /// state for the next one.
     func connectionClosed() {
         cancelPendingResponse()
         if logged != nil { log(isComplete: false) }
@@ -136,6 +144,7 @@ final class RequestHandler: FetchReader {
         resetSite()
     }
 
+    /// Cancels the response in progress and leaves its fetch.
     func cancelPendingResponse() {
         abandonUpload()
         guard let pendingResponse else { return }
@@ -143,7 +152,7 @@ final class RequestHandler: FetchReader {
         leaveFetch(pendingResponse)
     }
 
-    /// Ends in such a way that no client can take what it has for a whole answer.
+    /// Aborts the response, so that the client does not take it for complete.
     func abort() {
         cancelPendingResponse()
         if !isAborted, plane == .data { context.counters.add(.responsesAborted) }
@@ -151,13 +160,14 @@ final class RequestHandler: FetchReader {
         writer?.abort()
     }
 
-    /// The parser holds a request whose head lies in `range` of `bytes`.
+    /// Prepares the request in the parser, whose head lies in `range` of `bytes`.
     @inline(__always)
     func read(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         headRange = range
         if context.hasForwardingProxies || forwarding != nil { readForwarding(bytes) }
     }
 
+    /// Reads the X-Forwarded-* fields if the connection comes from a trusted proxy.
     @inline(never)
     private func readForwarding(_ bytes: Span<UInt8>) {
         let proxies = settings.forwardedFrom
@@ -170,47 +180,46 @@ final class RequestHandler: FetchReader {
         forwarding = XForwardedFields(parser.fields.copy(), in: bytes, proxies: proxies)
     }
 
-    /// The request came encrypted.
+    /// True if the request was encrypted between the client and this node or a trusted proxy.
     var isSecure: Bool { forwarding?.isSecure ?? (client?.isSecure == true) }
-    /// Where the authority that was asked for lies in the request's head.
+    /// Range of the requested authority in the request's head.
     var requestedHost: Range<Int> { forwarding?.host ?? parser.host.range }
-    /// Who asks; nil if a proxy says it in a way that nobody understands.
+    /// Address of the client; `nil` if a proxy names it in an unintelligible form.
     var clientAddress: IPAddress? {
         guard let forwarding, forwarding.hasClientField else { return client?.address }
         return forwarding.client
     }
-    /// Whose share of what is limited a request takes; nil for nobody's, as for what a proxy that
-    /// speaks for others asks by itself.
+    /// Holder of the quotas that the request uses; `nil` for a trusted proxy's own request.
     ///
-    /// Those whom nobody can tell apart have one together.
+    /// Clients that cannot be distinguished share one.
     var shareHolder: QuotaHolder? {
         if let forwarding, !forwarding.hasClientField { return nil }
         return QuotaHolder(clientAt: clientAddress ?? client?.address)
     }
 
-    /// Begins to read heads with the limits that hold now.
+    /// Applies the current limits to further heads.
     func reconfigureLimits() {
         parser = RequestParser(limits: settings.headLimits)
     }
 }
 
-/// What the request that is being answered is called.
+/// The ID of the request in progress.
 extension RequestHandler {
-    /// The parser holds a request that nobody has named here.
+    /// Assigns an ID to the request in the parser, the client's own if it is acceptable.
     @inline(__always)
     func assignRequestID(_ bytes: Span<UInt8>) {
         assignGeneratedID()
         if parser.fields.contains(.xRequestID) { useClientRequestID(bytes) }
     }
 
-    /// The same for what could not be read: nothing that it says is taken over.
+    /// Assigns a generated ID, also to a request that could not be parsed.
     @inline(__always)
     func assignGeneratedID() {
         requestNumber = context.requestIDs.next()
         if !clientRequestID.isEmpty { clientRequestID.removeAll(keepingCapacity: true) }
     }
 
-    /// Calls the request what its client calls it, if that is one name, and safe to repeat.
+    /// Adopts the ID sent by the client if there is exactly one and it is safe to repeat.
     @inline(never)
     private func useClientRequestID(_ bytes: Span<UInt8>) {
         var given: Range<Int>?
@@ -224,14 +233,15 @@ extension RequestHandler {
         for index in given { clientRequestID.append(bytes[index]) }
     }
 
+    /// ID of the request in progress.
     var requestID: RequestID { RequestID(clientRequestID) ?? context.requestIDs.id(requestNumber) }
 
-    /// What is asked for the sake of the request with this head.
+    /// Returns the correlation to pass on with fetches for the request with this head.
     func cause(_ request: BufferedRequest) -> RequestCorrelation {
         RequestCorrelation(requestID, TraceContext(request.lines, in: request.head.span))
     }
 
-    /// The lines that differ from one answer of an entry to the next, and the end of the head.
+    /// Appends the lines that differ between responses of one entry, and the end of the head.
     @inline(__always)
     func appendTail(
         _ facts: EntryMetadata, _ note: CacheHandling, to writer: inout HeadWriter, now: Instant
@@ -248,7 +258,7 @@ extension RequestHandler {
 }
 
 extension HeadWriter {
-    /// `X-Request-Id` of a request that has its name from here.
+    /// Appends `X-Request-Id` with a generated ID.
     @inline(__always)
     mutating func append(_ run: HexDigits, _ number: HexDigits) {
         append("X-Request-Id: ")
@@ -261,7 +271,7 @@ extension HeadWriter {
 }
 
 extension RequestHandler {
-    /// Writes the access line of the answer that has just ended.
+    /// Logs the response that has ended.
     func log(isComplete: Bool) {
         guard let request = logged else { return }
         logged = nil

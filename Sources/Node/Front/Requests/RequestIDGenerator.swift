@@ -1,16 +1,19 @@
 import HTTPRules
 import Logging
 
-/// Gives requests their ids: what the node drew at its start, and a number.
+/// Generator of request IDs: a random number drawn at the start of the node, and a counter.
 ///
-/// The highest bits of a number are the loop's own, so that no two loops give the same; a loop that
-/// answers a million requests a second has enough for two thousand years.
+/// The highest byte of the counter is the loop's number, so no two loops generate the same ID; a
+/// loop that serves a million requests per second has enough for two thousand years.
 struct RequestIDGenerator {
+    /// Number drawn at the start of the node.
     let prefix: UInt64
-    /// ``run`` in digits, as every answer has it.
+    /// ``prefix`` in hexadecimal digits, as responses contain it.
     let prefixDigits: HexDigits
+    /// Number of the last request.
     private var last: UInt64
 
+    /// Creates the generator of a loop; `run` becomes ``prefix``.
     init(run: UInt64, loop: Int) {
         precondition(loop < 1 << 8, "a loop's number is a byte")
         self.prefix = run
@@ -18,19 +21,19 @@ struct RequestIDGenerator {
         last = UInt64(loop) << 56
     }
 
-    /// The number of a request that begins.
+    /// Returns the number of a new request.
     @inline(__always)
     mutating func next() -> UInt64 {
         last &+= 1
         return last
     }
 
-    /// The id of the request with this number.
+    /// Returns the ID of the request with this number.
     func id(_ number: UInt64) -> RequestID { RequestID(process: prefix, number: number) }
 }
 
 extension RequestCorrelation {
-    /// `fields` of a line that is logged for the sake of this request, which it then names.
+    /// Returns the log metadata `fields` with the IDs of this request added.
     func metadata(_ fields: Logger.Metadata) -> Logger.Metadata {
         var fields = fields
         fields["request_id"] = "\(id)"
@@ -40,6 +43,6 @@ extension RequestCorrelation {
 }
 
 extension UInt64 {
-    /// What a part of a trace is called that begins now; not zero.
+    /// Returns a random trace span ID that is not zero.
     static func randomSpanID() -> UInt64 { .random(in: 1 ... .max) }
 }

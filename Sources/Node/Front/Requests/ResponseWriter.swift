@@ -3,51 +3,56 @@ import HTTPRules
 import NIOCore
 import Store
 
-/// What carries the answers of a door to its client: a connection of HTTP/1.1, or one stream of a
-/// connection of HTTP/2.
+/// The transport of a handler's responses: an HTTP/1.1 connection, or one stream of an HTTP/2
+/// connection.
 ///
-/// An answer is one call of ``send(head:)``, then any number of ``send(body:)``, or one of
-/// ``send(head:body:)``; then ``answerEnded()``. Nothing of it is sure to go out before
-/// ``flush()``.
+/// A response consists of ``send(head:)`` and any number of ``send(body:)``, or of one
+/// ``send(head:body:)``; then ``responseEnded()``. Output may be buffered until ``flush()``.
 protocol ResponseWriter: AnyObject {
-    /// Bytes of answers that are not on their way: the socket has not taken them, or on a stream
-    /// no frame.
+    /// Bytes of responses that the socket has not accepted, or on a stream, that are in no frame
+    /// yet.
     var queuedBytes: Int { get }
 
-    /// Takes the head of the final answer, as HTTP/1.1 writes it.
+    /// Sends the head of the final response, as in HTTP/1.1.
     func send(head: ByteBuffer)
-    /// Takes the head of the final answer and the whole body, by reference; keeps the entry until
-    /// the client's side has taken it.
+    /// Sends the head of the final response and the whole body, by reference; retains the entry
+    /// until the client's side has accepted it.
     func send(head: ByteBuffer, body entry: MemoryEntry)
-    /// Takes an interim answer (RFC 9110 §15.2), as HTTP/1.1 writes it.
+    /// Sends an interim response (RFC 9110 §15.2), as in HTTP/1.1.
     func send(interim: ByteBuffer)
-    /// Takes a piece of the body, by reference.
+    /// Sends a piece of the body, by reference.
     func send(body: ByteBuffer)
-    /// How many bytes the socket would take at once behind all that was sent before; 0 if
-    /// ``sendPast(_:)`` leads to nothing.
+    /// Bytes that the socket would accept at once behind everything sent before; 0 if
+    /// ``sendDirectly(_:)`` is not supported.
     var socketWritableBytes: Int { get }
-    /// Lets `send` write to the socket itself, if that has everything that was sent before; how
-    /// many bytes it says that the socket has taken.
+    /// Lets `send` write to the socket, if it has accepted everything sent before.
+    ///
+    /// - Parameter send: receives the descriptor, and returns the number of bytes accepted.
+    /// - Returns: the result of `send`, or 0 if it was not called.
     func sendDirectly(_ send: (CInt) -> Int) -> Int
-    /// So many bytes of a body of unknown length follow.
+    /// Begins a chunk of `bytes` bytes in a body of unknown length.
     func beginChunk(bytes: UInt64)
+    /// Ends a chunk.
     func endChunk()
-    /// A body of unknown length is complete; `trailers` are field lines, each with its end.
+    /// Ends a body of unknown length.
+    ///
+    /// - Parameter trailers: field lines, each with its end.
     func endChunks(trailers: [UInt8])
-    /// The answer is written; another request may be read.
+    /// Ends the response; another request may be read.
     func responseEnded()
+    /// Writes all output to the socket.
     func flush()
-    /// Keeps what the bytes sent belong to until the client's side has taken them.
+    /// Retains the entry that owns bytes sent, until the client's side has accepted them.
     func retain(_ entry: MemoryEntry)
 
-    /// The body of the request being answered is wanted; it goes to
-    /// ``RequestHandler/uploadArrived(_:now:)``.
+    /// Starts reading the body of the request in progress, for
+    /// ``RequestHandler/uploadReceived(_:now:)``.
     func beginRequestBody()
-    /// More of it is taken.
+    /// Resumes reading the request body.
     func resumeRequestBody()
-    /// An answer that had to wait is over, or has not begun: what came meanwhile is looked at.
+    /// Resumes processing of requests after a response that was pending.
     func resumeRequests()
-    /// Ends in such a way that no client can take what it has for a whole answer.
+    /// Aborts the response, so that the client does not take it for complete.
     func abort()
 }
 
@@ -60,7 +65,7 @@ extension ResponseWriter {
     }
 }
 
-/// What most have: no socket of their own.
+/// Defaults for writers without direct access to a socket.
 extension ResponseWriter {
     var socketWritableBytes: Int { 0 }
     func sendDirectly(_ send: (CInt) -> Int) -> Int { 0 }

@@ -2,19 +2,20 @@ import Ground
 import HTTPRules
 import Origin
 
-/// How images are answered that are asked for by their URLs, which say where they come from.
+/// The policies of images requested by their URLs, which name their origins.
 struct ImagePolicies: Sendable {
-    /// Of origins that no pattern is for.
+    /// Policy for origins that match no pattern.
     let defaultPolicy: SitePolicy
-    /// The first pattern that an origin matches counts.
+    /// Policies by origin pattern; the first match applies.
     let originPolicies: [(pattern: OriginPattern, plan: SitePolicy)]
 
+    /// Creates the policies from a default and those of named origins.
     init(_ others: SitePolicy, named: [(pattern: OriginPattern, plan: SitePolicy)] = []) {
         self.defaultPolicy = others
         self.originPolicies = named
     }
 
-    /// How the image with this key is answered.
+    /// Returns the policy of the image with this key.
     func policy(ofKey key: Span<UInt8>) -> SitePolicy {
         guard !originPolicies.isEmpty, let origin = OriginAuthority(ofKey: key) else {
             return defaultPolicy
@@ -24,13 +25,14 @@ struct ImagePolicies: Sendable {
             ?? defaultPolicy
     }
 
-    /// The nodes of a cluster have some of them together.
+    /// True if the nodes of a cluster share at least some images.
     var areShared: Bool {
         defaultPolicy.settings.usesPeers || originPolicies.contains { $0.plan.settings.usesPeers }
     }
 }
 
 extension ImagePolicies {
+    /// Creates the policies of a configuration's image block.
     init(_ block: ImageBlock, _ rules: ImageRules, objectBytesMax: UInt64) {
         func plan(_ settings: ImageSettings) -> SitePolicy {
             SitePolicy(rules, settings, objectBytesMax: objectBytesMax)
@@ -40,15 +42,15 @@ extension ImagePolicies {
     }
 }
 
-/// What images are held to beside what holds for all sites.
+/// Rules for images beyond those for all sites.
 extension SitePolicy {
-    /// What was found by way of a redirect is used no longer, and for no others, than that allows.
+    /// Limits the reuse of a response obtained through a redirect to what the redirect permits.
     func limit(_ examination: inout Cacheability, by redirect: Redirect) {
         guard let imageRules else { return }
         examination.limit(by: redirect, defaultTTL: imageRules.defaultTTL)
     }
 
-    /// Why an answer is given to nobody; nil if it is.
+    /// Returns the problem to send in place of a response; `nil` if the response is acceptable.
     func problem(of head: ResponseHead, _ examination: Cacheability) -> Problem? {
         guard let imageRules else { return nil }
         if head.status != 200 { return .originStatus(head.status) }
@@ -57,10 +59,10 @@ extension SitePolicy {
             ? nil : .encodedImage
     }
 
-    /// For how long, and of which requests, it is to be remembered that there is no image; nil for
-    /// not at all.
+    /// Returns the lifetime and the selecting fields of a negative response; `nil` if it must not
+    /// be stored.
     ///
-    /// `examination` is that of the answer, judged as an image would be.
+    /// - Parameter examination: the response evaluated as if it were an image.
     func negativeResponse(
         _ head: ResponseHead, _ examination: Cacheability, _ receipt: Freshness.ResponseTiming,
         by redirects: [Redirect]
@@ -79,28 +81,33 @@ extension SitePolicy {
         return receipt.receivedAt < absence.freshness.freshUntil ? absence : nil
     }
 
-    /// True if a refusal by the origin, of which only the status is known, ends what was stored
-    /// `before`.
+    /// Returns true if an error response with this status, of which nothing else is known,
+    /// invalidates the stored response.
+    ///
+    /// - Parameter before: the state of the stored response.
     func isInvalidated(_ before: StorageDecision.StoredState, byRefusal status: UInt16) -> Bool {
         guard before != .nothing else { return false }
         return settings.negativeTTLs.contains { $0.status == status }
             || before == .stale && !StatusRules.isTransient(status)
     }
 
-    /// The fields of requests that answers are selected by.
+    /// Returns the request fields that select the response.
     func varyNames(of head: ResponseHead) -> VaryNames {
         imageRules == nil
             ? VaryNames(head) : VaryNames(image: head.lines, in: head.bytes.span)
     }
 
-    /// What the origin is told of a request for an image that reduces to `negotiation`.
+    /// Returns the field lines forwarded for a request for an image that reduces to `negotiation`.
     func forwarded(_ negotiation: Negotiation) -> RequestFields {
         reducedRequests[Int(negotiation.rawValue & Negotiation.all.rawValue)].lines
     }
 
-    /// Asks the origin of the image with this key, with these `conditions`; nil if it is no key.
+    /// Returns the request to the origin of the image with this key; `nil` if the key is not valid.
     ///
-    /// What the operator says is for the image's own origin, and for none that it redirects to.
+    /// Fields configured by the operator are sent to the image's own origin only, not to redirect
+    /// targets.
+    ///
+    /// - Parameter conditions: conditional fields, such as If-None-Match.
     func request(
         for key: [UInt8], _ negotiation: Negotiation, _ conditions: [FieldSetting],
         cause: RequestCorrelation
@@ -115,12 +122,12 @@ extension SitePolicy {
             sendsUserAgent: !requestFieldRules.removed.contains("user-agent"))
     }
 
-    /// Everything that a request for an image can be reduced to, by its bits.
+    /// Returns the reductions of image requests, indexed by the raw value of `Negotiation`.
     static func reductions(
         by rules: RequestFieldRules
     ) -> [(fields: [FieldSetting], lines: RequestFields)] {
-        // Of whom nothing is said an origin may think that it reads every coding (RFC 9110
-        // §12.5.3), and one must reach nobody who did not ask for it.
+        // Without Accept-Encoding, an origin may assume that every coding is accepted (RFC 9110
+        // §12.5.3), but a coded response must not reach clients that did not request it.
         let isPlain = rules.removed.contains("accept-encoding")
         let plain = isPlain ? FieldSetting(name: "Accept-Encoding", value: "identity") : nil
         return (0...Negotiation.all.rawValue).map {

@@ -8,38 +8,43 @@ import Telemetry
 import Tiers
 import Wire
 
-/// Under which the answers to one URL of a site stand, or the index of its variants.
+/// The key of the primary entry of a site's URL: its response, or the index of its variants.
 struct PrimaryKey {
+    /// The key.
     let key: [UInt8]
+    /// Keyed hash of the key.
     let hash: UInt64
-    /// The site's part of the memory; nil if it may take all of it.
+    /// Memory share of the site; `nil` if it is unlimited.
     let share: MemoryShare?
 }
 
-/// Where an answer is to stand that another node has offered.
+/// The location for a response that another node has offered.
 struct OfferedLocation {
+    /// Key of the URL's primary entry.
     let primaryKey: PrimaryKey
+    /// Key for the response.
     let entryKey: EntryKey
-    /// The index that says so, and what selects it there.
+    /// The variant index to insert and the fields that select the response; `nil` for a primary
+    /// entry.
     var variant: (index: VariantIndex, names: FieldNames)?
 }
 
-/// What sites keep under their keys.
+/// Storage of responses and variant indexes.
 extension NodeCore {
-    /// Where an answer to `query` stands.
+    /// The location of a response to a request.
     enum StorageLocation {
-        /// Under the key that was asked for.
+        /// Under the request's key.
         case primary
-        /// Under that of a variant; the index says which fields select it.
+        /// Under the key of a variant; the index lists the selecting fields.
         case variant(EntryKey, VariantIndex)
-        /// It cannot be stored: what selects it is too long to be part of a key.
+        /// Not storable: the selecting field values are too long for a key.
         case unstorable
     }
 
-    /// Where an answer stands that is selected by the fields `names`.
+    /// Returns the location of a response selected by the fields `names`.
     ///
-    /// `claims`: an index is put there at once, so that two answers that come at one time are of
-    /// one generation.
+    /// - Parameter claimsIndex: true to insert the variant index at once, so that two concurrent
+    ///   responses share one generation.
     func location(
         _ query: SiteRequest, selectedBy names: FieldNames, claimsIndex: Bool = false
     ) -> StorageLocation {
@@ -52,6 +57,7 @@ extension NodeCore {
         }
     }
 
+    /// Returns the location; requires the lock ``indexing``.
     private func locationUnlocked(_ query: SiteRequest, selectedBy names: FieldNames)
         -> StorageLocation
     {
@@ -66,7 +72,7 @@ extension NodeCore {
         return .variant(place, index)
     }
 
-    /// Puts an index where there is none.
+    /// Inserts a variant index if there is none.
     private func claimIndex(_ index: VariantIndex, of base: PrimaryKey) {
         let current = store.find(base.key, hash: base.hash)
         guard current.flatMap({ VariantIndex(of: $0) }) == nil,
@@ -76,10 +82,11 @@ extension NodeCore {
         store.insert(entry)
     }
 
-    /// Where an answer stands here that another node has under `key`: a variant stands under this
-    /// node's own index, which is put there if there is none.
+    /// Returns the location here of a response that another node stores under `key`.
     ///
-    /// - Returns: nil if the disk may have an index that memory has not.
+    /// A variant is placed under this node's own index, which is inserted if there is none.
+    ///
+    /// - Returns: `nil` if the disk may have an index that memory lacks.
     func location(ofKey key: [UInt8], share: MemoryShare?) -> OfferedLocation? {
         let parts = VariantKey.Parts(key)
         let baseKey = parts?.base ?? key
@@ -109,7 +116,8 @@ extension NodeCore {
         }
     }
 
-    /// Puts an index into memory that is on disk, or waits to be, unless there is one by now.
+    /// Inserts a variant index from disk, or from the write queue, into memory, unless there is an
+    /// entry by now.
     func restoreIndex(_ index: MemoryEntry, for query: SiteRequest) {
         indexing.withLock { _ in
             guard store.find(query.key, hash: query.hash) == nil else { return }
@@ -117,13 +125,16 @@ extension NodeCore {
         }
     }
 
-    /// Puts an index of variants under the request's key, of which the one at `place`, selected by
-    /// the fields `names`, is the newest.
+    /// Inserts the variant index of a key, with the variant at `place` as the newest one.
     ///
-    /// The places of all are kept with it, the newest first, so that a request for another variant
-    /// can ask the origin about them (RFC 9111 §4.3.1), and that they can be limited together.
+    /// The index lists the keys of all variants, the newest first, so that a request for another
+    /// variant can revalidate them (RFC 9111 §4.3.1), and that their total size can be limited.
     ///
-    /// `inMemoryAlone`: so is what stands at `place`, and nothing needs it on disk.
+    /// - Parameters:
+    ///   - names: the fields that select the variant.
+    ///   - base: the key of the index.
+    ///   - inMemoryAlone: true if the variant is stored in memory only, so that the index is not
+    ///     required on disk.
     func insert(
         _ index: VariantIndex, _ names: FieldNames, at place: EntryKey,
         of base: PrimaryKey, version: InvalidationVersion, now: Instant, inMemoryAlone: Bool = false
@@ -133,13 +144,14 @@ extension NodeCore {
         }
     }
 
+    /// Inserts the variant index; requires the lock ``indexing``.
     private func insertUnlocked(
         _ made: VariantIndex, _ names: FieldNames, at place: EntryKey,
         of base: PrimaryKey, _ version: InvalidationVersion, _ now: Instant, _ inMemoryAlone: Bool
     ) {
         let current = store.find(base.key, hash: base.hash)
         var index = made
-        // Another answer may have been selected by other fields meanwhile.
+        // A concurrent response may have been selected by other fields.
         if let present = current.flatMap({ VariantIndex(of: $0) }),
             present.generation == made.generation
         {
@@ -148,7 +160,7 @@ extension NodeCore {
         let known = current.flatMap { VariantIndex(of: $0) == nil ? nil : $0.tags } ?? []
         var places = [place.key] + known.filter { $0 != place.key }
         let surplus = surplusVariants(of: places)
-        // One without places is claimed, and not on disk yet.
+        // An index without variants was only claimed, and is not on disk yet.
         let isOnDisk = !inMemoryAlone || !known.isEmpty && current?.name != nil
         if surplus.isEmpty, let current, VariantIndex(of: current) == index,
             known.contains(place.key), (current.name != nil) == (isOnDisk && disk != nil)
@@ -162,7 +174,7 @@ extension NodeCore {
         if let entry { insert(entry) }
     }
 
-    /// Which of the variants at `places`, the newest first, are too many.
+    /// Returns the indexes in `places`, the newest first, of the variants that exceed the quota.
     private func surplusVariants(of places: [[UInt8]]) -> [Int] {
         let quota = VariantQuota(
             countMax: settings.variantsMax, bytesMax: store.account.limitBytes / 16)
@@ -181,11 +193,13 @@ extension NodeCore {
             })
     }
 
+    /// Removes a variant from memory and disk.
     private func removeVariant(_ key: [UInt8]) {
         if let held = store.peek(key) { store.remove(held.entry) }
         disk?.forget(EntryName(ofKey: key))
     }
 
+    /// Creates the entry of a variant index; returns `nil` if memory has no capacity.
     private func makeIndexEntry(
         of index: VariantIndex, of base: PrimaryKey, places: [[UInt8]],
         version: InvalidationVersion,
@@ -200,25 +214,25 @@ extension NodeCore {
             head, facts, of: base, tags: places, version: version, isOnDisk: isOnDisk)
     }
 
-    /// How many variants of one key the origin is asked about at once.
+    /// Maximum number of variants offered for validation in one request.
     private static let validatedVariantsMax = 8
 
-    /// The newest variants of the request's key that memory holds, whichever requests they answer.
+    /// Returns the newest variants of the request's key in memory, whichever requests they match.
     func variants(of query: SiteRequest) -> [MemoryEntry] {
         guard let current = store.find(query.key, hash: query.hash),
             VariantIndex(of: current) != nil
         else { return [] }
-        // What was not asked for is not used.
+        // Listing variants for validation does not count as use.
         return current.tags.prefix(Self.validatedVariantsMax)
             .compactMap { store.peek($0)?.entry }
             .filter { $0.metadata.flags.isResponse && $0.status == 200 }
     }
 
-    /// Remembers for a while that answers to the request's key are not stored, so that requests do
-    /// not wait for each other in vain; on this node only.
+    /// Records on this node for a while that responses for the request's key are not stored, so
+    /// that requests do not wait for each other in vain.
     func recordHitForMiss(_ query: SiteRequest, now: Instant) {
         let found = store.find(query.key, hash: query.hash)
-        // Where there are variants, others may well be stored.
+        // Other variants may be storable.
         if let found, found.metadata.flags.contains(.isVariantIndex) { return }
         let facts = EntryMetadata(
             size: 0, bornAt: now, freshUntil: now + Self.hitForMissTime, flags: .isHitForMiss,
@@ -229,10 +243,11 @@ extension NodeCore {
         store.insert(entry)
     }
 
-    /// For how long it is remembered that answers are not stored.
+    /// Time for which such a record is valid.
     private static let hitForMissTime = Interval.seconds(120)
 
-    /// An entry without a body that is no answer; nil if memory has no room for it.
+    /// Creates an entry without a body that is no response; returns `nil` if memory has no
+    /// capacity.
     private func makeMarkerEntry(
         _ head: [UInt8], _ facts: EntryMetadata, of base: PrimaryKey, tags: [[UInt8]],
         version: InvalidationVersion, isOnDisk: Bool

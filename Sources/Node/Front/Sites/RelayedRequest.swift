@@ -2,37 +2,41 @@ import Ground
 import HTTPRules
 import Origin
 
-/// A GET for a site as a node hands it to the one that owns its key.
+/// A GET request for a site, as relayed to the node that owns its key.
 ///
-/// As bytes: the digest of the site's policy (8, the lowest first), flags (1), the client's address
-/// in network order behind the count of its bytes (1: 0, 4 or 16), and the head as that policy
-/// forwards it, without validators.
+/// Encoding: digest of the site's policy (8 bytes, little-endian), flags (1 byte), byte count of
+/// the client's address (1 byte: 0, 4 or 16), the address in network order, and the head as the
+/// policy forwards it, without validators.
 struct RelayedRequest {
-    /// What the client's own request was, whatever the operator has added.
+    /// Properties of the client's request, before fields configured by the operator were added.
     struct Flags: OptionSet {
         let rawValue: UInt8
 
         static let isSecure = Flags(rawValue: 1 << 0)
         static let hasAuthorization = Flags(rawValue: 1 << 1)
         static let hasCookie = Flags(rawValue: 1 << 2)
-        /// RFC 9110 §10.1.4.
+        /// The client accepts trailers (RFC 9110 §10.1.4).
         static let acceptsTrailers = Flags(rawValue: 1 << 3)
     }
 
+    /// Digest of the policy under which the request was forwarded.
     let policy: UInt64
+    /// Properties of the client's request.
     let flags: Flags
-    /// The client, whose share of the node the fetch takes; nil for this machine itself.
+    /// The client whose quota is charged; `nil` for this machine.
     let client: IPAddress?
     /// Request line, Host and fields, each with its CRLF, without the empty line.
     let head: [UInt8]
 
+    /// Bytes before the client's address.
     private static let fixedBytes = 10
-    /// What no policy forwards of a GET that is to be stored.
+    /// Fields that no policy forwards for a GET whose response is to be stored.
     private static let forbiddenFields: [FieldName] = [
         .connection, .contentLength, .expect, .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange,
         .ifUnmodifiedSince, .range, .te, .transferEncoding, .upgrade,
     ]
 
+    /// Creates a relayed request from its parts.
     init(policy: UInt64, _ flags: Flags, client: IPAddress?, head: [UInt8]) {
         self.client = client
         self.policy = policy
@@ -40,12 +44,12 @@ struct RelayedRequest {
         self.head = head
     }
 
-    /// The digest at the beginning of what is told of a request; 0 if nothing is told.
+    /// Returns the policy digest at the beginning of an encoded request; 0 if it is empty.
     static func policy(of bytes: [UInt8]) -> UInt64 {
         bytes.count < 8 ? 0 : bytes.span.little64(at: 0)
     }
 
-    /// The request in `bytes`; nil if they are none.
+    /// Decodes a request; returns `nil` if `bytes` are invalid.
     init?(_ bytes: [UInt8]) {
         guard bytes.count > Self.fixedBytes else { return nil }
         let clientEnd = Self.fixedBytes + Int(bytes[9])
@@ -54,7 +58,7 @@ struct RelayedRequest {
         guard client != nil || bytes[9] == 0 else { return nil }
         let head = Array(bytes[clientEnd...])
         let lines = RequestFields(serialized: head).lines
-        // Nothing of it ends the head, or says that a body follows.
+        // No part of it may end the head early, or announce a body.
         guard head.starts(with: "GET ".utf8), let last = lines.last,
             last.value.end + 2 == head.count,
             lines.count(where: { $0.id == .host }) == 1,
@@ -65,6 +69,7 @@ struct RelayedRequest {
             head: head)
     }
 
+    /// The encoded request.
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.fixedBytes + head.count)
@@ -86,6 +91,6 @@ struct RelayedRequest {
         return bytes + head
     }
 
-    /// Whose share of the node the fetch takes.
+    /// Holder of the quota that the fetch uses.
     var quotaHolder: QuotaHolder? { QuotaHolder(clientAt: client) }
 }

@@ -4,18 +4,18 @@ import Serving
 import Store
 import Wire
 
-/// How an answer came about, told to who knows the operator's token.
+/// The Nuthatch-Decision field, sent to clients that present the operator's token.
 extension RequestHandler {
-    /// The field of a request that holds the token, and of an answer that tells.
+    /// Name of the field that carries the token in requests and the decision in responses.
     private static let decisionName = "nuthatch-decision"
 
-    /// Nothing of the last request's site is left.
+    /// Resets the state of the previous request's site.
     func resetSite() {
         siteCounters = nil
         includesDecision = false
     }
 
-    /// True if the request that the parser holds has the token.
+    /// Returns true if the request in the parser carries the token.
     func hasDecisionToken(_ bytes: Span<UInt8>) -> Bool {
         guard let token = settings.decisionToken else { return false }
         for index in 0..<parser.fields.count {
@@ -26,29 +26,32 @@ extension RequestHandler {
         return false
     }
 
-    /// The lines of a request that are for others than this node.
+    /// Returns the field lines of a request without the token, which is for this node only.
     func withoutToken(_ pending: BufferedRequest) -> [FieldLine] {
         guard settings.decisionToken != nil else { return pending.lines }
         let bytes = pending.head.span
         return pending.lines.filter { !isDecision($0, in: bytes) }
     }
 
+    /// Returns true for a Nuthatch-Decision field line.
     private func isDecision(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         line.id == .other && bytes.matchesIgnoringCase(Self.decisionName, at: line.name.range)
     }
 
-    /// Puts what memory has for `query` into the answer's lines.
+    /// Sets the decision line from the result of the memory lookup.
     func setDecision(of query: SiteRequest, _ finding: SiteLookupResult, now: Instant) {
         set(DecisionTrace(of: query, finding, in: context.store, now: now))
     }
 
-    /// Adds what was decided of an answer of the origin's.
+    /// Sets the decision line from the evaluation of the origin's response, if the client may see
+    /// it.
     func setDecision(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
         if includesDecision { set(DecisionTrace(of: query, examination, isKept: isKept)) }
     }
 
+    /// Replaces the decision line among the extra lines of the response.
     private func set(_ decision: DecisionTrace) {
-        // What was decided later says more.
+        // The later decision is more informative.
         extraFieldLines = Array("Nuthatch-Decision: ".utf8)
         decision.append(to: &extraFieldLines)
         extraFieldLines += Array("\r\n".utf8)
@@ -56,7 +59,7 @@ extension RequestHandler {
 }
 
 extension [UInt8] {
-    /// Takes as long whichever byte is wrong.
+    /// Compares with `token` in a time that does not depend on which byte differs.
     fileprivate func isSame(as token: [UInt8]) -> Bool {
         var difference: UInt8 = count == token.count ? 0 : 1
         for index in token.indices {
@@ -67,7 +70,7 @@ extension [UInt8] {
 }
 
 extension DecisionTrace {
-    /// What memory has for `query`.
+    /// Creates the trace of a memory lookup.
     fileprivate init(
         of query: SiteRequest, _ finding: SiteLookupResult, in store: MemoryStore, now: Instant
     ) {
@@ -88,7 +91,7 @@ extension DecisionTrace {
         }
     }
 
-    /// What was decided of an answer of the origin's.
+    /// Creates the trace of an evaluated origin response.
     fileprivate init(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
         self.init()
         key = query.key
@@ -103,7 +106,7 @@ extension DecisionTrace {
             examination.notStoredReason?.decisionName ?? (isKept ? "allowed" : "no-room")
     }
 
-    /// What is known of a stored answer.
+    /// Adds the properties of a stored response.
     fileprivate mutating func describe(_ entry: MemoryEntry, now: Instant) {
         let facts = entry.metadata
         ageSeconds = (now - facts.generatedAt).seconds
@@ -120,7 +123,7 @@ extension DecisionTrace {
 }
 
 extension Reuse {
-    /// What was decided, and why if that does not say it.
+    /// The outcome and, if that is not sufficient, the reason.
     fileprivate var decisionNames: (String, String?) {
         switch self {
         case .fresh: ("hit", nil)
@@ -137,7 +140,7 @@ extension Reuse {
 }
 
 extension Freshness.Source {
-    /// As a decision names it.
+    /// The name in the Nuthatch-Decision field.
     var decisionName: String {
         switch self {
         case .sMaxAge: "s-maxage"
@@ -152,7 +155,7 @@ extension Freshness.Source {
 }
 
 extension EffectiveCacheControl.Source {
-    /// The name of the field.
+    /// The name of the field in lower case.
     var decisionName: String {
         switch self {
         case .nuthatch: "nuthatch-cache-control"
@@ -164,7 +167,7 @@ extension EffectiveCacheControl.Source {
 }
 
 extension NotStoredReason {
-    /// As a decision names it.
+    /// The name in the Nuthatch-Decision field.
     var decisionName: String {
         switch self {
         case .method: "method"

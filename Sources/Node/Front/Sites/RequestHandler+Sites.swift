@@ -9,16 +9,19 @@ import Wire
 
 /// Requests to sites.
 extension RequestHandler {
+    /// True if sites are configured.
     @inline(__always)
     var hasSites: Bool { context.hasSites }
 
-    /// True if the request that the parser holds is for a site.
+    /// Returns true if the request in the parser is for a site.
     func isSiteRequest(_ bytes: Span<UInt8>) -> Bool {
         plane != .admin && hasSites && siteNumber(bytes) != nil
     }
 
-    /// The number of the site that the request is for: a named one for everything on its host, `*`
-    /// for what the node itself has nothing at (DESIGN.md §5).
+    /// Returns the number of the site that the request is for; `nil` for none.
+    ///
+    /// A named site serves everything on its host; the site `*` serves everything that the node
+    /// itself does not (Design, "Safe by default").
     func siteNumber(_ bytes: Span<UInt8>) -> Int? {
         guard let number = settings.sites.find(bytes, at: requestedHost, isSecure: isSecure)
         else { return nil }
@@ -26,7 +29,7 @@ extension RequestHandler {
         return isServedByNode(bytes) ? nil : number
     }
 
-    /// True for what the node answers itself, also where a site `*` answers for every host.
+    /// Returns true for a target that the node itself serves, also under the site `*`.
     private func isServedByNode(_ bytes: Span<UInt8>) -> Bool {
         if settings.servesImages {
             guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
@@ -36,10 +39,10 @@ extension RequestHandler {
         return isPublicPage(bytes)
     }
 
-    /// The key that a site was asked for by the request that waits; nil for an image.
+    /// Key of the pending request to a site; `nil` for an image.
     var pendingKey: [UInt8]? { siteCounters == nil ? nil : requestKey }
 
-    /// Answers the request for the site with this number.
+    /// Responds to a request for the site with this number.
     func respondFromSite(_ bytes: Span<UInt8>, _ number: Int, now: Instant) {
         let plan = settings.sitePolicies[number]
         siteCounters = context.siteCounters[number]
@@ -53,8 +56,7 @@ extension RequestHandler {
         guard isRead, parser.framing == .none, plan.settings.methods.isEmpty else {
             return passSite(bytes, plan, now: now)
         }
-        // The array is taken out while a span of it is in use, and put back with what room it has
-        // grown.
+        // The array is moved out while a span of it is in use, and put back with its capacity.
         var key = scratch
         scratch = []
         let isMade = plan.makeKey(
@@ -67,7 +69,7 @@ extension RequestHandler {
         scratch = key
     }
 
-    /// The path of a memory hit; whatever is slower leaves it.
+    /// Responds from a site: the path of a memory hit, which slower cases leave.
     @inline(__always)
     private func respondFromSite(
         _ bytes: Span<UInt8>, _ plan: SitePolicy, key: Span<UInt8>, now: Instant
@@ -102,15 +104,14 @@ extension RequestHandler {
         send(selection, of: entry, handling: .hit(.memory), isHead: isHeadRequest, now: now)
     }
 
-    /// Fields by which a request decides what of the stored may be used, beyond what every hit
-    /// looks at.
+    /// Request fields that affect reuse beyond those that every hit evaluates.
     private static let cacheControlFields: FieldSet = {
         var set = FieldSet()
         for name in [FieldName.cacheControl, .pragma, .authorization] { set.insert(name) }
         return set
     }()
 
-    /// Answers from memory where it takes a second look, or waits.
+    /// Responds on the slow path, with a full lookup.
     private func respondFromSiteSlowPath(
         _ bytes: Span<UInt8>, _ plan: SitePolicy, key: [UInt8], hash: UInt64, now: Instant
     ) {
@@ -122,16 +123,17 @@ extension RequestHandler {
         respond(query, pending, RequestTraits(parser), finding, now: now)
     }
 
-    // MARK: What passes by the cache
+    // MARK: Requests that bypass the cache
 
-    /// Asks the origin what the client asks, `upgrade` included, and passes the answer on.
+    /// Forwards the request, with the protocols in `upgrade`, and passes the response on.
     func passSite(
         _ bytes: Span<UInt8>, _ plan: SitePolicy, upgrade: [UInt8] = [], now: Instant
     ) {
         let method = parser.methodName.range
         switch parser.method {
         case .connect: return rejectSiteRequest(.notServed("CONNECT", plan.settings.methods))
-        // It would tell a script what this node adds for the origin alone (RFC 9110 §9.3.8).
+        // The response would show a script fields that this node adds for the origin only (RFC 9110
+        // §9.3.8).
         case .trace: return rejectSiteRequest(.notServed("TRACE", plan.settings.methods))
         default: break
         }
@@ -142,7 +144,7 @@ extension RequestHandler {
         var key: [UInt8] = []
         let isKey = plan.makeKey(
             bytes, host: requestedHost, path: parser.path.range, isSecure: isSecure, &key)
-        // Without a key nothing could be told apart that is read; anything else is under none.
+        // Requests that read must have a key to be distinguished; others are stored under none.
         guard isKey || !isRead else { return sendProblem(.malformed(.invalidHost)) }
         let hash = context.store.hash(of: key)
         if isRead, parser.framing == .none, upgrade.isEmpty {
@@ -155,17 +157,20 @@ extension RequestHandler {
         pass(query, pending, RequestTraits(parser), isRead ? .request : .method, now: now)
     }
 
-    /// Refuses the request that the parser holds, whose body nobody reads.
+    /// Refuses the request in the parser, whose body is not read.
     func rejectSiteRequest(_ problem: Problem) {
         closeAfterBody()
         sendProblem(problem)
     }
 
-    /// What follows the head is a body, and must not be taken for the next request.
+    /// Closes the connection after the response if a body follows the head, so that it is not taken
+    /// for the next request.
     func closeAfterBody() {
         if parser.framing != .none, parser.framing != .length(0) { closesAfterResponse = true }
     }
 
+    /// Forwards a request with a fetch of its own; an OPTIONS request addressed to this node is
+    /// answered here.
     func pass(
         _ query: SiteRequest, _ pending: BufferedRequest, _ facts: RequestTraits,
         _ reason: CacheHandling.Reason, now: Instant
@@ -180,7 +185,7 @@ extension RequestHandler {
         enqueueFetch(waiting, alone: true)
     }
 
-    /// The request that the parser holds, as its fetch and its readers need it.
+    /// Returns the request in the parser as a ``SiteRequest``.
     private func siteRequest(
         _ plan: SitePolicy, _ key: [UInt8], _ hash: UInt64, _ pending: BufferedRequest,
         _ bytes: Span<UInt8>, upgrade: [UInt8] = [], mode: SiteRequest.Mode
@@ -205,7 +210,7 @@ extension RequestHandler {
 }
 
 extension ForwardedRequest {
-    /// The request that the parser of `door` holds, as the origin is told.
+    /// Creates the forwarded form of the request in the handler's parser.
     fileprivate init(
         of handler: RequestHandler, _ bytes: Span<UInt8>, _ plan: SitePolicy, upgrade: [UInt8]
     ) {
@@ -223,13 +228,13 @@ extension ForwardedRequest {
     }
 }
 
-/// Requests that would have their connection speak another protocol, such as WebSocket.
+/// Requests that switch the connection to another protocol, such as WebSocket.
 ///
-/// Once the origin has switched, what it sends is the answer's body, and what the client sends is
-/// the request's, until either ends.
+/// After the switch, the origin's bytes are the response body and the client's bytes the request
+/// body, until either side closes.
 extension RequestHandler {
-    /// Answers the request that the parser holds, which has the field Upgrade; false if it is one
-    /// like any other.
+    /// Handles the request in the parser, which has the field Upgrade; returns false if it is to be
+    /// handled like any other.
     func handleUpgrade(_ bytes: Span<UInt8>, _ plan: SitePolicy, now: Instant) -> Bool {
         switch plan.upgrade(BufferedRequest(copying: parser, bytes, headRange), parser.framing) {
         case .none: return false
@@ -241,7 +246,7 @@ extension RequestHandler {
         return true
     }
 
-    /// The origin has switched, for `run`: what the client sends from now on goes to `fetch`.
+    /// Records that the origin has switched protocols: further bytes of the client go to `fetch`.
     func protocolSwitched(_ run: ActiveFetch, with fetch: OriginSource) {
         guard let pendingResponse, pendingResponse.fetch === run else { return }
         upload = Upload(at: SystemClock.now(), isSwitched: true)
@@ -249,12 +254,12 @@ extension RequestHandler {
         writer?.beginRequestBody()
     }
 
-    /// Tells the client that the origin has switched, and opens both directions.
+    /// Sends the 101 response and opens both directions.
     func beginTunnel(
         _ waiting: PendingResponse, _ response: FetchedResponse, _ note: CacheHandling, now: Instant
     ) {
         context.counters.add(.upgrades)
-        // What the head says of the connection is that it goes on, if not with HTTP.
+        // The connection persists, if not for HTTP.
         closesAfterResponse = false
         sendWholeHead(response, .none, note, now: now)
         closesAfterResponse = true
@@ -265,7 +270,7 @@ extension RequestHandler {
 }
 
 extension SitePolicy {
-    /// What becomes of a request that has the field Upgrade, and whose body is framed so.
+    /// Returns how to handle a request with the field Upgrade.
     fileprivate func upgrade(_ request: BufferedRequest, _ framing: BodyFraming) -> Upgrade {
         Upgrade(
             request.lines, in: request.head.span, isHTTP10: request.isHTTP10,

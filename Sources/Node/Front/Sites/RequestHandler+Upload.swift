@@ -4,43 +4,47 @@ import NIOCore
 import Telemetry
 import Wire
 
-/// A request's body on its way to an origin.
+/// A request body on its way to an origin.
 struct Upload {
-    /// The fetch that takes it; nil before it has begun.
+    /// The fetch that receives it; `nil` before that has begun.
     var source: OriginSource?
-    /// The connection speaks another protocol: there is no end that it must come to.
+    /// True after a protocol switch, when the body has no required end.
     let isTunnel: Bool
-    /// When it began, and as much later as the origin has kept it waiting since.
+    /// Start of the body, moved forward by all pauses of the origin.
     private var startedAt: Instant
+    /// Bytes received so far.
     private var bytes = 0
-    /// Since when the origin takes nothing of it; nil while it does.
+    /// Start of the origin's current pause; `nil` if it accepts bytes.
     private var pausedSince: Instant?
 
+    /// Creates an upload that begins at `now`.
     init(at now: Instant, isSwitched: Bool = false) {
         startedAt = now
         self.isTunnel = isSwitched
     }
 
-    /// By when it must be whole: its time, and a second more for so many bytes of it; between two
-    /// that speak another protocol, by when anything must come in either direction.
+    /// Returns the deadline for the complete body: `bodyTimeout`, extended in proportion to the
+    /// bytes received; in a tunnel, the deadline for the next byte in either direction.
     func deadline(_ settings: NodeSettings, isDraining: Bool, now: Instant) -> Instant {
         if isTunnel { return now + (isDraining ? Self.drainIdleTimeout : settings.idleTimeout) }
         let earned = Double(bytes) / Double(max(1, settings.bodyRateMin))
         return startedAt + settings.bodyTimeout + .milliseconds(Int64(min(earned * 1e3, 1e12)))
     }
 
-    /// How long such a connection rests before it is ended, when the node is stopping.
+    /// Idle time after which a tunnel is ended while the node is stopping.
     private static let drainIdleTimeout = Interval.seconds(1)
 
+    /// Counts body bytes.
     mutating func bytesReceived(_ count: Int) {
         bytes += count
     }
 
-    /// The origin takes no more for now.
+    /// Records that the origin accepts no more bytes for now.
     mutating func paused(at now: Instant) {
         pausedSince = pausedSince ?? now
     }
 
+    /// Records the end of the origin's pause.
     mutating func resumed(at now: Instant) {
         guard let since = pausedSince else { return }
         pausedSince = nil
@@ -49,7 +53,7 @@ struct Upload {
 }
 
 extension RequestHandler {
-    /// The body of the request that the parser holds follows, and goes to the origin as it comes.
+    /// Starts forwarding the body of the request in the parser.
     func beginUpload() {
         let now = SystemClock.now()
         upload = Upload(at: now)
@@ -60,16 +64,16 @@ extension RequestHandler {
         }
     }
 
-    /// More of it must come in time.
+    /// Updates the deadline after progress of the body.
     func updateUploadDeadline(now: Instant) {
         deadline =
             upload?.deadline(settings, isDraining: isDraining, now: now) ?? deadline
     }
 
-    /// The origin takes what comes of the request's body.
+    /// True if the origin accepts more of the request body.
     var acceptsUpload: Bool { upload?.source?.isFull == false }
 
-    /// A piece of the request's body came.
+    /// Forwards a piece of the request body.
     func uploadReceived(_ piece: ByteBuffer, now: Instant) {
         guard let fetch = upload?.source else { return }
         upload?.bytesReceived(piece.readableBytes)
@@ -78,7 +82,7 @@ extension RequestHandler {
         updateUploadDeadline(now: now)
     }
 
-    /// The request's body is whole.
+    /// Ends the forwarded request body.
     func uploadEnded(_ trailers: Trailers, now: Instant) {
         guard let fetch = upload?.source else { return }
         upload = nil
@@ -86,13 +90,13 @@ extension RequestHandler {
         fetch.endBody(trailers)
     }
 
-    /// What came is no body.
+    /// Handles a malformed body: refuses the request if no response was begun, otherwise aborts.
     func uploadRejected(_ problem: Problem) {
         context.counters.add(.requestsMalformed)
         if case .awaitingHead? = pendingResponse?.stage { fail(with: problem) } else { abort() }
     }
 
-    /// The origin takes more of the body.
+    /// Resumes the body when the origin accepts more.
     func uploadResumed(for fetch: OriginSource) {
         guard upload?.source === fetch else { return }
         let now = SystemClock.now()
@@ -101,8 +105,8 @@ extension RequestHandler {
         writer?.resumeRequestBody()
     }
 
-    /// The answer is over before the request's body is: nothing more of the connection can be read
-    /// as a request.
+    /// Abandons a body that is incomplete at the end of the response; the connection cannot be
+    /// reused, because the rest would be taken for a request.
     func abandonUpload() {
         guard let left = upload else { return }
         upload = nil
@@ -112,7 +116,7 @@ extension RequestHandler {
 }
 
 extension RequestHandler {
-    /// Passes an interim answer on to the client whose request caused `run`.
+    /// Forwards an interim response to the client whose request caused `run`.
     func relay(interim head: [UInt8], for run: ActiveFetch) {
         guard let pendingResponse, pendingResponse.fetch === run,
             case .awaitingHead = pendingResponse.stage,

@@ -1,24 +1,25 @@
 import Synchronization
 package import Telemetry
 
-/// The counters of all sites of a node, by the sites' names, through changes of settings.
+/// The counters of all sites of a node by site name, kept across changes of settings.
 ///
-/// Whoever counts holds the counters of its loop; this is asked when settings change and when
-/// somebody looks.
+/// Counting uses the counters of each loop directly; this table is accessed only when settings
+/// change and for snapshots. Thread-safe.
 package final class SiteCounterTable: Sendable {
+    /// The guarded state.
     private struct Content {
-        /// In the order of the table of sites.
+        /// Names in the order of the site table.
         var names: [String] = []
-        /// For every site of `names` those of each loop that asked, by its number.
+        /// Counters of each site, by number of the loop.
         var counters: [String: [Int: SiteCounters]] = [:]
     }
 
     private let content = Mutex(Content())
 
+    /// Creates a table without sites.
     package init() {}
 
-    /// The node's sites are now these: those that were there before go on counting, those that are
-    /// gone are forgotten.
+    /// Adopts the node's sites: counters of known sites are kept, those of removed sites dropped.
     package func adopt(_ names: [String]) {
         content.withLock { content in
             var counters: [String: [Int: SiteCounters]] = [:]
@@ -27,9 +28,9 @@ package final class SiteCounterTable: Sendable {
         }
     }
 
-    /// What the loop of this number counts the sites with: one for each name.
+    /// Returns the counters of a loop for each of `names`.
     ///
-    /// A name that is not, or no longer, a site's gets counters that nobody reads.
+    /// A name that is not, or no longer, a site's gets counters that no snapshot includes.
     package func counters(of names: [String], loop: Int) -> [SiteCounters] {
         content.withLock { content in
             names.map { name in
@@ -40,11 +41,11 @@ package final class SiteCounterTable: Sendable {
         }
     }
 
-    /// The sums over all loops, for each site in its order.
+    /// Returns the sums over all loops for each site, in the order of the table.
     package func snapshots() -> [SiteSnapshot] {
         content.withLock { content in
             content.names.map { name in
-                // The order does not matter to a sum.
+                // Order does not affect a sum.
                 SiteSnapshot(name: name, counters: Array((content.counters[name] ?? [:]).values))
             }
         }

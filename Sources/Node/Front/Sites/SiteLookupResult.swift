@@ -3,30 +3,30 @@ import HTTPRules
 import Serving
 import Store
 
-/// What memory has under the key of a request.
+/// Result of a memory lookup for a request.
 enum SiteLookupResult {
-    /// An answer that was selected for the request, fit to be used or not.
+    /// A response that the request selects, with whether it may be used.
     case found(MemoryEntry, Reuse)
-    /// Answers to the key are not stored: nobody waits for another's.
+    /// Responses for the key are not stored, so requests do not wait for each other.
     case hitForMiss
-    /// No answer. Earlier ones were selected by the fields `expected`, of which there are none
-    /// where nothing is known.
+    /// No response. `expected` are the fields that selected earlier responses; empty if nothing is
+    /// known.
     case miss(expected: FieldNames)
 }
 
 extension SiteRequest {
-    /// The fields of requests that a stored answer was selected by.
+    /// Returns the request fields that select a stored response.
     func nominated(of entry: MemoryEntry) -> FieldNames { nominated(head: entry.head) }
 
-    /// The same of an answer that is stored with this head.
+    /// Returns the request fields that select a response stored with this head.
     func nominated(head: [UInt8]) -> FieldNames {
         isImage
             ? VaryNames(image: StoredHead.lines(head), in: head.span).names
             : VaryNames(renderedHead: head).names
     }
 
-    /// Looks under the key and, where answers were selected by fields of their requests, under that
-    /// of the variant (RFC 9111 §4.1).
+    /// Looks up the request's key and, if it holds a variant index, the selected variant (RFC 9111
+    /// §4.1).
     func find(in store: MemoryStore, now: Instant) -> SiteLookupResult {
         guard let found = store.find(key, hash: hash) else {
             return .miss(expected: FieldNames())
@@ -34,7 +34,7 @@ extension SiteRequest {
         return evaluate(found, in: store, now: now)
     }
 
-    /// The same for what stands under the key.
+    /// Evaluates the entry found under the request's key.
     func evaluate(_ found: MemoryEntry, in store: MemoryStore, now: Instant) -> SiteLookupResult {
         let flags = found.metadata.flags
         if flags.isResponse {
@@ -48,12 +48,12 @@ extension SiteRequest {
         return variant(of: index, in: store, now: now)
     }
 
-    /// That there is no image holds while it is remembered, and is not asked about.
+    /// Returns false for a negative response that has expired: it is not revalidated.
     private func isSatisfied(by found: MemoryEntry, now: Instant) -> Bool {
         !isImage || found.status == 200 || reuse(found.metadata, now: now) == .fresh
     }
 
-    /// The newest of the variants that answer the request.
+    /// Returns the newest variant that the request selects.
     private func variant(of index: VariantIndex, in store: MemoryStore, now: Instant)
         -> SiteLookupResult
     {
@@ -67,19 +67,19 @@ extension SiteRequest {
         return .found(found, reuse(found.metadata, now: now))
     }
 
-    /// The fields that the latest answer to the key was selected by.
+    /// Returns the fields that selected the newest variant of the key.
     func expected(in store: MemoryStore) -> FieldNames {
         let found = store.find(key, hash: hash)
         return found.flatMap { VariantIndex(of: $0) }?.sets.first ?? FieldNames()
     }
 
-    /// Where the variants that answer the request would stand.
+    /// Returns the keys of all variants that the request could select.
     func variantKeys(of index: VariantIndex, in store: MemoryStore) -> [EntryKey] {
         index.sets.compactMap { entryKey(of: $0, index.generation, in: store) }
     }
 
-    /// Where an answer that was selected by the fields `names` stands; nil if those fields of the
-    /// request are too long to be part of a key.
+    /// Returns the key of a response selected by the fields `names`; `nil` if their values in the
+    /// request are too long for a key.
     func entryKey(of names: FieldNames, _ generation: UInt64, in store: MemoryStore) -> EntryKey? {
         let key = key
         return forwardedFields.entryKey(of: names, generation, under: key.span, in: store)
@@ -87,7 +87,7 @@ extension SiteRequest {
 }
 
 extension RequestFields {
-    /// Where an answer stands under `base` that these lines select by the fields `names`.
+    /// Returns the key under `base` of a response that these lines select by the fields `names`.
     fileprivate func entryKey(
         of names: FieldNames, _ generation: UInt64, under base: Span<UInt8>, in store: MemoryStore
     ) -> EntryKey? {
@@ -101,8 +101,8 @@ extension RequestFields {
 }
 
 extension VariantIndex {
-    /// The newest of the answers under `base` in memory that a request with these lines selects, of
-    /// those that are `wanted`.
+    /// Returns the newest variant under `base` in memory that a request with these lines selects,
+    /// among those for which `wanted` returns true.
     func newest(
         under base: Span<UInt8>, for told: RequestFields, in store: MemoryStore,
         wanted: (MemoryEntry) -> Bool = { _ in true }
@@ -122,7 +122,7 @@ extension VariantIndex {
 }
 
 extension Reuse {
-    /// It may be given to the client at once.
+    /// True if the entry may be served at once.
     var isUsable: Bool {
         switch self {
         case .fresh, .stale: true
@@ -132,7 +132,7 @@ extension Reuse {
 }
 
 extension VariantIndex {
-    /// The index that an entry holds; nil if it is none.
+    /// Creates the index that an entry contains; returns `nil` if it contains none.
     init?(of entry: MemoryEntry) {
         guard entry.metadata.flags.contains(.isVariantIndex) else { return nil }
         let text = entry.keyAndHead

@@ -4,17 +4,20 @@ import Store
 import Synchronization
 import Tiers
 
-/// The parts of memory that sites and images have of their own, the sites' by their names, through
-/// changes of settings.
+/// The memory shares of images and of sites, by site name, kept across changes of settings.
+/// Thread-safe.
 final class SiteMemoryShares: Sendable {
+    /// The guarded state.
     private struct State {
+        /// Shares of the sites that have one, by site name.
         var sites: [String: MemoryShare] = [:]
+        /// Share of images; `nil` if it is unlimited.
         var images: MemoryShare?
     }
 
     private let state = Mutex(State())
 
-    /// The settings are now these: whatever had a share keeps what it holds of it.
+    /// Adopts new settings; existing shares keep the memory charged to them.
     func adopt(_ settings: NodeSettings) {
         func adopted(_ share: MemoryShare?, _ settings: SiteSettings) -> MemoryShare? {
             guard let percent = settings.memoryShare else { return nil }
@@ -32,15 +35,15 @@ final class SiteMemoryShares: Sendable {
         }
     }
 
-    /// The share of each site, in their order, and that of images; nil for what may take all of the
-    /// memory.
+    /// Returns the share of each site, in their order, and that of images; `nil` for an unlimited
+    /// one.
     func shares(of sites: SiteTable) -> (sites: [MemoryShare?], images: MemoryShare?) {
         state.withLock { state in (sites.names.map { state.sites[$0] }, state.images) }
     }
 }
 
 extension DiskShareLimits {
-    /// What sites and images may take of the disk.
+    /// Creates the limits that sites and images have on disk.
     init(_ settings: NodeSettings) {
         self.init()
         setImageLimit(percent: settings.images.defaultPolicy.settings.diskShare)

@@ -3,9 +3,10 @@ import HTTPRules
 import Serving
 import Store
 
-// What settings of a site come to, as the rules have it.
+// Conversion of site settings into rules.
 
 extension StoragePolicy {
+    /// Creates the storage rules of a site.
     init(_ settings: SiteSettings) {
         var freshness = FreshnessPolicy(defaultTTL: settings.defaultTTL)
         freshness.ttlMax = settings.ttlMax
@@ -18,6 +19,7 @@ extension StoragePolicy {
 }
 
 extension ReusePolicy {
+    /// Creates the reuse rules of a site.
     init(_ settings: SiteSettings) {
         self.init()
         (grace, fencedGrace) = (settings.grace, settings.grace)
@@ -25,13 +27,14 @@ extension ReusePolicy {
 }
 
 extension RequestFieldRules {
+    /// Creates the rules for requests to a site's origin.
     init(_ site: Site) {
         self.init(
             site.settings, authority: Array(site.origin.authority.utf8),
             basePath: Array(site.origin.path.utf8))
     }
 
-    /// Without an authority where each request names it.
+    /// Creates the rules without an authority if each request names its own.
     init(_ settings: SiteSettings, authority: [UInt8] = [], basePath: [UInt8] = []) {
         self.init(authority: authority, basePath: basePath)
         host =
@@ -60,6 +63,7 @@ extension RequestFieldRules {
 }
 
 extension ResponseFieldRules {
+    /// Creates the rules for responses of a site.
     init(_ settings: SiteSettings) {
         self.init(
             removed: settings.removedResponseFields,
@@ -73,19 +77,20 @@ extension ResponseFieldRules {
 }
 
 extension NodeSettings {
-    /// The settings of answers under this key, if the nodes of a cluster share them; nil if not, or
-    /// if this node answers for no such site.
+    /// Returns the policy of responses under `key` if the nodes of a cluster share them; `nil` if
+    /// not, or if this node has no such site.
     func sharedPolicy(ofKey key: [UInt8]) -> SitePolicy? {
         let plan =
             key.first == UInt8(ascii: "/") ? sitePolicy(ofKey: key) : images.policy(ofKey: key.span)
         return plan.flatMap { $0.settings.usesPeers ? $0 : nil }
     }
 
-    /// True if other nodes may have the entry to keep it.
+    /// Returns true if the entry may be sent to other nodes for storage.
     func sharesWithPeers(_ entry: MemoryEntry) -> Bool {
         entry.metadata.flags.isResponse && sharedPolicy(ofKey: entry.key) != nil
     }
 
+    /// Returns the policy of the site to which a key belongs; `nil` if there is none.
     private func sitePolicy(ofKey key: [UInt8]) -> SitePolicy? {
         guard key.starts(with: "//".utf8) else { return nil }
         let host = key.dropFirst(2).prefix { $0 != UInt8(ascii: "/") }

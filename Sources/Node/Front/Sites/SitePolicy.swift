@@ -5,50 +5,58 @@ import Serving
 import Store
 import Wire
 
-/// What a site's settings come to, made once when they are read: the rules by which its requests
-/// are answered, forwarded and stored.
+/// The policy of a site, derived once from its settings: the rules by which its requests are
+/// served, forwarded and stored.
 ///
-/// Images that are asked for by their URLs are a site that comes built in: each request names its
-/// origin.
+/// Images requested by their URLs are a built-in site whose requests name their origin.
 final class SitePolicy: Sendable {
-    /// The number of the site in its table; of none for images.
+    /// Number of the site in the table; -1 for images.
     let number: Int
-    /// What the operator has named; nil for images.
+    /// The configured site; `nil` for images.
     private let site: Site?
-    /// What it is called in metrics and logs.
+    /// Name in metrics and logs.
     let name: String
+    /// The site's settings.
     let settings: SiteSettings
-    /// Nil if each request names it.
+    /// The origin; `nil` if each request names it.
     let origin: OriginAuthority?
-    /// What an answer has to be; nil for anything.
+    /// Rules that responses must satisfy as images; `nil` for other sites.
     let imageRules: ImageRules?
-    /// What an image's origin is told of each request; empty for a site.
+    /// Fields forwarded for each reduction of an image request; empty for a site.
     let reducedRequests: [(fields: [FieldSetting], lines: RequestFields)]
-    /// Of all that says how requests are forwarded and answers stored: equal ones do the same.
+    /// Digest of everything that affects forwarding and storage; policies with equal digests behave
+    /// alike.
     let digest: UInt64
+    /// Rules for storage.
     let storagePolicy: StoragePolicy
+    /// Rules for reuse.
     let reusePolicy: ReusePolicy
+    /// Rules for forwarded request fields.
     let requestFieldRules: RequestFieldRules
-    /// Of answers that are stored and that others may be given.
+    /// Rules for responses that are stored and shared.
     let responseFieldRules: ResponseFieldRules
-    /// Of all others.
+    /// Rules for all other responses.
     private let unsharedFieldRules: ResponseFieldRules
-    /// The largest body that is kept, in bytes.
+    /// Maximum size of a stored body, in bytes.
     let objectBytesMax: UInt64
-    /// Only what is signed is answered.
+    /// True if requests must be signed.
     let isSigned: Bool
-    /// For answers that name no such window (RFC 5861 §3).
+    /// Default window of stale-while-revalidate (RFC 5861 §3), in seconds.
     private let staleWhileRevalidateSeconds: UInt32
-    /// In which answers name their tags.
+    /// Response fields that list cache tags.
     let tagFields: [TagField]
-    /// What answers are made from; nil if nothing says it.
+    /// Rule that derives the URLs of originals from a key; `nil` if none is configured.
     let originals: SiteOriginals?
-    /// How the origin refers to itself; nil if that is nothing to clients.
+    /// Rule that rewrites the origin's references to itself; `nil` if clients see them unchanged.
     private let originReferences: OriginReferences?
-    /// Nil if every parameter counts.
+    /// Filter for ignored query parameters; `nil` if all are significant.
     private let queryFilter: QueryFilter?
 
-    /// `objectBytesMax` is the node's own limit; `trust` is the site's own, if it has one.
+    /// Creates the policy of a configured site.
+    ///
+    /// - Parameters:
+    ///   - objectBytesMax: the node's own limit of a stored body, in bytes.
+    ///   - trust: the site's own trust store; `nil` for the node's.
     convenience init(
         _ number: Int, _ site: Site, objectBytesMax: UInt64, trust: OriginTrustStore? = nil
     ) {
@@ -61,19 +69,21 @@ final class SitePolicy: Sendable {
             objectBytesMax: objectBytesMax)
     }
 
-    /// The site of images, or of those from some origins.
+    /// Creates the policy of images, or of those of some origins.
     convenience init(_ rules: ImageRules, _ given: ImageSettings, objectBytesMax: UInt64) {
         var storing = StoragePolicy.image(
             defaultTTL: given.settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
         storing.freshness.ttlMax = given.settings.ttlMax
         var reuse = ReusePolicy(given.settings)
-        // What nobody has asked for gives nothing that may be purged.
+        // Without an explicit grace, an entry that may be purged must not be served while the node
+        // is fenced.
         if !given.hasExplicitGrace { reuse.fencedGrace = .zero }
         self.init(
             -1, nil, given.settings, images: rules, origin: nil, storing, reuse,
             RequestFieldRules(given.settings), objectBytesMax: objectBytesMax)
     }
 
+    /// Creates a policy from its rules.
     private init(
         _ number: Int, _ site: Site?, _ settings: SiteSettings, images: ImageRules?,
         origin: OriginAuthority?, _ storing: StoragePolicy, _ reuse: ReusePolicy,
@@ -106,8 +116,8 @@ final class SitePolicy: Sendable {
         self.objectBytesMax = min(objectBytesMax, settings.objectBytesMax ?? .max)
     }
 
-    /// Two nodes of one version give the same for the same settings; 0 for images of which nothing
-    /// is said.
+    /// Returns the policy digest, equal on all nodes of one version; 0 for images with default
+    /// settings.
     private static func digest(of site: Site?, _ settings: SiteSettings) -> UInt64 {
         if site == nil, settings == .images { return 0 }
         let whose = site.map { "\($0.name) \($0.origin)" } ?? "images"
@@ -116,8 +126,9 @@ final class SitePolicy: Sendable {
 
     // MARK: Requests
 
-    /// Makes `key` the key of what is asked for: path and query lie in `path` of `bytes`; false if
-    /// it has none (`*` of OPTIONS).
+    /// Replaces `key` by the key of a request; returns false if it has none (`*` of OPTIONS).
+    ///
+    /// - Parameter path: the range of path and query in `bytes`.
     func makeKey(
         _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, isSecure: Bool,
         _ key: inout [UInt8]
@@ -138,7 +149,8 @@ final class SitePolicy: Sendable {
             isSecure: isSecure, to: &key)
     }
 
-    /// The host that was asked for, as the origin is told: as it is in the key, whatever was sent.
+    /// Returns the requested host as forwarded to the origin: the normalised form that the key
+    /// contains.
     func forwardedHost(_ bytes: Span<UInt8>, at host: Range<Int>, isSecure: Bool) -> [UInt8] {
         guard isForEveryHost else { return Array(name.utf8) }
         var authority: [UInt8] = []
@@ -146,10 +158,10 @@ final class SitePolicy: Sendable {
         return authority
     }
 
-    /// It answers for hosts that no other site is named for.
+    /// True for the site `*`, which serves hosts without a named site.
     var isForEveryHost: Bool { site?.pattern == .catchAll }
 
-    /// Appends what a signature is for; false if there is no key.
+    /// Appends the text that a signature covers; returns false if the request has no key.
     func appendSignedText(
         _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, to text: inout [UInt8]
     ) -> Bool {
@@ -157,21 +169,21 @@ final class SitePolicy: Sendable {
         return SiteKey.append(site, host: host, in: bytes, path: path, of: bytes, to: &text)
     }
 
-    /// True if this is what `other` was before settings changed.
+    /// Returns true if this policy replaces `other` after a change of settings.
     func isSuccessor(of other: SitePolicy) -> Bool { site?.pattern == other.site?.pattern }
 
-    /// The target that the origin is asked for: path and query without what the site ignores.
+    /// Returns the target for the origin: path and query without ignored parameters.
     func forwardedTarget(_ bytes: Span<UInt8>, path: Range<Int>) -> [UInt8] {
         var target: [UInt8] = []
         if queryFilter?.filter(bytes, at: path, into: &target) != true { target = bytes.copy(path) }
-        // What follows the authority of an absolute target may be empty or begin with the query.
+        // The part behind the authority of an absolute target may be empty or begin with the query.
         if target.first != UInt8(ascii: "/"), target != [UInt8(ascii: "*")] {
             target.insert(UInt8(ascii: "/"), at: 0)
         }
         return target
     }
 
-    /// The fields that the origin is told of, which is what its Vary speaks of.
+    /// Returns the fields forwarded to the origin, to which its Vary refers.
     func forwarded(_ asked: ForwardedRequest, _ lines: RequestFields) -> RequestFields {
         let bytes = lines.bytes
         let told = RequestForwarder.forwardedFields(
@@ -179,9 +191,11 @@ final class SitePolicy: Sendable {
         return RequestFields(bytes: told.bytes, lines: told.lines)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// What is to be known of an answer to `query`.
+    /// Evaluates a response to `query` by the caching rules.
+    ///
+    /// - Parameter asGet: true to evaluate a response to HEAD as one to GET.
     func evaluate(
         _ head: ResponseHead, _ query: SiteRequest, _ receipt: Freshness.ResponseTiming,
         asGet: Bool = false
@@ -199,20 +213,21 @@ final class SitePolicy: Sendable {
         return examination
     }
 
+    /// Returns the field rules for a response, by whether it is shared.
     private func rules(of examination: Cacheability) -> ResponseFieldRules {
         examination.isCollapsible ? responseFieldRules : unsharedFieldRules
     }
 
-    /// The head under which an answer is stored, or sent to those who wait for it.
+    /// Returns the head with which a response is stored, or sent to waiting requests.
     ///
-    /// `size` is nil while it is not known; a 204 has none.
+    /// - Parameter size: size of the body in bytes; `nil` while unknown, and ignored for 204.
     func storedHead(
         _ head: ResponseHead, size: UInt64?, _ examination: Cacheability, received: WallTime
     ) -> StoredHead {
         render(head, size: size, rules(of: examination), examination.unstoredFields, received)
     }
 
-    /// Of images Date is that of each answer.
+    /// Renders a head; that of an image has no Date, which each response adds.
     private func render(
         _ head: ResponseHead, size: UInt64?, _ rules: ResponseFieldRules, _ dropped: FieldNames,
         _ received: WallTime
@@ -223,13 +238,13 @@ final class SitePolicy: Sendable {
             received: imageRules == nil ? received : nil)
     }
 
-    /// What is shown of the origin's head, before the operator's settings are applied.
+    /// Returns the origin's head as clients may see it, before the operator's field rules apply.
     private func clientView(_ head: ResponseHead) -> ResponseHead {
         imageRules == nil ? head : head.imageResponse
     }
 
-    /// The head of an answer that is not stored, without the fields `dropped`, which says by whom
-    /// it was passed on (RFC 9110 §7.6.3).
+    /// Returns the head of a response that is not stored, without the fields `dropped` and with Via
+    /// (RFC 9110 §7.6.3).
     func unstoredHead(
         _ head: ResponseHead, size: UInt64?, without dropped: FieldNames, received: WallTime
     ) -> StoredHead {
@@ -243,14 +258,14 @@ final class SitePolicy: Sendable {
             contentType: stored.contentType, entityTag: stored.entityTag)
     }
 
-    /// The facts of an answer that came with `head` and is stored with `stored`.
+    /// Returns the metadata of a response received with `head` and stored with `stored`.
     func metadata(
         _ examination: Cacheability, size: UInt64, _ stored: StoredHead, of head: ResponseHead
     ) -> EntryMetadata {
         var facts = examination.metadata(size: size, head: stored)
         let shown = clientView(head)
         facts.flags.formUnion(rules(of: examination).flags(for: shown))
-        // What the origin says counts, also that there is no such window.
+        // The origin's own window takes precedence, even if it is zero.
         if EffectiveCacheControl(shown).control.staleWhileRevalidate == nil {
             facts.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
         }
@@ -258,14 +273,14 @@ final class SitePolicy: Sendable {
         return facts
     }
 
-    /// An answer to `query` as it is told to clients, stored or not, in what it says of where it
-    /// came from.
+    /// Returns a response with references to its origin rewritten for clients, whether or not it is
+    /// stored.
     func forwarded(_ head: ResponseHead, to query: SiteRequest) -> ResponseHead {
         guard settings.rewritesLocation, let originReferences else { return head }
         return head.rewritingReferences(originReferences, isSecure: query.forwardedRequest.isSecure)
     }
 
-    /// The head with which an answer passes by the cache.
+    /// Returns the head of a response that bypasses the cache.
     func passThroughHead(
         _ head: ResponseHead, takesTrailers: Bool, received: WallTime
     ) -> StoredHead {
@@ -279,9 +294,11 @@ final class SitePolicy: Sendable {
             contentType: .empty, entityTag: .empty)
     }
 
-    /// The tags that a purge finds the answer by, made from `originals`.
+    /// Returns the tags by which purges find the response.
     ///
-    /// `places` is where it comes from, if its origin has sent it elsewhere.
+    /// - Parameters:
+    ///   - originals: the rule that derives the URLs of originals.
+    ///   - redirectedURLs: the URL from which the response came after redirects.
     func tags(
         of head: ResponseHead, key: [UInt8], _ originals: SiteOriginals?, redirectedURLs: [[UInt8]]
     ) -> EntryTags {
@@ -290,8 +307,10 @@ final class SitePolicy: Sendable {
             urls: imageRules == nil ? urls(of: key, originals) : redirectedURLs)
     }
 
-    /// The tags of an answer whose tags are `held` when its origin has said that it still holds: it
-    /// may have been kept when other originals were known.
+    /// Returns the tags of a validated response; the rule for originals may have changed since it
+    /// was stored.
+    ///
+    /// - Parameter stored: the tags of the stored response.
     func tags(stored: [[UInt8]], key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
         guard imageRules == nil else { return stored }
         let said = stored.filter { URLName.name(inTag: $0) == nil }
@@ -299,12 +318,13 @@ final class SitePolicy: Sendable {
         return names + said.prefix(EntryTags.countMax - names.count)
     }
 
+    /// Returns the URLs by which a purge also finds the entry under `key`.
     private func urls(of key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
         (isForEveryHost ? originURL(of: key) : [])
             + (originals?.urls(ofKey: key) ?? [])
     }
 
-    /// What the origin is asked for where the answer stands under `key`; empty if that has no
+    /// Returns the URL requested from the origin for the entry under `key`; empty if it has no
     /// canonical form.
     private func originURL(of key: [UInt8]) -> [[UInt8]] {
         let target = URLName.name(ofKey: key).drop { $0 != UInt8(ascii: "/") }
@@ -314,7 +334,8 @@ final class SitePolicy: Sendable {
         return result == .normalised ? [canonical] : []
     }
 
-    /// The keys of what `query` has changed, as far as `head`, its answer, tells (RFC 9111 §4.4).
+    /// Returns the keys that a request with an unsafe method invalidates, according to its response
+    /// `head` (RFC 9111 §4.4).
     func invalidatedKeys(by head: ResponseHead, _ query: SiteRequest) -> [[UInt8]] {
         let method = query.forwardedRequest.method
         guard
@@ -322,14 +343,14 @@ final class SitePolicy: Sendable {
                 MethodProperties(method.span, at: 0..<method.count), status: head.status)
         else { return [] }
         let host = query.forwardedRequest.host
-        // An origin may speak of itself by its own name or by the one that clients know.
+        // An origin may refer to itself by its own name or by the one that clients use.
         let targets = UnsafeMethodInvalidation.expanded(
             isSecure: query.forwardedRequest.isSecure, authority: host,
             target: query.forwardedRequest.target,
             response: originReferences.map {
                 head.rewritingReferences($0, isSecure: query.forwardedRequest.isSecure)
             } ?? head)
-        // The origin is the same, whichever way it was asked.
+        // The origin's resource is the same for http and https.
         return targets.flatMap { target in
             [false, true].compactMap { isSecure in
                 var key: [UInt8] = []

@@ -6,52 +6,58 @@ import Store
 import Telemetry
 import Wire
 
-/// A request to a site, or for an image, as its look-ups, its fetch and its readers need it.
+/// A request to a site, or for an image, as its lookups, its fetch and its readers require it.
 final class SiteRequest: Sendable {
+    /// Policy of the request's site.
     let policy: SitePolicy
-    /// Under which the site's answer stands, variants apart, as `SiteKey` makes it.
-    ///
-    /// Empty if it has none.
+    /// Key of the primary entry, as `SiteKey` makes it; empty if the request has none.
     let key: [UInt8]
     /// The keyed hash of ``key``.
     let hash: UInt64
-    /// What the request for an image is reduced to, of which ``told`` is made; empty for a site.
+    /// Reduction of an image request, from which ``forwardedFields`` are made; empty for a site.
     let negotiation: Negotiation
-    /// The field lines as the client sent them.
+    /// The field lines as sent by the client.
     let clientFields: RequestFields
-    /// The same as the origin is told of them, by which variants are selected.
+    /// The field lines as forwarded to the origin, by which variants are selected.
     let forwardedFields: RequestFields
+    /// Method of the client's request.
     let method: RequestMethod
-    /// What the origin is told beside the fields.
+    /// The parts of the forwarded request other than the fields.
     let forwardedRequest: ForwardedRequest
-    /// What a peer has forwarded; nil for a client's own request.
+    /// The request relayed by a peer; `nil` for a client's own request.
     let relayed: RelayedRequest?
+    /// Cache-Control of the request, if the site honours it.
     let cacheControl: RequestCacheControl
+    /// True if the client sent Authorization.
     let hasAuthorization: Bool
+    /// True if the client sent Cookie.
     let hasCookie: Bool
+    /// Framing of the request body.
     let body: RequestBodyFraming
-    /// How much of what the client asked reaches the origin.
+    /// How the request is forwarded.
     let mode: Mode
-    /// No client waits for it.
+    /// True if no client waits for the response.
     let isBackground: Bool
-    /// Nil for images, which are in the counts of the node alone.
+    /// Counters of the site; `nil` for images, which only the node's metrics include.
     let counters: SiteCounters?
-    /// The site's part of the memory; nil if it may take all of it.
+    /// Memory share of the site; `nil` if it is unlimited.
     let share: MemoryShare?
+    /// Fence of the node, which limits reuse.
     let fence: FenceStatus
 
-    /// What the origin is asked for.
+    /// How a request is forwarded to the origin.
     enum Mode: Sendable {
-        /// The whole of the resource, so that it can be stored; what the client wants of it is
-        /// chosen here.
+        /// For the complete resource, so that it can be stored; ranges and conditions are evaluated
+        /// here.
         case whole
-        /// What the client asked, parts and conditions included. A part is passed on as it is, and
-        /// an answer that is none is taken for what it is: the whole.
+        /// Unchanged, with ranges and conditions. A partial response is passed on; another is
+        /// treated as the complete one.
         case part
-        /// What the client asked, parts and conditions included; the answer is passed on as it is.
+        /// Unchanged, with ranges and conditions; the response is passed on.
         case verbatim
     }
 
+    /// Creates a request from its parts.
     init(
         _ plan: SitePolicy, key: [UInt8], hash: UInt64, lines: RequestFields, method: RequestMethod,
         asked: ForwardedRequest, control: RequestCacheControl, hasAuthorization: Bool,
@@ -81,7 +87,7 @@ final class SiteRequest: Sendable {
         self.share = share
     }
 
-    /// An image that is asked for by its URL, `key`.
+    /// Creates a request for an image by its URL, `key`.
     convenience init(
         image key: [UInt8], hash: UInt64, _ negotiation: Negotiation, on context: EventLoopContext
     ) {
@@ -96,7 +102,7 @@ final class SiteRequest: Sendable {
             negotiation: negotiation)
     }
 
-    /// What a peer has forwarded, for a key that this node owns.
+    /// Creates the request relayed by a peer for a key that this node owns.
     convenience init(
         _ relayed: RelayedRequest, key: [UInt8], hash: UInt64, by plan: SitePolicy,
         on context: EventLoopContext
@@ -113,23 +119,25 @@ final class SiteRequest: Sendable {
             fence: context.fence, relayed: relayed)
     }
 
+    /// True for an image requested by its URL.
     var isImage: Bool { policy.imageRules != nil }
 
+    /// Key of the primary entry, with its hash and memory share.
     var primaryKey: PrimaryKey { PrimaryKey(key: key, hash: hash, share: share) }
 
-    /// Another node may be asked in the place of the origin.
+    /// True if another node may be queried in place of the origin.
     ///
-    /// Not if the client has a say in what it may be given, or if hardly anybody else may be given
-    /// it.
+    /// False if the client's directives restrict reuse, or if the response can hardly be shared
+    /// with others.
     var isShared: Bool {
         guard policy.settings.usesPeers else { return false }
         return isImage
             || isGet && mode == .whole && !isExclusive && cacheControl.isEmpty
-                // Another node may wait for this very request.
+                // The query of another node may wait for this very request.
                 && (relayed != nil || !hasLoopIdentifier)
     }
 
-    /// The origin may be sent it, as far as its site's policy goes.
+    /// True if the site's policy permits the request to be forwarded.
     private var isSendable: Bool {
         guard relayed == nil else { return true }
         let bytes = clientFields.bytes
@@ -140,8 +148,10 @@ final class SiteRequest: Sendable {
         return true
     }
 
-    /// What another node is told of it: of an image, of which the key says all, the digest of its
-    /// settings, if something is said of them; nil if the origin may not be sent it.
+    /// Returns the relayed form of the request for another node; `nil` if it may not be forwarded.
+    ///
+    /// For an image, whose key describes it completely, only the digest of its policy, or nothing
+    /// if that is 0.
     func relayedBytes(through node: NodeCore, for client: QuotaHolder?) -> [UInt8]? {
         if isImage {
             var bytes: [UInt8] = []
@@ -150,7 +160,7 @@ final class SiteRequest: Sendable {
         }
         guard isSendable else { return nil }
         var head = forwardedFields.bytes
-        // It may come back through an origin that leads to this cluster.
+        // The request may return through an origin that leads to this cluster.
         if relayed == nil, let passage = loopIdentifier(through: node) {
             CDNLoop.append(passage, to: &head)
         }
@@ -164,38 +174,43 @@ final class SiteRequest: Sendable {
         return RelayedRequest(policy: policy.digest, flags, client: address, head: head).bytes
     }
 
-    /// What decides which fetches may serve it.
+    /// Properties that decide which fetches may serve the request.
     var candidate: Lookup.Candidate {
         Lookup.Candidate(
             forwardedFields, hasControl: !cacheControl.isEmpty, wantsValidation: requiresValidation)
     }
 
-    /// The client reads trailer fields (RFC 9110 §6.5.1).
+    /// True if the client accepts trailer fields (RFC 9110 §6.5.1).
     var acceptsTrailers: Bool {
         relayed?.flags.contains(.acceptsTrailers) ?? clientFields.acceptsTrailers
     }
 
+    /// True for GET.
     var isGet: Bool { method == .get }
+    /// True for HEAD.
     var isHead: Bool { method == .head }
 
-    /// It is given nothing whose request began before it came (RFC 9111 §5.2.1.4).
+    /// True if only a response requested after this request arrived may serve it (RFC 9111
+    /// §5.2.1.4).
     var requiresValidation: Bool { cacheControl.isNoCache || cacheControl.maxAge == .zero }
 
-    /// Nobody waits for its fetch, and it waits for nobody's: the answer would not be the others'.
+    /// True if the request neither shares its fetch nor joins another's, because the response would
+    /// not suit other requests.
     var isExclusive: Bool {
         isHead || hasAuthorization || cacheControl.isNoStore || cacheControl.isOnlyIfCached
     }
 
-    /// As the origin is asked: an answer to HEAD is not stored, nor is what the client forbids to
-    /// be.
+    /// The request as the origin fetch sends it: unchanged if the response cannot be stored, as for
+    /// HEAD and the client's no-store.
     var originVariant: SiteRequest { isHead || cacheControl.isNoStore ? verbatimVariant : self }
 
-    /// The same for an answer that is not stored.
+    /// This request in mode ``Mode/verbatim``.
     var verbatimVariant: SiteRequest { asked(in: .verbatim) }
 
-    /// The same for an answer that may be a part.
+    /// This request in mode ``Mode/part``.
     var partVariant: SiteRequest { asked(in: .part) }
 
+    /// Returns this request in another mode.
     private func asked(in mode: Mode) -> SiteRequest {
         SiteRequest(
             policy, key: key, hash: hash, lines: clientFields, method: method,
@@ -206,15 +221,15 @@ final class SiteRequest: Sendable {
             relayed: relayed)
     }
 
-    /// A client wants less than the whole of what it is that may be stored; of more ranges than
-    /// `rangesMax` it gets the whole.
+    /// Returns true if a client requests ranges of a resource that may be stored, and at most
+    /// `rangesMax` of them; more are served with the complete response.
     func requestsPart(rangesMax: Int) -> Bool {
         guard mode == .whole, isGet, !isBackground, !cacheControl.isNoStore else { return false }
         let bytes = clientFields.bytes
         return RangeSet.requestsPart(clientFields.lines, in: bytes.span, countMax: rangesMax)
     }
 
-    /// The same GET without what this client alone wants of its caches.
+    /// A GET for the same resource without this client's directives, for background fetches.
     var backgroundVariant: SiteRequest {
         SiteRequest(
             policy, key: key, hash: hash, lines: clientFields, method: .get,
@@ -224,27 +239,29 @@ final class SiteRequest: Sendable {
             isBackground: true, negotiation: negotiation, relayed: relayed)
     }
 
-    /// Its passage through this process; nil if it has no key, and is told apart from no other.
+    /// Returns the CDN-Loop identifier of this request at this process; `nil` without a key, which
+    /// could not be distinguished from others.
     func loopIdentifier(through node: NodeCore) -> CDNLoop.LoopIdentifier? {
         guard !key.isEmpty else { return nil }
         let request = EntryName(ofKey: forwardedRequest.method + key).digest.first
         return CDNLoop.LoopIdentifier(process: node.requestIDPrefix, request: request)
     }
 
-    /// Another node, or this one, has asked for it.
+    /// True if a node, possibly this one, has forwarded the request before.
     var hasLoopIdentifier: Bool {
         let bytes = clientFields.bytes
         return CDNLoop.count(clientFields.lines, in: bytes.span) > 0
     }
 
-    /// It is this node that asked for it: whoever waited for its fetch would wait for themselves.
+    /// Returns true if this node has forwarded this very request, whose fetch would wait for
+    /// itself.
     func isLoop(at node: NodeCore) -> Bool {
         guard hasLoopIdentifier, let passage = loopIdentifier(through: node) else { return false }
         let bytes = clientFields.bytes
         return CDNLoop.contains(passage, clientFields.lines, in: bytes.span)
     }
 
-    /// Max-Forwards says that this node is the one that is asked (RFC 9110 §7.6.2).
+    /// True if Max-Forwards designates this node as recipient (RFC 9110 §7.6.2).
     var isForThisNode: Bool {
         let bytes = clientFields.bytes
         let outcome = RequestForwarder.forward(
@@ -253,7 +270,7 @@ final class SiteRequest: Sendable {
         return outcome == .respondLocally
     }
 
-    /// What an entry that was selected for it is good for.
+    /// Returns how an entry selected for the request may be used.
     func reuse(_ facts: EntryMetadata, now: Instant) -> Reuse {
         Serving.reuse(
             fence.effectiveFacts(facts, now: now), for: cacheControl,
@@ -261,7 +278,7 @@ final class SiteRequest: Sendable {
             policy: policy.reusePolicy, now: now)
     }
 
-    /// True if an entry may be given in the stead of an origin that fails.
+    /// Returns true if an entry may stand in for a failing origin.
     func isUsableOnError(_ facts: EntryMetadata, now: Instant) -> Bool {
         Serving.isUsableOnError(
             fence.effectiveFacts(facts, now: now), for: cacheControl, policy: policy.reusePolicy,
@@ -272,6 +289,7 @@ final class SiteRequest: Sendable {
 extension ForwardedRequest {
     fileprivate static let get = Array("GET".utf8)
 
+    /// This request as a GET.
     fileprivate var asGet: ForwardedRequest {
         var request = self
         request.method = Self.get
@@ -279,15 +297,16 @@ extension ForwardedRequest {
     }
 }
 
-/// What an origin is asked.
+/// Requests to origins.
 extension SiteRequest {
+    /// Result of making a request to the origin.
     enum OriginRequestResult {
         case request(OriginFetchRequest)
-        /// It is not asked.
+        /// The origin is not contacted.
         case refused(Problem)
     }
 
-    /// Asks for the answer, or whether one of the stored `entries` still holds.
+    /// Makes the request to the origin, conditional if there are stored `entries`.
     func originRequest(
         validating entries: [MemoryEntry], for run: ActiveFetch, through node: NodeCore
     ) -> OriginRequestResult {
@@ -315,6 +334,7 @@ extension SiteRequest {
         }
     }
 
+    /// Returns the request to a site's origin with this head.
     private func request(
         to origin: OriginAuthority, _ head: [UInt8], _ run: ActiveFetch
     ) -> OriginFetchRequest {
@@ -322,7 +342,7 @@ extension SiteRequest {
         let isSafe = MethodProperties(name.span, at: 0..<name.count).contains(.isSafe)
         var request = OriginFetchRequest(
             origin: origin, method: method, head: head, body: body, isSafeToRetry: isSafe)
-        // What passes is bounded by its pieces, and by the time that nothing moves.
+        // Forwarded bodies are limited by the size of their pieces and by idle timeouts.
         request.bodyBytesMax = .max
         request.totalLimit = Self.totalLimit
         request.quotaHolders = run.client.map { [$0] } ?? []
@@ -332,8 +352,10 @@ extension SiteRequest {
         return request
     }
 
+    /// Time limit of a complete exchange with a site's origin.
     private static let totalLimit = Interval.seconds(86_400)
 
+    /// Makes the request to the origin of an image.
     private func imageOriginRequest(about entries: [MemoryEntry], _ run: ActiveFetch)
         -> OriginRequestResult
     {
@@ -343,7 +365,7 @@ extension SiteRequest {
         }
         let request = policy.request(
             for: key, negotiation, validation.lines, cause: run.correlation)
-        // What is stored is not believed so far that it could end the node.
+        // A corrupted stored key must not crash the node.
         guard var request else {
             return .refused(.originFailed(.malformed("no request can be made")))
         }
