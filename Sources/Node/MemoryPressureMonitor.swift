@@ -38,10 +38,10 @@ package final class MemoryPressureMonitor: Sendable {
     /// Creates a monitor for `store`; call ``start(on:isOn:openConnections:)`` to run it.
     ///
     /// - Parameters:
-    /// - store: the memory tier whose limit the monitor sets.
-    /// - counters: the counters that receive the gauges.
-    /// - logger: the log for changes and misfits.
-    /// - files: the kernel files to sample.
+    ///   - store: the memory tier whose limit the monitor sets.
+    ///   - counters: the counters that receive the gauges.
+    ///   - logger: the log for changes and misfits.
+    ///   - files: the kernel files to sample.
     package init(
         store: MemoryStore, counters: NodeCounters, logger: Logger,
         files: KernelMemoryFiles = KernelMemoryFiles()
@@ -56,10 +56,10 @@ package final class MemoryPressureMonitor: Sendable {
     /// until ``stop()``.
     ///
     /// - Parameters:
-    /// - loop: the event loop that runs the timer.
-    /// - isOn: false to keep the configured limit whatever the samples are.
-    /// - openConnections: returns the number of open client connections; called on the monitor's
-    ///   thread.
+    ///   - loop: the event loop that runs the timer.
+    ///   - isOn: false to keep the configured limit whatever the samples are.
+    ///   - openConnections: returns the number of open client connections; called on the monitor's
+    ///     thread.
     package func start(
         on loop: any EventLoop, isOn: Bool, openConnections: @escaping @Sendable () -> Int
     ) {

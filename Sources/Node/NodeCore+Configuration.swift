@@ -13,11 +13,11 @@ extension NodeCore {
     /// Creates a node from its configuration and from the numbers of descriptors that it may use.
     ///
     /// - Parameters:
-    /// - configuration: the configuration at the start.
-    /// - budget: the descriptors available to connections and fetches.
-    /// - lookups: the threads that resolve host names.
-    /// - diskReaders: the threads that read the cache's files.
-    /// - logger: the node's log.
+    ///   - configuration: the configuration at the start.
+    ///   - budget: the descriptors available to connections and fetches.
+    ///   - lookups: the threads that resolve host names.
+    ///   - diskReaders: the threads that read the cache's files.
+    ///   - logger: the node's log.
     convenience init(
         _ configuration: Configuration, _ budget: DescriptorBudget, lookups: NIOThreadPool,
         diskReaders: NIOThreadPool, logger: Logger

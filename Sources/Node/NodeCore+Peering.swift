@@ -11,9 +11,9 @@ extension NodeCore {
     /// Invalidates what a purge covers, in memory, on disk and among the fetches in progress.
     ///
     /// - Parameters:
-    /// - purge: the purge; `nil` advances the invalidation version and covers nothing.
-    /// - count: the invalidation count of the log with this purge, which must equal that of the
-    ///   marks.
+    ///   - purge: the purge; `nil` advances the invalidation version and covers nothing.
+    ///   - count: the invalidation count of the log with this purge, which must equal that of the
+    ///     marks.
     func applyPurge(_ purge: Purge?, _ count: UInt64) {
         let now = SystemClock.now()
         let version = marks.apply(purge?.targets ?? [], isSoft: purge?.mode == .soft, now: now)
@@ -104,9 +104,9 @@ extension NodeCore {
     /// Stores a response that a peer has offered, unless the node already has one as new.
     ///
     /// - Parameters:
-    /// - entry: the response, complete.
-    /// - offer: the offer that it was fetched for.
-    /// - done: called on any thread, with true if this response or one as new is stored.
+    ///   - entry: the response, complete.
+    ///   - offer: the offer that it was fetched for.
+    ///   - done: called on any thread, with true if this response or one as new is stored.
     func storeOffered(
         _ entry: MemoryEntry, _ offer: PeerOffer, done: @escaping @Sendable (Bool) -> Void
     ) {

@@ -145,7 +145,6 @@ final class NodeCore: Sendable {
             context.loop.execute { context.reconfigure(new) }
         }
         // A loop runs its tasks in order.
-        // A loop does in turn what it is told.
         for context in contexts { try? await context.loop.submit {}.get() }
     }
 

@@ -29,10 +29,10 @@ extension NodeService {
     /// Waits for the end of a handoff that has been started.
     ///
     /// - Parameters:
-    /// - hub: the membership whose handoff it is.
-    /// - isTaken: the outcome of the handoff, true if every entry was taken.
-    /// - timeKeeper: the loop that runs timers.
-    /// - limit: the maximum wait; `nil` for no limit.
+    ///   - hub: the membership whose handoff it is.
+    ///   - isTaken: the outcome of the handoff, true if every entry was taken.
+    ///   - timeKeeper: the loop that runs timers.
+    ///   - limit: the maximum wait; `nil` for no limit.
     func handOff(
         _ hub: PeerHub, _ isTaken: EventLoopFuture<Bool>, _ timeKeeper: any EventLoop,
         within limit: Interval?
@@ -219,9 +219,9 @@ extension NodeService {
     /// anything is wrong, nothing changes.
     ///
     /// - Parameters:
-    /// - node: the running node.
-    /// - hub: its membership; `nil` if it is in no cluster.
-    /// - started: the descriptor budget at the start.
+    ///   - node: the running node.
+    ///   - hub: its membership; `nil` if it is in no cluster.
+    ///   - started: the descriptor budget at the start.
     func reload(_ node: NodeCore, _ hub: PeerHub?, _ started: DescriptorBudget) async {
         notifier?.notifyReloading()
         do {

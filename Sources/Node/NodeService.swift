@@ -216,10 +216,10 @@ final class NodeService: Service {
     /// Performs a step of a drain, and the steps that follow from it.
     ///
     /// - Parameters:
-    /// - step: the step.
-    /// - isTaken: the outcome of the handoff that has been started; `nil` if there is no cluster.
-    /// - node: the node.
-    /// - timeKeeper: the loop that runs timers.
+    ///   - step: the step.
+    ///   - isTaken: the outcome of the handoff that has been started; `nil` if there is no cluster.
+    ///   - node: the node.
+    ///   - timeKeeper: the loop that runs timers.
     private func perform(
         _ step: DrainControl.Step, _ isTaken: EventLoopFuture<Bool>?, _ node: NodeCore,
         _ timeKeeper: any EventLoop

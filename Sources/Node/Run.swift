@@ -37,8 +37,8 @@ package func ignoreHangups() {
 /// SIGHUP reloads `sources` and applies the settings that a running node can change.
 ///
 /// - Parameters:
-/// - configuration: the settings at the start.
-/// - sources: the sources for reloads.
+///   - configuration: the settings at the start.
+///   - sources: the sources for reloads.
 ///
 /// - Returns: how the node ended.
 package func run(

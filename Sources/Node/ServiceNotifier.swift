@@ -33,8 +33,8 @@ final class ServiceNotifier: Sendable {
     /// namespace.
     ///
     /// - Parameters:
-    /// - path: the path or abstract name; anything else gives `nil`.
-    /// - watchdogMicroseconds: the watchdog's timeout; `nil` for none.
+    ///   - path: the path or abstract name; anything else gives `nil`.
+    ///   - watchdogMicroseconds: the watchdog's timeout; `nil` for none.
     init?(_ path: String, watchdogMicroseconds: Int64?) {
         var bytes = Array(path.utf8)
         guard let first = bytes.first, first == UInt8(ascii: "/") || first == UInt8(ascii: "@")

@@ -41,10 +41,10 @@ final class StopRequests: Sendable {
     /// After that `work` goes on unobserved.
     ///
     /// - Parameters:
-    /// - limit: the maximum wait; `nil` for no limit.
-    /// - count: the number of orders to stop, in total, that the wait survives.
-    /// - loop: the loop that runs the timer.
-    /// - work: the operation to wait for.
+    ///   - limit: the maximum wait; `nil` for no limit.
+    ///   - count: the number of orders to stop, in total, that the wait survives.
+    ///   - loop: the loop that runs the timer.
+    ///   - work: the operation to wait for.
     func wait(
         within limit: Interval?, stopRequestsMax count: Int, on loop: any EventLoop,
         _ work: @escaping @Sendable () async -> Void
