@@ -43,8 +43,8 @@ package struct Configuration: Sendable {
     package var accessLog: AccessLogFormat
     /// The least severe level that is logged.
     package var logLevel: Logger.Level
-    /// The path of the file with the token that lets a request ask for cache decisions; `nil` for no
-    /// token.
+    /// The path of the file with the token that lets a request ask for cache decisions; `nil` for
+    /// no token.
     package var decisionTokenFile: String?
     /// The token that lets a request ask for cache decisions, as of the last load, without the end
     /// of the line.
