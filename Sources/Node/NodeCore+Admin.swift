@@ -145,6 +145,7 @@ extension NodeCore {
     /// Begins to remove members that will not return from the voter set.
     ///
     /// - Parameter texts: node ids, separated by commas.
+    /// - Returns: the reason for a refusal; `nil` once it has begun.
     func forgetMembers(_ texts: String) -> Problem? {
         let parts = texts.split(separator: ",", omittingEmptySubsequences: false)
         let ids = parts.compactMap { NodeID(String($0)) }

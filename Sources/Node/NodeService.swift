@@ -149,7 +149,7 @@ final class NodeService: Service {
 
     /// Opens everything, or returns early if the node is stopped meanwhile.
     ///
-    /// - Parameter opened: receives what was opened, also if a later step throws.
+    /// `opened` receives what was opened, also if a later step throws.
     private func start(
         _ node: NodeCore, on threads: ThreadPools, into opened: inout Endpoints
     ) async throws {

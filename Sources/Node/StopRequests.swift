@@ -45,6 +45,7 @@ final class StopRequests: Sendable {
     ///   - count: the number of orders to stop, in total, that the wait survives.
     ///   - loop: the loop that runs the timer.
     ///   - work: the operation to wait for.
+    /// - Returns: true if `work` has ended in time.
     func wait(
         within limit: Interval?, stopRequestsMax count: Int, on loop: any EventLoop,
         _ work: @escaping @Sendable () async -> Void

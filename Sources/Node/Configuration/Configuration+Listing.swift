@@ -98,6 +98,7 @@ extension Configuration {
     /// Returns the `--help` text of a setting, and the placeholder of its value in the synopsis.
     ///
     /// - Parameter name: the name of a setting of the table; any other traps.
+    /// - Returns: the text of the table and the placeholder.
     package static func help(for name: String) -> (text: String, placeholder: String) {
         guard let setting = SettingName(rawValue: name)?.setting else {
             preconditionFailure("\(name) is not a setting")
@@ -115,6 +116,7 @@ extension Configuration {
     /// Returns what a shell can complete for a setting; `nil` for nothing.
     ///
     /// - Parameter name: the name of a setting of the table; any other traps.
+    /// - Returns: the kind of values.
     package static func completion(for name: String) -> Completion? {
         guard let setting = SettingName(rawValue: name)?.setting else {
             preconditionFailure("\(name) is not a setting")

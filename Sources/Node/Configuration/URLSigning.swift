@@ -75,6 +75,7 @@ package struct URLSigning: Sendable {
     ///   - form: the kind of URL.
     ///   - expiry: the time until which it is accepted; `nil` for no limit.
     ///
+    /// - Returns: the URL to request.
     /// - Throws: the fault of `url` or of `form`.
     package func sign(_ url: String, as form: Form, expiry: WallTime?) throws(Fault) -> String {
         switch form {

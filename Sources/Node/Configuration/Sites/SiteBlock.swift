@@ -45,6 +45,7 @@ extension SiteSettings {
     /// the line.
     ///
     /// - Parameter whose: the subject of these settings in a fault.
+    /// - Throws: the fault of a file that cannot be used.
     mutating func readFieldFiles(of whose: String) throws(ConfigurationError) {
         for index in overriddenRequestFields.indices {
             guard let file = overriddenRequestFields[index].file else { continue }
@@ -175,6 +176,7 @@ extension SiteBlock {
     ///   - options: the options that are allowed.
     ///   - defaults: the settings where no option is given.
     ///   - faults: receives the faults.
+    /// - Returns: the settings with the options applied; `nil` with any fault.
     static func parse(
         _ texts: [RawSiteBlock.Option], of site: String?, in file: String,
         among options: [SiteOption],

@@ -41,7 +41,7 @@ extension PeerSource {
             weighedBy: context.node.admissionHash(of: name, at: variant?.place.hash ?? fetch.hash))
     }
 
-    /// True if the response is worth a place in memory: this node owns it, it is popular or shared
+    /// True if the response is worth storing in memory: this node owns it, it is popular or shared
     /// by several readers, or there is spare capacity.
     private var isWorthStoring: Bool {
         frequency >= Self.popularFrequencyMin || fetch.totalReaderCount > 1 || hub.owns(name)

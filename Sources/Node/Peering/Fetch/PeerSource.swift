@@ -181,7 +181,6 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         let limits = context.node.origins.settings
         interimTotals = (interimTotals.count + 1, interimTotals.bytes + head.count)
         // With several queries, only interim heads of the get query are relayed.
-        // Of many only those of the one who will give the answer.
         guard ask.query.kind == .get, interimTotals.count <= limits.interimResponsesMax,
             interimTotals.bytes <= limits.headBytesMax, InterimResponseHead.isWellFormed(head)
         else { return }

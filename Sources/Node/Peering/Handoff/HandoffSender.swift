@@ -157,7 +157,7 @@ final class HandoffSender: @unchecked Sendable {
     private func ticked() {
         let misses = outbound.missedReceivers
         outbound.ticked(SystemClock.now())
-        // A connected member that misses offers does not reply; nothing is offered to it until it
+        // A connected member that misses offers does not reply; missed entries wait until it
         // does.
         unresponsive.formUnion(
             outbound.missedReceivers.subtracting(misses).filter { connections[$0] != nil })

@@ -100,7 +100,7 @@ package struct FenceLogLimiter: Sendable {
 
     /// Returns the event to log now; called periodically.
     ///
-    /// - Parameter closedFor: how long the fence has been closed; `nil` if it is open.
+    /// `closedFor` is how long the fence has been closed, and `nil` if it is open.
     package mutating func nextEvent(closedFor: Interval?, now: Instant) -> Event? {
         guard let closedFor else {
             defer { lastLoggedAt = nil }

@@ -38,7 +38,7 @@ extension PurgeCoordinator {
         }
     }
 
-    /// The number of this node's records without confirmation from every member.
+    /// The number of this node's records that not all members have confirmed.
     var receiptsPending: Int { state.withLock { Int(clamping: $0.exchange.pendingReceiptCount) } }
 
     /// Returns, by member, the number of invalidations that are synced here and not confirmed by

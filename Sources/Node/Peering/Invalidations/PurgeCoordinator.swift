@@ -164,6 +164,7 @@ final class PurgeCoordinator: Sendable {
     ///   - purge: the purge.
     ///   - id: the client's id of the purge; `nil` for a new one.
     ///
+    /// - Returns: the outcome, `busy` if nothing was issued.
     /// - Throws: `InvalidationFault`; nothing was invalidated.
     func issue(_ purge: Purge, id: [UInt8]?) throws(InvalidationFault) -> IssueOutcome {
         let outcome = performStep(wakesWaiters: false) {

@@ -13,6 +13,7 @@ extension PeerAddress {
     /// - Parameters:
     ///   - listen: the address for peers.
     ///   - devices: the addresses of the machine's active interfaces.
+    /// - Returns: the address for the other nodes.
     static func advertised(_ listen: ListenAddress, _ devices: [IPAddress]) -> PeerAddress {
         guard listen.address.isUnspecified else {
             return PeerAddress(listen.address, port: listen.port)

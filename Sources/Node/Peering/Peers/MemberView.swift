@@ -47,6 +47,7 @@ extension MemberDocument {
     ///   - hub: the node's membership.
     ///   - lines: the voters and their last contact.
     ///   - lags: returns the number of missing invalidations by member.
+    /// - Returns: the rows; one per member.
     static func rows(
         _ hub: PeerHub, _ lines: [FenceCoordinator.MemberStatus],
         lags: ([NodeID]) -> [NodeID: UInt64]

@@ -58,7 +58,7 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     var input = ByteBuffer()
     /// The DATA frame whose payload is arriving, and the bytes to come.
     var data: (arrival: DataDisposition, left: Int)?
-    /// The id of the peer; `nil` before its HELLO. Thread-safe.
+    /// The id of the peer, `nil` before its HELLO; thread-safe.
     var peer: NodeID? { peerID.withLock { $0 } }
     /// The storage of ``peer``.
     let peerID = Mutex<NodeID?>(nil)
