@@ -170,7 +170,7 @@ package struct Configuration: Sendable {
     package var idleTimeout: Interval
     /// The time limit for the head of a request.
     package var headTimeout: Interval
-    /// The longest time without a byte of a request's body.
+    /// The time limit from the end of a request's head to the end of its body.
     package var bodyTimeout: Interval
     /// The longest time in which a client reads nothing of its response.
     package var sendTimeout: Interval
