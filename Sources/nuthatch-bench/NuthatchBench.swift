@@ -13,7 +13,7 @@ struct NuthatchBench: AsyncParsableCommand {
         ])
 }
 
-/// What keeps a measurement from being made.
+/// A reason why a measurement cannot be made.
 struct BenchError: Error, CustomStringConvertible {
     let description: String
 }
