@@ -21,6 +21,7 @@ package final class MemoryPressureMonitor: Sendable {
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state = Mutex(State())
 
+    /// The state under the lock.
     private struct State: Sendable {
         var rule = MemoryPressurePolicy()
         var connectionRule = ConnectionMemoryTrimPolicy()
@@ -88,6 +89,7 @@ package final class MemoryPressureMonitor: Sendable {
         try? await thread.shutdownGracefully()
     }
 
+    /// Schedules the next sample.
     private func schedule(on loop: any EventLoop, after interval: Interval) {
         state.withLock { state in
             guard !state.isStopped else { return }
@@ -151,6 +153,7 @@ package final class MemoryPressureMonitor: Sendable {
 
     // MARK: Metrics and log
 
+    /// Updates the gauges and counters of memory pressure.
     private func count(
         _ reading: SystemMemorySample, _ decision: MemoryPressurePolicy.Decision?, isYielding: Bool
     ) {
@@ -164,6 +167,7 @@ package final class MemoryPressureMonitor: Sendable {
         }
     }
 
+    /// Logs that the limit was lowered or restored.
     private func log(
         isYielding: Bool, _ reading: SystemMemorySample, _ use: MemoryPressurePolicy.Usage
     ) {
@@ -183,6 +187,7 @@ package final class MemoryPressureMonitor: Sendable {
             ])
     }
 
+    /// Logs at the start if the configured limit does not fit into the available memory.
     private func warnIfLimitTooLarge(_ reading: SystemMemorySample, isOn: Bool) {
         guard !reading.bounds.isEmpty else {
             return logger.notice(

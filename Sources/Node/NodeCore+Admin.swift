@@ -231,6 +231,7 @@ extension SupportDocument.Process {
         return text.hasSuffix("\n") ? String(text.dropLast()) : text
     }
 
+    /// Returns a time in milliseconds.
     private static func milliseconds(_ time: timeval) -> Int64 {
         Int64(time.tv_sec) * 1_000 + Int64(time.tv_usec) / 1_000
     }

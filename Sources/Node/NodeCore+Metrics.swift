@@ -15,6 +15,7 @@ extension NodeCore {
     /// Returns the counters of all loops and the current gauges, with metrics per member.
     func snapshotWithMembers() -> MetricsSnapshot { snapshot(members: memberFigures()) }
 
+    /// Updates all gauges and returns the counters.
     private func snapshot(members: [MemberSnapshot]) -> MetricsSnapshot {
         setMemoryGauges()
         counters.set(.fetchesInFlight, to: fetches.count)

@@ -94,6 +94,7 @@ extension NodeCore {
     /// Issues a purge with a new id; returns `nil` if a name is too long for the log.
     private func issue(_ purge: Purge) -> IssueOutcome? { try? purges.issue(purge, id: nil) }
 
+    /// Logs that a change is unknown to the other nodes until the host is purged.
     private func logUnpropagatedPurge() {
         logger.warning("what was changed is not used here, and by other nodes until they are told")
     }

@@ -99,6 +99,7 @@ final class NodeCore: Sendable {
         var patterns: [OriginPattern]
     }
 
+    /// Creates a node from its parts; it has no contexts, purge coordinator or cluster yet.
     init(
         settings: NodeSettings, store: MemoryStore, disk: DiskStore?, clock: DiskClock,
         journalReader: JournalReader, origins: OriginClientOptions, accessLog: AccessLine.Format?,
@@ -287,6 +288,7 @@ final class NodeCore: Sendable {
         touch(touches.map { $0.touch(now: second) })
     }
 
+    /// Applies touches on disk.
     private func touch(_ touches: [Touch]) {
         disk?.touch(touches.map { ($0.digest, $0.count, $0.lastAccess) })
     }
@@ -337,6 +339,7 @@ final class NodeCore: Sendable {
         if side == .data, left == 0, readiness.value == .draining { stopWaitingForConnections() }
     }
 
+    /// Runs `body` on the limiter of a plane, with its current limits.
     private func withLimiter<T>(
         of side: RequestHandler.Plane,
         _ body: (inout ConnectionLimiter, ConnectionLimiter.Limits) -> T

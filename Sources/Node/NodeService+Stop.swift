@@ -237,6 +237,7 @@ extension NodeService {
         }
     }
 
+    /// Logs the faults of a failed reload and notifies the service manager.
     private func logReloadFailure(_ error: any Error) {
         let faults = error as? ConfigurationErrors
         let why = faults?.first.description ?? "\(error)"
@@ -294,6 +295,7 @@ extension NodeService {
                 + (waiting == 0 ? "" : ", \(waiting) wait for a restart"))
     }
 
+    /// Returns changes as a value of log metadata.
     private static func value(_ items: [ConfigurationChange.Item]) -> Logger.MetadataValue {
         .array(items.map { .string($0.description) })
     }

@@ -6,6 +6,7 @@ import Synchronization
 ///
 /// The first order drains the node. Each further order ends the wait in progress.
 final class StopRequests: Sendable {
+    /// The state under the lock.
     private struct State {
         var count = 0
         var observers: [UInt64: Observer] = [:]

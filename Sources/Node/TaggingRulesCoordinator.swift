@@ -25,6 +25,7 @@ final class TaggingRulesCoordinator: Sendable {
     /// A lock held while the file is read or written, on threads that may block on the disk.
     private let file = Mutex<Void>(())
 
+    /// The state under the lock.
     private struct State {
         /// The current sites.
         var sites: SiteTable

@@ -29,6 +29,7 @@ struct DiskCommand: ParsableCommand {
     @Option(help: "Only this part: restart, churn or cold.")
     var only: Part?
 
+    /// A part of the measurement.
     enum Part: String, ExpressibleByArgument {
         case restart, churn, cold
     }

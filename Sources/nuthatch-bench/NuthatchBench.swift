@@ -1,5 +1,6 @@
 import ArgumentParser
 
+/// The program with the benchmarks.
 @main
 struct NuthatchBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

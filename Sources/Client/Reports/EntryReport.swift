@@ -41,6 +41,7 @@ package struct EntryReport: Hashable, Sendable, Decodable {
         /// The reason for the decision.
         package var reason: String
 
+        /// The member names of the document.
         private enum CodingKeys: String, CodingKey {
             case key, tier, status, accesses, tags, vary, fields
             case reason = "why"
@@ -69,6 +70,7 @@ package struct EntryReport: Hashable, Sendable, Decodable {
     /// True if the queried node is an owner.
     package var isOwner: Bool
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case url, key, variants, owners
         case isOwner = "is_owner"
@@ -88,6 +90,7 @@ package struct HotReport: Hashable, Sendable, Decodable {
         /// The number of recent accesses.
         package var accesses: UInt64
 
+        /// The member names of the document.
         private enum CodingKeys: String, CodingKey {
             case url, accesses
             case contentType = "content_type"

@@ -11,6 +11,7 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
         /// The time without a connection; `nil` if it is connected.
         package var unreachableMilliseconds: Int64?
 
+        /// The member names of the document.
         private enum CodingKeys: String, CodingKey {
             case node
             case state = "standing"
@@ -83,6 +84,7 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
     /// The targets.
     package var targets: [Target]
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case receipt, id, mode, confirmed, pending, unreachable, members, targets
         case issuer = "issued_by"

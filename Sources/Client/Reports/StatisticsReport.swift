@@ -30,6 +30,7 @@ package struct StatisticsReport: Hashable, Sendable, Decodable {
     /// The known members.
     package var members: [MemberDocument]
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case requests, bytes, origin, latency, readiness, memory, disk, invalidations, cluster
         case members
@@ -123,6 +124,7 @@ package struct OriginCounts: Hashable, Sendable, Decodable {
     /// The number of all fetches.
     package var fetches: UInt64 { fetchesOK + fetchesFailed }
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case fetchesOK = "fetches_ok"
         case fetchesFailed = "fetches_failed"
@@ -143,6 +145,7 @@ package struct LatencyHistogram: Hashable, Sendable, Decodable {
     /// The buckets of responses from origins.
     package var origin: [UInt64]
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case memory, disk, peer, origin
         case bounds = "bounds_us"

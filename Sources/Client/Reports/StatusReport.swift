@@ -32,6 +32,7 @@ package struct StatusReport: Hashable, Sendable, Decodable {
     /// The names of the sites.
     package var sites: [String]
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case node, version, role, readiness, memory, disk, cluster, invalidations,
             sites
@@ -60,6 +61,7 @@ package struct TierUsage: Hashable, Sendable, Decodable {
         limitBytes == 0 ? 0 : min(1, Double(usedBytes) / Double(limitBytes))
     }
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case entries
         case usedBytes = "used_bytes"
@@ -82,6 +84,7 @@ package struct ClusterReport: Hashable, Sendable, Decodable {
     /// True if the node is looking for its cluster; `nil` from an older version.
     package var isJoining: Bool?
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case isJoining = "joining"
         case aliveCount = "members_alive"
@@ -100,6 +103,7 @@ package struct InvalidationsReport: Hashable, Sendable, Decodable {
     /// The number of this node's purges that not all members have confirmed.
     package var receiptsPending: UInt64
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case applied, records
         case receiptsPending = "receipts_pending"

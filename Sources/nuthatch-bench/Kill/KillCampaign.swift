@@ -21,6 +21,7 @@ struct KillCampaign {
     private var peak = 0
     private var samples = 0
 
+    /// The numbers of the report.
     private struct Counts {
         var killed = 0
         var closed = 0

@@ -54,6 +54,7 @@ struct KillVerifier {
         return version
     }
 
+    /// The result of a read from the page cache.
     enum CachedRead {
         case absent
         case notCached

@@ -29,6 +29,7 @@ struct HandshakesCommand: AsyncParsableCommand {
     @Argument(help: "NAME=PORT,PID[,PID…]")
     var servers: [String]
 
+    /// A server to measure.
     private struct Server {
         let name: String
         let port: Int
@@ -85,6 +86,7 @@ struct HandshakesCommand: AsyncParsableCommand {
         var all: [TLSResumption] = []
     }
 
+    /// The result of a round against a server.
     private struct ServerRound {
         /// The handshakes per second of processor time.
         let perSecond: Double

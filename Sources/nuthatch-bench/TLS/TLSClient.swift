@@ -22,8 +22,8 @@ final class TLSClient: ChannelInboundHandler {
         self.established = established
     }
 
-    /// Waits for the server's next ticket, which may be used once; fails if the connection ends
-    /// without one.
+    /// Returns a future that succeeds when the server's next ticket, which may be used once, has
+    /// arrived, or the connection has ended without one.
     func waitForTicket(on loop: any EventLoop) -> EventLoopFuture<Void> {
         guard session.newResumption == nil, context != nil else {
             return loop.makeSucceededVoidFuture()

@@ -17,6 +17,7 @@ struct NodeLog: LogHandler {
         let level: Atomic<Int>
         let format: Atomic<Int>
 
+        /// Creates the state with a level and a format.
         init(_ level: Logger.Level, _ format: Configuration.LogFormat) {
             self.level = Atomic(NodeLog.rank(level))
             self.format = Atomic(NodeLog.rank(format))
@@ -61,6 +62,7 @@ struct NodeLog: LogHandler {
         set { metadata[key] = newValue }
     }
 
+    /// Formats an event and queues its line.
     func log(event: LogEvent) {
         let format = format
         let time = CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText

@@ -255,6 +255,7 @@ final class HandoffSender: @unchecked Sendable {
 /// The table is bounded. The oldest keys are dropped, and queries for them get the reply that the
 /// entry is absent.
 final class OfferedKeys: Sendable {
+    /// The state under the lock.
     private struct State {
         var keys: [EntryDigest: [UInt8]] = [:]
         /// The digests in the order of insertion; those before ``oldest`` have been dropped.

@@ -20,6 +20,7 @@ final class JournalStore: Sendable {
     /// The number of failed writes.
     private let failureCounter = Atomic<Int>(0)
 
+    /// The state under the lock.
     private struct State: ~Copyable {
         /// The journal; `nil` without a directory.
         var journal: Journal?
