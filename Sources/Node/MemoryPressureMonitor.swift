@@ -7,11 +7,12 @@ import Synchronization
 package import Telemetry
 import Tiers
 
-/// Looks at the memory of containers and machine, and has the memory tier hold what there is room
-/// for, and at what connections have left free: runs the decisions of `Tiers.MemoryPressurePolicy`
-/// and `Tiers.ConnectionMemoryTrimPolicy`.
+/// Monitor that samples the memory of the control groups and the machine and lowers or restores the
+/// memory tier's limit accordingly.
 ///
-/// All of it happens on a thread of its own; a loop only keeps the time.
+/// It applies the decisions of `Tiers.MemoryPressurePolicy`, and those of
+/// `Tiers.ConnectionMemoryTrimPolicy` on returning memory that closed connections have left free.
+/// All work happens on its own thread; an event loop only runs the timer.
 package final class MemoryPressureMonitor: Sendable {
     private let store: MemoryStore
     private let counters: NodeCounters
@@ -20,18 +21,28 @@ package final class MemoryPressureMonitor: Sendable {
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state = Mutex(State())
 
+    /// The state under the lock.
     private struct State: Sendable {
         var rule = MemoryPressurePolicy()
         var connectionRule = ConnectionMemoryTrimPolicy()
+        /// The number of open client connections; called on any thread.
         var openConnections: @Sendable () -> Int = { 0 }
+        /// False if the limit is never lowered, whatever the samples are.
         var isOn = false
         var timer: Scheduled<Void>?
         var isStopped = false
     }
 
-    /// How often figures are taken while memory is not given up.
+    /// Time between two samples while the limit is not lowered.
     private static let idleSampleInterval = Interval.seconds(1)
 
+    /// Creates a monitor for `store`; call ``start(on:isOn:openConnections:)`` to run it.
+    ///
+    /// - Parameters:
+    ///   - store: the memory tier whose limit the monitor sets.
+    ///   - counters: the counters that receive the gauges.
+    ///   - logger: the log for changes and misfits.
+    ///   - files: the kernel files to sample.
     package init(
         store: MemoryStore, counters: NodeCounters, logger: Logger,
         files: KernelMemoryFiles = KernelMemoryFiles()
@@ -42,8 +53,14 @@ package final class MemoryPressureMonitor: Sendable {
         self.files = files
     }
 
-    /// Looks once, on the caller's thread, before anything is held; then again and again until
-    /// ``stop()``.
+    /// Samples once on the calling thread, before anything is cached, and then samples
+    /// until ``stop()``.
+    ///
+    /// - Parameters:
+    ///   - loop: the event loop that runs the timer.
+    ///   - isOn: false to keep the configured limit whatever the samples are.
+    ///   - openConnections: returns the number of open client connections; called on the monitor's
+    ///     thread.
     package func start(
         on loop: any EventLoop, isOn: Bool, openConnections: @escaping @Sendable () -> Int
     ) {
@@ -56,12 +73,13 @@ package final class MemoryPressureMonitor: Sendable {
         schedule(on: loop, after: sample(isFirst: true))
     }
 
-    /// Whether memory is given up from now on; what was given up comes back at once if not.
+    /// Turns the response to memory pressure on or off; when it is off, the next sample restores
+    /// the limit in full.
     package func setEnabled(_ isOn: Bool) {
         state.withLock { $0.isOn = isOn }
     }
 
-    /// Returns when the thread has ended.
+    /// Stops sampling and returns when the thread has ended.
     package func stop() async {
         let timer = state.withLock { state in
             state.isStopped = true
@@ -71,6 +89,7 @@ package final class MemoryPressureMonitor: Sendable {
         try? await thread.shutdownGracefully()
     }
 
+    /// Schedules the next sample.
     private func schedule(on loop: any EventLoop, after interval: Interval) {
         state.withLock { state in
             guard !state.isStopped else { return }
@@ -91,7 +110,7 @@ package final class MemoryPressureMonitor: Sendable {
         }
     }
 
-    /// Looks and acts; gives the time until the next look.
+    /// Samples, applies the decision, and returns the time until the next sample.
     private func sample(isFirst: Bool = false) -> Interval {
         guard state.withLock({ $0.isOn }) else { return restoreLimit() }
         let reading = files.read()
@@ -115,7 +134,8 @@ package final class MemoryPressureMonitor: Sendable {
         return decision?.nextEvaluationDelay ?? Self.idleSampleInterval
     }
 
-    /// Gives back what was given up; nothing is read while memory is not to be given up.
+    /// Restores the configured limit without reading samples, and returns the time until the next
+    /// check.
     private func restoreLimit() -> Interval {
         let wasYielding = state.withLock { state in
             defer { state.rule = MemoryPressurePolicy() }
@@ -131,8 +151,9 @@ package final class MemoryPressureMonitor: Sendable {
         return Self.idleSampleInterval
     }
 
-    // MARK: What operators see
+    // MARK: Metrics and log
 
+    /// Updates the gauges and counters of memory pressure.
     private func count(
         _ reading: SystemMemorySample, _ decision: MemoryPressurePolicy.Decision?, isYielding: Bool
     ) {
@@ -146,6 +167,7 @@ package final class MemoryPressureMonitor: Sendable {
         }
     }
 
+    /// Logs that the limit was lowered or restored.
     private func log(
         isYielding: Bool, _ reading: SystemMemorySample, _ use: MemoryPressurePolicy.Usage
     ) {
@@ -165,6 +187,7 @@ package final class MemoryPressureMonitor: Sendable {
             ])
     }
 
+    /// Logs at the start if the configured limit does not fit into the available memory.
     private func warnIfLimitTooLarge(_ reading: SystemMemorySample, isOn: Bool) {
         guard !reading.bounds.isEmpty else {
             return logger.notice(

@@ -9,8 +9,9 @@ import Origin
 import Store
 import Telemetry
 
-/// What operators are shown of the node as a whole.
+/// The documents that describe the node as a whole to operators.
 extension NodeCore {
+    /// Returns the node's status for a caller with `role`.
     func status(for role: AdminRole) -> StatusDocument {
         let now = SystemClock.now()
         return StatusDocument(
@@ -23,6 +24,7 @@ extension NodeCore {
             sites: settings.sites.names)
     }
 
+    /// Returns the node's statistics, including one row per member.
     func statistics() -> StatisticsDocument {
         let now = SystemClock.now()
         return StatisticsDocument(
@@ -32,7 +34,7 @@ extension NodeCore {
             isInCluster: hub != nil, receiptsPending: purges.receiptsPending, members: memberRows())
     }
 
-    /// None for a node that is in no cluster.
+    /// Returns one row per member; empty for a node that is in no cluster.
     func memberRows() -> [MemberDocument] {
         guard let hub else { return [] }
         return MemberDocument.rows(hub, purges.voterTable(at: SystemClock.now())) {
@@ -40,7 +42,7 @@ extension NodeCore {
         }
     }
 
-    /// A node that is in no cluster owns everything.
+    /// Returns the shares of the ring; a node that is in no cluster owns everything.
     func ringDocument() -> RingDocument {
         guard let ring = hub?.ringUpdater.ring, !ring.members.isEmpty else {
             return RingDocument(
@@ -63,7 +65,7 @@ extension NodeCore {
 }
 
 extension Configuration {
-    /// The settings that hold, for operators.
+    /// The current configuration, as the admin port shows it.
     var document: ConfigurationDocument {
         let rows = Setting.table.map { setting in
             ConfigurationDocument.Entry(
@@ -82,6 +84,7 @@ extension Configuration {
 }
 
 extension OriginDocument {
+    /// Creates a document from an origin's status.
     init(_ standing: OriginStatus) {
         let circuit =
             switch standing.circuit {
@@ -97,9 +100,9 @@ extension OriginDocument {
     }
 }
 
-/// What is asked for most.
+/// The most requested entries.
 extension NodeCore {
-    /// `counters` are of all loops.
+    /// Returns the `limit` most requested entries in memory; `counters` are those of all loops.
     func hotEntries(_ counters: [SpaceSaving.Counter], limit: Int) -> HotEntriesDocument {
         var counts: [UInt64: UInt64] = [:]
         for counter in counters { counts[counter.key, default: 0] += counter.count - counter.error }
@@ -116,6 +119,7 @@ extension NodeCore {
 }
 
 extension HotEntriesDocument.Entry {
+    /// Creates a row for an entry in memory that was requested `accesses` times.
     fileprivate init(_ entry: MemoryEntry, accesses: UInt64) {
         let key = String(decoding: entry.key, as: UTF8.self)
         let head = RenderedHead(entry)
@@ -125,7 +129,8 @@ extension HotEntriesDocument.Entry {
             accesses: accesses)
     }
 
-    /// An image's key is its URL; a site's lacks the scheme, and may say at its end which it is.
+    /// Returns the URL of an entry's key: an image's key is its URL, and a site's lacks the scheme,
+    /// with `#https` at its end for HTTPS.
     private static func url(_ key: String) -> String {
         let base = key.prefix { $0 != "\n" }
         guard base.hasPrefix("//") else { return String(base) }
@@ -134,9 +139,13 @@ extension HotEntriesDocument.Entry {
     }
 }
 
-/// What operators do about who is counted; each gives why it was refused, or nil if it has begun.
+/// Operators' commands about the voter set; each returns the reason for a refusal, or `nil` once it
+/// has begun.
 extension NodeCore {
-    /// Begins to count members no longer that will not come back: ids with commas between them.
+    /// Begins to remove members that will not return from the voter set.
+    ///
+    /// - Parameter texts: node ids, separated by commas.
+    /// - Returns: the reason for a refusal; `nil` once it has begun.
     func forgetMembers(_ texts: String) -> Problem? {
         let parts = texts.split(separator: ",", omittingEmptySubsequences: false)
         let ids = parts.compactMap { NodeID(String($0)) }
@@ -152,19 +161,19 @@ extension NodeCore {
         }
     }
 
-    /// Opens a cluster.
+    /// Orders this node to form a new cluster.
     func bootstrap() -> Problem? {
         guard hub != nil, !purges.hasVoters else { return .notBootstrapped }
         purges.handle(.formationRuleChanged(.operatorOrdered))
-        // Whoever is here may have a cluster of its own.
+        // A node that is in reach may have a cluster of its own.
         guard purges.hasVoters else { return .notBootstrapped }
         logger.notice("the operator has this node open a cluster")
         return nil
     }
 
-    /// Begins the count anew with this node.
+    /// Begins a new voter set with this node as its only member.
     func recover() -> Problem? {
-        // Without a fence nobody is ever fenced.
+        // Without a fence no node is ever fenced.
         let isFenced = fence.interval == .zero || !fence.isOpen(at: SystemClock.now())
         guard hub != nil, purges.hasVoters, isFenced else { return .notRecovered }
         purges.handle(.recoveryRequested)
@@ -173,9 +182,9 @@ extension NodeCore {
     }
 }
 
-/// All of a node at once, for whoever has to find out what is wrong with it.
+/// A snapshot of everything that helps to diagnose a node.
 extension NodeCore {
-    /// Reads files; not for a loop.
+    /// Returns all documents at once; reads files, so must not be called on an event loop.
     func supportSnapshot(for role: AdminRole) -> SupportDocument {
         let receipts = purges.recentPurges(100).compactMap { ReceiptDocument($0, at: self) }
         return SupportDocument(
@@ -194,6 +203,7 @@ extension NodeCore {
 }
 
 extension SupportDocument.Process {
+    /// Returns the facts about this process that `/proc` and the kernel give.
     fileprivate static func ofThisProcess() -> SupportDocument.Process {
         var process = SupportDocument.Process()
         process.id = getpid()
@@ -214,21 +224,23 @@ extension SupportDocument.Process {
         return process
     }
 
+    /// Returns the contents of a file without the final newline; `nil` if it cannot be read.
     private static func text(of path: String) -> String? {
         guard let data = FileManager.default.contents(atPath: path) else { return nil }
         let text = String(decoding: data, as: UTF8.self)
         return text.hasSuffix("\n") ? String(text.dropLast()) : text
     }
 
+    /// Returns a time in milliseconds.
     private static func milliseconds(_ time: timeval) -> Int64 {
         Int64(time.tv_sec) * 1_000 + Int64(time.tv_usec) / 1_000
     }
 }
 
-/// What an operator wants of the node as a whole.
+/// An operator's command to the node as a whole.
 enum OperatorCommand: Hashable, Sendable {
-    /// Own nothing any more and hand over what is kept; then go on to run, or stop.
+    /// Drop ownership and hand off all entries; then stop if `stops` is true.
     case drain(stops: Bool)
-    /// Own again.
+    /// Take ownership again.
     case undrain
 }

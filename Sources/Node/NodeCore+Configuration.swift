@@ -10,9 +10,14 @@ import Tiers
 import Wire
 
 extension NodeCore {
-    /// A node as it is configured, with what its descriptors are for.
+    /// Creates a node from its configuration and from the numbers of descriptors that it may use.
     ///
-    /// Host names are looked up on the threads of `lookups`, files read on those of `diskReaders`.
+    /// - Parameters:
+    ///   - configuration: the configuration at the start.
+    ///   - budget: the descriptors available to connections and fetches.
+    ///   - lookups: the threads that resolve host names.
+    ///   - diskReaders: the threads that read the cache's files.
+    ///   - logger: the node's log.
     convenience init(
         _ configuration: Configuration, _ budget: DescriptorBudget, lookups: NIOThreadPool,
         diskReaders: NIOThreadPool, logger: Logger
@@ -55,6 +60,7 @@ extension NodeCore {
 }
 
 extension AccessLine.Format {
+    /// Creates the format of a setting; `nil` for `off`.
     init?(_ setting: Configuration.AccessLogFormat) {
         switch setting {
         case .off: return nil
@@ -65,11 +71,12 @@ extension AccessLine.Format {
 }
 
 extension NodeSettings {
+    /// Creates the settings of the event loops from a configuration.
     init(_ configuration: Configuration, _ budget: DescriptorBudget) {
         headLimits = HeadLimits(
             headBytesMax: configuration.requestHeadBytesMax,
-            // Percent-encoding makes three bytes of one, and the path and parameter names come on
-            // top.
+            // Percent-encoding makes three bytes of one; the path and the parameter names are
+            // extra.
             targetBytesMax: min(
                 configuration.requestHeadBytesMax, configuration.urlBytesMax * 3 + 1024),
             fieldsMax: configuration.requestFieldsMax)
@@ -127,7 +134,7 @@ extension NodeSettings {
 }
 
 extension DiskStore.Settings {
-    /// Nil without a disk cache.
+    /// Creates the settings of the disk tier; `nil` without a disk cache.
     fileprivate init?(_ configuration: Configuration) {
         guard let directory = configuration.cacheDirectory, configuration.diskBytesMax > 0 else {
             return nil
@@ -138,7 +145,8 @@ extension DiskStore.Settings {
             objectBytesMax: UInt64(configuration.objectBytesMax),
             journalSpace: JournalSpace(limitBytes: configuration.diskBytesMax), ageLimit: ageLimit,
             queueBytesMax: configuration.diskQueueBytesMax,
-            // A kill must not make an image look idle that is not.
+            // After a kill, the loss of recent accesses must not make an entry look idle that is
+            // not.
             checkpointInterval: max(
                 .seconds(1), min(.seconds(600), .seconds(ageLimit.seconds / 16))))
         nodeName = configuration.cluster.nodeName
@@ -147,10 +155,11 @@ extension DiskStore.Settings {
 }
 
 extension OriginSettings {
+    /// Creates the settings of the origin clients from a configuration.
     init(_ configuration: Configuration, _ budget: DescriptorBudget) {
         self.init()
         idleConnectionsMax = budget.idlePerLoop
-        // A fetch has one connection, and any loop may have all fetches.
+        // A fetch uses one connection, and a single loop may run all fetches.
         connectionsMax = budget.fetchesMax + idleConnectionsMax
         admission = OriginAdmission.Settings(
             connectionsMax: configuration.originConnectionsMax,
@@ -180,7 +189,7 @@ extension OriginSettings {
         headBytesMax = configuration.originHeadBytesMax
         idleConnectionsPerOriginMax = configuration.originIdleConnectionsMax
         idleConnectionLimit = configuration.originKeepalive
-        // What a stalled client can hold on to, and what a paused fetch can be handed late.
+        // The bytes that a stalled client can pin, and that can still arrive for a paused fetch.
         receiveBufferBytes = 16 << 10
         receiveWindowBytes = 128 << 10
     }

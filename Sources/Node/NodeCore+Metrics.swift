@@ -7,14 +7,15 @@ import Telemetry
 import Tiers
 import Wire
 
-/// What is counted and measured of a node.
+/// The metrics of a node.
 extension NodeCore {
-    /// The counters of all loops, with the gauges as they are now; nothing of single members.
+    /// Returns the counters of all loops and the current gauges, without metrics per member.
     func snapshot() -> MetricsSnapshot { snapshot(members: []) }
 
-    /// The same with what is measured of each member.
+    /// Returns the counters of all loops and the current gauges, with metrics per member.
     func snapshotWithMembers() -> MetricsSnapshot { snapshot(members: memberFigures()) }
 
+    /// Updates all gauges and returns the counters.
     private func snapshot(members: [MemberSnapshot]) -> MetricsSnapshot {
         setMemoryGauges()
         counters.set(.fetchesInFlight, to: fetches.count)
@@ -37,12 +38,13 @@ extension NodeCore {
             outcomes: contexts.map(\.outcomes), members: members)
     }
 
-    /// None for a node that is in no cluster; at most as many as are known, and as are counted.
+    /// Returns the metrics per member; empty for a node that is in no cluster, and otherwise at
+    /// most one for each known member or voter.
     private func memberFigures() -> [MemberSnapshot] {
         guard let hub else { return [] }
         let records = hub.view.records
         let met = Set(records.map(\.member.id))
-        // Whoever has left is waited for by nobody.
+        // Nothing waits for a member that has left.
         let others = records.dropFirst().filter { $0.state != .left }.map(\.member.id)
         let unmet = purges.voterTable(at: SystemClock.now()).filter {
             $0.isVoter && !met.contains($0.id)
@@ -52,6 +54,7 @@ extension NodeCore {
         return ids.map { MemberSnapshot(name: "\($0)", lagRecords: lags[$0] ?? 0) }
     }
 
+    /// Sets the gauges of the memory tier.
     private func setMemoryGauges() {
         let account = store.account
         counters.set(.memoryUsedBytes, to: account.usedBytes)
@@ -67,6 +70,7 @@ extension NodeCore {
         }
     }
 
+    /// The metric of each reason for an eviction.
     private static let evictionFigures: [(Metric, EvictionCounters.Reason)] = [
         (.evictionsForCapacity, .byteLimit), (.evictionsForEntryLimit, .entryLimit),
         (.evictionsForShare, .share),
@@ -76,6 +80,7 @@ extension NodeCore {
 }
 
 extension NodeCore {
+    /// Sets the gauges of the origin clients.
     private func setGauges(of origins: OriginStatistics) {
         counters.set(.originConnections, to: origins.connections)
         counters.set(.originConnectionsIdle, to: origins.idle)
@@ -86,6 +91,7 @@ extension NodeCore {
         counters.set(.originNamesCached, to: origins.cachedNames)
     }
 
+    /// Sets the gauges of the membership.
     private func setGauges(of view: MemberView) {
         let states = view.records.map(\.state)
         counters.set(.membersAlive, to: states.count { $0 == .alive })
@@ -94,6 +100,7 @@ extension NodeCore {
         counters.set(.peerConnections, to: view.connections.count)
     }
 
+    /// Sets the gauges of the disk tier.
     private func setGauges(of disk: DiskStore) {
         counters.set(.diskUp, to: disk.isAvailable ? 1 : 0)
         counters.set(.diskLimitBytes, to: Int(disk.settings.limitBytes))
@@ -113,6 +120,7 @@ extension NodeCore {
         counters.set(.touchesDropped, to: Int(touches.dropped) + disk.counters[.touchesDropped])
     }
 
+    /// The metric of each counter of the disk tier.
     private static let diskFigures: [(Metric, DiskCounters.DiskCounter)] = [
         (.diskRecordsAdmitted, .admittedRecords), (.diskRecordsReinserted, .reinsertedRecords),
         (.diskRecordsQueueFull, .queueOverflowRecords), (.diskRecordsDropped, .droppedRecords),
@@ -127,7 +135,7 @@ extension NodeCore {
 }
 
 extension OriginEvent {
-    /// Tells the readers of the log of it.
+    /// Logs the event.
     func log(to logger: Logger) {
         switch self {
         case .circuitChanged(let origin, .opened(let failures, let pause)):

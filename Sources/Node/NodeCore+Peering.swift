@@ -8,9 +8,12 @@ import Tiers
 import Wire
 
 extension NodeCore {
-    /// Invalidates what a purge covers, in memory, on disk and among the fetches under way.
+    /// Invalidates what a purge covers, in memory, on disk and among the fetches in progress.
     ///
-    /// Of nil nothing; `count` is what the log counts with it, as the stamps of requests do.
+    /// - Parameters:
+    ///   - purge: the purge; `nil` advances the invalidation version and covers nothing.
+    ///   - count: the invalidation count of the log with this purge, which must equal that of the
+    ///     marks.
     func applyPurge(_ purge: Purge?, _ count: UInt64) {
         let now = SystemClock.now()
         let version = marks.apply(purge?.targets ?? [], isSoft: purge?.mode == .soft, now: now)
@@ -21,15 +24,15 @@ extension NodeCore {
         }
     }
 
-    /// Nobody can say any more what was invalidated: everything is held against its origin before
-    /// it is used, also where stale answers may be.
+    /// Marks every entry for revalidation before its next use, because the set of invalidations is
+    /// no longer known; stale responses are not served without it either.
     func invalidateEverything(_ count: UInt64) {
         let version = marks.apply([.everything], isSoft: true, now: nil)
         assert(version.count == count, "the log counts \(count), and marks \(version.count)")
     }
 
-    /// Lets go of marks that nothing needs any more, where no disk does that; to be called several
-    /// times a second by one loop.
+    /// Drops marks that nothing needs any more on a node without a disk; called several times a
+    /// second by one loop.
     func reclaimMarks() {
         guard disk == nil else { return }
         marks.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
@@ -39,12 +42,12 @@ extension NodeCore {
         logger.warning("\(note.message)", metadata: ["marks": "\(folded)"])
     }
 
-    /// The resource that has this key was changed by a request that went through this node: what is
-    /// stored anywhere, or being fetched, is not to be used any more (RFC 9111 §4.4).
+    /// Invalidates the resource of `key`, which a request through this node has changed: no stored
+    /// response and no fetch in progress is used for it (RFC 9111 §4.4).
     ///
-    /// Nobody waits for the other nodes. Where too many come, or the log takes none, the whole host
-    /// is purged instead, a moment later and softly; until then nobody's word but the origin's is
-    /// taken for what is of this host.
+    /// The call does not wait for the other nodes. If there are too many such changes, or the log
+    /// accepts none, the whole host is purged softly a moment later instead. Until then only the
+    /// origin's responses are used for this host.
     func invalidate(_ key: [UInt8]) {
         let name = Array(URLName.name(ofKey: key))
         let host = Self.host(of: name)
@@ -58,7 +61,8 @@ extension NodeCore {
         _ = purges.invalidateLocally(Purge(.hard, [.url(name)]))
     }
 
-    /// Something of the host of `key` was changed, and the other nodes may not know.
+    /// Returns true if a resource of the host of `key` was changed and the other nodes may not know
+    /// it.
     func mayBeStaleElsewhere(_ key: [UInt8]) -> Bool {
         invalidationPace.withLock { pace in
             pace.hasCoalescedHosts
@@ -66,19 +70,20 @@ extension NodeCore {
         }
     }
 
+    /// Returns the host at the start of a URL's name.
     private static func host(of name: [UInt8]) -> [UInt8] {
         Array(name.prefix { $0 != UInt8(ascii: "/") })
     }
 
-    /// Purges the hosts of which too many resources were changed one by one, those that are due
-    /// at `now`.
+    /// Purges the hosts with too many single changes whose purge is due at `now`; with
+    /// `.distantFuture`, all of them.
     func purgeMergedHosts(dueAt now: Instant = SystemClock.now()) {
         let due = invalidationPace.withLock { pace in
             pace.hasCoalescedHosts ? pace.takeDueHosts(now: now) : []
         }
         for host in due {
             let issuance = issue(Purge(.soft, [.prefix(host: host, path: [])]))
-            // What is busy now is tried again; only a node that stops cannot.
+            // A busy log is tried again; only a node that stops cannot do so.
             if issuance == .busy { invalidationPace.withLock { $0.requireHostPurge(host) } }
             if issuance == nil || (issuance == .busy && now == .distantFuture) {
                 logUnpropagatedPurge()
@@ -86,18 +91,23 @@ extension NodeCore {
         }
     }
 
-    /// Nil if a name is too long for the log.
+    /// Issues a purge with a new id; returns `nil` if a name is too long for the log.
     private func issue(_ purge: Purge) -> IssueOutcome? { try? purges.issue(purge, id: nil) }
 
+    /// Logs that a change is unknown to the other nodes until the host is purged.
     private func logUnpropagatedPurge() {
         logger.warning("what was changed is not used here, and by other nodes until they are told")
     }
 }
 
-/// What is taken over from peers, and offered to them.
+/// Entries received from peers and offered to them.
 extension NodeCore {
-    /// Keeps an answer that a peer has offered, unless one as new is here; `done` is told, on any
-    /// thread, whether either is.
+    /// Stores a response that a peer has offered, unless the node already has one as new.
+    ///
+    /// - Parameters:
+    ///   - entry: the response, complete.
+    ///   - offer: the offer that it was fetched for.
+    ///   - done: called on any thread, with true if this response or one as new is stored.
     func storeOffered(
         _ entry: MemoryEntry, _ offer: PeerOffer, done: @escaping @Sendable (Bool) -> Void
     ) {
@@ -112,20 +122,19 @@ extension NodeCore {
             touches: offer.touches, now: SystemClock.now(), done: done)
     }
 
-    /// Puts the index of variants that leads to what was taken over into memory and on disk.
+    /// Stores the variant index that leads to a received response in memory and on disk.
     func storeVariantIndex(of taken: OfferedLocation, version: InvalidationVersion) {
         guard let (index, names) = taken.variant else { return }
         let base = taken.primaryKey
         insert(index, names, at: taken.entryKey, of: base, version: version, now: SystemClock.now())
-        // It may have been in memory alone, from when others owned the key.
+        // The index may be in memory alone, from a time when other nodes owned the key.
         guard let view = disk?.view, !view.contains(EntryName(ofKey: base.key).digest),
             let kept = store.find(base.key, hash: base.hash)
         else { return }
         insert(kept)
     }
 
-    /// Offers an answer that the origin has just given to its other owners, if it may be used
-    /// there without asking again.
+    /// Offers a response that was just fetched from the origin to its other owners, if it is fresh.
     func offer(_ fetched: MemoryEntry) {
         guard let hub, let name = fetched.name, fetched.metadata.freshUntil > SystemClock.now()
         else {
@@ -136,7 +145,7 @@ extension NodeCore {
 }
 
 extension PeerHub {
-    /// Offers an answer that was just fetched to those who keep it, as far as they are other nodes.
+    /// Offers a response that was just fetched to those of its owners that are other nodes.
     func offer(_ fetched: MemoryEntry, _ digest: EntryDigest) {
         let owners = ringUpdater.ring.owners(of: digest).prefix(replicas).filter { $0 != ownID }
         guard !owners.isEmpty else { return }
@@ -145,17 +154,21 @@ extension PeerHub {
         loop.execute { [self] in handoffSender.entryFetched(offer, for: owners) }
     }
 
+    /// Passes offers to the handoff receiver; thread-safe.
     func offersReceived(_ offers: [PeerOffer], on connection: PeerConnection) {
         loop.execute { [self] in handoffReceiver.offersReceived(offers, on: connection) }
     }
 
+    /// Passes the outcomes of offers to the handoff sender; thread-safe.
     func offerOutcomesReceived(_ verdicts: [OfferOutcome], on connection: PeerConnection) {
         guard let peer = connection.peer else { return }
         loop.execute { [self] in handoffSender.outcomesReceived(verdicts, by: peer) }
     }
 
-    /// Owns nothing any more, and hands over what it holds; succeeds when that is done, or cannot
-    /// be, with true if everything was taken.
+    /// Drops ownership and hands off all entries.
+    ///
+    /// - Returns: a future that succeeds when the handoff has ended, with true if every entry was
+    ///   taken.
     func drain() -> EventLoopFuture<Bool> {
         loop.flatSubmit { [self] in
             let promise = loop.makePromise(of: Bool.self)
@@ -169,7 +182,7 @@ extension PeerHub {
         }
     }
 
-    /// Owns again.
+    /// Cancels the drain and takes ownership again.
     func cancelDrain() {
         loop.execute { [self] in
             guard !isStopped else { return }

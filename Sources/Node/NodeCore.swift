@@ -13,66 +13,85 @@ import Telemetry
 import Tiers
 import Wire
 
-/// What all loops of a node share.
+/// The state that all event loops of a node share.
 final class NodeCore: Sendable {
+    /// The settings as of the last start or reload.
     private let settingsBox: Mutex<NodeSettings>
+    /// The memory tier.
     let store: MemoryStore
-    /// What was invalidated.
+    /// The index of marks, against which entries are checked.
     var marks: InvalidationIndex { store.marks }
-    /// Whether the node is proven to know what was invalidated.
+    /// The fence: whether the node has recently proven that it knows all invalidations.
     let fence: FenceStatus
+    /// The fetches in progress, by key.
     let fetches: FetchTable
-    /// What was asked for in part of late.
+    /// The keys that were recently requested in part.
     let parts = Mutex(RangeRequestHistory())
-    /// What clients have had fetched that nobody reads.
+    /// The quota of bytes that are fetched for clients that do not read them.
     let unreadAllowance: Mutex<UnreadByteQuota>
-    /// Nil without a disk cache.
+    /// The disk tier; `nil` without a disk cache.
     let disk: DiskStore?
-    /// Boot clock and wall clock, read together at the start.
+    /// The boot clock and the wall clock, read together at the start.
     let clock: DiskClock
+    /// The counters of the node that belong to no event loop.
     let counters = NodeCounters()
+    /// The counters per site.
     let siteLedger = SiteCounterTable()
+    /// The shares of memory per site.
     let siteShares = SiteMemoryShares()
+    /// The coordinator that invalidates entries which were tagged by former rules.
     let originals: TaggingRulesCoordinator
-    /// What was found of the invalidation log when the disk tier started.
+    /// The reader of the invalidation journal, which holds its contents from the start of the disk
+    /// tier on until the log takes them.
     let journalReader: JournalReader
+    /// The keys of TLS session tickets.
     let ticketKeys = TicketKeyStore()
     let accessLog: AccessLog
-    /// What is logged of answers from the start on; nil for nothing.
+    /// The format of the access log, fixed at the start; `nil` if nothing is logged.
     let accessLogFormat: AccessLine.Format?
+    /// The options for the origin clients of the event loops, as of the start.
     let origins: OriginClientOptions
+    /// The coordinator of connections to origins and of their circuit breakers, shared by all
+    /// loops.
     let exchange: OriginCoordinator
     let logger: Logger
+    /// Whether the node can be sent requests.
     let readiness = ReadinessState()
     let pressure: MemoryPressureMonitor
-    /// It is to be a member of a cluster.
+    /// True if the node is configured to be a member of a cluster.
     let isInCluster: Bool
     private let hubState = Mutex<PeerHub?>(nil)
     private let purgesState = Mutex<PurgeCoordinator?>(nil)
-    /// Invalidations that requests cause.
+    /// The throttle of invalidations that client requests cause (RFC 9111 §4.4).
     let invalidationPace = Mutex(InvalidationThrottle())
+    /// The rate limit of log lines about the fence.
     let fenceReport = Mutex(FenceLogLimiter())
-    /// Held while an index of variants is looked for and made.
+    /// A lock held while an index of variants is looked up and created.
     let indexing = Mutex<Void>(())
     private let onOperatorCommand = Mutex<(@Sendable (OperatorCommand) -> Void)?>(nil)
     private let configurationDocumentState = Mutex(
         ConfigurationDocument(rows: [], sites: [], images: []))
+    /// The rate limit of the admin port.
     let adminGate = Mutex(AdminRateLimiter())
+    /// The prefetches that operators have started.
     let prefetcher = Prefetcher()
     let startedAt = SystemClock.now()
-    /// With what the ids of requests begin that come to this run of the node.
+    /// The random first half of the ids of requests that this process receives.
     let requestIDPrefix = UInt64.random(in: .min ... .max)
-    /// It was told to stop, and does.
+    /// True once the node has begun to stop.
     let isStopping = Atomic<Bool>(false)
+    /// The promise of ``waitUntilConnectionsClosed(on:)``; `nil` if there is no waiter.
     private let connectionsClosedPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let contextsState = Mutex<[EventLoopContext]>([])
     private let clientConnections = Mutex(ConnectionLimiter())
     private let adminConnections = Mutex(ConnectionLimiter())
+    /// The number of clients and peers that wait for a fetch.
     private let waiters = Atomic<Int>(0)
+    /// Recent use of entries that other nodes own.
     private let sketch = Mutex(FrequencySketch(words: 1 << 14))
     private let touches = Mutex(TouchQueue(keysMax: 64 * TouchQueue.batchKeys))
 
-    /// What every loop's origin client is made of when it opens.
+    /// The options with which each event loop creates its origin client.
     struct OriginClientOptions: Sendable {
         var settings: OriginSettings
         var resolver: any NameResolver
@@ -80,6 +99,7 @@ final class NodeCore: Sendable {
         var patterns: [OriginPattern]
     }
 
+    /// Creates a node from its parts; it has no contexts, purge coordinator or cluster yet.
     init(
         settings: NodeSettings, store: MemoryStore, disk: DiskStore?, clock: DiskClock,
         journalReader: JournalReader, origins: OriginClientOptions, accessLog: AccessLine.Format?,
@@ -107,10 +127,12 @@ final class NodeCore: Sendable {
         disk?.setShareLimits(DiskShareLimits(settings))
     }
 
-    /// As they are for the node as a whole; a loop has its own copy, ``EventLoopContext/settings``.
+    /// The settings of the node as a whole; each event loop has its own copy,
+    /// ``EventLoopContext/settings``.
     var settings: NodeSettings { settingsBox.withLock { $0 } }
 
-    /// Has every loop take over new settings, each of them at once; returns when all have.
+    /// Applies new settings to the node and to every event loop; returns when all loops have
+    /// applied them.
     func reconfigure(_ new: LoopSettings) async {
         ticketKeys.installKeys(in: new.node, now: SystemClock.now())
         settingsBox.withLock { $0 = new.node }
@@ -123,15 +145,15 @@ final class NodeCore: Sendable {
         for context in contexts {
             context.loop.execute { context.reconfigure(new) }
         }
-        // A loop does in turn what it is told.
+        // A loop runs its tasks in order.
         for context in contexts { try? await context.loop.submit {}.get() }
     }
 
-    /// One hall per loop, in the order of their numbers; none before ``open(on:)`` and after
-    /// ``close()``.
+    /// The contexts of the event loops, in the order of their numbers; empty before ``open(on:)``
+    /// and after ``close()``.
     var contexts: [EventLoopContext] { contextsState.withLock { $0 } }
 
-    /// Makes a hall for each loop of `group`.
+    /// Creates a context for each loop of `group` and starts it.
     func open(on group: MultiThreadedEventLoopGroup) async throws {
         let loops = Array(group.makeIterator())
         let contexts = loops.enumerated().map { EventLoopContext(index: $0, loop: $1, node: self) }
@@ -139,13 +161,14 @@ final class NodeCore: Sendable {
         for context in contexts { try await context.loop.submit { context.startFetch() }.get() }
     }
 
-    /// The node's part in its cluster; nil while it is in none.
+    /// The node's membership in its cluster; `nil` while it is in none.
     var hub: PeerHub? {
         get { hubState.withLock { $0 } }
         set { hubState.withLock { $0 = newValue } }
     }
 
-    /// What the node does about invalidations; set before it has halls, or takes part in anything.
+    /// The coordinator of purges and invalidations; set before the contexts exist and before the
+    /// node joins anything.
     var purges: PurgeCoordinator {
         get {
             guard let purges = purgesIfOpen else {
@@ -156,26 +179,28 @@ final class NodeCore: Sendable {
         set { purgesState.withLock { $0 = newValue } }
     }
 
-    /// Nil for a node that was told to stop, or failed, before it had one.
+    /// The coordinator of purges; `nil` if the node stopped or failed before it had one.
     var purgesIfOpen: PurgeCoordinator? { purgesState.withLock { $0 } }
 
-    /// Has `listener` be told what an operator wants of the node.
+    /// Registers the handler of operators' commands to the node as a whole, in place of the former
+    /// one.
     func observeOperatorCommands(_ listener: @escaping @Sendable (OperatorCommand) -> Void) {
         self.onOperatorCommand.withLock { $0 = listener }
     }
 
-    /// An operator wants this.
+    /// Passes an operator's command to the registered handler.
     func handleOperatorCommand(_ wish: OperatorCommand) {
         onOperatorCommand.withLock { $0 }?(wish)
     }
 
-    /// The settings that hold, as operators are shown them.
+    /// The current configuration as operators see it.
     var configurationDocument: ConfigurationDocument {
         get { configurationDocumentState.withLock { $0 } }
         set { configurationDocumentState.withLock { $0 = newValue } }
     }
 
-    /// Logs from another level on; says so if either level lets it.
+    /// Changes the log level, and logs the change if either the old or the new level admits a
+    /// notice.
     func setLogLevel(from level: Logger.Level, for cause: RequestCorrelation) {
         var logger = logger
         logger.logLevel = min(logger.logLevel, level)
@@ -183,18 +208,19 @@ final class NodeCore: Sendable {
         logger.logLevel = level
     }
 
-    /// Lets go of the halls, which are stopped by now.
+    /// Releases the contexts, which have stopped before, and the cluster parts.
     func close() {
         hub = nil
         purgesState.withLock { $0 = nil }
         contextsState.withLock { $0 = [] }
     }
 
-    /// The hall of a loop.
+    /// Returns the context of `loop`; `nil` if the node has none for it.
     func context(of loop: any EventLoop) -> EventLoopContext? {
         contextsState.withLock { $0.first { $0.loop === loop } }
     }
 
+    /// Creates an origin client for `loop`.
     func makeOriginClient(on loop: any EventLoop) -> OriginClient {
         OriginClient(
             loop: loop, resolver: origins.resolver, addressGuard: origins.addressGuard,
@@ -204,42 +230,43 @@ final class NodeCore: Sendable {
 
     // MARK: Entries
 
-    /// Makes an answer findable in memory, and sooner or later on disk, if this node owns it.
+    /// Inserts a response into memory and, if this node owns it, queues it for the disk.
     func insert(_ entry: MemoryEntry) {
         store.insert(entry)
         guard isStoredOnDisk(entry.name) else { return }
         disk?.enqueueWrite(entry, now: SystemClock.now())
     }
 
-    /// True if an answer of this name that is fetched is for this node's disk, too.
+    /// Returns true if a fetched response of this name is also stored on this node's disk.
     ///
-    /// One that owns a URL keeps all its variants: their names have one place on the ring.
+    /// The owner of a URL stores all its variants, because their names have one position on the
+    /// ring.
     func isStoredOnDisk(_ name: EntryName?) -> Bool {
         guard let name, disk?.view != nil else { return false }
         return hub?.owns(name) ?? true
     }
 
-    /// The hash by which an answer that is fetched is held against the entries that would have to
-    /// go for it; nil if it is taken in whatever goes.
+    /// Returns the hash by which a fetched response is compared with the entries that it would
+    /// evict; `nil` if it is admitted without comparison.
     ///
-    /// What is for the disk has to be in memory first. What the disk then finds too large stays
-    /// there, or it would be fetched for every request.
+    /// A response for the disk must be in memory first. If the disk then finds it too large, it
+    /// stays in memory; otherwise it would be fetched for every request.
     func admissionHash(of name: EntryName?, at hash: UInt64) -> UInt64? {
         isStoredOnDisk(name) ? nil : hash
     }
 
-    /// Notes that what another node keeps was wanted here; how often it was of late.
+    /// Counts a use of an entry that another node owns, and returns the number of recent uses.
     func recordUse(_ hash: UInt64) -> UInt8 { sketch.withLock { $0.increment(hash) } }
 
-    /// An answer is not to be used any more.
+    /// Removes an entry from the disk and from memory.
     func remove(_ entry: MemoryEntry) {
-        // First where it might be found again.
+        // First the tier from which it could be found again.
         if let name = entry.name { disk?.forget(name) }
         store.remove(entry)
     }
 
-    /// Takes over what a loop has noted of uses; whole batches go to the disk tier and to the
-    /// entries' owners, and with `flushes` everything.
+    /// Queues the touches of an event loop, and sends full batches to the disk tier and to the
+    /// entries' owners; with `flushes`, sends everything.
     func enqueueTouches(_ taken: [Touch], flushes: Bool) {
         var batches: [[Touch]] = []
         touches.withLock { queue in
@@ -248,38 +275,42 @@ final class NodeCore: Sendable {
         }
         let (hub, second) = (hub, clock.second(SystemClock.now()))
         for batch in batches {
-            // Also of what others own: it may be here from when it did.
+            // Also for entries that others own: the disk may hold them from an earlier ownership.
             touch(batch)
             hub?.sendTouches(batch, second: second)
         }
     }
 
-    /// Takes in what a peer has noted.
+    /// Applies the touches that a peer has sent.
     func recordPeerTouches(fromPeer touches: [AgedTouch]) {
         let second = clock.second(SystemClock.now())
         counters.add(.touchesReceived, touches.count)
         touch(touches.map { $0.touch(now: second) })
     }
 
+    /// Applies touches on disk.
     private func touch(_ touches: [Touch]) {
         disk?.touch(touches.map { ($0.digest, $0.count, $0.lastAccess) })
     }
 
-    /// Touches that were merged into one that waited, and those that were dropped.
+    /// The number of touches merged into a queued one, and the number dropped because the queue was
+    /// full.
     var touchCounts: (merged: UInt64, dropped: UInt64) {
         touches.withLock { ($0.mergedCount, $0.droppedCount) }
     }
 
     // MARK: Limits
 
-    /// Whether a connection gets a place, which it has until ``leave(_:_:)``.
+    /// Decides whether to accept a connection; an admitted one counts until
+    /// ``releaseConnection(_:_:)``.
     func admitConnection(_ holder: ConnectionLimiter.ClientKey, _ side: RequestHandler.Plane)
         -> ConnectionLimiter.AdmissionDecision
     {
         withLimiter(of: side) { $0.admit(holder, $1) }
     }
 
-    /// A trusted proxy has said whose connection it passes on; false if that one has too many.
+    /// Counts a connection for the client that a trusted proxy has named; returns false if that
+    /// client has too many.
     func transferConnection(of client: Client) -> Bool {
         let new = settings.limiterKey(of: client.address, on: .data)
         guard !client.isPreempted, transferConnection(client.limiterKey, to: new, .data) else {
@@ -289,7 +320,8 @@ final class NodeCore: Sendable {
         return true
     }
 
-    /// Gives the place of `old` to `new`; false if that one may have none.
+    /// Moves one connection from the count of `old` to that of `new`; returns false if `new` has
+    /// reached its limit.
     func transferConnection(
         _ old: ConnectionLimiter.ClientKey, to new: ConnectionLimiter.ClientKey,
         _ side: RequestHandler.Plane
@@ -297,6 +329,8 @@ final class NodeCore: Sendable {
         withLimiter(of: side) { $0.transfer(old, to: new, $1) }
     }
 
+    /// Releases the slot of a closed connection; the last one on the data plane ends
+    /// ``waitUntilConnectionsClosed(on:)`` while draining.
     func releaseConnection(_ holder: ConnectionLimiter.ClientKey, _ side: RequestHandler.Plane) {
         let left = withLimiter(of: side) { places, _ in
             places.remove(holder)
@@ -305,6 +339,7 @@ final class NodeCore: Sendable {
         if side == .data, left == 0, readiness.value == .draining { stopWaitingForConnections() }
     }
 
+    /// Runs `body` on the limiter of a plane, with its current limits.
     private func withLimiter<T>(
         of side: RequestHandler.Plane,
         _ body: (inout ConnectionLimiter, ConnectionLimiter.Limits) -> T
@@ -319,7 +354,7 @@ final class NodeCore: Sendable {
         }
     }
 
-    /// Returns when no client's connection is open, or nobody waits for that any longer.
+    /// Returns when no client connection is open, or after ``stopWaitingForConnections()``.
     func waitUntilConnectionsClosed(on loop: any EventLoop) async {
         let promise = loop.makePromise(of: Void.self)
         connectionsClosedPromise.withLock { $0 = promise }
@@ -327,29 +362,35 @@ final class NodeCore: Sendable {
         try? await promise.futureResult.get()
     }
 
+    /// Ends ``waitUntilConnectionsClosed(on:)``, whatever is still open.
     func stopWaitingForConnections() {
         connectionsClosedPromise.withLock { $0.take() }?.succeed()
     }
 
-    /// Connections of clients.
+    /// The number of open client connections.
     var openConnections: Int { clientConnections.withLock { $0.openCount } }
+    /// The number of clients and peers that wait for a fetch.
     var waiterCount: Int { waiters.load(ordering: .relaxed) }
 
+    /// Counts a client or peer that begins to wait for a fetch.
     func waiterJoined() {
         waiters.add(1, ordering: .relaxed)
     }
 
+    /// Discounts a client or peer that waits no longer.
     func waiterLeft() {
         waiters.subtract(1, ordering: .relaxed)
     }
 }
 
-/// Whether the node wants to be sent requests, readable from every thread.
+/// Whether the node can be sent requests; thread-safe.
 final class ReadinessState: Sendable {
     private let state = Mutex(Readiness.starting)
 
+    /// The current readiness.
     var value: Readiness { state.withLock { $0 } }
 
+    /// Replaces the readiness.
     func set(_ readiness: Readiness) {
         state.withLock { $0 = readiness }
     }

@@ -8,16 +8,17 @@ import Store
 import Telemetry
 import Tiers
 
-/// What a node in a cluster has beside its doors.
+/// The parts of a running node that only a member of a cluster has.
 struct ClusterRuntime: Sendable {
     let hub: PeerHub
     let listener: PeerListener
 }
 
 extension NodeService {
-    /// Opens the port for peers and begins to look for them; nil for a node that stays alone.
+    /// Opens the port for peers and begins to look for them; returns `nil` for a node that is in no
+    /// cluster.
     ///
-    /// The disk tier has started: the node's identity is its directory's.
+    /// The disk tier must have started, because the node's identity is that of its cache directory.
     func startCluster(
         of node: NodeCore, as id: NodeID, on threads: ThreadPools
     ) async throws -> ClusterRuntime? {
@@ -54,9 +55,9 @@ extension NodeService {
 }
 
 extension NodeService {
-    /// Takes up the invalidation log; gives the id under which the node is a member.
+    /// Opens the invalidation log and returns the id under which the node is a member.
     ///
-    /// The disk tier has started, or there is none.
+    /// The disk tier must have started, unless there is none.
     func startPurgeCoordinator(of node: NodeCore, on timeKeeper: any EventLoop) -> NodeID {
         let isAlone = configuration.cluster.secrets == nil
         var settings = InvalidationReplication.Settings()

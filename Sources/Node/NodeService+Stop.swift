@@ -7,12 +7,13 @@ import NIOPosix
 import Store
 import Synchronization
 
-/// The end of a node. Nothing in it waits for ever: not for a client, a disk, a resolver or a loop.
+/// The shutdown of a node. Every step is limited in time, whatever clients, disk, resolver or loops
+/// do.
 extension NodeService {
-    /// How long the end of something is waited for when the time for draining is over.
+    /// Time that each part of the shutdown has when the time for draining is over.
     static let gracePeriod = Interval.seconds(1)
 
-    /// Hands over what `node` keeps before it is stopped, if it is to do so.
+    /// Hands off the entries of `node` before it stops, unless the timeout for handoffs is zero.
     func handOff(_ node: NodeCore, _ hub: PeerHub, _ timeKeeper: any EventLoop) async {
         let limit = configuration.cluster.handoffTimeout
         guard limit > .zero else { return }
@@ -25,8 +26,13 @@ extension NodeService {
         await handOff(hub, isTaken, timeKeeper, within: limit)
     }
 
-    /// Waits until what the node keeps is handed over, which was begun; `isTaken` says in the end
-    /// whether that was all.
+    /// Waits for the end of a handoff that has been started.
+    ///
+    /// - Parameters:
+    ///   - hub: the membership whose handoff it is.
+    ///   - isTaken: the outcome of the handoff, true if every entry was taken.
+    ///   - timeKeeper: the loop that runs timers.
+    ///   - limit: the maximum wait; `nil` for no limit.
     func handOff(
         _ hub: PeerHub, _ isTaken: EventLoopFuture<Bool>, _ timeKeeper: any EventLoop,
         within limit: Interval?
@@ -48,15 +54,15 @@ extension NodeService {
         }
     }
 
-    /// Accepts nothing more, waits for the answers in progress as long as it is allowed to, and
-    /// then says to its peers that it goes.
+    /// Stops accepting connections, waits until `deadline` for the responses in progress, and then
+    /// leaves the cluster.
     func drain(
         _ node: NodeCore, _ opened: Endpoints, _ threads: ThreadPools, until deadline: Instant
     ) async {
         node.isStopping.store(true, ordering: .relaxed)
         node.prefetcher.cancelAll(on: node)
         node.readiness.set(.draining)
-        // Nobody would tell the other nodes of them later.
+        // The other nodes would never learn of these hosts.
         node.purgeMergedHosts(dueAt: .distantFuture)
         var step = ShutdownStep.finishingRequests
         while step != .stopped {
@@ -78,7 +84,7 @@ extension NodeService {
         }
     }
 
-    /// Tells the others, not for ever, for it may be that none can be reached.
+    /// Runs `announce` for at most the time of `step`, because no other member may be reachable.
     private func leave(
         _ step: ShutdownStep, _ threads: ThreadPools, announce: @escaping @Sendable () async -> Void
     ) async {
@@ -87,6 +93,7 @@ extension NodeService {
         await finish(within: limit, threads, announce)
     }
 
+    /// Closes the ports for clients and waits until their connections are closed.
     private func closeListeners(
         of node: NodeCore, _ opened: Endpoints, _ threads: ThreadPools, until deadline: Instant
     ) async {
@@ -106,8 +113,8 @@ extension NodeService {
         node.stopWaitingForConnections()
     }
 
-    /// Ends the connections of clients that are left: none is to begin a request that nobody proves
-    /// this node current for.
+    /// Closes the remaining client connections: once this node leaves the voter set, none may begin
+    /// a request.
     private func abortConnections(_ node: NodeCore, _ threads: ThreadPools) async {
         isAborted.store(true, ordering: .relaxed)
         logger.warning(
@@ -123,7 +130,7 @@ extension NodeService {
         }
     }
 
-    /// Ends everything that `node` lives on, in the order in which one part needs another.
+    /// Closes everything that `node` uses, in the order of the dependencies.
     func close(
         _ node: NodeCore, _ opened: Endpoints, _ threads: ThreadPools, until deadline: Instant
     ) async {
@@ -142,7 +149,7 @@ extension NodeService {
         await closeInvalidationLog(of: node, threads, until: deadline)
         let isWritten = await finish(within: timeLeft(until: deadline), threads) {
             await node.disk?.close()
-            // What it has read is told to the loops, which must be there.
+            // Reads in progress deliver their results to the loops, which must still exist.
             try? await threads.diskReaders.shutdownGracefully()
         }
         if !isWritten {
@@ -150,7 +157,7 @@ extension NodeService {
                 "the disk does not answer; what waits to be written is lost",
                 ["queued_bytes": .stringConvertible(node.disk?.pendingBytes ?? 0)])
         }
-        // A look-up may take as long as it likes; nobody waits for its answer any more.
+        // A look-up may take any time; nothing waits for its result any more.
         await finish(within: Self.gracePeriod, threads) {
             try? await threads.lookups.shutdownGracefully()
         }
@@ -159,13 +166,14 @@ extension NodeService {
         let timeKeeper = threads.timerGroup.any()
         await node.accessLog.finish(on: timeKeeper)
         await log.finish(on: timeKeeper)
-        // Threads that are stuck, and what they may still want to tell, end with the process.
+        // Threads that are stuck, and the callbacks that they may still make, end with the process.
         guard hasStopped, isWritten else { return }
         try? await threads.loops.shutdownGracefully()
         try? await threads.timerGroup.shutdownGracefully()
     }
 
-    /// Has on disk what was invalidated, before the answers that it covers are closed there.
+    /// Writes the last invalidations to the disk before the disk tier, whose entries they cover, is
+    /// closed.
     private func closeInvalidationLog(
         of node: NodeCore, _ threads: ThreadPools, until deadline: Instant
     ) async {
@@ -183,8 +191,8 @@ extension NodeService {
             ])
     }
 
-    /// Waits for `work` for so long, unless the node is told to stop once more; false if it has not
-    /// ended.
+    /// Waits for `work` for at most `limit`, or until the node is ordered to stop once more;
+    /// returns false if `work` has not ended.
     @discardableResult
     func finish(
         within limit: Interval, _ threads: ThreadPools, _ work: @escaping @Sendable () async -> Void
@@ -193,10 +201,13 @@ extension NodeService {
             within: limit, stopRequestsMax: stops.count, on: threads.timerGroup.any(), work)
     }
 
+    /// Returns the time for a step of the shutdown: until `deadline`, but at least ``gracePeriod``,
+    /// and no more than that after a second order to stop.
     private func timeLeft(until deadline: Instant) -> Interval {
         max(Self.gracePeriod, stops.count < 2 ? deadline - SystemClock.now() : .zero)
     }
 
+    /// Logs an error and records that the shutdown was not clean.
     private func recordAbort(_ message: Logger.Message, _ metadata: Logger.Metadata) {
         isAborted.store(true, ordering: .relaxed)
         logger.error(message, metadata: metadata)
@@ -204,14 +215,17 @@ extension NodeService {
 }
 
 extension NodeService {
-    /// Reads all settings again, checks them, and has `node` take over what a running node can: all
-    /// of it, or nothing when anything is wrong.
+    /// Reloads and checks all settings and has `node` apply those that a running node can; if
+    /// anything is wrong, nothing changes.
     ///
-    /// `started` is what the descriptors were for at the start.
+    /// - Parameters:
+    ///   - node: the running node.
+    ///   - hub: its membership; `nil` if it is in no cluster.
+    ///   - started: the descriptor budget at the start.
     func reload(_ node: NodeCore, _ hub: PeerHub?, _ started: DescriptorBudget) async {
         notifier?.notifyReloading()
         do {
-            // A file system may keep its reader waiting, and tasks have few threads.
+            // A file system may block its reader, and the threads of tasks are few.
             let next = try await NIOThreadPool.singleton.runIfActive { [sources] in
                 try sources.load()
             }
@@ -223,6 +237,7 @@ extension NodeService {
         }
     }
 
+    /// Logs the faults of a failed reload and notifies the service manager.
     private func logReloadFailure(_ error: any Error) {
         let faults = error as? ConfigurationErrors
         let why = faults?.first.description ?? "\(error)"
@@ -234,6 +249,7 @@ extension NodeService {
         notifier?.notifyReady(status: "serving; settings not reloaded: \(why)")
     }
 
+    /// Applies a checked configuration to the node.
     private func reconfigure(
         _ next: Configuration, _ change: ConfigurationChange, _ node: NodeCore,
         _ started: DescriptorBudget
@@ -251,11 +267,12 @@ extension NodeService {
         let level = log.logLevel
         log.format = next.logFormat
         log.logLevel = next.logLevel
-        // The line gets through if either level lets it; what comes meanwhile, by the new one.
+        // The line is written if either level admits it; later lines follow the new level.
         logReload(
             change, next, budget, to: Logger(label: logger.label) { _ in log.alwaysWriting(level) })
     }
 
+    /// Logs the outcome of a reload and notifies the service manager.
     private func logReload(
         _ change: ConfigurationChange, _ next: Configuration, _ budget: DescriptorBudget,
         to logger: Logger
@@ -266,7 +283,7 @@ extension NodeService {
                 "settings that a running node cannot take over; they wait for a restart",
                 metadata: ["waiting": Self.value(change.awaitingRestart)])
         }
-        // A secret or a certificate may be another one in a file of the same name.
+        // A file may hold another secret or certificate under the same name.
         logger.notice(
             change.live.isEmpty
                 ? "settings reloaded; none has changed; the files that they name were read anew"
@@ -278,6 +295,7 @@ extension NodeService {
                 + (waiting == 0 ? "" : ", \(waiting) wait for a restart"))
     }
 
+    /// Returns changes as a value of log metadata.
     private static func value(_ items: [ConfigurationChange.Item]) -> Logger.MetadataValue {
         .array(items.map { .string($0.description) })
     }

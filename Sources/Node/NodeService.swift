@@ -8,38 +8,47 @@ import ServiceLifecycle
 import Store
 import Synchronization
 
-/// A node as a service: opens its ports, takes over changed settings, waits to be told to stop,
-/// drains, and ends.
+/// A node as a service: it opens its ports, applies reloaded settings, waits for the order to stop,
+/// drains and ends.
 final class NodeService: Service {
+    /// The orders to stop so far.
     let stops = StopRequests()
+    /// The sources from which settings are loaded and reloaded.
     let sources: ConfigurationSources
+    /// The handler of ``logger``, whose level and format change at a reload.
     let log: NodeLog
     let logger: Logger
-    /// Nil if nobody wants to be told how the service is doing.
+    /// The notifier of the service manager; `nil` if the process has none.
     let notifier: ServiceNotifier?
     private let current: Mutex<Configuration>
+    /// The stream of reload requests; requests that arrive during a reload are merged into one.
     private let reloadRequests:
         (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
-    /// Something under way was broken off.
+    /// True once an operation had to be aborted during the stop.
     let isAborted = Atomic<Bool>(false)
+    /// The operators' orders to drain.
     let drainOrders = Mutex(DrainControl())
-    /// Its ports are open.
+    /// True once the ports are open.
     private let isOpen = Atomic<Bool>(false)
-    /// It found that it must not serve.
+    /// True if another process runs as this node, so that this one must not serve.
     private let isDuplicate = Atomic<Bool>(false)
-    /// Has the process stop this service; set before it runs.
+    /// The function that stops this service; set before the service runs.
     let requestShutdown = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// The pools of threads that a node lives on.
+    /// The thread pools of a node.
     struct ThreadPools {
+        /// The event loops that serve clients and peers.
         let loops: MultiThreadedEventLoopGroup
-        /// One loop on which nothing happens but the keeping of time, whatever the others do.
+        /// A group with one loop that only runs timers, so that they fire whatever the other loops
+        /// do.
         let timerGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        /// For looking up names.
+        /// The threads that resolve host names.
         let lookups: NIOThreadPool
+        /// The threads that read the cache's files.
         let diskReaders: NIOThreadPool
     }
 
+    /// Creates a service from a configuration and the sources that it was loaded from.
     init(
         _ configuration: Configuration, from sources: ConfigurationSources, log: NodeLog,
         logger: Logger, manager: ServiceNotifier?
@@ -49,29 +58,29 @@ final class NodeService: Service {
         self.logger = logger
         self.notifier = manager
         current = Mutex(configuration)
-        // Of many signals in a row one is enough: the file is read after the last.
+        // One of several signals in a row is enough: the file is read after the last of them.
         reloadRequests = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// The settings that hold now.
+    /// The current settings.
     var configuration: Configuration {
         get { current.withLock { $0 } }
         set { current.withLock { $0 = newValue } }
     }
 
-    /// How it has ended.
+    /// The way in which the service has ended.
     var ending: RunResult {
         if isDuplicate.load(ordering: .relaxed) { return .failed }
         return isAborted.load(ordering: .relaxed) ? .aborted : .drained
     }
 
-    /// Ends at once: another process is this node.
+    /// Stops the service at once, because another process runs as this node.
     func failAsDuplicate() {
         isDuplicate.store(true, ordering: .relaxed)
         requestShutdown.withLock { $0 }?()
     }
 
-    /// Settings are to be read again, as soon as the node is ready.
+    /// Requests a reload of the settings, which takes place as soon as the node is ready.
     func requestReload() {
         guard stops.count == 0 else {
             return logger.notice("stopping; settings are not read again")
@@ -79,6 +88,9 @@ final class NodeService: Service {
         reloadRequests.continuation.yield()
     }
 
+    /// Runs the node until the service is shut down, then drains and closes it.
+    ///
+    /// - Throws: the error that prevented the start.
     func run() async throws {
         for warning in configuration.warnings { logger.warning("\(warning)") }
         let descriptors = DescriptorLimit.raise()
@@ -121,22 +133,23 @@ final class NodeService: Service {
         let deadline = SystemClock.now() + configuration.drainTimeout
         await drain(node, opened, threads, until: deadline)
         beating.cancel()
-        // What it is about to tell the loops must find them.
+        // The loops that a reload sends settings to must still exist.
         await finish(within: Self.gracePeriod, threads) { await reloading.value }
         await close(node, opened, threads, until: deadline)
     }
 
-    /// What others reach the node by.
+    /// The ports that the node has opened.
     struct Endpoints {
         var listeners: [Listener] = []
-        /// Nil for a node that stays alone.
+        /// The port for peers and the membership; `nil` for a node that is in no cluster.
         var cluster: ClusterRuntime?
     }
 
     // MARK: The start
 
-    /// Opens everything, unless it is told to stop before; what was opened before something fails
-    /// is in `opened` all the same.
+    /// Opens everything, or returns early if the node is stopped meanwhile.
+    ///
+    /// `opened` receives what was opened, also if a later step throws.
     private func start(
         _ node: NodeCore, on threads: ThreadPools, into opened: inout Endpoints
     ) async throws {
@@ -172,8 +185,8 @@ final class NodeService: Service {
         notifier?.notifyReady(status: "serving on \(listen.joined(separator: ", "))")
     }
 
-    /// Everything is open: it is ready, unless it was told to drain before it had anybody to hand
-    /// over to.
+    /// Marks the node as ready, or starts the handoff if a drain was ordered before the node was
+    /// open.
     private func becomeReady(_ node: NodeCore, _ timeKeeper: any EventLoop) {
         let begun = drainOrders.withLock { orders -> (UInt64, EventLoopFuture<Bool>?)? in
             isOpen.store(true, ordering: .relaxed)
@@ -187,9 +200,9 @@ final class NodeService: Service {
         Task { await perform(.handOff(number), isTaken, node, timeKeeper) }
     }
 
-    /// Hands over what the node keeps, however long that takes; then it stops, or goes on to run.
+    /// Starts a drain; when the handoff is complete, the node stops or goes on to run.
     private func drain(_ node: NodeCore, _ timeKeeper: any EventLoop, thenStop: Bool) {
-        // What is begun and what is undone reach the node in the order of what was said.
+        // Under the lock: the node sees drains and undrains in the order of the commands.
         let begun = drainOrders.withLock { orders -> (DrainControl.Step, EventLoopFuture<Bool>?)? in
             guard let step = orders.drain(thenStop: thenStop) else { return nil }
             guard case .handOff = step else { return (step, nil) }
@@ -200,6 +213,13 @@ final class NodeService: Service {
         Task { await perform(step, isTaken, node, timeKeeper) }
     }
 
+    /// Performs a step of a drain, and the steps that follow from it.
+    ///
+    /// - Parameters:
+    ///   - step: the step.
+    ///   - isTaken: the outcome of the handoff that has been started; `nil` if there is no cluster.
+    ///   - node: the node.
+    ///   - timeKeeper: the loop that runs timers.
     private func perform(
         _ step: DrainControl.Step, _ isTaken: EventLoopFuture<Bool>?, _ node: NodeCore,
         _ timeKeeper: any EventLoop
@@ -212,21 +232,24 @@ final class NodeService: Service {
             let next = drainOrders.withLock { $0.handoffCompleted(number) }
             if let next { await perform(next, nil, node, timeKeeper) }
         case .stop(let number):
-            // Who looks on is to see that all is handed over, before nobody answers any more.
+            // An observer must be able to see that everything is handed off before the admin port
+            // closes.
             let pause = timeKeeper.scheduleTask(in: Self.stopDelay) {}
             _ = await stops.wait(within: nil, stopRequestsMax: 0, on: timeKeeper) {
                 try? await pause.futureResult.get()
             }
-            // Told to stop meanwhile, it does so already; put back on the ring, it stays.
+            // If the node was stopped meanwhile, it is stopping already; after an undrain it stays.
             guard stops.count == 0, drainOrders.withLock({ $0.isCurrent(number) }) else { return }
             requestShutdown.withLock { $0 }?()
         }
     }
 
-    /// For how long a node that has handed over everything answers operators before it stops.
+    /// Time for which a node that has handed off everything still responds to operators before it
+    /// stops.
     private static let stopDelay = TimeAmount.seconds(1)
 
-    /// Owns again, and wants requests; what was handed over stays where it is, too.
+    /// Restores ownership and accepts requests; entries that were handed off also stay with
+    /// their receivers.
     private func undrain(_ node: NodeCore) {
         let isUndone = drainOrders.withLock { orders in
             guard stops.count == 0, orders.undrain() else { return false }
@@ -237,7 +260,8 @@ final class NodeService: Service {
         if isUndone { logger.notice("back on the ring") }
     }
 
-    /// False if the node was told to stop before, or is not to serve.
+    /// Joins the cluster and becomes an owner; returns false if the node was stopped or must not
+    /// serve.
     private func joinCluster(
         _ node: NodeCore, _ hub: PeerHub?, _ timeKeeper: any EventLoop
     ) async -> Bool {
@@ -249,9 +273,9 @@ final class NodeService: Service {
             await hub.join()
         }
         guard isOver, stops.count == 0 else { return false }
-        // Nobody proves anything to one that follows no count.
+        // Without a voter set, no member can prove to this node that it is current.
         if node.purges.hasVoters {
-            // One that was counted before needs no more than its members' answers.
+            // A node that was a voter before only needs replies from the other voters.
             _ = await stops.wait(within: Self.fenceWait, stopRequestsMax: 0, on: timeKeeper) {
                 await node.purges.waitUntilCurrent()
             }
@@ -263,11 +287,10 @@ final class NodeService: Service {
         return stops.count == 0
     }
 
-    /// For how long a node that starts waits until it is proven to know every purge, before it
-    /// serves as one that may not.
+    /// Maximum time that a starting node waits for its fence to open before it serves fenced.
     private static let fenceWait = Interval.seconds(5)
 
-    /// Operators are answered before clients are.
+    /// Opens the admin port, which responds before the ports for clients are open.
     private func openAdminPort(
         of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Listener]
     ) async throws {
@@ -275,6 +298,7 @@ final class NodeService: Service {
         doorways.append(try await Listener.install(address, .admin, to: node, on: group))
     }
 
+    /// Opens the ports for clients.
     private func openPorts(
         of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Listener]
     ) async throws {
@@ -297,7 +321,7 @@ final class NodeService: Service {
             ])
     }
 
-    /// Says that the node lives, as long as every loop answers.
+    /// Sends watchdog notifications as long as every event loop responds.
     private func sendHeartbeats(_ node: NodeCore, on timeKeeper: any EventLoop) async {
         guard let notifier, let interval = notifier.watchdogInterval else { return }
         while !Task.isCancelled {

@@ -7,36 +7,44 @@ import Synchronization
 import UnixSignals
 import Wire
 
-/// How a node ended.
+/// The way in which a node ended.
 package enum RunResult: Hashable, Sendable {
-    /// It was told to stop, and everything under way was ended.
+    /// The node was stopped, and every operation in progress was completed.
     case drained
-    /// It was told to stop, and something under way was broken off.
+    /// The node was stopped, and an operation in progress was aborted.
     case aborted
-    /// It did not start; the log says why.
+    /// The node failed to start, or found that another process runs as this node; the log has the
+    /// reason.
     case failed
 }
 
-/// Sets what holds for the whole process; to be called before there is a second thread.
+/// Sets the process-wide options; must be called before there is a second thread.
 package func prepareProcess() {
     Allocator.limitArenas(forCores: System.coreCount)
     OpenSSLLibrary.disableExitCleanup()
-    // A client that is gone is found by what a write gives; sendfile knows no flag that says so.
+    // The result of a write reveals that a client is gone; sendfile has no flag against the signal.
     _ = signal(SIGPIPE, SIG_IGN)
 }
 
-/// Keeps a SIGHUP from ending the process until ``run(_:from:)`` listens for it.
+/// Ignores SIGHUP, which would end the process, until ``run(_:from:)`` traps it.
 package func ignoreHangups() {
     _ = signal(SIGHUP, SIG_IGN)
 }
 
-/// Runs a node until SIGTERM or SIGINT, then drains it; a second one breaks off what still runs.
+/// Runs a node until SIGTERM or SIGINT, then drains it; a second signal aborts what is still in
+/// progress.
 ///
-/// SIGHUP has it load `sources` again and take over what a running node can.
+/// SIGHUP reloads `sources` and applies the settings that a running node can change.
+///
+/// - Parameters:
+///   - configuration: the settings at the start.
+///   - sources: the sources for reloads.
+///
+/// - Returns: how the node ended.
 package func run(
     _ configuration: Configuration, from sources: ConfigurationSources
 ) async -> RunResult {
-    // Before anything that takes time: until then a signal is not noticed.
+    // Before anything that takes time: until then signals go unnoticed.
     let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
     let manager = ServiceNotifier.fromEnvironment()
     let log = NodeLog(configuration.logLevel, configuration.logFormat)
@@ -61,6 +69,7 @@ package func run(
     }
 }
 
+/// Translates signals into reloads and shutdowns.
 private func obey(
     _ signals: UnixSignalsSequence, _ node: NodeService, _ group: ServiceGroup
 ) async {

@@ -3,31 +3,38 @@ import Ground
 import Synchronization
 import Telemetry
 
-/// What started this process as a service, if it wants to be told how the service is doing: the
-/// protocol of sd_notify(3), datagrams to the socket that `NOTIFY_SOCKET` names.
+/// Client of the service manager's notification protocol, sd_notify(3): datagrams to the socket
+/// that `NOTIFY_SOCKET` names.
 ///
-/// Never waits longer than a second, and never on an event loop.
+/// A send blocks for at most one second; it must not happen on an event loop.
 final class ServiceNotifier: Sendable {
-    /// How often ``beat()`` is to be called; nil if nobody watches.
+    /// Interval between calls of ``notifyWatchdog()``; `nil` if the manager has no watchdog for
+    /// this process.
     let watchdogInterval: Interval?
     private let descriptor: CInt
     private let address: sockaddr_un
     private let addressBytes: socklen_t
     private let isStopping = Atomic<Bool>(false)
 
-    /// Takes the variables of the environment out of it, so that no child speaks for this process.
+    /// Creates a notifier from the environment, and removes its variables so that no child process
+    /// sends notifications in this one's place.
     ///
-    /// Nil if nobody wants to be told, or by a kind of socket that is not known here.
+    /// - Returns: `nil` if the variable is absent or names an unsupported kind of socket.
     static func fromEnvironment() -> ServiceNotifier? {
         let path = removeVariable("NOTIFY_SOCKET")
         let watchdog = removeVariable("WATCHDOG_USEC").flatMap { Int64($0) }
-        // Without the variable the watchdog is meant for whoever has its time.
+        // Without WATCHDOG_PID, the watchdog is meant for every process that has WATCHDOG_USEC.
         let isMeant = removeVariable("WATCHDOG_PID").map { Int32($0) == getpid() } ?? true
         guard let path, !path.isEmpty else { return nil }
         return ServiceNotifier(path, watchdogMicroseconds: isMeant ? watchdog : nil)
     }
 
-    /// A manager that listens at `path`, where `@` at the start stands for the abstract namespace.
+    /// Creates a notifier for the socket at `path`, where a leading `@` stands for the abstract
+    /// namespace.
+    ///
+    /// - Parameters:
+    ///   - path: the path or abstract name; anything else gives `nil`.
+    ///   - watchdogMicroseconds: the watchdog's timeout; `nil` for none.
     init?(_ path: String, watchdogMicroseconds: Int64?) {
         var bytes = Array(path.utf8)
         guard let first = bytes.first, first == UInt8(ascii: "/") || first == UInt8(ascii: "@")
@@ -49,7 +56,7 @@ final class ServiceNotifier: Sendable {
         var patience = timeval(tv_sec: 1, tv_usec: 0)
         let patienceBytes = socklen_t(MemoryLayout<timeval>.size)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, patienceBytes)
-        // Twice as often as is asked for, as sd_watchdog_enabled(3) recommends.
+        // Half the timeout, as sd_watchdog_enabled(3) recommends.
         watchdogInterval = watchdogMicroseconds.flatMap {
             $0 > 0 ? Interval(nanoseconds: max(1_000_000, $0 &* 500)) : nil
         }
@@ -59,14 +66,15 @@ final class ServiceNotifier: Sendable {
         close(descriptor)
     }
 
-    // MARK: What is told
+    // MARK: Notifications
 
-    /// The ports are open.
+    /// Notifies the manager that the ports are open.
     func notifyReady(status: String) {
         notify(["READY=1", "STATUS=\(status.singleLine)"])
     }
 
-    /// Settings are being read again; to be followed by ``ready(status:)``.
+    /// Notifies the manager that settings are being reloaded; must be followed by
+    /// ``notifyReady(status:)``.
     func notifyReloading() {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
@@ -74,9 +82,9 @@ final class ServiceNotifier: Sendable {
         notify(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"])
     }
 
-    /// Nobody is let in any more, and the end comes within `limit`.
+    /// Notifies the manager that the node accepts no more requests and ends within `limit`.
     ///
-    /// Nothing but beats is told after it.
+    /// Afterwards only watchdog notifications are sent.
     func notifyStopping(status: String, within limit: Interval) {
         guard !isStopping.load(ordering: .relaxed) else { return }
         notify([
@@ -86,17 +94,18 @@ final class ServiceNotifier: Sendable {
         isStopping.store(true, ordering: .relaxed)
     }
 
-    /// The service answers.
+    /// Notifies the watchdog that the event loops respond.
     func notifyWatchdog() {
         send("WATCHDOG=1")
     }
 
+    /// Sends assignments unless the node is stopping.
     private func notify(_ lines: [String]) {
         guard !isStopping.load(ordering: .relaxed) else { return }
         send(lines.joined(separator: "\n"))
     }
 
-    /// One datagram; nobody can be told if it does not get through.
+    /// Sends one datagram; a failure is ignored, because there is nobody to report it to.
     private func send(_ message: String) {
         let bytes = Array(message.utf8)
         var address = address
@@ -113,6 +122,7 @@ final class ServiceNotifier: Sendable {
         }
     }
 
+    /// Returns a variable of the environment and removes it.
     private static func removeVariable(_ name: String) -> String? {
         guard let text = unsafe getenv(name) else { return nil }
         let copy = unsafe String(cString: text)

@@ -2,27 +2,30 @@ import Ground
 import NIOCore
 import Synchronization
 
-/// How often the node was told to stop, and who waits to hear of the next time.
+/// The number of orders to stop so far, and the observers of the next one.
 ///
-/// The first request makes it drain. Every further one makes it give up what it waits for.
+/// The first order drains the node. Each further order ends the wait in progress.
 final class StopRequests: Sendable {
+    /// The state under the lock.
     private struct State {
         var count = 0
         var observers: [UInt64: Observer] = [:]
         var observersEver: UInt64 = 0
     }
 
+    /// A callback for the next order to stop.
     private struct Observer {
-        /// It waits for the first request after so many.
+        /// The number of orders after which the next one notifies this observer.
         let count: Int
         let notify: @Sendable () -> Void
     }
 
     private let state = Mutex(State())
 
+    /// The number of orders to stop so far.
     var count: Int { state.withLock(\.count) }
 
-    /// The node was told to stop once more.
+    /// Records an order to stop and notifies the observers of it.
     func record() {
         let told = state.withLock { state in
             state.count += 1
@@ -33,11 +36,17 @@ final class StopRequests: Sendable {
         for tell in told { tell() }
     }
 
-    /// Waits for `work`; false if it took longer than `limit`, or the node was told to stop more
-    /// than `count` times.
+    /// Waits for `work`; returns false if that took longer than `limit` or the node was ordered to
+    /// stop more than `count` times.
     ///
-    /// What was not waited for goes on. The time is kept by `loop`; without a limit it waits as
-    /// long as it takes.
+    /// After that `work` goes on unobserved.
+    ///
+    /// - Parameters:
+    ///   - limit: the maximum wait; `nil` for no limit.
+    ///   - count: the number of orders to stop, in total, that the wait survives.
+    ///   - loop: the loop that runs the timer.
+    ///   - work: the operation to wait for.
+    /// - Returns: true if `work` has ended in time.
     func wait(
         within limit: Interval?, stopRequestsMax count: Int, on loop: any EventLoop,
         _ work: @escaping @Sendable () async -> Void
@@ -56,7 +65,8 @@ final class StopRequests: Sendable {
         return (try? await promise.futureResult.get()) ?? false
     }
 
-    /// Calls `tell` at the first request after so many, which may be at once.
+    /// Registers `tell` for the first order to stop after `count`; calls it at once if that has
+    /// come.
     private func listen(after count: Int, _ tell: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, isLate) = state.withLock { state in
             state.observersEver += 1
@@ -69,6 +79,7 @@ final class StopRequests: Sendable {
         return number
     }
 
+    /// Removes an observer.
     private func forget(_ listener: UInt64) {
         state.withLock { $0.observers[listener] = nil }
     }

@@ -7,35 +7,40 @@ import Store
 import Synchronization
 import Tiers
 
-/// Has answers of a site be held against their origin once when other rules say of which originals
-/// they are made: what was kept before is tagged by the rules of then, and a purge of an original
-/// would not find it.
+/// Coordinator that has a site's entries revalidated once when the rules that derive their
+/// originals change.
 ///
-/// The directory says by which rules what it holds is tagged. Before anything is tagged by others,
-/// it says of those sites that this is not known, and only when the marks are on the disk what it
-/// is. So whatever is lost on the way costs one question more for each answer, and finds each.
+/// Older entries are tagged by the former rules, so that a purge of an original would not find
+/// them.
+///
+/// The cache directory records the rules by which its entries are tagged. Before entries are tagged
+/// by other rules, it records those sites as unknown, and only when the marks are on disk the new
+/// rules. A crash in between therefore costs one more revalidation per entry, and no entry is
+/// missed.
 final class TaggingRulesCoordinator: Sendable {
     private let disk: DiskStore?
     private let purgeCoordinator = Mutex<PurgeCoordinator?>(nil)
     private let logger: Logger
     private let state: Mutex<State>
-    /// Held while the file is read or written, on threads that may wait for the disk.
+    /// A lock held while the file is read or written, on threads that may block on the disk.
     private let file = Mutex<Void>(())
 
+    /// The state under the lock.
     private struct State {
-        /// The sites that are served.
+        /// The current sites.
         var sites: SiteTable
-        /// By which rules everything is tagged that is kept; of sites that are not there it is not
-        /// known, or they have no rules.
+        /// The rules by which all stored entries are tagged; a site that is absent has no rules or
+        /// unknown ones.
         var tagging: TagRuleFingerprints
-        /// That of the directory which was looked at; 0 for none.
+        /// The boot epoch of the directory that was last compared; 0 for none.
         var epoch: UInt64 = 0
-        /// Loops are taking over other rules.
+        /// True while event loops are taking over other rules.
         var isChanging = false
-        /// Changes with everything above.
+        /// A number that grows with each change of the other properties.
         var generation = 0
     }
 
+    /// Creates a coordinator for the current sites; `disk` is `nil` without a disk cache.
     init(_ sites: SiteTable, disk: DiskStore?, logger: Logger) {
         self.disk = disk
         self.logger = logger
@@ -44,21 +49,22 @@ final class TaggingRulesCoordinator: Sendable {
 
     // MARK: The directory
 
-    /// To be told when the disk tier has started and the log is open; returns when answers may be
-    /// kept.
+    /// Compares the directory with the current rules, once the disk tier has started and the log is
+    /// open; responses may be stored when it returns.
     func start(_ purges: PurgeCoordinator) async {
         purgeCoordinator.withLock { $0 = purges }
         guard let disk, recordDirectory() else { return }
         try? await disk.readerThreads.runIfActive { [self] in compareWithDirectory() }
     }
 
-    /// Looks whether the disk tier has another directory by now; to be called now and then.
+    /// Compares the directory with the current rules if the disk tier has opened another one;
+    /// called periodically.
     func checkDirectory() {
         guard let disk, recordDirectory() else { return }
         disk.readerThreads.submit { [self] _ in compareWithDirectory() }
     }
 
-    /// True if there is a directory that was not looked at, and now is.
+    /// Records the current directory; returns true if there is one and it was not compared yet.
     private func recordDirectory() -> Bool {
         guard let epoch = disk?.view?.identity.bootEpoch else { return false }
         return state.withLock { state in
@@ -67,7 +73,8 @@ final class TaggingRulesCoordinator: Sendable {
         }
     }
 
-    /// Holds what the directory says against the rules that there are.
+    /// Compares the rules recorded in the directory with the current ones, and invalidates where
+    /// they differ.
     private func compareWithDirectory() {
         let said = file.withLock { _ in
             withTaggingFile { tagging throws(DiskFile.Failure) in try tagging.read() }
@@ -85,7 +92,8 @@ final class TaggingRulesCoordinator: Sendable {
 
     // MARK: Changes of rules
 
-    /// To be told before any loop takes over `sites`; true if ``finish(_:)`` is to be told after.
+    /// Begins a change of the sites, before any loop takes over `sites`; returns true if
+    /// ``finishChange(_:)`` must be called afterwards.
     func beginChange(_ sites: SiteTable) async -> Bool {
         let note = TagRuleFingerprints(sites)
         let isOther = state.withLock { state in
@@ -104,7 +112,8 @@ final class TaggingRulesCoordinator: Sendable {
         return isOther
     }
 
-    /// Every loop has taken over `sites`.
+    /// Ends a change of the sites, once every loop has taken over `sites`, and invalidates the
+    /// entries of those with other rules.
     func finishChange(_ sites: SiteTable) {
         state.withLock { state in
             state.sites = sites
@@ -113,12 +122,11 @@ final class TaggingRulesCoordinator: Sendable {
         invalidateChangedSites()
     }
 
-    /// Has everything be held against its origin of which it is not known that it is tagged by the
-    /// rules that hold.
+    /// Softly invalidates the sites whose entries are not known to be tagged by the current rules.
     private func invalidateChangedSites() {
         let (sites, known, generation) = state.withLock { state in
             state.generation += 1
-            // Once the change is over there is more to be marked.
+            // During a change, more is to be marked once it is over.
             return (state.isChanging ? nil : state.sites, state.tagging, state.generation)
         }
         guard let sites else { return }
@@ -142,7 +150,8 @@ final class TaggingRulesCoordinator: Sendable {
         }
     }
 
-    /// Everything that is kept is tagged by the rules of `note`, unless others have come since.
+    /// Records that all entries are tagged by the rules of `note`, unless something has changed
+    /// since.
     private func recordTagging(_ note: TagRuleFingerprints, _ generation: Int) {
         state.withLock { if $0.generation == generation { $0.tagging = note } }
         writeTagging()
@@ -150,7 +159,7 @@ final class TaggingRulesCoordinator: Sendable {
 
     // MARK: The file
 
-    /// Has the directory say what is known.
+    /// Writes the known rules to the directory.
     private func writeTagging() {
         file.withLock { _ in
             let note = state.withLock { $0.tagging }
@@ -158,7 +167,8 @@ final class TaggingRulesCoordinator: Sendable {
         }
     }
 
-    /// Does something with the file; nil, and the operator is told, if that fails.
+    /// Runs `job` on the file; returns `nil` and logs the error if it fails or there is no
+    /// directory.
     @discardableResult
     private func withTaggingFile<Outcome>(
         _ job: (TagRuleFile) throws(DiskFile.Failure) -> Outcome
@@ -176,7 +186,7 @@ final class TaggingRulesCoordinator: Sendable {
 }
 
 extension TagRuleFingerprints {
-    /// What the rules of these sites come to.
+    /// Creates the fingerprints of the rules of `sites`.
     fileprivate init(_ sites: SiteTable) {
         self.init()
         for site in sites.sites { self[site.name] = SiteOriginals(site)?.fingerprint }

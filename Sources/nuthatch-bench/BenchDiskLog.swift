@@ -5,14 +5,14 @@ import Store
 import Tiers
 import Wire
 
-/// A log in a directory, filled with answers that follow from their numbers.
+/// A disk log in a directory, filled with responses that are derived from their numbers.
 final class BenchDiskLog {
     let log: DiskLog
     let figures: DiskCounters
     private let directory: NodeDirectory
     private let noise: [UInt8]
 
-    /// What became of the start.
+    /// The events of the start.
     private(set) var openNotes = ""
 
     init(below root: String, limitBytes: UInt64, ageLimit: Interval = .seconds(.max)) throws {
@@ -47,7 +47,7 @@ final class BenchDiskLog {
 
     static func name(_ number: Int) -> EntryName { EntryName(ofKey: key(number)) }
 
-    /// A head that a node can serve.
+    /// Returns a head that a node can serve.
     private static func head(_ bodyBytes: Int) -> (bytes: [UInt8], layout: DiskHeadLayout) {
         let whole = "HTTP/1.1 200 OK\r\ncontent-length: \(bodyBytes)\r\n"
         let fields =
@@ -84,14 +84,14 @@ final class BenchDiskLog {
         _ = try log.store(record, body: body, now: now)
     }
 
-    /// Takes the files' pages out of the page cache, after what is dirty is written.
+    /// Writes dirty pages and evicts the files from the page cache.
     func dropPageCache() throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
             try DiskFile("\(directory.path)/\(name)", creates: false).dropFromPageCache()
         }
     }
 
-    /// A rank of 0 to `keys` - 1 with the popularity of (rank + 1)^-0.8.
+    /// Returns a rank of 0 to `keys` - 1 with the popularity (rank + 1)^-0.8.
     static func zipf(_ keys: Int, _ dice: inout SplitMix64) -> Int {
         let part = Double.random(in: 0..<1, using: &dice)
         return min(keys - 1, Int(pow(part, 5) * Double(keys)))

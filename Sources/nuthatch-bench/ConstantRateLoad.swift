@@ -2,17 +2,17 @@ import Harness
 import NIOCore
 import NIOPosix
 
-/// Requests at a steady rate from one loop, however long their answers take.
+/// Generator of requests at a constant rate from one loop, whatever their response times are.
 ///
-/// A time is counted from the instant at which its request was due, so that a node which stands
-/// still is not spared the requests of that time.
+/// A response time is measured from the instant at which its request was due. So a node that stalls
+/// is charged for the requests of that time.
 final class ConstantRateLoad {
-    /// What was seen in one slice.
+    /// The measurements of one slice.
     struct Measurement: Sendable {
         var latencies = Latencies()
-        /// Answers by status; 0 counts connections that ended without one.
+        /// The responses by status; 0 counts connections that ended without one.
         var statuses: [Int: Int] = [:]
-        /// Requests that were not made, because as many waited as this client allows.
+        /// The requests that were skipped at the client's limit of outstanding ones.
         var skipped = 0
     }
 
@@ -30,7 +30,7 @@ final class ConstantRateLoad {
     private var nextDue: UInt64 = 0
     private var end: UInt64 = 0
     private var pending = 0
-    /// When those were due that wait for a connection.
+    /// The due times of requests that wait for a connection.
     private var waiting: [UInt64] = []
     private var measurement = Measurement()
     private var promise: EventLoopPromise<Measurement>?
@@ -49,10 +49,10 @@ final class ConstantRateLoad {
         self.request = request
     }
 
-    /// One that is used from elsewhere, with times in nanoseconds.
+    /// Creates a load for use from other threads, with times in nanoseconds.
     ///
-    /// What is due while no connection is free is skipped, or with `waits` asked for later.
-    /// `greeting` is sent before the first request of each connection; `request` is given the
+    /// A request that is due while no connection is free is skipped, or sent later with `waits`.
+    /// `greeting` is sent before the first request of each connection; `request` receives the
     /// number of the request.
     static func make(
         on loop: any EventLoop, to port: Int, interval: UInt64, startsAfter: UInt64 = 0,
@@ -82,7 +82,7 @@ final class ConstantRateLoad {
         }
     }
 
-    /// Makes requests for so long, and waits for their answers.
+    /// Sends requests for `seconds`, and waits for their responses.
     func run(seconds: Double) -> EventLoopFuture<Measurement> {
         let promise = loop.makePromise(of: Measurement.self)
         self.promise = promise
@@ -151,7 +151,7 @@ final class ConstantRateLoad {
     }
 }
 
-/// The slices of one kind, taken together.
+/// The statistics of the slices of one kind.
 struct SliceStatistics {
     private let sorted: [UInt64]
     private let slices: [[UInt64]]
@@ -165,18 +165,18 @@ struct SliceStatistics {
         skipped = slices.reduce(0) { $0 + $1.skipped }
     }
 
-    /// Nanoseconds that so large a part of the answers took at most.
+    /// Returns a quantile of the response times in nanoseconds.
     func quantile(_ part: Double) -> UInt64 {
         Latencies.quantile(at: part, of: sorted)
     }
 
-    /// The same of each slice by itself.
+    /// Returns the quantile of each slice.
     func quantiles(_ part: Double) -> [UInt64] {
         slices.map { Latencies.quantile(at: part, of: $0) }
     }
 
-    /// So large a part's time as so many times that of `other`: the median over the rounds, whose
-    /// slices follow each other within seconds.
+    /// Returns the quantile relative to `other`: the median over the rounds, whose slices follow
+    /// each other within seconds.
     func ratio(to other: SliceStatistics, _ part: Double) -> Double {
         let ratios = zip(quantiles(part), other.quantiles(part)).map { one, other in
             Double(one) / Double(max(1, other))
@@ -196,10 +196,10 @@ struct SliceStatistics {
     }
 }
 
-/// What was seen in every slice, by its kind.
+/// The measurements of all slices, by kind.
 struct StormSlices {
     var quiet: [ConstantRateLoad.Measurement] = []
-    /// Hits while as many requests as in a storm went to another server.
+    /// The hits while as many requests as in a storm went to another server.
     var control: [ConstantRateLoad.Measurement] = []
     var underLoad: [ConstantRateLoad.Measurement] = []
     var misses: [ConstantRateLoad.Measurement] = []

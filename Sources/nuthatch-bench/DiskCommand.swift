@@ -7,7 +7,8 @@ import NIOCore
 import Store
 import Tiers
 
-/// The disk tier on a real directory: start, memory, writing, and reading beside a plain reader.
+/// Measures the disk tier on a real directory: start, memory, writes, and reads compared with a
+/// plain reader.
 struct DiskCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "disk",
@@ -28,6 +29,7 @@ struct DiskCommand: ParsableCommand {
     @Option(help: "Only this part: restart, churn or cold.")
     var only: Part?
 
+    /// A part of the measurement.
     enum Part: String, ExpressibleByArgument {
         case restart, churn, cold
     }
@@ -78,8 +80,8 @@ struct DiskCommand: ParsableCommand {
 
     // MARK: Churn
 
-    /// Requests with the popularity of rank^-0.8 for twenty times what fits, while another thread
-    /// looks at what is there.
+    /// Requests entries with the popularity rank^-0.8 for twenty times the capacity, while another
+    /// thread looks up entries.
     private func measureChurn(_ root: String) throws {
         let limit: UInt64 = 256 << 20
         let log = try BenchDiskLog(below: root, limitBytes: limit)
@@ -110,7 +112,7 @@ struct DiskCommand: ParsableCommand {
         print("  hit while records are written and segments reclaimed: \(busy.text)")
     }
 
-    /// True if it was a miss.
+    /// Requests an entry; returns true for a miss.
     @discardableResult
     private func request(_ log: BenchDiskLog, _ number: Int, _ size: (Int) -> Int) throws -> Bool {
         let digest = BenchDiskLog.name(number).digest
@@ -149,7 +151,7 @@ struct DiskCommand: ParsableCommand {
                 + "log \(Int(median("log"))) MB/s, \(rounded(ratio)) of plain")
     }
 
-    /// Megabytes a second of whole records, read where they lie, and nothing else.
+    /// Returns the megabytes per second of plain reads of whole records in place.
     private func readPlain(_ log: BenchDiskLog, _ places: ArraySlice<DiskEntry>) throws -> Double {
         let start = nanoseconds()
         var sum = 0
@@ -165,7 +167,8 @@ struct DiskCommand: ParsableCommand {
         return Double(sum) * 1000 / Double(nanoseconds() - start)
     }
 
-    /// The same of bodies, found by name, checked, and cut for memory.
+    /// Returns the megabytes per second of bodies that are found by name, checked and divided for
+    /// memory.
     private func readThroughLog(_ log: BenchDiskLog, _ wanted: Int, of count: Int, _ bytes: Int)
         -> Double
     {
@@ -183,7 +186,7 @@ struct DiskCommand: ParsableCommand {
         return Double(sum) * 1000 / Double(nanoseconds() - start)
     }
 
-    // MARK: Small things
+    // MARK: Helpers
 
     private func read(_ log: BenchDiskLog, _ number: Int) -> Bool {
         guard

@@ -5,7 +5,7 @@ import Serving
 import Store
 import Wire
 
-/// The steps of a memory hit, each alone, in nanoseconds.
+/// Measures the steps of a memory hit, each alone, in nanoseconds.
 struct HitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hit", abstract: "Nanoseconds of each step of a memory hit.")
@@ -55,7 +55,7 @@ struct HitCommand: ParsableCommand {
         print("\(name): \(each) ns\(sum == 0 ? " (nothing found)" : "")")
     }
 
-    /// The target that asks for the image at `url`, signed until a time far away.
+    /// Returns the target for the image at `url`, signed until a distant time.
     private func signedTarget(_ url: [UInt8], _ signer: URLSigner) -> [UInt8] {
         var text = url
         let expiry = WallTime(seconds: 4_102_444_800)

@@ -4,14 +4,14 @@ import Ground
 import Store
 import Synchronization
 
-/// Nanoseconds on a clock that only goes forward.
+/// Returns a monotonic time in nanoseconds.
 func nanoseconds() -> UInt64 {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// Times in nanoseconds, and what of them is asked for.
+/// Times in nanoseconds and their statistics.
 struct Latencies: Sendable {
     private var all: [UInt64] = []
 
@@ -20,12 +20,12 @@ struct Latencies: Sendable {
     mutating func add(_ nanoseconds: UInt64) { all.append(nanoseconds) }
     mutating func add(_ others: Latencies) { all += others.all }
 
-    /// That than which so great a part of all is not longer; 0 for none.
+    /// Returns the quantile of sorted times; 0 for none.
     static func quantile(at part: Double, of sorted: [UInt64]) -> UInt64 {
         sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
     }
 
-    /// This part's time, as so many times that of `others`; like `1.25 times`.
+    /// Returns the quantile relative to that of `others`, like `1.25 times`.
     func ratio(of part: Double, to others: Latencies) -> String {
         let (own, other) = (
             Self.quantile(at: part, of: sorted), Self.quantile(at: part, of: others.sorted)
@@ -34,7 +34,7 @@ struct Latencies: Sendable {
         return "\((Double(own) / Double(other) * 100).rounded() / 100) times"
     }
 
-    /// Like `p50 1.2 µs, p99 …`.
+    /// The quantiles, like `p50 1.2 µs, p99 …`.
     var text: String {
         guard !all.isEmpty else { return "none" }
         let sorted = sorted
@@ -44,7 +44,7 @@ struct Latencies: Sendable {
         return "p50 \(at(0.5)), p99 \(at(0.99)), p99.9 \(at(0.999)), most \(at(1))"
     }
 
-    /// Of so many looks at entries by the popularity of their numbers, each read from the page
+    /// Measures look-ups of entries by the popularity of their numbers, each read from the page
     /// cache and checked.
     static func measureLookups(
         _ view: DiskView, _ keys: Int, times: Int = .max, until isOver: () -> Bool = { false }
@@ -64,12 +64,12 @@ struct Latencies: Sendable {
     }
 }
 
-/// Takes times on a thread of its own until it is stopped.
+/// Sampler of times on its own thread until it is stopped.
 final class Sampler: Sendable {
     private let isOver = Atomic<Bool>(false)
     private let result = Mutex<Latencies?>(nil)
 
-    /// Begins at once; `sample` returns when it is told that it is over, or before.
+    /// Starts at once; `sample` must return when its argument returns true.
     init(_ sample: @escaping @Sendable (() -> Bool) -> Latencies) {
         Thread.detachNewThread { [self] in
             let latencies = sample { self.isOver.load(ordering: .relaxed) }
@@ -89,7 +89,7 @@ final class Sampler: Sendable {
 extension Sampler {
     private static let pauseMilliseconds: Int32 = 5
 
-    /// Writes 256 bytes to a file and syncs them, over and over.
+    /// Returns a sampler that repeatedly writes 256 bytes to a file and syncs them.
     static func measuringSyncs(in directory: URL) -> Sampler {
         let path = directory.appendingPathComponent("synced").path
         return Sampler { isOver in

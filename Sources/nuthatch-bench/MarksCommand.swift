@@ -3,7 +3,7 @@ import Ground
 import Harness
 import Tiers
 
-/// What invalidations of many entries at once cost: to apply, to keep, and at each look-up.
+/// Measures the costs of invalidations of many entries: to apply, to store, and per look-up.
 struct MarksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "marks",
@@ -55,7 +55,8 @@ struct MarksCommand: ParsableCommand {
             path: Array("/shop/\(number)".utf8))
     }
 
-    /// Each entry is older than every mark, has four tags, and lies four segments deep.
+    /// Measures look-ups of entries that are older than every mark, have four tags, and lie four
+    /// segments deep.
     private func measureLookups(in table: MarkTable, _ what: String) throws {
         let count = 10_000
         let entries = (0..<count).map { number in

@@ -5,7 +5,7 @@ import NIOCore
 import Store
 import Tiers
 
-/// What an entry really takes in memory, beside what the account counts for it.
+/// Measures the memory that an entry really uses, compared with the account.
 struct MemoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "memory",
@@ -40,7 +40,8 @@ struct MemoryCommand: ParsableCommand {
         try measurePressure(store, residentBefore: before)
     }
 
-    /// What comes back to the kernel when less is held, and how long that takes.
+    /// Measures the memory that returns to the kernel when the limit is lowered, and the time it
+    /// takes.
     private func measurePressure(_ store: MemoryStore, residentBefore: Int) throws {
         let counted = store.account.usedBytes
         let full = try ProcessStatistics().residentBytes
@@ -57,7 +58,7 @@ struct MemoryCommand: ParsableCommand {
     }
 }
 
-/// Puts entries into a store as a fetch does.
+/// Generator of entries in a store, created as by a fetch.
 struct SyntheticEntries {
     let store: MemoryStore
 
@@ -65,7 +66,7 @@ struct SyntheticEntries {
         Array("http://images.example/photos/\(number).jpg".utf8)
     }
 
-    /// False if there was no room.
+    /// Inserts an entry; returns false if there is no capacity.
     func insert(_ number: Int, bodyBytes: Int, headBytes: Int = 220) -> Bool {
         let key = Self.key(number)
         let reservation = FetchReservation(store)
@@ -86,7 +87,7 @@ struct SyntheticEntries {
 }
 
 extension MemoryEntry {
-    /// An entry as a fetch leaves it; nil if `reserve` finds no room for so many bytes.
+    /// Returns an entry as a fetch creates it; `nil` if `reserve` has no capacity for its bytes.
     static func fetched(
         key: [UInt8], hash: UInt64, name: EntryName? = nil, head: [UInt8], body: ByteBuffer,
         now: Instant, version: InvalidationVersion, account: MemoryAccount, reserve: (Int) -> Bool

@@ -1,5 +1,6 @@
 import ArgumentParser
 
+/// The program with the benchmarks.
 @main
 struct NuthatchBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,7 +14,7 @@ struct NuthatchBench: AsyncParsableCommand {
         ])
 }
 
-/// What keeps a measurement from being made.
+/// A reason why a measurement cannot be made.
 struct BenchError: Error, CustomStringConvertible {
     let description: String
 }

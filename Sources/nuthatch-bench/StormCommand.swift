@@ -3,7 +3,7 @@ import Harness
 import NIOCore
 import NIOPosix
 
-/// Whether hits notice that an origin is down and that misses storm against it.
+/// Measures whether hits are affected when an origin is down and many misses are sent to it.
 struct StormCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "storm",
@@ -64,7 +64,7 @@ struct StormCommand: AsyncParsableCommand {
         try await group.shutdownGracefully()
     }
 
-    /// One image of 10 KB, for whatever path.
+    /// Returns the same image of 10 KB for any path.
     @Sendable
     private static func answer(_ request: OriginRequest) -> OriginResponse {
         OriginResponse(
@@ -72,7 +72,7 @@ struct StormCommand: AsyncParsableCommand {
             fields: ["Cache-Control: max-age=86400"])
     }
 
-    /// Asks for every image once.
+    /// Requests every image once.
     private func fill(_ node: NodeProcess, from origin: ScriptedOrigin) throws {
         let connection = try node.connect()
         for image in 0..<images {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Simulation
 
-/// `nuthatch-sim eviction`: miss ratios of eviction policies beside each other.
+/// `nuthatch-sim eviction`: compares the miss ratios of eviction policies.
 struct EvictionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "eviction",
@@ -36,7 +36,7 @@ struct EvictionCommand: ParsableCommand {
     @Flag(help: "One JSON object a line instead of tables.")
     var json = false
 
-    /// A cache size: per cent of the footprint, or MiB.
+    /// A cache size: percent of the footprint, or MiB.
     private enum Size {
         case percent(Double)
         case mib(Int)
@@ -49,7 +49,7 @@ struct EvictionCommand: ParsableCommand {
         }
     }
 
-    /// One row of the table; `segments` is nil where there is no log, or where it is cut by plan.
+    /// A row of the table; `segments` is `nil` without a log, or if the plan determines the number.
     private struct Row {
         let kind: EvictionKind
         let segments: Int?
@@ -147,7 +147,7 @@ struct EvictionCommand: ParsableCommand {
         }.joined(separator: "\n")
     }
 
-    /// Four digits after the point.
+    /// Returns a ratio with four decimals.
     private func ratio(_ value: Double) -> String {
         let scaled = Int((value * 10_000).rounded())
         let digits = String(scaled % 10_000)

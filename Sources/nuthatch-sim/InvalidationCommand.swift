@@ -2,8 +2,8 @@ import ArgumentParser
 import Ground
 import Simulation
 
-/// `nuthatch-sim invalidation`: whole nodes with clients, an origin, purges and every fault, by
-/// seed; and how long a purge takes to reach everybody.
+/// `nuthatch-sim invalidation`: simulates whole nodes with clients, an origin, purges and all
+/// faults by seed, and measures how long a purge takes to reach all nodes.
 struct InvalidationCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "invalidation",
@@ -66,7 +66,7 @@ struct InvalidationCommand: ParsableCommand {
         }
         for violation in outcome.violations { print(violation) }
         if !outcome.uncovered.isEmpty { print("never reached: \(outcome.uncovered)") }
-        // The rarest comes once in some hundred seeds.
+        // The rarest case occurs once in some hundred seeds.
         guard outcome.violations.isEmpty, outcome.uncovered.isEmpty || seeds < 1_000 else {
             throw ExitCode.failure
         }

@@ -2,7 +2,8 @@ import ArgumentParser
 import Ground
 import Simulation
 
-/// `nuthatch-sim membership`: how fast and how dear membership is, and plays of faults by seed.
+/// `nuthatch-sim membership`: measures the speed and costs of the membership, and simulates faults
+/// by seed.
 struct MembershipCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "membership",

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Runs the pure rooms where nothing is real.
+/// The program that runs the pure modules in simulated environments.
 @main
 struct NuthatchSim: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,7 +12,9 @@ struct NuthatchSim: ParsableCommand {
         ])
 }
 
-/// What `option` holds: numbers in `range`, separated by commas.
+/// Returns the numbers in an option, separated by commas.
+///
+/// - Throws: a usage error for a number outside of `range`.
 func numbers<Number: LosslessStringConvertible & Comparable>(
     _ text: String, of option: String, in range: ClosedRange<Number>
 ) throws -> [Number] {

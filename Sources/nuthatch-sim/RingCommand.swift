@@ -2,7 +2,8 @@ import ArgumentParser
 import Cluster
 import Ground
 
-/// `nuthatch-sim ring`: how evenly the ring spreads slots, and what a change moves.
+/// `nuthatch-sim ring`: measures how evenly the ring distributes slots, and how many a change
+/// moves.
 struct RingCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ring",
@@ -48,7 +49,7 @@ struct RingCommand: ParsableCommand {
         try numbers(nodes, of: "--nodes", in: 1...Ring.computableMax - 1)
     }
 
-    /// The result, and the milliseconds it took.
+    /// Returns the result and the time in milliseconds.
     private func timed(_ compute: () -> Ring) -> (Ring, Double) {
         let clock = ContinuousClock()
         let start = clock.now
@@ -60,7 +61,7 @@ struct RingCommand: ParsableCommand {
         cells.map { String(repeating: " ", count: max(0, 12 - $0.count)) + $0 }.joined()
     }
 
-    /// Three digits after the point.
+    /// Returns a number with three decimals.
     private func decimal(_ value: Double) -> String {
         let scaled = Int((value * 1_000).rounded())
         let digits = String(scaled % 1_000)

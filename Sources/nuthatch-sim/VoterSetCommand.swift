@@ -1,7 +1,7 @@
 import ArgumentParser
 import Simulation
 
-/// `nuthatch-sim count`: every interleaving of a small cluster that changes its counted set.
+/// `nuthatch-sim count`: explores all interleavings of a small cluster that changes its voter set.
 struct VoterSetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "count",
@@ -88,7 +88,7 @@ struct VoterSetCommand: ParsableCommand {
         if !isFound { throw ExitCode.failure }
     }
 
-    /// Prints what a search has come to.
+    /// Prints the outcome of a search.
     private func search(
         _ name: String, _ bounds: VoterModelBounds, _ flaw: VoterModelMutation? = nil
     ) -> VoterModelSearch.SearchResult {

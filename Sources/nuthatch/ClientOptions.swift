@@ -56,7 +56,7 @@ struct ClientOptions: ParsableArguments {
     @Option(help: help("streams-limit"))
     var streamsLimit: String?
 
-    /// The texts given for each setting; none for those not given.
+    /// The texts given for each setting; empty for a setting that is not given.
     var flags: [(String, [String])] {
         [
             ("trusted-proxy", trustedProxy),
@@ -121,7 +121,7 @@ struct TLSOptions: ParsableArguments {
         completion: completion("origin-http2"))
     var originHTTP2: String?
 
-    /// The texts given for each setting; none for those not given.
+    /// The texts given for each setting; empty for a setting that is not given.
     var flags: [(String, [String])] {
         [
             ("tls-certificate", tlsCertificate),

@@ -41,7 +41,7 @@ struct ClusterOptions: ParsableArguments {
     @Option(help: help("forget-after"))
     var forgetAfter: String?
 
-    /// The texts given for each setting; none for those not given.
+    /// The texts given for each setting; empty for a setting that is not given.
     var flags: [(String, [String])] {
         [
             ("cluster-secret-file", clusterSecretFile.texts),

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Client
 
+/// The command `nuthatch drain`.
 struct Drain: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Take a node off the ring and hand over what it owns, or put it back.",

@@ -2,6 +2,7 @@ import ArgumentParser
 import Client
 import Node
 
+/// The command `nuthatch get`.
 struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Get an image as a client would, or see how it is answered.",

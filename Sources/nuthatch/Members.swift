@@ -1,6 +1,7 @@
 import ArgumentParser
 import Client
 
+/// The command `nuthatch members` with its subcommands.
 struct Members: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the members of the cluster, forget some, open or recover one.",
@@ -22,6 +23,7 @@ struct Members: ParsableCommand {
         defaultSubcommand: MembersList.self)
 }
 
+/// The command `nuthatch members list`.
 struct MembersList: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -45,6 +47,7 @@ struct MembersList: ParsableCommand {
     func run() throws { try connection.commands.members().exit() }
 }
 
+/// The command `nuthatch members forget`.
 struct MembersForget: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
@@ -82,6 +85,7 @@ struct MembersForget: ParsableCommand {
     func run() throws { try connection.commands.forget(members).exit() }
 }
 
+/// The command `nuthatch members bootstrap`.
 struct MembersBootstrap: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bootstrap",
@@ -104,6 +108,7 @@ struct MembersBootstrap: ParsableCommand {
     func run() throws { try connection.commands.bootstrap().exit() }
 }
 
+/// The command `nuthatch members recover`.
 struct MembersRecover: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recover",

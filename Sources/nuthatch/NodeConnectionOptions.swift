@@ -2,7 +2,7 @@ import ArgumentParser
 import Client
 import Node
 
-/// What every command takes that asks a running node something.
+/// The options of every command that sends requests to a running node.
 struct NodeConnectionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -26,11 +26,11 @@ struct NodeConnectionOptions: ParsableArguments {
     @Flag(help: "Print JSON, for programs.")
     var json = false
 
-    // All flags of serve are taken, so that one set of them does for both.
+    // All flags of serve are accepted, so that one set of flags works for both.
     @OptionGroup(visibility: .hidden)
     var settings: SettingOptions
 
-    /// The commands, with these options.
+    /// The commands with these options.
     var commands: Commands {
         Commands(
             CommandOptions(
@@ -39,14 +39,14 @@ struct NodeConnectionOptions: ParsableArguments {
     }
 }
 
-/// What the help of these commands ends with.
+/// The common end of the help of these commands.
 enum NodeConnectionHelp {
     static let localNodeHelp = """
         The node of this machine or container is found as serve would find it: by the flags, the \
         environment and the file of serve, of which only admin-listen and admin-token-file matter.
         """
 
-    /// The statuses; `others` are those that the command has besides.
+    /// Returns the exit statuses; `others` are those that the command has in addition.
     static func exitStatusHelp(_ others: String = "") -> String {
         "Exit status: 0 if it was done, 1 if the node refused or has no such thing, 64 for a "
             + "command line that cannot be read, 69 if no node answered, \(others)78 if the "
@@ -57,13 +57,15 @@ enum NodeConnectionHelp {
 }
 
 extension CommandOutcome {
-    /// - Throws: the exit code, unless it is done.
+    /// Exits with the status of this outcome.
+    ///
+    /// - Throws: the exit code, unless the outcome is a success.
     func exit() throws {
         if self != .succeeded { throw ExitCode(exitStatus) }
     }
 }
 
-/// For how long a command stays with what it has begun.
+/// The options of a command for waiting until an operation is complete.
 struct WaitOptions: ParsableArguments {
     @Flag(help: "Do not wait until it is over.")
     var noWait = false
@@ -74,6 +76,7 @@ struct WaitOptions: ParsableArguments {
             valueName: "duration"))
     var within: String?
 
+    /// True if one of the options is given.
     var isSpecified: Bool { noWait || within != nil }
 
     func validate() throws {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Node
 
+/// The program `nuthatch` with its subcommands.
 @main
 struct Nuthatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -24,6 +25,7 @@ struct Nuthatch: AsyncParsableCommand {
     }
 }
 
+/// The command `nuthatch version`.
 struct Version: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the version.",

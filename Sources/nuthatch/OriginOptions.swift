@@ -101,7 +101,7 @@ struct OriginOptions: ParsableArguments {
     @Option(help: help("wait-timeout"))
     var waitTimeout: String?
 
-    /// The texts given for each setting; none for those not given.
+    /// The texts given for each setting; empty for a setting that is not given.
     var flags: [(String, [String])] {
         [
             ("site", site),

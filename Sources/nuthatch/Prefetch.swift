@@ -1,6 +1,7 @@
 import ArgumentParser
 import Client
 
+/// The command `nuthatch prefetch`.
 struct Prefetch: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Fetch images before clients ask for them.",

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Client
 
+/// The command `nuthatch purge`.
 struct Purge: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Purge URLs, prefixes, tags or everything on every node.",

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Node
 
+/// The command `nuthatch serve`, which runs a node.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serve images until SIGTERM or SIGINT.",
@@ -34,6 +35,7 @@ struct Serve: AsyncParsableCommand {
     }
 }
 
+/// The command `nuthatch check-config`, which checks and lists the settings.
 struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-config",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Node
 
-/// The flags of all settings, which every command takes that has to do with a node's settings.
+/// The flags of all settings, for every command that uses a node's settings.
 struct SettingOptions: ParsableArguments {
     @OptionGroup(title: "Node")
     var node: NodeOptions
@@ -25,7 +25,7 @@ struct SettingOptions: ParsableArguments {
     @OptionGroup(title: "Cluster")
     var cluster: ClusterOptions
 
-    /// These flags with this process's environment.
+    /// The sources of the settings: these flags and this process's environment.
     var sources: ConfigurationSources {
         let given = [
             node.flags, memory.flags, disk.flags, origins.flags, clients.flags, tls.flags,
@@ -35,10 +35,10 @@ struct SettingOptions: ParsableArguments {
             flags: given.joined().reduce(into: [:]) { $0[$1.0] = $1.1 })
     }
 
-    /// Resolves and checks everything.
+    /// Resolves and checks all settings, and prints the faults.
     ///
-    /// - Throws: after each fault has been named, the exit code that sysexits(3) has for it; a
-    ///   command line that cannot be read has ended with `EX_USAGE` before.
+    /// - Throws: the exit code of sysexits(3) if there are any; an invalid command line has ended
+    ///   with `EX_USAGE` before.
     func load() throws(ExitCode) -> Configuration {
         do throws(ConfigurationErrors) {
             return try sources.load()
@@ -89,7 +89,7 @@ struct NodeOptions: ParsableArguments {
     @Option(help: help("drain-timeout"))
     var drainTimeout: String?
 
-    /// The texts given for each setting; none for those not given.
+    /// The texts given for each setting; empty for a setting that is not given.
     var flags: [(String, [String])] {
         [
             ("config", config.texts),
@@ -127,7 +127,7 @@ struct MemoryOptions: ParsableArguments {
     @Option(help: help("default-ttl"))
     var defaultTTL: String?
 
-    /// The texts given for each setting; none for those not given.
+    /// The texts given for each setting; empty for a setting that is not given.
     var flags: [(String, [String])] {
         [
             ("memory-limit", memoryLimit.texts),
@@ -160,7 +160,7 @@ struct DiskOptions: ParsableArguments {
     @Option(help: help("disk-threads"))
     var diskThreads: String?
 
-    /// The texts given for each setting; none for those not given.
+    /// The texts given for each setting; empty for a setting that is not given.
     var flags: [(String, [String])] {
         [
             ("cache-dir", cacheDir.texts),
@@ -173,13 +173,13 @@ struct DiskOptions: ParsableArguments {
     }
 }
 
-/// What the table of settings says of one, for the option that carries it.
+/// Returns the help of a setting from the table.
 func help(_ name: String) -> ArgumentHelp {
     let (text, placeholder) = Configuration.help(for: name)
     return ArgumentHelp("\(text)", valueName: placeholder)
 }
 
-/// What a shell offers for the value of the setting.
+/// Returns the shell completion of a setting.
 func completion(_ name: String) -> CompletionKind {
     switch Configuration.completion(for: name) {
     case .file: .file()
@@ -190,6 +190,6 @@ func completion(_ name: String) -> CompletionKind {
 }
 
 extension String? {
-    /// The text in a list, or no list items if there is none.
+    /// The text in a list; empty if there is none.
     var texts: [String] { map { [$0] } ?? [] }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Node
 
+/// The command `nuthatch sign`, which signs URLs.
 struct Sign: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Sign URLs for nodes that serve only what is signed.",

@@ -2,6 +2,7 @@ import ArgumentParser
 import Client
 import Node
 
+/// The command `nuthatch status`.
 struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show how things stand with one node or several.",
@@ -26,6 +27,7 @@ struct Status: ParsableCommand {
     func run() throws { try connection.commands.status().exit() }
 }
 
+/// The command `nuthatch inspect`, which shows the entries of a URL.
 struct Inspect: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show what a node holds under a URL, and what it would do with it.",
@@ -54,6 +56,7 @@ struct Inspect: ParsableCommand {
     func run() throws { try connection.commands.inspect(url, withHeads: head).exit() }
 }
 
+/// The command `nuthatch health`, which checks the readiness of this machine's node.
 struct Health: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Ask the node of this machine or container whether it is ready.",

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Client
 
+/// The command `nuthatch top`.
 struct Top: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Watch nodes at work, on the terminal.",

@@ -2,21 +2,21 @@ import Admin
 import FoundationEssentials
 import Glibc
 
-/// How a command has ended.
+/// The outcome of a command, which determines the exit status.
 package enum CommandOutcome: CaseIterable, Sendable {
     case succeeded
-    /// The node has answered, and says no; or what was asked for is not there.
+    /// The node has refused the request, or the requested item does not exist.
     case refused
-    /// The command line asks for what cannot be.
+    /// The command line is invalid.
     case usageError
-    /// There was no answer that a node gives.
+    /// No node has responded.
     case unavailable
-    /// It goes on, and was not over in time.
+    /// The operation continues, but was not complete in time.
     case incomplete
-    /// The settings do not say where the node is, or who asks.
+    /// The settings do not name a usable node or token.
     case misconfigured
 
-    /// What sysexits(3) has for it.
+    /// The exit status, from sysexits(3) where it has one.
     package var exitStatus: CInt {
         switch self {
         case .succeeded: 0
@@ -29,18 +29,21 @@ package enum CommandOutcome: CaseIterable, Sendable {
     }
 }
 
-/// Why a command has failed.
+/// The reason why a command has failed.
 package struct CommandError: Error, Hashable {
+    /// The outcome that the failure leads to.
     package let outcome: CommandOutcome
-    /// For the operator, on one line.
+    /// The reason in one line, for the operator.
     package let text: String
 
+    /// Creates an error from its parts.
     init(_ ending: CommandOutcome, _ text: String) {
         self.outcome = ending
         self.text = text
     }
 
-    /// `timeout` is what was given for the whole of it, as the operator wrote it.
+    /// Creates the error for a failed exchange; `timeout` is the limit for all of it, as the
+    /// operator wrote it.
     init(_ failure: ExchangeError, url: String, timeout: String) {
         let why =
             switch failure {
@@ -54,21 +57,21 @@ package struct CommandError: Error, Hashable {
         self.init(.unavailable, url + why)
     }
 
-    /// The node has said no.
+    /// Creates the error for a response with an error status.
     init(_ response: NodeResponse, url: String) {
         let reason = response.problem.message
         let words = reason.isEmpty ? "" : " \(reason)"
         self.init(.refused, "\(url) answered \(response.status)\(words)")
     }
 
-    /// `url` was answered by something else.
+    /// Returns the error for a response at `url` that no node sends.
     static func notNode(_ url: String) -> CommandError {
         CommandError(.unavailable, "\(url): what answered is not a node")
     }
 }
 
 extension NodeResponse {
-    /// What an answer that refuses says of itself.
+    /// The problem that the body of an error response describes.
     var problem: ReceivedProblem {
         (try? JSONDecoder().decode(ReceivedProblem.self, from: Data(body)))
             ?? ReceivedProblem(ofText: body)

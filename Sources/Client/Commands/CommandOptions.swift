@@ -4,21 +4,30 @@ import Glibc
 import Ground
 import Telemetry
 
-/// Which nodes a command asks, and how.
+/// The nodes that a command sends requests to, and the options for it.
 package struct CommandOptions: Sendable {
-    /// The node of this machine.
+    /// The settings of this machine's node.
     package var localNode: LocalNode
-    /// Admin ports as `HOST:PORT`; none for the node of this machine.
+    /// The admin ports as `HOST:PORT`; empty for the nodes of the environment, or else for this
+    /// machine's node.
     package var nodes: [String]
-    /// Nil for what settings and environment say.
+    /// The path of the file with the token; `nil` for that of the environment or the settings.
     package var tokenFile: String?
-    /// For each answer, as the operator writes it.
+    /// The time limit for each response, as the operator wrote it.
     package var timeout: String
-    /// Programs read what is printed.
+    /// True if the output is JSON for programs.
     package var isJSON: Bool
     /// The environment of this process.
     let environment: [String: String]
 
+    /// Creates options with this process's environment.
+    ///
+    /// - Parameters:
+    ///   - ownNode: the settings of this machine's node.
+    ///   - nodes: the admin ports as `HOST:PORT`.
+    ///   - tokenFile: the path of the file with the token; `nil` for the default.
+    ///   - timeout: the time limit for each response, as the operator wrote it.
+    ///   - isJSON: true for JSON output.
     package init(
         ownNode: LocalNode, nodes: [String] = [], tokenFile: String? = nil,
         timeout: String = "3s", isJSON: Bool = false
@@ -31,20 +40,20 @@ package struct CommandOptions: Sendable {
         environment = ProcessInfo.processInfo.environment
     }
 
-    /// Where nodes are asked if nothing else is said.
+    /// The default address of the admin port.
     static let adminPort: UInt16 = 8081
 
-    /// What a variable of the environment says, cut at white space.
+    /// Returns the words in an environment variable, separated by white space.
     private func words(of variable: ClientEnvironmentVariable) -> [String] {
         (environment[variable.rawValue] ?? "").split(whereSeparator: \.isWhitespace)
             .map(String.init)
     }
 
-    /// Those who are to be asked, one at least.
+    /// Returns the clients of all nodes; at least one.
     func clients() throws(CommandError) -> [NodeClient] {
         let limit = try timeoutInterval()
         var named = nodes
-        // A flag beats the environment.
+        // A flag takes precedence over the environment.
         if named.isEmpty, !localNode.hasAdminFlag { named = words(of: .node) }
         guard !named.isEmpty else {
             return [try localClient(limit)]
@@ -59,7 +68,7 @@ package struct CommandOptions: Sendable {
         return clients
     }
 
-    /// The one who is to be asked.
+    /// Returns the client of the only node; more than one is an error.
     func client() throws(CommandError) -> NodeClient {
         let clients = try clients()
         guard clients.count == 1 else {
@@ -70,11 +79,12 @@ package struct CommandOptions: Sendable {
         return clients[0]
     }
 
+    /// Returns the time limit for each response.
     func timeoutInterval() throws(CommandError) -> Interval {
         try Self.duration(timeout, "--timeout")
     }
 
-    /// `text` as a length of time that is not nothing; `flag` is what gave it.
+    /// Parses a duration above zero; `flag` names the option in the error.
     static func duration(_ text: String, _ flag: String) throws(CommandError) -> Interval {
         guard let limit = DurationText.parse(text), limit > .zero else {
             throw CommandError(
@@ -83,6 +93,7 @@ package struct CommandOptions: Sendable {
         return limit
     }
 
+    /// Parses the address of a node.
     private func endpoint(_ name: String) throws(CommandError) -> NodeEndpoint {
         if name.hasPrefix("https://") {
             throw CommandError(
@@ -97,7 +108,7 @@ package struct CommandOptions: Sendable {
         return place
     }
 
-    /// The node of this machine.
+    /// Returns the client of this machine's node.
     private func localClient(_ limit: Interval) throws(CommandError) -> NodeClient {
         switch try setting(localNode.adminPort) {
         case .address(let address, let tokenFile):
@@ -122,7 +133,7 @@ package struct CommandOptions: Sendable {
 
     // MARK: Tokens
 
-    /// What the operator says to be proof; nil if nothing is said.
+    /// Returns the token that the operator has configured; `nil` if none is.
     private func explicitToken() throws(CommandError) -> [UInt8]? {
         let path = tokenFile ?? words(of: .tokenFile).first
         guard let path else { return nil }
@@ -130,21 +141,22 @@ package struct CommandOptions: Sendable {
         return try Self.token(in: path, source: name, allowsBareToken: true)
     }
 
-    /// What the settings of this machine's node say to be proof; another one of its cluster may
-    /// have the same.
+    /// Returns the token in the settings of this machine's node, which other nodes of its cluster
+    /// may share.
     private func localToken() throws(CommandError) -> [UInt8]? {
         guard let path = try setting(localNode.adminTokenFile) else { return nil }
         return try Self.localToken(in: path)
     }
 
+    /// Returns the token in a file of this machine's node.
     private static func localToken(in path: String) throws(CommandError) -> [UInt8]? {
         try token(in: path, source: "setting admin-token-file", allowsBareToken: false)
     }
 
-    /// The token in a file that is good for most.
+    /// Returns the token with the most powerful role in a file.
     ///
-    /// `name` is what names the file. A file that has one word and no more may be a token alone, if
-    /// `mayBeAlone`.
+    /// `name` names the file in errors. With `mayBeAlone`, a file with a single word may be a bare
+    /// token.
     private static func token(
         in path: String, source name: String, allowsBareToken: Bool
     ) throws(CommandError) -> [UInt8]? {
@@ -168,7 +180,7 @@ package struct CommandOptions: Sendable {
         }
     }
 
-    /// The token that a file has alone; nil if it has more than one word.
+    /// Returns the token of a file with a single word; `nil` if it has more.
     private static func bareToken(in bytes: [UInt8]) -> [UInt8]? {
         let words = bytes.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         guard words.count == 1, words[0].allSatisfy({ (0x21...0x7E).contains($0) }) else {
@@ -177,7 +189,7 @@ package struct CommandOptions: Sendable {
         return Array(words[0])
     }
 
-    /// A part of what the settings say of the node of this machine.
+    /// Returns a value from the settings of this machine's node.
     func setting<Value>(_ part: Result<Value, LocalNode.SettingError>) throws(CommandError) -> Value
     {
         switch part {
@@ -187,17 +199,19 @@ package struct CommandOptions: Sendable {
     }
 }
 
-/// Reads whole files that the operator names.
+/// Functions that read whole files.
 enum FileReader {
-    /// A file that cannot be read.
+    /// The failure to read a file.
     struct ReadError: Error {
-        /// One clause.
+        /// The reason as one clause.
         let reason: String
 
+        /// Creates a failure with a reason.
         init(_ reason: String) {
             self.reason = reason
         }
 
+        /// Creates a failure from an error number.
         init(_ number: CInt) {
             switch number {
             case ENOENT, ENOTDIR: reason = "there is no such file"
@@ -207,10 +221,11 @@ enum FileReader {
         }
     }
 
-    /// Bytes of a regular file at most.
+    /// The largest file in bytes.
     private static let bytesMax = 1 << 20
 
-    /// The bytes of a regular file, and of nothing else, as a node reads its own files.
+    /// Returns the contents of a regular file; other files are refused, as a node does for its own
+    /// files.
     static func readRegularFile(_ path: String) throws(ReadError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw ReadError(errno) }
@@ -229,8 +244,8 @@ enum FileReader {
         return bytes
     }
 
-    /// Everything up to the end of `descriptor`, or until there are more than `bytesMax` bytes; nil
-    /// with `errno` if it cannot be read.
+    /// Returns everything up to the end of `descriptor`, or until there are more than `bytesMax`
+    /// bytes; `nil` with `errno` set if it cannot be read.
     static func readToEnd(of descriptor: CInt, bytesMax: Int = .max) -> [UInt8]? {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)

@@ -2,19 +2,21 @@ import Admin
 import Glibc
 import Ground
 
-/// How a node is drained.
+/// The arguments of a drain.
 package struct DrainArguments: Sendable {
-    /// It ends once everything is handed over.
+    /// True if the node stops when everything is handed off.
     package var stopsNode = false
+    /// True if the command waits for the end of the handoff.
     package var waitsUntilDone = true
-    /// For how long that is waited for, as the operator writes it; nil for as long as it takes.
+    /// The maximum wait, as the operator wrote it; `nil` for no limit.
     package var timeout: String?
 
+    /// Creates the default arguments.
     package init() {}
 }
 
 extension Commands {
-    /// Has the node hand over what it owns, and shows how far it is.
+    /// Orders the node to drain, and shows its progress.
     package func drain(_ order: DrainArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             let limit: Interval?
@@ -37,7 +39,7 @@ extension Commands {
         }
     }
 
-    /// Puts a drained node back on the ring.
+    /// Orders a drained node to take ownership again.
     package func undrain() -> CommandOutcome {
         run { () throws(CommandError) in
             let response = try options.client().send(NodeClient.request(.undrain))
@@ -46,10 +48,12 @@ extension Commands {
         }
     }
 
+    /// Prints a message, or the response for programs.
     private func printResult(_ words: String, _ response: NodeResponse) {
         console.print(options.isJSON ? String(decoding: response.body, as: UTF8.self) : words)
     }
 
+    /// Polls the node's statistics until the handoff is complete.
     private func pollUntilDone(
         _ client: NodeClient, _ order: DrainArguments, until deadline: Instant
     ) throws(CommandError) -> CommandOutcome {
@@ -58,7 +62,7 @@ extension Commands {
         while true {
             let exchange = client.start(question)
             Exchange.advance([exchange])
-            // A node that has ended answers no more, and breaks off what it was answering.
+            // A node that has stopped does not respond, and aborts responses in progress.
             if order.stopsNode, case .failure(let failure) = exchange.outcome,
                 failure.isConnectionRefusedOrReset
             {
@@ -82,6 +86,7 @@ extension Commands {
         }
     }
 
+    /// Prints a message and returns the outcome.
     private func finish(_ words: String, _ ending: CommandOutcome) -> CommandOutcome {
         console.clearProgress()
         if options.isJSON {
@@ -97,7 +102,8 @@ extension Commands {
 }
 
 extension ExchangeError {
-    /// Nobody listens there, or whoever did has gone; not that the way there is lost.
+    /// True if nothing accepts connections there or the connection was reset; false for failures of
+    /// the network.
     fileprivate var isConnectionRefusedOrReset: Bool {
         switch self {
         case .system(let code): code == ECONNREFUSED || code == ECONNRESET || code == EPIPE
@@ -107,16 +113,18 @@ extension ExchangeError {
     }
 }
 
-/// How far a node has come that hands over everything, as its statistics say again and again.
+/// The progress of a handoff, from successive statistics of the node.
 package struct DrainProgress: Hashable, Sendable {
-    /// Images that are to be offered, or for which nobody has answered.
+    /// The number of queued and unanswered offers in the last statistics.
     package private(set) var offersLeft: UInt64 = 0
     private var offersMax: UInt64 = 0
-    /// How often in succession nothing was being handed over.
+    /// The number of successive statistics without a handoff in progress.
     private var idleCount = 0
 
+    /// Creates the progress of a handoff that has not been observed.
     package init() {}
 
+    /// Adds the latest statistics.
     package mutating func update(_ report: StatisticsReport) {
         offersLeft = report.cluster?.offersPending ?? 0
         offersMax = max(offersMax, offersLeft)
@@ -127,14 +135,17 @@ package struct DrainProgress: Hashable, Sendable {
         idleCount = isQuiet ? idleCount + 1 : 0
     }
 
-    /// Nothing more is handed over.
+    /// True if the handoff has ended.
     ///
-    /// The ring may lose the node a moment before it begins, so that once is not enough.
+    /// The ring may lose the node a moment before the handoff begins, so two statistics without one
+    /// are required.
     package var isFinished: Bool { idleCount >= 2 }
 
-    /// At last sight nothing was left: what ends then has handed everything over.
+    /// True if the last statistics show nothing left: a node that ends then has handed off
+    /// everything.
     package var isEmptied: Bool { idleCount > 0 && offersLeft == 0 }
 
+    /// Returns the progress as one line of at most `columnsMax` columns.
     package func line(columnsMax: Int) -> TextLine {
         let share =
             offersMax == 0 ? nil : Double(offersMax - offersLeft) / Double(offersMax)

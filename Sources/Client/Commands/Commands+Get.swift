@@ -4,27 +4,29 @@ import Ground
 import HTTPRules
 import Telemetry
 
-/// What is to be got where clients get it.
+/// The arguments of a request for an image or a site's resource.
 package struct GetArguments: Sendable {
+    /// The URL.
     package var url: String
-    /// Nil for the node of this machine.
+    /// The address of the node's port for clients; `nil` for this machine's node.
     package var base: String?
-    /// The URL is that of a site, and its host the site's.
+    /// True if the URL is of a site, so that its host is sent as Host.
     package var isOfSite = false
-    /// Nil for standard output.
+    /// The path of the output file; `nil` for standard output.
     package var output: String?
-    /// What is said of it, and not it itself.
+    /// True if only the head is requested and shown.
     package var isHeadOnly = false
-    /// `ID: value`.
+    /// The additional header fields as `NAME: value`.
     package var fields: [String] = []
 
+    /// Creates the arguments for a URL.
     package init(url: String) {
         self.url = url
     }
 
     static let clientPort: UInt16 = 8080
 
-    /// The request.
+    /// Returns the request.
     func request() throws(CommandError) -> NodeRequest {
         guard let (authority, target) = parts,
             url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
@@ -44,7 +46,7 @@ package struct GetArguments: Sendable {
         return question
     }
 
-    /// Host and port, and path and query; nil if there is no host.
+    /// The authority, and the path with query; `nil` if there is no host.
     private var parts: (authority: Substring, target: Substring)? {
         guard let scheme = ["http://", "https://"].first(where: url.hasPrefix) else { return nil }
         let rest = url.dropFirst(scheme.count).prefix { $0 != "#" }
@@ -52,6 +54,7 @@ package struct GetArguments: Sendable {
         return authority.isEmpty ? nil : (authority, rest[authority.endIndex...])
     }
 
+    /// Parses a header field.
     private static func field(_ text: String) throws(CommandError) -> NodeRequest.Field {
         let sides = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let isName = sides[0].utf8.allSatisfy {
@@ -69,7 +72,7 @@ package struct GetArguments: Sendable {
 }
 
 extension Commands {
-    /// Gets an image or a site's answer where clients get it, in clear text.
+    /// Requests an image or a site's resource from a node's port for clients, in clear text.
     package func get(_ arguments: GetArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             let question = try arguments.request()
@@ -94,6 +97,7 @@ extension Commands {
         }
     }
 
+    /// Returns the address of the port for clients.
     private func endpoint(_ arguments: GetArguments) throws(CommandError) -> NodeEndpoint {
         if let base = arguments.base {
             guard let place = NodeEndpoint(base, defaultPort: GetArguments.clientPort) else {
@@ -113,7 +117,7 @@ extension Commands {
         return NodeEndpoint(address.reachable)
     }
 
-    /// The answer, if it is one of success, or its head alone is wanted.
+    /// Returns the response if it is successful, or only its head is wanted.
     private func outcome(
         _ exchange: Exchange, _ receiver: BodyOutput, _ arguments: GetArguments
     ) throws(CommandError) -> NodeResponse {
@@ -135,7 +139,7 @@ extension Commands {
         }
     }
 
-    /// Says what came.
+    /// Prints a summary of the response.
     private func printSummary(
         _ response: NodeResponse, _ receiver: BodyOutput, _ took: Interval,
         _ arguments: GetArguments
@@ -154,26 +158,27 @@ extension Commands {
     }
 }
 
-/// Takes what `nuthatch get` gets: to standard output as it comes, or into a file that is there
-/// only when it is whole.
+/// The output of a response's body: to standard output as it arrives, or to a file that appears
+/// only when complete.
 final class BodyOutput {
     private let path: String?
     private let console: Console
     private let startedAt = BootClock.now()
     private var descriptor: CInt = -1
     private var nextProgressAt: Instant
-    /// Bytes of the body so far.
+    /// The number of body bytes so far.
     private(set) var byteCount: UInt64 = 0
-    /// What an answer that says no says of it.
+    /// The body of an error response.
     private(set) var problem: [UInt8] = []
-    /// Why what comes cannot be put where it was to be.
+    /// The reason why the output has failed; `nil` while it works.
     private(set) var error: CommandError?
 
     private static let problemBytesMax = 64 << 10
-    /// Progress is shown of what takes longer.
+    /// The time after which progress is shown.
     private static let progressAfter = Interval.milliseconds(300)
     private static let progressEvery = Interval.milliseconds(100)
 
+    /// Creates an output to the file at `path`, or to standard output if it is `nil`.
     init(_ path: String?, _ console: Console) {
         self.path = path
         partPath = path.map(Self.partPath)
@@ -187,8 +192,8 @@ final class BodyOutput {
         if let partPath, partPath != path { unsafe unlink(partPath) }
     }
 
-    /// What is written first, and becomes the file once it is whole; the path itself where that is
-    /// a link, a device or a pipe, which nothing may take the place of.
+    /// Returns the path of the temporary file that is renamed when it is complete; for a link, a
+    /// device or a pipe, which must not be replaced, the path itself.
     private let partPath: String?
 
     private static func partPath(_ path: String) -> String {
@@ -198,6 +203,7 @@ final class BodyOutput {
         return isThere && !isFile ? path : path + ".part"
     }
 
+    /// Writes a piece of the body; of an error response, keeps it for the message.
     func write(_ piece: ArraySlice<UInt8>, of response: NodeResponse) throws(ExchangeError) {
         guard response.isSuccess else {
             problem += piece.prefix(Self.problemBytesMax - problem.count)
@@ -211,7 +217,7 @@ final class BodyOutput {
         showProgress(response)
     }
 
-    /// The answer is whole.
+    /// Completes the output and renames the file.
     func finish() throws(CommandError) {
         guard let path, let partPath else { return }
         do throws(ExchangeError) {
@@ -226,18 +232,21 @@ final class BodyOutput {
         }
     }
 
+    /// Opens the output at the first piece.
     private func open() throws(ExchangeError) {
         guard descriptor < 0, let partPath else { return }
         descriptor = unsafe Glibc.open(partPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { throw recordError(errno) }
     }
 
+    /// Records an error of the output and returns the error that ends the exchange.
     private func recordError(_ code: CInt) -> ExchangeError {
         let why = unsafe String(cString: strerror(code))
         error = CommandError(.refused, "\(path ?? "standard output"): \(why)")
         return .system(code)
     }
 
+    /// Shows the progress of a longer response.
     private func showProgress(_ response: NodeResponse) {
         let now = BootClock.now()
         guard partPath != nil, now >= nextProgressAt else { return }

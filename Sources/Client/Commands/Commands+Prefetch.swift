@@ -4,24 +4,28 @@ import Ground
 import HTTPRules
 import Telemetry
 
-/// What is to be fetched before clients ask for it.
+/// The arguments of a prefetch.
 package struct PrefetchArguments: Sendable {
+    /// The URLs to fetch.
     package var urls: [String] = []
-    /// Files with a URL on each line; `-` is standard input.
+    /// The files with a URL on each line; `-` is standard input.
     package var files: [String] = []
-    /// In place of URLs.
+    /// The URL of a sitemap, in place of URLs; `nil` for none.
     package var sitemap: String?
-    /// Nil for what the node asks with.
+    /// The Accept field of the fetches; `nil` for the node's default.
     package var accept: String?
+    /// True if the command waits for the end of the prefetch.
     package var waitsUntilDone = true
-    /// For how long that is waited for, as the operator writes it; nil for as long as it takes.
+    /// The maximum wait, as the operator wrote it; `nil` for no limit.
     package var timeout: String?
 
+    /// Creates arguments without URLs.
     package init() {}
 }
 
 extension Commands {
-    /// Has the node fetch, and shows how far it is; refused if a URL could not be fetched.
+    /// Orders the node to prefetch, and shows the progress; the outcome is `refused` if a URL could
+    /// not be fetched.
     package func prefetch(_ order: PrefetchArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             var limit: Interval?
@@ -56,6 +60,7 @@ extension Commands {
         }
     }
 
+    /// Prints why a part of the prefetch is not complete, and returns the outcome.
     private func unfinished(_ part: String, _ why: String) -> CommandOutcome {
         console.clearProgress()
         console.printError("not begun\(part.isEmpty ? "" : " from\(part) on"): \(why)")
@@ -64,7 +69,8 @@ extension Commands {
 
     private typealias PrefetchPoll = (response: NodeResponse, document: PrefetchDocument)
 
-    /// Waits while as many prefetches run on the node as may; nil if they did until `deadline`.
+    /// Starts a prefetch, waiting while the node runs as many as it allows; returns `nil` if it
+    /// still does at `deadline`.
     private func start(
         _ question: NodeRequest, _ client: NodeClient, as part: String, until deadline: Instant
     ) throws(CommandError) -> PrefetchPoll? {
@@ -89,6 +95,7 @@ extension Commands {
         }
     }
 
+    /// Polls a prefetch until it has ended.
     private func pollUntilDone(
         _ begun: PrefetchPoll, _ client: NodeClient, as what: String, until deadline: Instant
     ) throws(CommandError) -> PrefetchPoll {
@@ -106,6 +113,7 @@ extension Commands {
         return last
     }
 
+    /// Prints the result of a prefetch.
     private func show(_ last: PrefetchPoll) {
         console.clearProgress()
         if options.isJSON {
@@ -115,9 +123,9 @@ extension Commands {
         }
     }
 
-    // MARK: What is fetched
+    // MARK: URLs
 
-    /// The body of each request: so many URLs as one may have.
+    /// Returns the bodies of the requests, each with as many URLs as one may have.
     private func bodies(_ order: PrefetchArguments) throws(CommandError) -> [JSON] {
         let accept = order.accept.map { [JSON.Member("accept", .text($0))] } ?? []
         if let sitemap = order.sitemap {
@@ -135,6 +143,7 @@ extension Commands {
         }
     }
 
+    /// Returns the URLs in a file.
     private static func urls(in file: String) throws(CommandError) -> [String] {
         let text = String(decoding: try bytes(of: file), as: UTF8.self)
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
@@ -148,6 +157,7 @@ extension Commands {
         return urls
     }
 
+    /// Checks that `url` is an absolute URL.
     private static func check(_ url: Substring, in place: String) throws(CommandError) {
         guard let parts = AbsoluteURL(Array(url.utf8)), !parts.host.isEmpty else {
             throw CommandError(
@@ -156,6 +166,7 @@ extension Commands {
         }
     }
 
+    /// Returns the contents of a file or of standard input.
     private static func bytes(of file: String) throws(CommandError) -> [UInt8] {
         let descriptor = file == "-" ? STDIN_FILENO : unsafe open(file, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(file) }
@@ -164,6 +175,7 @@ extension Commands {
         return bytes
     }
 
+    /// Returns the error for a file that cannot be read.
     private static func unreadable(_ file: String) -> CommandError {
         let why = unsafe String(cString: strerror(errno))
         return CommandError(.usageError, "--file: \(file.quoted()) cannot be read: \(why)")
@@ -171,7 +183,7 @@ extension Commands {
 }
 
 extension PrefetchDocument {
-    /// How the command ends, if not well.
+    /// Returns the outcome of the command if it is not a success.
     fileprivate func outcome(isWaitedFor: Bool) -> CommandOutcome? {
         switch state {
         case .failed, .cancelled: .refused
@@ -181,8 +193,10 @@ extension PrefetchDocument {
     }
 }
 
-/// How far a prefetch has come, for people.
+/// The progress and result of a prefetch for people.
 extension PrefetchDocument {
+    /// Returns the progress as one line of at most `columnsMax` columns; `what` names the
+    /// operation.
     package func progress(_ what: String, columnsMax: Int) -> TextLine {
         guard state != .reading else {
             return ProgressLine.line(
@@ -203,7 +217,8 @@ extension PrefetchDocument {
         return ProgressLine.line(what, share: share, note: note, columnsMax: columnsMax)
     }
 
-    /// What came of it, and what could not be fetched.
+    /// Returns the result and the URLs that could not be fetched; `columnsMax` is `nil` for no
+    /// limit.
     package func lines(columnsMax: Int?) -> [TextLine] {
         var first = TextLine(state.rawValue, style)
         first.append(
@@ -229,6 +244,7 @@ extension PrefetchDocument {
         return lines
     }
 
+    /// The style of the result.
     private var style: TextStyle {
         switch state {
         case .reading, .running: .plain
@@ -239,12 +255,12 @@ extension PrefetchDocument {
 }
 
 extension PrefetchRequest {
-    /// `urls` in as many parts as there have to be, so that each fits into one request.
+    /// Returns the URLs in as many parts as required for each to fit into one request.
     package static func batches(_ urls: [String]) -> [[String]] {
         var batches: [[String]] = []
         var bytes = 0
         for url in urls {
-            // Quotation marks and a comma; escapes may take six bytes for one.
+            // Quotation marks and a comma; escapes may need six bytes for one.
             let needed = JSON.text(url).compactText.utf8.count + 1
             let isFull =
                 (batches.last?.count ?? 0) >= urlsMax || bytes + needed > bodyBytesMax - 1024

@@ -2,21 +2,29 @@ import Admin
 import Ground
 import Telemetry
 
-/// What is to be purged, and how.
+/// The arguments of a purge.
 package struct PurgeArguments: Sendable {
+    /// The URLs to purge.
     package var urls: [String] = []
+    /// The URL prefixes to purge.
     package var prefixes: [String] = []
+    /// The tags to purge.
     package var tags: [String] = []
+    /// True to purge everything.
     package var isEverything = false
+    /// True for a soft purge, which leaves entries to be revalidated.
     package var isSoft = false
-    /// Nil for one that the node makes.
+    /// The client's id of the purge; `nil` for a new one of the node.
     package var id: String?
+    /// The progress that the command waits for.
     package var wait = PurgeWaitTarget.all
-    /// For how long, as the operator writes it.
+    /// The maximum wait, as the operator wrote it.
     package var timeout = "10s"
 
+    /// Creates arguments without targets.
     package init() {}
 
+    /// The body of the request.
     var json: JSON {
         var members = [JSON.Member("mode", isSoft ? "soft" : "hard")]
         if let id { members.append(JSON.Member("id", .text(id))) }
@@ -27,21 +35,21 @@ package struct PurgeArguments: Sendable {
     }
 }
 
-/// What a purge is waited for.
+/// The progress of a purge that a command waits for.
 package enum PurgeWaitTarget: String, CaseIterable, Sendable {
-    /// Every member that can be reached has confirmed.
+    /// All reachable members have confirmed the purge.
     case all
-    /// It is synced to the node's disk, and sent.
+    /// The purge is synced to the node's disk, and sent.
     case issued
-    /// Nothing.
+    /// The command does not wait.
     case none
 }
 
 extension Commands {
-    /// Purges, and shows the receipt while it fills in.
+    /// Purges, and shows the receipt while members confirm.
     ///
-    /// Done if what was waited for has come, unfinished if a member has not confirmed in time or
-    /// cannot be reached.
+    /// The outcome is `succeeded` if the awaited progress was reached, and `incomplete` if a member
+    /// has not confirmed in time or cannot be reached.
     package func purge(_ order: PurgeArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             let limit = try CommandOptions.duration(order.timeout, "--within")
@@ -72,7 +80,7 @@ extension Commands {
         }
     }
 
-    /// Asks for the receipt again and again, until nobody in reach is waited for.
+    /// Polls the receipt until all reachable members have confirmed.
     private func pollUntilDone(
         _ first: ReceiptReport, _ response: NodeResponse, _ client: NodeClient,
         until deadline: Instant

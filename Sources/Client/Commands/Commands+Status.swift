@@ -1,9 +1,9 @@
 import Admin
 
 extension Commands {
-    /// Shows how things stand with each node that is asked: one at length, several as a table.
+    /// Shows the status of all nodes: one in detail, several as a table.
     ///
-    /// All are asked at once; it is done only if all have answered.
+    /// The nodes are queried at the same time. The command succeeds only if all have responded.
     package func status() -> CommandOutcome {
         run { () throws(CommandError) in
             let clients = try options.clients()
@@ -26,6 +26,7 @@ extension Commands {
         }
     }
 
+    /// Prints the status of the nodes.
     private func show(
         _ looks: [StatusQuery], _ rows: [(place: String, row: StatusTable.Row)]
     ) {
@@ -38,11 +39,12 @@ extension Commands {
         }
     }
 
-    /// One node that is being asked.
+    /// The queries to one node.
     private struct StatusQuery {
         let client: NodeClient
         let exchanges: [Exchange]
 
+        /// Sends the queries to a node.
         init(_ client: NodeClient) {
             self.client = client
             exchanges = [.getStatus, .getStatistics].map {
@@ -50,6 +52,7 @@ extension Commands {
             }
         }
 
+        /// Returns the node's status and statistics.
         func documents() throws(CommandError) -> (StatusReport, StatisticsReport) {
             (
                 try client.document(StatusReport.self, of: exchanges[0]),
@@ -57,7 +60,7 @@ extension Commands {
             )
         }
 
-        /// Both answers as they are, with the place; or why there is none; on one line.
+        /// Returns both documents as sent, with the address, or the error; on one line.
         func jsonLine(_ row: StatusTable.Row) -> String {
             if case .failed(let why) = row {
                 let document: JSON = ["at": .text("\(client.endpoint)"), "fault": .text(why)]
@@ -73,14 +76,14 @@ extension Commands {
 }
 
 extension NodeResponse {
-    /// A document on one line: in JSON the ends of lines are between values alone.
+    /// The JSON document on one line: line breaks occur only between values.
     var jsonLine: String {
         String(decoding: body.filter { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
     }
 }
 
 extension CommandError {
-    /// Without the URL that was asked, for where it is known.
+    /// The text without the URL, for places where that is known.
     var shortText: String {
         let rest = text.split(separator: " ", maxSplits: 1)
         guard rest.count == 2, rest[0].hasPrefix("http://") else { return text }

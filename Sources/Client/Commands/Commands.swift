@@ -4,19 +4,22 @@ import Ground
 import HTTPRules
 import Telemetry
 
-/// The commands that ask running nodes.
+/// The commands that send requests to running nodes.
 ///
-/// Each prints what came of it: documents to standard output, everything else to standard error.
+/// Each prints its result: documents to standard output, everything else to standard error.
 package struct Commands: Sendable {
+    /// The nodes and options.
     let options: CommandOptions
+    /// The output.
     let console: Console
 
+    /// Creates the commands for these options.
     package init(_ options: CommandOptions) {
         self.options = options
         console = Console(environment: options.environment)
     }
 
-    /// Does `work`, and says what went wrong.
+    /// Runs `work` and prints its error.
     func run(
         _ work: () throws(CommandError) -> CommandOutcome
     ) -> CommandOutcome {
@@ -28,8 +31,8 @@ package struct Commands: Sendable {
         }
     }
 
-    /// Prints the answer to `question` as the node gave it, or the lines that `show` makes of its
-    /// document.
+    /// Sends a request, and prints the response as sent or, for people, the lines that `show` makes
+    /// of its document.
     func show<Document: Decodable>(
         _ question: NodeRequest, as type: Document.Type, _ lines: (Document) -> [TextLine]
     ) -> CommandOutcome {
@@ -46,9 +49,9 @@ package struct Commands: Sendable {
         }
     }
 
-    /// Asks on the terminal whether something is to be done that cannot be taken back.
+    /// Asks on the terminal for confirmation of an irreversible operation.
     ///
-    /// - Returns: nil if it is, else how the command has ended.
+    /// - Returns: `nil` if it is confirmed; otherwise the outcome of the command.
     package func confirm(_ question: String, _ what: String) -> CommandOutcome? {
         guard console.showsProgress, isatty(STDIN_FILENO) == 1 else {
             console.printError("\(what) needs --yes where nobody can be asked")
@@ -64,14 +67,14 @@ package struct Commands: Sendable {
 
     // MARK: Members
 
-    /// Shows who is in the cluster, as the node believes.
+    /// Shows the members of the cluster as the node sees them.
     package func members() -> CommandOutcome {
         show(NodeClient.request(.listMembers), as: MemberDocument.Page.self) {
             $0.lines(columnsMax: console.columns)
         }
     }
 
-    /// Has the node begin to count members no longer.
+    /// Orders the node to remove members from the voter set.
     package func forget(_ members: [String]) -> CommandOutcome {
         run { () throws(CommandError) in
             let response = try options.client().send(
@@ -84,7 +87,7 @@ package struct Commands: Sendable {
         }
     }
 
-    /// Has the node open a cluster.
+    /// Orders the node to form a new cluster.
     package func bootstrap() -> CommandOutcome {
         run { () throws(CommandError) in
             let response = try options.client().send(NodeClient.request(.bootstrap))
@@ -96,8 +99,10 @@ package struct Commands: Sendable {
         }
     }
 
-    /// Has the node begin the count anew, in the place of every other, unless `isSure` and nobody
-    /// says so on the terminal; what that comes to is said before.
+    /// Orders the node to begin a new voter set with itself as the only member.
+    ///
+    /// Unless `isSure`, it first explains the consequences and asks for confirmation on the
+    /// terminal.
     package func recover(isSure: Bool) -> CommandOutcome {
         run { () throws(CommandError) in
             let client = try options.client()
@@ -115,13 +120,13 @@ package struct Commands: Sendable {
         }
     }
 
-    /// True if a member may be called so.
+    /// Returns true if `text` is a valid node id.
     package static func isMember(_ text: String) -> Bool { NodeID(text) != nil }
 }
 
 extension Commands {
-    /// Shows what the node holds under a URL, with the stored heads if they are wanted; refused if
-    /// it holds nothing.
+    /// Shows the entries that the node stores under a URL, optionally with their stored heads; the
+    /// outcome is `refused` if there are none.
     package func inspect(_ url: String, withHeads: Bool) -> CommandOutcome {
         guard AbsoluteURL(Array(url.utf8)) != nil else {
             return run { () throws(CommandError) in

@@ -2,14 +2,14 @@ package import Admin
 import Ground
 import Telemetry
 
-/// What a node on this machine says of itself, asked for once over a connection of its own.
+/// The readiness of a node on this machine, from one request on a connection of its own.
 package struct HealthCheck: Hashable, Sendable {
-    /// True only if it said 200.
+    /// True only if the status was 200.
     package let isReady: Bool
-    /// What was asked, and what came; one line.
+    /// The request and its result in one line.
     package let line: String
 
-    /// Asks `node`; `timeout`, as an operator writes it, is for all of it.
+    /// Sends the request; `timeout`, as an operator writes it, limits all of it.
     package static func run(_ node: LocalNode, timeout: String) -> HealthCheck {
         guard let limit = DurationText.parse(timeout), limit > .zero else {
             return HealthCheck(
@@ -28,6 +28,7 @@ package struct HealthCheck: Hashable, Sendable {
         }
     }
 
+    /// Sends the request to `address`.
     private static func request(
         _ address: ListenAddress, within limit: Interval, as timeout: String
     ) -> HealthCheck {
@@ -54,8 +55,8 @@ package struct HealthCheck: Hashable, Sendable {
 }
 
 extension ListenAddress {
-    /// What to connect to from the same machine: an address that means all of them is asked on
-    /// loopback.
+    /// The address to connect to from the same machine: loopback in place of an unspecified
+    /// address.
     var reachable: ListenAddress {
         switch address {
         case .v4(0): ListenAddress(address: .v4(0x7F00_0001), port: port)

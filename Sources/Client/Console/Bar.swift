@@ -1,10 +1,10 @@
-/// Lengths that are drawn with block elements of Unicode.
+/// Bars drawn with Unicode block elements.
 package enum Bar {
     private static let eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
     private static let heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 
-    /// `share`, from 0 to 1, of `columns`; what there is of it is always seen, and it is full only
-    /// when it is all.
+    /// Returns a bar for `share`, from 0 to 1, of `columns`: never empty for a share above 0, and
+    /// full only for 1.
     package static func text(_ share: Double, columns: Int) -> String {
         let bounded = share.isFinite ? min(1, max(0, share)) : 0
         var units = Int(bounded * Double(columns * 8))
@@ -14,8 +14,8 @@ package enum Bar {
         return text + String(repeating: " ", count: columns - (units + 7) / 8)
     }
 
-    /// The last `columns` of `values` as a line of bars, between 0 and `most`; a blank where there
-    /// is no value, and before the first.
+    /// Returns the last `columns` of `values` as a line of bars, between 0 and `most`; blank where
+    /// there is no value, and before the first.
     package static func sparkline(_ values: [Double?], most: Double, columns: Int) -> String {
         let shown = values.suffix(columns)
         let bars = shown.map { value -> String in
@@ -28,9 +28,10 @@ package enum Bar {
     }
 }
 
-/// How far something long has come.
+/// The progress of a long operation.
 package enum ProgressLine {
-    /// `what ███▌     35%  note`, cut to `columnsMax`; `share` is nil where the whole is not known.
+    /// Returns `what ███▌     35%  note`, cut to `columnsMax`; `share` is `nil` if the total is
+    /// unknown.
     package static func line(
         _ what: String, share: Double?, note: String, columnsMax: Int
     ) -> TextLine {

@@ -1,27 +1,28 @@
 import Glibc
 import Ground
 
-/// Where a command writes: people read it on a terminal, programs read it from a file or a pipe.
+/// The output of a command, to a terminal for people, or to a file or a pipe for programs.
 struct Console: Sendable {
-    /// Standard output is a terminal.
+    /// True if standard output is a terminal.
     let isTerminal: Bool
+    /// True if output is coloured.
     let isColoured: Bool
-    /// Standard error is a terminal, on which progress can be shown.
+    /// True if standard error is a terminal, so that progress is shown.
     let showsProgress: Bool
 
-    /// The console of this process, in `environment`.
+    /// Creates the console of this process.
     init(environment: [String: String]) {
         isTerminal = isatty(STDOUT_FILENO) == 1
         showsProgress = isatty(STDERR_FILENO) == 1 && environment["TERM"] != "dumb"
-        // https://no-color.org: whatever it says, if it says something.
+        // https://no-color.org: any non-empty value.
         let wantsNone = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
         isColoured = isTerminal && !wantsNone && environment["TERM"] != "dumb"
     }
 
-    /// Columns that a line may have; nil for any number.
+    /// The number of columns of a line; `nil` for no limit.
     var columns: Int? { isTerminal ? Self.size(of: STDOUT_FILENO)?.columns : nil }
 
-    /// Columns and lines of the terminal that `descriptor` is.
+    /// Returns the columns and rows of a terminal; `nil` if `descriptor` is none.
     static func size(of descriptor: CInt) -> (columns: Int, rows: Int)? {
         var size = winsize()
         guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
@@ -30,43 +31,45 @@ struct Console: Sendable {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
+    /// Prints lines to standard output.
     func print(_ lines: [TextLine]) {
         let text = lines.map { $0.rendered(isColoured: isColoured) + "\n" }.joined()
         Self.write(Array(text.utf8), to: STDOUT_FILENO)
     }
 
-    /// What is for programs, with a line's end.
+    /// Prints text for programs with a line break.
     func print(_ text: String) {
         Self.write(Array((text.hasSuffix("\n") ? text : text + "\n").utf8), to: STDOUT_FILENO)
     }
 
+    /// Prints an error to standard error.
     func printError(_ text: String) {
         Self.write(Array("nuthatch: \(text)\n".utf8), to: STDERR_FILENO)
     }
 
-    /// What is for people, beside what is printed.
+    /// Prints lines for people to standard error.
     func printNotice(_ lines: [String]) {
         Self.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: STDERR_FILENO)
     }
 
     // MARK: Progress
 
-    /// Shows `line` in place of what was shown before; `line` gets the columns that there are.
+    /// Shows a line of progress in place of the former one; `line` receives the number of columns.
     func showProgress(_ line: (_ columnsMax: Int) -> TextLine) {
         guard showsProgress else { return }
         let columns = Self.size(of: STDERR_FILENO)?.columns ?? 80
-        // The last column is left free: some terminals begin a new line behind it.
+        // The last column stays empty: some terminals begin a new line after it.
         let text = line(columns - 1).rendered(isColoured: isColoured)
         Self.write(Array("\r\(text)\u{1B}[K".utf8), to: STDERR_FILENO)
     }
 
-    /// Takes away what was shown.
+    /// Clears the line of progress.
     func clearProgress() {
         guard showsProgress else { return }
         Self.write(Array("\r\u{1B}[K".utf8), to: STDERR_FILENO)
     }
 
-    /// Writes all of it, unless nobody reads it any more.
+    /// Writes all bytes; returns false if the reader has closed.
     @discardableResult
     static func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
         var rest = bytes[...]

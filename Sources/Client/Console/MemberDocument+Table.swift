@@ -1,14 +1,15 @@
 package import Admin
 
 extension MemberDocument {
-    /// The page of members, as `/admin/v1/members` gives it.
+    /// The document of all members, from `/admin/v1/members`.
     package struct Page: Decodable {
+        /// The members.
         package var members: [MemberDocument]
     }
 }
 
 extension MemberDocument.Page {
-    /// The members for people to read, one a line under heads.
+    /// Returns the members as a table with a heading.
     package func lines(columnsMax: Int? = nil) -> [TextLine] {
         guard !members.isEmpty else { return [TextLine("this node is in no cluster")] }
         var table = Table([
@@ -19,7 +20,7 @@ extension MemberDocument.Page {
         return table.lines(columnsMax: columnsMax)
     }
 
-    /// What comes of it if the count begins anew with the node that was asked.
+    /// The consequences of a new voter set with this node only, for the operator.
     var recoverySummary: [String] {
         let own = members.first(where: \.isSelf)?.node ?? "this node"
         let others = members.filter { !$0.isSelf }
@@ -38,14 +39,14 @@ extension MemberDocument.Page {
         ]
     }
 
-    /// The same without colours, and without a line's end behind the last.
+    /// The table without colours and without a final line break.
     package var table: String {
         lines().map { $0.rendered(isColoured: false) }.joined(separator: "\n")
     }
 }
 
 extension MemberDocument {
-    /// How a member's state is shown.
+    /// Returns the style of a member's state.
     static func style(ofState state: String) -> TextStyle {
         switch state {
         case "alive": .good
@@ -55,7 +56,7 @@ extension MemberDocument {
         }
     }
 
-    /// What it is in each column.
+    /// The cells of the member's row.
     fileprivate var cells: [TextLine] {
         let conditions = [isDraining ? "draining" : nil, isAlive && !isCaughtUp ? "joining" : nil]
         let states = [state] + conditions.compactMap(\.self)
@@ -69,9 +70,10 @@ extension MemberDocument {
         ]
     }
 
+    /// True if the member is alive.
     private var isAlive: Bool { state == "alive" }
 
-    /// How long ago, to a second from one on.
+    /// The time since the last contact, in seconds from one on.
     private var contact: String {
         guard let milliseconds = millisecondsSinceContact else { return "never" }
         if isSelf { return "-" }

@@ -1,8 +1,8 @@
 import Ground
 
-/// Figures as people read them.
+/// Formats of numbers for people.
 package enum NumberFormat {
-    /// `1,234,567`; nothing is less than none.
+    /// Returns `1,234,567`; a negative number counts as 0.
     package static func count(_ number: some BinaryInteger) -> String {
         let digits = Array("\(max(0, number))")
         var text = ""
@@ -13,12 +13,12 @@ package enum NumberFormat {
         return text
     }
 
-    /// `1 image`, `2 images`.
+    /// Returns `1 image`, `2 images`.
     package static func plural(_ number: UInt64, _ one: String, _ many: String? = nil) -> String {
         "\(count(number)) \(number == 1 ? one : many ?? one + "s")"
     }
 
-    /// In four columns or five: `0`, `<0.1`, `7.3`, `412`, `4.2k`, `118k`, `1.3M`.
+    /// Returns a rate in four or five columns: `0`, `<0.1`, `7.3`, `412`, `4.2k`, `118k`, `1.3M`.
     package static func rate(_ perSecond: Double) -> String {
         guard perSecond.isFinite, perSecond > 0 else { return "0" }
         if perSecond < 0.1 { return "<0.1" }
@@ -29,7 +29,7 @@ package enum NumberFormat {
         return fixed(value, value < 9.95 ? 1 : 0) + unit
     }
 
-    /// `98.7%`; rounded down, so that 100 % means all of it.
+    /// Returns `98.7%`, rounded down, so that 100 % means all.
     package static func percent(_ share: Double?) -> String {
         guard let share, share.isFinite else { return "–" }
         let tenths = tenthsOfPercent(share)
@@ -37,41 +37,44 @@ package enum NumberFormat {
             ? "\(tenths / 10)%" : "\(tenths / 10).\(abs(tenths % 10))%"
     }
 
-    /// `33.3%`, `100.0%`: always with its tenths.
+    /// Returns `33.3%`, `100.0%`, always with tenths.
     package static func share(_ share: Double) -> String {
         guard share.isFinite else { return "–" }
         let tenths = tenthsOfPercent(max(0, share))
         return "\(tenths / 10).\(tenths % 10)%"
     }
 
+    /// Returns a share in tenths of a percent, rounded down.
     private static func tenthsOfPercent(_ share: Double) -> Int {
-        // What is 0.987 in tenths of a percent is a little less as a binary fraction.
+        // 0.987 in tenths of a percent is slightly less as a binary fraction.
         whole((share * 1000 + 1e-6).rounded(.down))
     }
 
-    /// What another node says may be any number, and is shown as far as there are digits for it.
+    /// Returns a whole number, limited to 15 digits because another node may send any value.
     private static func whole(_ value: Double) -> Int { Int(max(-1e15, min(1e15, value))) }
 
-    /// `98%`, rounded down.
+    /// Returns `98%`, rounded down.
     package static func wholePercent(_ share: Double) -> String {
         guard share.isFinite else { return "–" }
         return "\(Int((min(1, max(0, share)) * 100 + 1e-6).rounded(.down)))%"
     }
 
-    /// `512 B`, `1.5 MiB`, `118 GiB`.
+    /// Returns `512 B`, `1.5 MiB`, `118 GiB`.
     package static func bytes(_ count: UInt64) -> String {
         scaled(Double(count)) { "\($0) \($1)" }
     }
 
-    /// The same without a blank, and the unit a letter: `1.5M`.
+    /// Returns bytes without a space and with a single letter as unit: `1.5M`.
     package static func shortBytes(_ count: UInt64) -> String {
         scaled(Double(count)) { "\($0)\($1.prefix(1))" }
     }
 
+    /// Returns bytes per second: `1.5 MiB/s`.
     package static func byteRate(_ perSecond: Double) -> String {
         scaled(max(0, perSecond.isFinite ? perSecond : 0)) { "\($0) \($1)/s" }
     }
 
+    /// Returns an amount scaled to a binary unit.
     private static func scaled(_ amount: Double, _ text: (String, String) -> String) -> String {
         var size = amount
         var unit = "B"
@@ -81,7 +84,7 @@ package enum NumberFormat {
         return text(fixed(size, unit == "B" || size >= 99.95 ? 0 : 1), unit)
     }
 
-    /// The two largest units: `2d 3h`, `4m 5s`, `900ms`.
+    /// Returns a duration in its two largest units: `2d 3h`, `4m 5s`, `900ms`.
     package static func duration(milliseconds: Int64) -> String {
         let milliseconds = max(0, milliseconds)
         if milliseconds < 1000 { return "\(milliseconds)ms" }
@@ -94,13 +97,13 @@ package enum NumberFormat {
         return shown.map { "\($0.0)\($0.1)" }.joined(separator: " ")
     }
 
-    /// The largest unit: `3h ago`; `now` below a second.
+    /// Returns an age in its largest unit: `3h ago`; `now` below a second.
     package static func ago(milliseconds: Int64) -> String {
         let words = duration(milliseconds: milliseconds).split(separator: " ")
         return milliseconds < 1000 ? "now" : "\(words[0]) ago"
     }
 
-    /// Of microseconds: `200µs`, `1.5ms`, `2s`; `>10s` for what is longer than any bound.
+    /// Returns a latency in microseconds: `200µs`, `1.5ms`, `2s`; `>10s` beyond the last bound.
     package static func latency(_ microseconds: Double?) -> String {
         guard let microseconds else { return "–" }
         guard microseconds.isFinite else { return ">10s" }
@@ -113,11 +116,12 @@ package enum NumberFormat {
         return "\(fixed(seconds, seconds < 9.95 ? 1 : 0))s"
     }
 
+    /// Returns a value rounded to some digits.
     private static func rounded(_ value: Double, _ digits: Int) -> Double {
         digits == 0 ? value.rounded() : (value * 10).rounded() / 10
     }
 
-    /// With one digit behind the point or none; `7.0` is `7`.
+    /// Returns a value with at most one decimal; `7.0` is `7`.
     private static func fixed(_ value: Double, _ digits: Int) -> String {
         let tenths = whole((value * 10).rounded())
         guard digits > 0, !tenths.isMultiple(of: 10) else { return "\(whole(value.rounded()))" }

@@ -1,15 +1,17 @@
 package import Admin
 
-/// What is said of an answer that clients get.
+/// The summary of a response on a port for clients.
 package struct ResponseSummary: Sendable {
+    /// The status.
     package var status: UInt16
-    /// In the order in which they came.
+    /// The fields in the order of arrival.
     package var fields: [(name: String, value: String)]
-    /// Nil if the body was not got.
+    /// The size of the body; `nil` if it was not requested.
     package var bodyBytes: UInt64?
-    /// From the connection to the end.
+    /// The time from the connection to the end of the response.
     package var elapsedMilliseconds: Int64
 
+    /// Creates a summary from its parts.
     package init(
         status: UInt16, fields: [(name: String, value: String)], bodyBytes: UInt64?,
         tookMilliseconds: Int64
@@ -20,15 +22,17 @@ package struct ResponseSummary: Sendable {
         self.elapsedMilliseconds = tookMilliseconds
     }
 
+    /// Returns the value of a field.
     private func value(_ name: String) -> String? {
         fields.first { $0.name.lowercased() == name }?.value
     }
 
+    /// The size of the body as text.
     private var size: String? {
         (bodyBytes ?? value("content-length").flatMap { UInt64($0) }).map(NumberFormat.bytes)
     }
 
-    /// Status, what the cache has to say, type, size and time; then all fields.
+    /// The status, cache result, type, size and time, followed by all fields.
     package var lines: [TextLine] {
         var pairs = KeyValueTable()
         pairs.append("status", TextLine("\(status)", (200..<300).contains(status) ? .good : .bad))
@@ -41,11 +45,12 @@ package struct ResponseSummary: Sendable {
             + fields.map { TextLine($0.name, .faint) + TextLine(": \($0.value)") }
     }
 
+    /// The style of the cache result.
     private var cacheStyle: TextStyle {
         (value("cache-status") ?? "").contains("; hit") ? .good : .warning
     }
 
-    /// The same in one line.
+    /// Returns the summary in one line.
     package func line(savedAs path: String) -> TextLine {
         TextLine(path, .strong)
             + TextLine(": \(size ?? "0 B") \(value("content-type") ?? "of no type"), ")
@@ -53,6 +58,7 @@ package struct ResponseSummary: Sendable {
             + TextLine(", \(NumberFormat.duration(milliseconds: elapsedMilliseconds))")
     }
 
+    /// The summary as JSON.
     package var json: JSON {
         [
             "status": JSON(status), "body_bytes": JSON(bodyBytes),

@@ -1,45 +1,51 @@
-/// Rows under heads, for people to read.
+/// A table with headings, for people.
 package struct Table: Sendable {
+    /// A column of a table.
     package struct Column: Sendable {
+        /// The heading.
         package var title: String
-        /// Figures stand at the right.
+        /// True if the cells are aligned to the right, as numbers are.
         package var isRight: Bool
-        /// It is this one that is cut where there is no room for all.
+        /// True if this column is cut when the table is too wide.
         package var isFlexible: Bool
 
+        /// Returns a column that is aligned to the left.
         package static func left(_ title: String) -> Column {
             Column(title: title, isRight: false, isFlexible: false)
         }
 
+        /// Returns a column that is aligned to the right.
         package static func right(_ title: String) -> Column {
             Column(title: title, isRight: true, isFlexible: false)
         }
 
+        /// Returns a column that is aligned to the left and cut when necessary.
         package static func flexible(_ title: String) -> Column {
             Column(title: title, isRight: false, isFlexible: true)
         }
     }
 
     private static let gap = 2
-    /// A flexible column is not cut below this.
+    /// The least width to which a flexible column is cut.
     private static let flexibleColumnsMin = 8
 
     private let columns: [Column]
     private var rows: [[TextLine]] = []
     private let headStyle: TextStyle
 
+    /// Creates an empty table.
     package init(_ columns: [Column], headStyle: TextStyle = .strong) {
         self.columns = columns
         self.headStyle = headStyle
     }
 
-    /// A row has a cell for each column.
+    /// Adds a row, with a cell for each column.
     package mutating func append(_ row: [TextLine]) {
         precondition(row.count == columns.count, "\(row.count) cells of \(columns.count)")
         rows.append(row)
     }
 
-    /// The head and the rows, each no wider than `columnsMax`; nil for as wide as they are.
+    /// Returns the heading and the rows, each no wider than `columnsMax`; `nil` for no limit.
     package func lines(columnsMax: Int? = nil) -> [TextLine] {
         let heads = columns.map { TextLine($0.title, headStyle) }
         let all = [heads] + rows
@@ -54,6 +60,7 @@ package struct Table: Sendable {
         }
     }
 
+    /// Reduces the width of the flexible column as required.
     private func shrink(_ widths: inout [Int], to columnsMax: Int) {
         let excess = widths.reduce(Self.gap * (widths.count - 1), +) - columnsMax
         guard excess > 0, let flexible = columns.firstIndex(where: \.isFlexible) else { return }
@@ -62,20 +69,24 @@ package struct Table: Sendable {
     }
 }
 
-/// Names and what they are, one pair a line.
+/// A list of names and values, one pair per line.
 package struct KeyValueTable: Sendable {
     private var rows: [(name: String, value: TextLine)] = []
 
+    /// Creates an empty list.
     package init() {}
 
+    /// Adds a pair with a styled value.
     package mutating func append(_ name: String, _ value: TextLine) {
         rows.append((name, value))
     }
 
+    /// Adds a pair with a plain value.
     package mutating func append(_ name: String, _ text: String) {
         append(name, TextLine(text))
     }
 
+    /// Returns the lines, each no wider than `columnsMax`; `nil` for no limit.
     package func lines(columnsMax: Int? = nil) -> [TextLine] {
         let width = rows.map { TextLine($0.name).columns }.max() ?? 0
         return rows.map { name, value in

@@ -1,6 +1,6 @@
 import Telemetry
 
-/// How text is set off on a terminal that has colours.
+/// The style of text on a terminal with colours.
 package enum TextStyle: Hashable, Sendable {
     case plain
     case strong
@@ -9,12 +9,12 @@ package enum TextStyle: Hashable, Sendable {
     case warning
     case bad
     case accent
-    /// Light and dark exchanged, for heads and for what is chosen.
+    /// Foreground and background exchanged, for headings and selections.
     case reversed
 
-    /// Parameters of SGR (ECMA-48 §8.3.117), nil for none.
+    /// The parameters of SGR (ECMA-48 §8.3.117); `nil` for none.
     ///
-    /// Colours are those that the user has chosen for the terminal.
+    /// The colours are those of the terminal's palette.
     var parameters: String? {
         switch self {
         case .plain: nil
@@ -29,33 +29,39 @@ package enum TextStyle: Hashable, Sendable {
     }
 }
 
-/// Text on one line of a terminal, in pieces that may look differently.
+/// Text on one line of a terminal, in pieces with styles.
 ///
-/// Whatever it is made of, nothing in it can move the cursor or change the terminal: control and
-/// format characters are escaped when it is made.
+/// Control and format characters are escaped on creation, so that no content can move the cursor or
+/// change the terminal.
 package struct TextLine: Hashable, Sendable {
+    /// A piece of text with its style.
     package struct Piece: Hashable, Sendable {
+        /// The escaped text.
         package let text: String
+        /// The style.
         package let style: TextStyle
     }
 
+    /// The pieces from left to right.
     package private(set) var pieces: [Piece] = []
-    /// Columns of a terminal that it takes.
+    /// The number of terminal columns.
     package private(set) var columns = 0
 
-    /// Nothing.
+    /// Creates an empty line.
     package init() {}
 
+    /// Creates a line of escaped text.
     package init(_ text: String, _ look: TextStyle = .plain) {
         append(text, look)
     }
 
+    /// Appends text, which is escaped.
     package mutating func append(_ text: String, _ look: TextStyle = .plain) {
         guard !text.isEmpty else { return }
         appendEscaped(text.singleLine, look)
     }
 
-    /// `text` must have been escaped.
+    /// Appends text that is already escaped.
     private mutating func appendEscaped(_ text: String, _ look: TextStyle) {
         guard !text.isEmpty else { return }
         columns += TextWidth.columns(of: text)
@@ -66,18 +72,20 @@ package struct TextLine: Hashable, Sendable {
         }
     }
 
+    /// Returns the two lines in a row.
     package static func + (left: TextLine, right: TextLine) -> TextLine {
         var sum = left
         for piece in right.pieces { sum.appendEscaped(piece.text, piece.style) }
         return sum
     }
 
+    /// Appends a line.
     package static func += (left: inout TextLine, right: TextLine) { left = left + right }
 
-    /// Without looks.
+    /// The text without styles.
     package var text: String { pieces.map(\.text).joined() }
 
-    /// At most `columnsMax` columns of it, the last an ellipsis if something is left out.
+    /// Returns at most `columnsMax` columns, the last an ellipsis if something is cut.
     package func truncated(to columnsMax: Int) -> TextLine {
         guard columns > columnsMax else { return self }
         guard columnsMax > 0 else { return TextLine() }
@@ -95,7 +103,7 @@ package struct TextLine: Hashable, Sendable {
         return line
     }
 
-    /// Exactly `count` columns of it, with blanks behind it, or before it.
+    /// Returns exactly `count` columns, padded with blanks on the right, or on the left.
     package func padded(to count: Int, isRight: Bool = false, with look: TextStyle = .plain)
         -> TextLine
     {
@@ -104,14 +112,15 @@ package struct TextLine: Hashable, Sendable {
         return isRight ? blanks + line : line + blanks
     }
 
-    /// All of it in one look.
+    /// Returns the text in one style.
     package func styled(_ look: TextStyle) -> TextLine { TextLine(text, look) }
 
-    /// What is written to a terminal, or, without colours, into a file; no blanks at its end.
+    /// Returns the line with escape sequences, or without them if not coloured; trailing blanks are
+    /// removed.
     package func rendered(isColoured: Bool) -> String {
         var ended = pieces[...]
         var tail = ""
-        // Blanks that are reversed can be seen.
+        // Reversed blanks are visible.
         while let last = ended.last, !isColoured || last.style != .reversed {
             tail = String(last.text.reversed().drop { $0 == " " }.reversed())
             ended.removeLast()
@@ -127,9 +136,10 @@ package struct TextLine: Hashable, Sendable {
     }
 }
 
-/// How many columns of a terminal text takes: none for what is drawn over the character before it,
-/// two for East Asian wide ones and emoji (UAX #11), else one.
+/// The width of text on a terminal: no column for combining characters, two for East Asian wide
+/// ones and emoji (UAX #11), otherwise one.
 enum TextWidth {
+    /// Returns the number of columns of a text.
     static func columns(of text: some StringProtocol) -> Int {
         // Most text is ASCII without control characters.
         var columns = 0
@@ -140,7 +150,7 @@ enum TextWidth {
         return columns
     }
 
-    /// As much of `text` as `columnsMax` columns can take.
+    /// Returns as much of `text` as fits into `columnsMax` columns.
     static func prefix(of text: String, columnsMax: Int) -> Substring {
         var room = columnsMax
         return text.prefix { character in
@@ -149,10 +159,12 @@ enum TextWidth {
         }
     }
 
+    /// Returns the columns of a character.
     private static func columns(of character: Character) -> Int {
         character.unicodeScalars.reduce(0) { max($0, columns(of: $1)) }
     }
 
+    /// Returns the columns of a code point.
     private static func columns(of scalar: Unicode.Scalar) -> Int {
         if scalar.isASCII { return 1 }
         let properties = scalar.properties
@@ -163,7 +175,7 @@ enum TextWidth {
         return properties.isEmojiPresentation || wide.contains { $0.contains(scalar.value) } ? 2 : 1
     }
 
-    /// Blocks of wide characters, by the first and last of their code points.
+    /// The ranges of wide characters, by their first and last code points.
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF,
         0xA000...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,

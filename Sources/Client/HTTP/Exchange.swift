@@ -4,25 +4,25 @@ import HTTPRules
 import NIOCore
 import Wire
 
-/// Why a node could not be asked.
+/// The reason why an exchange with a node has failed.
 enum ExchangeError: Error, Hashable {
     case timedOut
     case system(CInt)
-    /// Its name leads nowhere.
+    /// The host name cannot be resolved.
     case unresolved(String)
-    /// What answered does not speak HTTP as it has to.
+    /// The response is not valid HTTP.
     case malformed
-    /// The connection ended before the answer did.
+    /// The connection ended before the response.
     case incompleteResponse
     case responseTooLarge(bytesMax: Int)
 }
 
-/// One question on its way to a node and its answer, over a connection of its own; nothing in it
-/// waits.
+/// A request to a node and its response, over a connection of its own; nothing in it blocks.
 final class Exchange {
-    /// Takes the answer's body piece by piece; the answer has its head.
+    /// Receives the body of a response piece by piece; the response has its head only.
     typealias BodyHandler = (NodeResponse, ArraySlice<UInt8>) throws(ExchangeError) -> Void
 
+    /// The state of an exchange.
     private enum State {
         case connecting
         case sending(sent: Int)
@@ -30,16 +30,20 @@ final class Exchange {
         case body(BodyDecoder)
     }
 
+    /// The request.
     let request: NodeRequest
+    /// The address of the node.
     let endpoint: NodeEndpoint
+    /// The time at which the exchange fails.
     let deadline: Instant
-    /// Nil while it goes on.
+    /// The result; `nil` while the exchange is in progress.
     private(set) var outcome: Result<NodeResponse, ExchangeError>?
-    /// What is still to be tried.
+    /// The addresses that have not been tried.
     private var addresses: ArraySlice<SocketAddress> = []
     private let requestBytes: [UInt8]
     private let bodyHandler: BodyHandler?
     private let bodyBytesMax: Int
+    /// The socket; -1 for none.
     private(set) var descriptor: CInt = -1
     private var state = State.connecting
     private var parser = ResponseParser()
@@ -47,9 +51,15 @@ final class Exchange {
     private var response: NodeResponse?
     private var isCloseDelimited = false
 
-    /// Begins to connect; without an address it is over at once.
+    /// Begins to connect; without an address it fails at once.
     ///
-    /// Without `take` the answer has its body, of `bodyBytesMax` at most.
+    /// - Parameters:
+    ///   - question: the request.
+    ///   - place: the address of the node, for Host.
+    ///   - addresses: the socket addresses, tried in order.
+    ///   - deadline: the time at which the exchange fails.
+    ///   - bodyBytesMax: the largest body in bytes.
+    ///   - bodyHandler: receives the body; `nil` to keep it in the response.
     init(
         _ question: NodeRequest, endpoint place: NodeEndpoint,
         by addresses: Result<[SocketAddress], ExchangeError>, until deadline: Instant,
@@ -73,7 +83,7 @@ final class Exchange {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// What poll(2) has to wait for.
+    /// The events that poll(2) must wait for.
     var pollEvents: Int16 {
         switch state {
         case .connecting, .sending: Int16(POLLOUT)
@@ -81,8 +91,8 @@ final class Exchange {
         }
     }
 
-    /// Does what can be done at once; to be called when the descriptor is ready, or time has
-    /// passed.
+    /// Does what is possible without blocking; called when the descriptor is ready or the deadline
+    /// has passed.
     func advance(now: Instant) {
         guard outcome == nil else { return }
         guard now < deadline else { return finish(.failure(.timedOut)) }
@@ -94,13 +104,14 @@ final class Exchange {
         }
     }
 
+    /// Ends the exchange.
     private func finish(_ outcome: Result<NodeResponse, ExchangeError>) {
         self.outcome = outcome
         if descriptor >= 0 { close(descriptor) }
         descriptor = -1
     }
 
-    /// Tries the next address; with none left it has ended with `failure`.
+    /// Tries the next address; fails with `failure` if there is none.
     private func connect(after failure: ExchangeError) {
         if descriptor >= 0 { close(descriptor) }
         descriptor = -1
@@ -114,7 +125,7 @@ final class Exchange {
         if result != 0, errno != EINPROGRESS { connect(after: .system(errno)) }
     }
 
-    /// False if it has to wait.
+    /// Performs one step; returns false if it must wait.
     private func step() throws(ExchangeError) -> Bool {
         switch state {
         case .connecting:
@@ -134,6 +145,7 @@ final class Exchange {
         }
     }
 
+    /// Returns true if the connection is established.
     private func isConnected() throws(ExchangeError) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         guard unsafe Glibc.poll(&entry, 1, 0) > 0 else { return false }
@@ -144,7 +156,7 @@ final class Exchange {
         return true
     }
 
-    /// True if the call that has just failed has to be made again at once.
+    /// Returns true if a failed system call must be repeated at once, and false if it must wait.
     private func shouldRetry() throws(ExchangeError) -> Bool {
         switch errno {
         case EINTR: return true
@@ -154,6 +166,7 @@ final class Exchange {
         }
     }
 
+    /// Receives and parses bytes; returns false if it must wait.
     private func receive() throws(ExchangeError) -> Bool {
         var piece = [UInt8](repeating: 0, count: 64 << 10)
         let count = unsafe recv(descriptor, &piece, piece.count, 0)
@@ -167,7 +180,7 @@ final class Exchange {
         return true
     }
 
-    /// Takes in what has been received.
+    /// Parses the received bytes.
     private func parse() throws(ExchangeError) {
         while case .awaitingHead = state {
             let (bytes, isHead) = (received, request.method == "HEAD")
@@ -200,6 +213,7 @@ final class Exchange {
         }
     }
 
+    /// Passes a piece of the body to the handler, or keeps it.
     private func receiveBody(_ piece: ArraySlice<UInt8>) throws(ExchangeError) {
         guard let response else { preconditionFailure("a body before its head") }
         if let bodyHandler { return try bodyHandler(response, piece) }
@@ -209,12 +223,13 @@ final class Exchange {
         self.response?.body += piece
     }
 
+    /// Ends the exchange with the response.
     private func succeed() {
         guard let response else { preconditionFailure("an end before a head") }
         finish(.success(response))
     }
 
-    /// The other side has closed, which ends a body that nothing else ends.
+    /// Handles the end of the connection, which ends a body without a length.
     private func connectionClosed() throws(ExchangeError) {
         guard response != nil, isCloseDelimited else { throw .incompleteResponse }
         succeed()
@@ -222,15 +237,17 @@ final class Exchange {
 }
 
 extension Exchange {
-    /// Returns when all of `exchanges` are over.
+    /// Returns when all of `exchanges` have ended.
     static func advance(_ exchanges: [Exchange]) {
         while exchanges.contains(where: { $0.outcome == nil }) {
             _ = poll(for: exchanges, orUntilReadable: [], until: .distantFuture)
         }
     }
 
-    /// Advances those of `exchanges` that can be; returns when one of them was, or one of `others`
-    /// can be read, or at `time`, or for a signal.
+    /// Advances those of `exchanges` that are ready.
+    ///
+    /// It returns when one was advanced, when one of `others` can be read, at `time`, or after a
+    /// signal.
     ///
     /// - Returns: those of `others` that can be read.
     static func poll(
@@ -259,7 +276,7 @@ extension Exchange {
 
 /// The boot clock of this machine.
 enum BootClock {
-    /// The time now, suspended time included.
+    /// Returns the time, suspended time included.
     static func now() -> Instant {
         var time = timespec()
         unsafe clock_gettime(CLOCK_BOOTTIME, &time)

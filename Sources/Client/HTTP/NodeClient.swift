@@ -6,17 +6,24 @@ import NIOCore
 
 /// A client of one node's admin port.
 package struct NodeClient: Sendable {
+    /// The address of the admin port.
     package let endpoint: NodeEndpoint
-    /// Or that there are none, which each question ends with.
+    /// The resolved addresses, or the failure with which each request ends.
     private let addresses: Result<[SocketAddress], ExchangeError>
+    /// The bearer token; `nil` for none.
     private let token: [UInt8]?
-    /// For each answer.
+    /// The time limit for each response.
     let timeout: Interval
+    /// The time limit as errors show it.
     private let timeoutText: String
 
-    /// Looks the place's name up.
+    /// Creates a client, and resolves the node's name.
     ///
-    /// `limit` is for each answer, and `limitText` what faults call it.
+    /// - Parameters:
+    ///   - place: the address of the admin port.
+    ///   - token: the bearer token; `nil` for none.
+    ///   - limit: the time limit for each response.
+    ///   - limitText: the time limit as errors show it.
     package init(
         _ place: NodeEndpoint, token: [UInt8]?, timeout limit: Interval,
         timeoutText limitText: String
@@ -28,17 +35,17 @@ package struct NodeClient: Sendable {
         addresses = place.resolved
     }
 
-    /// The operator has something to prove, which is for those alone whom it has named.
+    /// True if requests carry a token, which is only for nodes that the operator has named.
     var hasToken: Bool { token != nil }
 
-    /// The same at another place, to which nothing is proven.
+    /// Returns a client of another node, without the token.
     func unauthenticated(_ place: NodeEndpoint) -> NodeClient {
         NodeClient(place, token: nil, timeout: timeout, timeoutText: timeoutText)
     }
 
-    // MARK: Questions
+    // MARK: Requests
 
-    /// The question of an operation; `arguments` are for the parameters in its path.
+    /// Returns the request of an operation; `arguments` replace the parameters of its path.
     package static func request(
         _ name: AdminOperation.ID, _ arguments: [String] = [],
         query: [(name: String, value: String)] = [], body: JSON? = nil
@@ -55,7 +62,7 @@ package struct NodeClient: Sendable {
         return NodeRequest(row.method, target, body: body.map { Array($0.compactText.utf8) } ?? [])
     }
 
-    /// Begins to ask; `patience` is how much longer than otherwise the answer may take.
+    /// Starts a request; `extraTimeout` is added to the time limit.
     func start(_ question: NodeRequest, extraTimeout: Interval = .zero) -> Exchange {
         var question = question
         if let token {
@@ -69,11 +76,12 @@ package struct NodeClient: Sendable {
             until: BootClock.now() + timeout + extraTimeout)
     }
 
+    /// Returns the URL of a request for errors.
     func url(_ question: NodeRequest) -> String { "http://\(endpoint)\(question.path)" }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// What came of an exchange that is over.
+    /// Returns the successful response of an exchange that has ended.
     func response(of exchange: Exchange) throws(CommandError) -> NodeResponse {
         let url = url(exchange.request)
         switch exchange.outcome {
@@ -84,7 +92,7 @@ package struct NodeClient: Sendable {
         }
     }
 
-    /// The document in an answer.
+    /// Decodes the document in a response.
     func document<Document: Decodable>(
         _: Document.Type, in response: NodeResponse, to question: NodeRequest
     ) throws(CommandError) -> Document {
@@ -93,14 +101,14 @@ package struct NodeClient: Sendable {
         return document
     }
 
-    /// The document that an exchange has brought.
+    /// Decodes the document in the response of an exchange.
     func document<Document: Decodable>(
         _ type: Document.Type, of exchange: Exchange
     ) throws(CommandError) -> Document {
         try document(type, in: try response(of: exchange), to: exchange.request)
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the response.
     func send(
         _ question: NodeRequest, extraTimeout: Interval = .zero
     ) throws(CommandError) -> NodeResponse {
@@ -109,7 +117,7 @@ package struct NodeClient: Sendable {
         return try response(of: exchange)
     }
 
-    /// Asks, and waits for the document.
+    /// Sends a request and waits for the document.
     package func send<Document: Decodable>(
         _ question: NodeRequest, decoding type: Document.Type
     ) throws(CommandError) -> Document {
@@ -118,7 +126,7 @@ package struct NodeClient: Sendable {
 }
 
 extension PercentEncoding {
-    /// `text` so that it is one parameter, or one segment of a path, whatever it holds.
+    /// Returns the text percent-encoded as one parameter or path segment.
     static func encoded(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []

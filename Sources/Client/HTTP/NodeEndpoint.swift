@@ -3,21 +3,25 @@ import Ground
 import NIOCore
 import Telemetry
 
-/// Host and port of a node that is asked something.
+/// The host and port of a node.
 package struct NodeEndpoint: Hashable, Sendable, CustomStringConvertible {
-    /// A name or an address, IPv6 without brackets.
+    /// The host name or address; IPv6 without brackets.
     package let host: String
+    /// The port.
     package let port: UInt16
 
+    /// Creates an endpoint from its parts.
     package init(host: String, port: UInt16) {
         (self.host, self.port) = (host, port)
     }
 
+    /// Creates the endpoint of a listening address.
     init(_ address: ListenAddress) {
         (host, port) = ("\(address.address)", address.port)
     }
 
-    /// `HOST`, `HOST:PORT`, either with `http://` before and `/` behind; nil for anything else.
+    /// Parses `HOST` or `HOST:PORT`, optionally with `http://` before and `/` after it; `nil` for
+    /// anything else.
     package init?(_ text: String, defaultPort: UInt16) {
         var text = text[...]
         if text.hasPrefix("http://") { text = text.dropFirst(7) }
@@ -32,14 +36,15 @@ package struct NodeEndpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// As it stands in URLs and in Host.
+    /// The endpoint as in URLs and Host.
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// What it can be connected to by, in the order in which that is to be tried.
+    /// The socket addresses in the order in which they are tried, or the failure of the look-up.
     var resolved: Result<[SocketAddress], ExchangeError> {
         Result { () throws(ExchangeError) in try addresses() }
     }
 
+    /// Resolves the host.
     private func addresses() throws(ExchangeError) -> [SocketAddress] {
         if let address = try? SocketAddress(ipAddress: host, port: Int(port)) { return [address] }
         var hints = unsafe addrinfo()
@@ -57,6 +62,7 @@ package struct NodeEndpoint: Hashable, Sendable, CustomStringConvertible {
         return addresses
     }
 
+    /// Returns the socket address of a look-up's result.
     private static func address(_ entry: addrinfo) -> SocketAddress? {
         guard let pointer = unsafe entry.ai_addr else { return nil }
         let raw = UnsafeRawPointer(pointer)

@@ -1,28 +1,47 @@
-/// `/admin/v1/entry` as who has asked for it reads it; ``EntryDocument`` is what writes it.
+/// The document of `/admin/v1/entry` as a client decodes it; ``EntryDocument`` encodes it.
 package struct EntryReport: Hashable, Sendable, Decodable {
+    /// A stored entry.
     package struct Variant: Hashable, Sendable, Decodable {
+        /// The key.
         package var key: String
+        /// The tier, `memory` or `disk`.
         package var tier: String
+        /// True if an entry in memory is also on disk.
         package var isAlsoOnDisk: Bool
+        /// The media type.
         package var contentType: String
+        /// The size of the body.
         package var bodyBytes: UInt64
+        /// The status.
         package var status: UInt16
+        /// The entity tag; `nil` for none.
         package var entityTag: String?
+        /// The Last-Modified field; `nil` for none.
         package var lastModified: String?
+        /// The age (RFC 9111 §4.2.3).
         package var ageMilliseconds: Int64
-        /// Negative: it has been stale for so long.
+        /// The remaining freshness; negative for the time since it became stale.
         package var remainingFreshnessMilliseconds: Int64
+        /// The time since the origin validated it; `nil` if unknown.
         package var validatedMilliseconds: Int64?
+        /// The number of accesses as the disk counts them; `nil` if it is not on disk.
         package var accesses: UInt64?
+        /// The time since the last access as the disk records it; `nil` if it is not on disk.
         package var lastAccessMilliseconds: Int64?
+        /// The boot epoch and the number of invalidations applied in it.
         package var invalidationVersion: String
+        /// The tags.
         package var tags: [String]
+        /// The request fields that select it.
         package var vary: [String]
-        /// Names and values.
+        /// The stored header fields as pairs of name and value.
         package var fields: [[String]]
+        /// The decision that a request would get: `fresh`, `stale`, `revalidate` or `refetch`.
         package var decision: String
+        /// The reason for the decision.
         package var reason: String
 
+        /// The member names of the document.
         private enum CodingKeys: String, CodingKey {
             case key, tier, status, accesses, tags, vary, fields
             case reason = "why"
@@ -40,27 +59,38 @@ package struct EntryReport: Hashable, Sendable, Decodable {
         }
     }
 
+    /// The URL.
     package var url: String
+    /// The key under which the URL is stored.
     package var key: String
+    /// The stored entries.
     package var variants: [Variant]
-    /// By node id, the first owner first.
+    /// The ids of the owners, the first owner first.
     package var owners: [String]
+    /// True if the queried node is an owner.
     package var isOwner: Bool
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case url, key, variants, owners
         case isOwner = "is_owner"
     }
 }
 
-/// `/admin/v1/hot` as who has asked for it reads it.
+/// The document of `/admin/v1/hot` as a client decodes it.
 package struct HotReport: Hashable, Sendable, Decodable {
+    /// A frequently requested entry.
     package struct Entry: Hashable, Sendable, Decodable {
+        /// The URL.
         package var url: String
+        /// The media type.
         package var contentType: String
+        /// The size of the body.
         package var bodyBytes: UInt64
+        /// The number of recent accesses.
         package var accesses: UInt64
 
+        /// The member names of the document.
         private enum CodingKeys: String, CodingKey {
             case url, accesses
             case contentType = "content_type"
@@ -68,12 +98,13 @@ package struct HotReport: Hashable, Sendable, Decodable {
         }
     }
 
-    /// The hottest first.
+    /// The entries, the most requested first.
     package var entries: [Entry]
 }
 
-/// What a node holds under a URL, for people.
+/// The entries of a URL for people.
 extension EntryReport {
+    /// Returns the report, each line no wider than `columnsMax`; `nil` for no limit.
     package func lines(columnsMax: Int?) -> [TextLine] {
         var pairs = KeyValueTable()
         pairs.append("url", TextLine(url, .strong))
@@ -95,6 +126,7 @@ extension EntryReport {
 }
 
 extension EntryReport.Variant {
+    /// Returns the lines of an entry; the key is left out if it is known.
     fileprivate func lines(isKeyKnown: Bool, columnsMax: Int?) -> [TextLine] {
         var pairs = KeyValueTable()
         if !isKeyKnown { pairs.append("key", key) }
@@ -123,6 +155,7 @@ extension EntryReport.Variant {
         return pairs.lines(columnsMax: columnsMax)
     }
 
+    /// The style of the decision.
     private var style: TextStyle {
         switch decision {
         case "fresh": .good
@@ -131,7 +164,7 @@ extension EntryReport.Variant {
         }
     }
 
-    /// The stored head, a field a line.
+    /// The stored head, one field per line.
     package var fieldLines: [TextLine] {
         fields.map { field in
             TextLine(field.first ?? "", .faint)

@@ -1,12 +1,17 @@
-/// A receipt as who has asked for it reads it; ``ReceiptDocument`` is what writes it.
+/// The receipt of a purge as a client decodes it; ``ReceiptDocument`` encodes it.
 package struct ReceiptReport: Hashable, Sendable, Decodable {
+    /// A member that can serve.
     package struct Member: Hashable, Sendable, Decodable {
+        /// The node id.
         package var node: String
-        /// `confirmed`, `pending` or `unreachable`.
+        /// The state: `confirmed`, `pending` or `unreachable`.
         package var state: String
+        /// The time until it confirmed; `nil` if it has not.
         package var elapsedMilliseconds: Int64?
+        /// The time without a connection; `nil` if it is connected.
         package var unreachableMilliseconds: Int64?
 
+        /// The member names of the document.
         private enum CodingKeys: String, CodingKey {
             case node
             case state = "standing"
@@ -15,21 +20,25 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
         }
     }
 
-    /// One of the four.
+    /// A target of the purge; one of the four is set.
     package struct Target: Hashable, Sendable, Decodable {
+        /// The URL.
         package var url: String?
+        /// The URL prefix.
         package var prefix: String?
+        /// The tag.
         package var tag: String?
+        /// True for everything.
         package var everything: Bool?
 
-        /// What it covers, in a few words.
+        /// The target in a few words.
         package var summary: String {
             if let url { return "url \(url)" }
             if let prefix { return "prefix \(prefix)" }
             return tag.map { "tag \($0)" } ?? "everything"
         }
 
-        /// Greater for what may cover more.
+        /// The rank of the target, greater for one that may cover more.
         fileprivate var breadth: Int {
             if url != nil { return 0 }
             if prefix != nil { return 2 }
@@ -37,27 +46,45 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
         }
     }
 
+    /// The document of several receipts.
     package struct Page: Decodable {
+        /// The receipts.
         package var purges: [ReceiptReport]
     }
 
+    /// The id of the receipt.
     package var receipt: String
+    /// The client's id of the purge, or the one that the node chose.
     package var id: String
+    /// The mode, `hard` or `soft`.
     package var mode: String
+    /// The id of the node that issued the purge; `nil` if unknown.
     package var issuer: String?
-    /// The node that was asked; nil if it is of a version that does not say so.
+    /// The id of the node whose view this is; `nil` from an older version.
     package var observer: String?
+    /// The time since that node has the purge.
     package var ageMilliseconds: Int64
+    /// True if every node that can serve has confirmed it.
     package var isFullyConfirmed: Bool
+    /// The number of members that have confirmed it.
     package var confirmed: Int
+    /// The number of connected members that have not confirmed it.
     package var pending: Int
+    /// The number of unreachable members.
     package var unreachable: Int
+    /// The time until a majority of the voters had it; `nil` if none has yet.
     package var majorityMilliseconds: Int64?
+    /// The time until no node serves what is covered, confirmed or not; `nil` without a majority or
+    /// a fence.
     package var millisecondsUntilBounded: Int64?
+    /// The members that can serve, by node id.
     package var members: [Member]
+    /// True if no other node can serve; `nil` from an older version.
     package var areMembersKnown: Bool?
+    /// The targets.
     package var targets: [Target]
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case receipt, id, mode, confirmed, pending, unreachable, members, targets
         case issuer = "issued_by"
@@ -69,20 +96,19 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
         case millisecondsUntilBounded = "bounded_in_ms"
     }
 
-    /// What it covers, in a few words: the broadest target, and how many there are besides; empty
-    /// for none.
+    /// The broadest target in a few words and the number of others; empty without targets.
     package var targetSummary: (main: String, more: String) {
         guard let broadest = targets.max(by: { $0.breadth < $1.breadth }) else { return ("", "") }
         return (broadest.summary, targets.count > 1 ? " and \(targets.count - 1) more" : "")
     }
 
-    /// Nobody who can be reached is waited for: what is missing will not come soon.
+    /// True if all reachable members have confirmed it, so that no change is to be expected soon.
     package var isSettled: Bool { isFullyConfirmed || (pending == 0 && unreachable > 0) }
 }
 
-/// How far a purge has come, for people.
+/// The progress of a purge for people.
 extension ReceiptReport {
-    /// What it is, then a line for each member; `own` is the node that was asked, if it is known.
+    /// Returns the report, followed by a line for each member; `columnsMax` is `nil` for no limit.
     package func lines(columnsMax: Int?) -> [TextLine] {
         var table = Table([.flexible("MEMBER"), .left("STANDING"), .right("AFTER")])
         for member in members { table.append(member.cells) }
@@ -90,22 +116,24 @@ extension ReceiptReport {
             + table.lines(columnsMax: columnsMax) + [summary]
     }
 
+    /// The line that names the purge.
     private var headline: TextLine {
         TextLine("\(mode) purge ", .strong) + TextLine(id, .strong)
             + TextLine("  receipt \(receipt)", .faint)
     }
 
-    /// Whose view it is, where that is not the issuer's.
+    /// The line that names the observing node if it is not the issuer.
     private var viewLines: [TextLine] {
         guard let observer, let issuer, observer != issuer else { return [] }
         return [TextLine("issued by \(issuer), as \(observer) sees it", .faint)]
     }
 
+    /// The line of the targets.
     private var targetsLine: TextLine {
         TextLine(targetSummary.main) + TextLine(targetSummary.more, .faint)
     }
 
-    /// Who has it, and from when on nobody serves what it covers.
+    /// The members that have confirmed, and the time from which no node serves what is covered.
     package var summary: TextLine {
         if isFullyConfirmed {
             return TextLine("confirmed by all \(confirmed)", .good)
@@ -133,9 +161,10 @@ extension ReceiptReport {
         return line
     }
 
+    /// The longest time until a member confirmed; `nil` for none.
     private var slowest: Int64? { members.compactMap(\.elapsedMilliseconds).max() }
 
-    /// One line that fills in while members confirm.
+    /// Returns the progress as one line of at most `columnsMax` columns.
     package func progress(columnsMax: Int) -> TextLine {
         let share = members.isEmpty ? 0 : Double(confirmed) / Double(members.count)
         var note = "\(confirmed)/\(members.count) confirmed"
@@ -145,6 +174,7 @@ extension ReceiptReport {
 }
 
 extension ReceiptReport.Member {
+    /// The cells of the member's row.
     fileprivate var cells: [TextLine] {
         switch state {
         case "confirmed":

@@ -1,28 +1,38 @@
 import Admin
 
-/// `/admin/v1/status` as who has asked for it reads it; ``StatusDocument`` is what writes it.
+/// The document of `/admin/v1/status` as a client decodes it; ``StatusDocument`` encodes it.
 ///
-/// A newer node may say more, which is not read; words that are not known here are kept as they
-/// are.
+/// Additional members of a newer version are ignored, and unknown words are kept.
 package struct StatusReport: Hashable, Sendable, Decodable {
+    /// The node id.
     package var node: String
+    /// The version of the program.
     package var version: String
+    /// The time since the start.
     package var uptimeMilliseconds: Int64
+    /// The caller's role.
     package var role: String
+    /// The readiness: `ready`, or the reason against it.
     package var readiness: String
+    /// True if the node is fenced.
     package var isFenced: Bool
-    /// For how long; nil if it is not.
+    /// The time since the fence closed; `nil` if it is open.
     package var fencedMilliseconds: Int64?
+    /// The use of memory.
     package var memory: TierUsage
-    /// Nil without a disk.
+    /// The use of the disk; `nil` without a disk.
     package var disk: TierUsage?
-    /// Nil for a node that is in no cluster.
+    /// The state of the cluster; `nil` for a node in no cluster.
     package var cluster: ClusterReport?
-    /// Places that do not answer a node which is joining, and why; nil of one that does not say so.
+    /// The seeds that do not respond to a joining node, with reasons; `nil` for other nodes and
+    /// from an older version.
     package var unreachableSeeds: [String]?
+    /// The state of the invalidation log.
     package var invalidations: InvalidationsReport
+    /// The names of the sites.
     package var sites: [String]
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case node, version, role, readiness, memory, disk, cluster, invalidations,
             sites
@@ -33,21 +43,25 @@ package struct StatusReport: Hashable, Sendable, Decodable {
     }
 }
 
-/// What memory or the disk holds.
+/// The use of memory or of the disk.
 package struct TierUsage: Hashable, Sendable, Decodable {
+    /// The bytes in use.
     package var usedBytes: UInt64
+    /// The limit in bytes.
     package var limitBytes: UInt64
+    /// The number of entries.
     package var entries: UInt64
-    /// Of memory: evicted, and still being sent.
+    /// The bytes of evicted entries that are still being sent; memory only.
     package var pinnedBytes: UInt64?
-    /// Of a disk: whether it can be used.
+    /// True if the disk can be used; disk only.
     package var isUp: Bool?
 
-    /// Of its limit, from 0 to 1.
+    /// The used share of the limit, from 0 to 1.
     package var share: Double {
         limitBytes == 0 ? 0 : min(1, Double(usedBytes) / Double(limitBytes))
     }
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case entries
         case usedBytes = "used_bytes"
@@ -57,16 +71,20 @@ package struct TierUsage: Hashable, Sendable, Decodable {
     }
 }
 
+/// The state of the cluster as a node sees it.
 package struct ClusterReport: Hashable, Sendable, Decodable {
+    /// The number of members that are alive.
     package var aliveCount: UInt64
+    /// The number of voters.
     package var voterCount: UInt64
-    /// Images that others are to be offered, or have not answered for.
+    /// The number of queued and unanswered offers.
     package var offersPending: UInt64
-    /// It hands over everything that it holds.
+    /// True if the node is draining.
     package var isHandingOff: Bool
-    /// It looks for its cluster and has found none; nil of a node that does not say so.
+    /// True if the node is looking for its cluster; `nil` from an older version.
     package var isJoining: Bool?
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case isJoining = "joining"
         case aliveCount = "members_alive"
@@ -76,21 +94,26 @@ package struct ClusterReport: Hashable, Sendable, Decodable {
     }
 }
 
+/// The state of the invalidation log.
 package struct InvalidationsReport: Hashable, Sendable, Decodable {
+    /// The number of applied invalidations.
     package var applied: UInt64
+    /// The number of records held.
     package var records: UInt64
-    /// Purges of this node that somebody has not confirmed.
+    /// The number of this node's purges that not all members have confirmed.
     package var receiptsPending: UInt64
 
+    /// The member names of the document.
     private enum CodingKeys: String, CodingKey {
         case applied, records
         case receiptsPending = "receipts_pending"
     }
 }
 
-/// How things stand with a node, in a few lines.
+/// The status of a node for people.
 extension StatusReport {
-    /// `statistics` are of the same moment, `place` where the node was asked.
+    /// Returns the lines of the status; `statistics` are of the same time, and `place` is the
+    /// node's address.
     package func lines(_ statistics: StatisticsReport, at place: String) -> [TextLine] {
         var pairs = KeyValueTable()
         pairs.append("node", "\(node) at \(place)")
@@ -109,6 +132,7 @@ extension StatusReport {
         return pairs.lines()
     }
 
+    /// The caller's role and what it permits.
     private var permissionText: String {
         switch role {
         case "read": "look"
@@ -118,7 +142,7 @@ extension StatusReport {
         }
     }
 
-    /// `ready`, or what it is, and whether it is fenced.
+    /// The readiness and whether the node is fenced.
     package var health: TextLine {
         let word = TextLine(readiness, readiness == "ready" ? .good : .warning)
         guard isFenced else { return word }
@@ -127,6 +151,7 @@ extension StatusReport {
         return word + TextLine(", ") + TextLine("fenced\(time)", .bad)
     }
 
+    /// The line of the disk.
     private var diskLine: TextLine {
         guard let disk else { return TextLine("none") }
         return disk.isUp == false
@@ -134,6 +159,7 @@ extension StatusReport {
             : disk.line("entry", "entries")
     }
 
+    /// Returns the line of requests since the start.
     private static func requestsLine(_ statistics: StatisticsReport) -> TextLine {
         let requests = statistics.requests
         guard requests.all > 0 else { return TextLine("none yet") }
@@ -143,6 +169,7 @@ extension StatusReport {
                 + "\(NumberFormat.percent(statistics.bytes.hitRatio)) of bytes")
     }
 
+    /// Returns the line of fetches from origins.
     private static func originLine(_ statistics: StatisticsReport) -> TextLine {
         let (origin, sent) = (statistics.origin, statistics.bytes.cacheable)
         var line = TextLine(NumberFormat.plural(origin.fetches, "fetch", "fetches"))
@@ -159,6 +186,7 @@ extension StatusReport {
         return line
     }
 
+    /// Returns the line of the cluster.
     private func clusterLine(_ members: [MemberDocument]) -> TextLine {
         guard let cluster else { return TextLine("in none") }
         if cluster.isJoining == true {
@@ -186,6 +214,7 @@ extension StatusReport {
         return line
     }
 
+    /// The line of the invalidation log.
     private var logLine: TextLine {
         let applied = NumberFormat.plural(invalidations.applied, "record") + " applied"
         guard invalidations.receiptsPending > 0 else { return TextLine(applied) }
@@ -195,7 +224,7 @@ extension StatusReport {
 }
 
 extension TierUsage {
-    /// `1.5 GiB of 2 GiB (75%), 3,000 entries`.
+    /// Returns the use as in `1.5 GiB of 2 GiB (75%), 3,000 entries`.
     package func line(_ one: String, _ many: String) -> TextLine {
         var line = TextLine(
             "\(NumberFormat.bytes(usedBytes)) of \(NumberFormat.bytes(limitBytes)) "
@@ -209,15 +238,15 @@ extension TierUsage {
     }
 }
 
-/// Several nodes under one another.
+/// The status of several nodes as a table.
 package enum StatusTable {
-    /// What came of asking one node.
+    /// The result of querying a node.
     package enum Row: Sendable {
         case received(StatusReport, StatisticsReport)
         case failed(String)
     }
 
-    /// A line for each node, in the order in which they were asked.
+    /// Returns a line for each node, in the order of the queries.
     package static func lines(
         _ rows: [(place: String, row: Row)], columnsMax: Int?
     ) -> [TextLine] {
@@ -240,6 +269,7 @@ package enum StatusTable {
         return table.lines(columnsMax: columnsMax)
     }
 
+    /// Returns the cells of a node's row.
     private static func cells(
         _ status: StatusReport, _ statistics: StatisticsReport
     ) -> [TextLine] {
@@ -261,6 +291,7 @@ package enum StatusTable {
         ]
     }
 
+    /// Returns the cell of the disk.
     private static func disk(_ disk: TierUsage) -> TextLine {
         disk.isUp == false
             ? TextLine("down", .bad) : TextLine(NumberFormat.wholePercent(disk.share))

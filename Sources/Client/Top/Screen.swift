@@ -2,32 +2,34 @@ import Glibc
 import Ground
 import Synchronization
 
-/// The whole of the terminal, for as long as this lives: another screen than the shell's, no
-/// cursor, and keys that are read one by one.
+/// The terminal in full-screen mode for the lifetime of this object: the alternate screen, no
+/// cursor, and unbuffered keys.
 ///
-/// One at a time; used on one thread.
+/// There must be only one at a time, used on one thread.
 final class Screen {
-    /// What a signal has asked for.
+    /// The action that a signal requests.
     enum SignalAction {
         case resize
-        /// To the shell, until it is called back.
+        /// Return to the shell until the process is continued.
         case suspend
         case terminate(CInt)
     }
 
-    /// Where keys come from; nil if nobody can press any.
+    /// The descriptor of the keyboard; `nil` if there is none.
     let keyboard: CInt?
-    /// Can be read after a signal.
+    /// The end of a pipe that becomes readable after a signal.
     let signalReadDescriptor: CInt
     private let signalWriteDescriptor: CInt
+    /// The terminal's modes before this object.
     private var savedModes = termios()
+    /// True while full-screen mode is on.
     private var isOn = false
 
-    /// Where signals are told: the end of a pipe that is written to.
+    /// The write end of the pipe for signals; -1 for none.
     private static let activeSignalDescriptor = Atomic<CInt>(-1)
     private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH]
 
-    /// Nil if standard output is no terminal.
+    /// Enters full-screen mode; `nil` if standard output is not a terminal.
     init?() {
         guard isatty(STDOUT_FILENO) == 1 else { return nil }
         var ends: [CInt] = [-1, -1]
@@ -49,15 +51,16 @@ final class Screen {
         close(signalWriteDescriptor)
     }
 
-    /// Columns and lines.
+    /// The columns and rows.
     var size: (columns: Int, rows: Int) { Console.size(of: STDOUT_FILENO) ?? (80, 24) }
 
-    // MARK: Coming and going
+    // MARK: Full-screen mode
 
+    /// Enters full-screen mode and installs the signal handlers.
     private func enter() {
         for number in Self.signals {
             _ = signal(number) { number in
-                // The only thing that is safe here.
+                // A write is the only safe action in a signal handler.
                 var byte = UInt8(truncatingIfNeeded: number)
                 let saved = errno
                 _ = unsafe Glibc.write(
@@ -71,11 +74,12 @@ final class Screen {
             raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
             unsafe tcsetattr(keyboard, TCSADRAIN, &raw)
         }
-        // Another screen, no cursor, no new line behind the last column.
+        // Alternate screen, no cursor, no wrapping after the last column.
         write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
         isOn = true
     }
 
+    /// Leaves full-screen mode.
     private func leave() {
         guard isOn else { return }
         isOn = false
@@ -84,32 +88,33 @@ final class Screen {
         for number in Self.signals { _ = signal(number, SIG_DFL) }
     }
 
-    /// Gives the terminal back, and returns when the shell has called this back.
+    /// Leaves full-screen mode, suspends the process, and restores it when the process is
+    /// continued.
     func suspend() {
         leave()
         raiseDefault(SIGTSTP)
         enter()
     }
 
-    /// Gives the terminal back, and ends the process as the signal would have.
+    /// Leaves full-screen mode and ends the process by the signal.
     func terminate(by number: CInt) -> Never {
         leave()
         raiseDefault(number)
         exit(128 + number)
     }
 
-    /// Has the signal do what it does by itself.
+    /// Raises a signal with its default action.
     ///
-    /// Threads such as this one may block signals: it is for the whole process, some other thread
-    /// of which takes it a moment later.
+    /// This thread may block signals, so it is raised for the process; another thread may handle it
+    /// a moment later.
     private func raiseDefault(_ number: CInt) {
         kill(getpid(), number)
         BootClock.pause(.milliseconds(500))
     }
 
-    // MARK: In and out
+    // MARK: Input and output
 
-    /// What signals have asked for since this was asked last.
+    /// Returns the actions requested by signals since the last call.
     func pendingSignalActions() -> [SignalAction] {
         var bytes = [UInt8](repeating: 0, count: 64)
         let count = unsafe read(signalReadDescriptor, &bytes, bytes.count)
@@ -122,7 +127,7 @@ final class Screen {
         }
     }
 
-    /// The keys that were pressed; nil if there is nobody any more.
+    /// Returns the pressed keys; `nil` at the end of input.
     func keys() -> [TopKey]? {
         guard let keyboard else { return nil }
         var bytes = [UInt8](repeating: 0, count: 256)
@@ -131,9 +136,9 @@ final class Screen {
         return TopKey.keys(Array(bytes[..<count]))
     }
 
-    /// Shows `lines` in place of what was there.
+    /// Replaces the contents of the screen.
     func show(_ lines: [TextLine], isColoured: Bool) {
-        // Terminals that can show all of it at once (mode 2026); others ignore that.
+        // Terminals with mode 2026 show the update at once; others ignore it.
         var text = "\u{1B}[?2026h\u{1B}[H"
         for (index, line) in lines.enumerated() {
             if index > 0 { text += "\r\n" }
@@ -142,24 +147,26 @@ final class Screen {
         write(text + "\u{1B}[J\u{1B}[?2026l")
     }
 
+    /// Writes text to the terminal.
     private func write(_ text: String) {
         Console.write(Array(text.utf8), to: STDOUT_FILENO)
     }
 }
 
-/// What a key that is pressed in `nuthatch top` asks for.
+/// The action of a key in `nuthatch top`.
 package enum TopKey: Hashable, Sendable {
     case quit
     case sort
     case pause
-    /// The next node, then all together.
+    /// Select the next node; all together after the last.
     case next
+    /// Select the previous node.
     case previous
     case help
-    /// Back to all nodes, or out of help.
+    /// Select all nodes, or close the help.
     case escape
 
-    /// The keys whose bytes a terminal has sent together; others are left out.
+    /// Returns the keys of bytes that a terminal has sent together, without unknown ones.
     package static func keys(_ bytes: [UInt8]) -> [TopKey] {
         var keys: [TopKey] = []
         var rest = bytes[...]
@@ -176,9 +183,10 @@ package enum TopKey: Hashable, Sendable {
         return keys
     }
 
+    /// Returns the key of a single byte.
     private static func plain(_ byte: UInt8) -> TopKey? {
         switch byte {
-        // Ctrl-C and Ctrl-D, where the terminal does not make signals of them.
+        // Ctrl-C and Ctrl-D if the terminal does not translate them.
         case UInt8(ascii: "q"), UInt8(ascii: "Q"), 0x03, 0x04: .quit
         case UInt8(ascii: "s"): .sort
         case UInt8(ascii: "p"), UInt8(ascii: " "): .pause
@@ -189,7 +197,8 @@ package enum TopKey: Hashable, Sendable {
         }
     }
 
-    /// A control sequence (ECMA-48 §5.4) and its length; the escape key alone if none follows.
+    /// Parses a control sequence (ECMA-48 §5.4) and returns its length; the escape key alone if
+    /// none follows.
     private static func escaped(_ bytes: ArraySlice<UInt8>) -> (TopKey?, Int) {
         let body = bytes.dropFirst()
         guard let kind = body.first, kind == UInt8(ascii: "[") || kind == UInt8(ascii: "O") else {

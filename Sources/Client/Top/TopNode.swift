@@ -1,56 +1,65 @@
 import Admin
 package import Ground
 
-/// One node that `nuthatch top` asks: what it said last, and how that has gone on.
+/// A node that `nuthatch top` queries, with its latest statistics and their history.
 package struct TopNode: Sendable {
-    /// What it said at one moment.
+    /// The statistics at one time.
     struct Sample: Sendable {
         var report: StatisticsReport
-        /// When it came, on the clock of who watches.
+        /// The time of arrival on this machine's clock.
         var at: Instant
     }
 
-    /// What happened from one answer to the next.
+    /// The activity between two responses.
     struct Point: Sendable {
         var requestsPerSecond: Double
         var counts: SourceCounts
     }
 
-    /// Why it does not answer.
+    /// A failure to respond.
     package struct Failure: Hashable, Sendable {
+        /// The reason in a few words.
         package var reason: String
+        /// The time since which the node does not respond.
         package var since: Instant
     }
 
-    /// Where it is asked, as the operator wrote it.
+    /// The address as the operator wrote it.
     package let endpoint: String
-    /// Known once it has answered.
+    /// The node id; `nil` before the first response.
     package private(set) var id: String?
+    /// The current failure; `nil` while the node responds.
     package private(set) var failure: Failure?
-    /// The newest last; of one process.
+    /// The latest statistics of one process, the newest last.
     private(set) var samples: [Sample] = []
-    /// One for each time that it was asked, nil for no answer; the newest last.
+    /// The activity at each query, `nil` without a response; the newest last.
     private(set) var points: [Point?] = []
+    /// The most requested entries.
     var hot: [HotReport.Entry] = []
+    /// The latest purges.
     var purges: [ReceiptReport] = []
 
+    /// The largest number of points.
     static let pointsMax = 600
-    /// Figures are of so long.
+    /// The time over which rates are computed.
     static let window = Interval.seconds(5)
+    /// The largest number of samples.
     private static let samplesMax = 64
 
+    /// Creates a node that has not been queried.
     package init(place: String, id: String? = nil) {
         self.endpoint = place
         self.id = id
     }
 
-    /// What it said last; nil while it does not answer.
+    /// The latest statistics; `nil` while the node does not respond.
     package var report: StatisticsReport? { failure == nil ? samples.last?.report : nil }
 
+    /// Adds statistics.
     mutating func statisticsReceived(_ report: StatisticsReport, at now: Instant) {
         failure = nil
         id = report.members.first(where: \.isSelf)?.node ?? id
-        // Of another process nothing can be subtracted.
+        // The counts of another process cannot be subtracted.
         if let last = samples.last?.report, report.isFromAnotherProcess(than: last) { samples = [] }
         let point = samples.last.map { Self.point(from: $0.report, to: report) }
         appendPoint(point)
@@ -58,26 +67,30 @@ package struct TopNode: Sendable {
         if samples.count > Self.samplesMax { samples.removeFirst() }
     }
 
+    /// Sets the node id.
     mutating func identify(_ id: String) { self.id = id }
 
+    /// Records a failed query.
     mutating func requestFailed(_ why: String, at now: Instant) {
         failure = Failure(reason: why, since: failure?.since ?? now)
         appendPoint(nil)
     }
 
+    /// Adds a point and drops the oldest beyond the limit.
     private mutating func appendPoint(_ point: Point?) {
         points.append(point)
         if points.count > Self.pointsMax { points.removeFirst() }
     }
 
+    /// Returns the activity between two statistics.
     private static func point(from old: StatisticsReport, to new: StatisticsReport) -> Point {
         let seconds = Double(new.atMilliseconds &- old.atMilliseconds) / 1000
         let counts = new.requests - old.requests
         return Point(requestsPerSecond: Double(counts.all) / seconds, counts: counts)
     }
 
-    /// What it did in the last ``window``, or in what there is of it; nil if it does not answer, or
-    /// has answered once.
+    /// The rates over the last ``window``, or the part of it with samples; `nil` if the node does
+    /// not respond or has responded only once.
     var rates: TopRates? {
         guard failure == nil, let last = samples.last, samples.count > 1 else { return nil }
         let first =
@@ -87,17 +100,26 @@ package struct TopNode: Sendable {
     }
 }
 
-/// What nodes did in some time.
+/// The activity of nodes over some time.
 struct TopRates: Sendable {
+    /// Responses per second.
     var requestsPerSecond = 0.0
+    /// The responses by source.
     var requests: SourceCounts
+    /// The body bytes by source.
     var bytes: SourceCounts
+    /// Body bytes sent per second.
     var sentPerSecond: Double
+    /// Fetches from origins per second.
     var fetchesPerSecond: Double
+    /// Bytes received from origins per second.
     var receivedPerSecond: Double
+    /// The buckets of response times.
     var buckets: [UInt64]
+    /// The upper bounds of the buckets in microseconds.
     let bounds: [UInt64]
 
+    /// Computes the rates between two statistics of one process.
     init(from old: StatisticsReport, to new: StatisticsReport) {
         let seconds = Double(new.atMilliseconds &- old.atMilliseconds) / 1000
         requests = new.requests - old.requests
@@ -112,7 +134,7 @@ struct TopRates: Sendable {
         bounds = new.latency.bounds
     }
 
-    /// Both together.
+    /// Adds the activity of another node.
     mutating func add(_ other: TopRates) {
         requestsPerSecond += other.requestsPerSecond
         requests = requests + other.requests
@@ -120,10 +142,11 @@ struct TopRates: Sendable {
         sentPerSecond += other.sentPerSecond
         fetchesPerSecond += other.fetchesPerSecond
         receivedPerSecond += other.receivedPerSecond
-        // Of another version they may be others.
+        // A node of another version may have other bounds.
         if bounds == other.bounds { buckets = zip(buckets, other.buckets).map { $0 &+ $1 } }
     }
 
+    /// Returns a quantile of response times in microseconds.
     func latency(_ share: Double) -> Double? {
         LatencyHistogram.quantile(share, of: buckets, bounds: bounds)
     }

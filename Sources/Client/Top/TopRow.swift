@@ -1,33 +1,38 @@
 import Admin
 import Ground
 
-/// A line of the table of nodes: a node that is asked, or a member that cannot be.
+/// A row of the table of nodes: a queried node, or a member that cannot be queried.
 struct TopRow: Sendable {
-    /// Its place in ``TopState/nodes``; nil for a member that is not asked.
+    /// The index in ``TopState/nodes``; `nil` for a member that is not queried.
     var index: Int?
+    /// The node id; `nil` if unknown.
     var id: String?
+    /// The address.
     var endpoint: String
+    /// The rates; `nil` if unknown.
     var rates: TopRates?
+    /// The latest statistics; `nil` without any.
     var report: StatisticsReport?
+    /// The current failure of the node.
     var failure: TopNode.Failure?
-    /// As another node sees it.
+    /// The member as another node sees it.
     var member: MemberDocument?
-    /// Purges that others know it lacks; nil if nobody knows.
+    /// The number of invalidations that it lacks according to others; `nil` if unknown.
     var lag: UInt64?
 
-    /// The first digits of its id, or where it is asked.
+    /// The first digits of the id, or the address.
     var name: String { id.map { String($0.prefix(8)) } ?? endpoint }
 
-    /// What matters most of how it stands.
+    /// Returns the most important part of the node's state.
     func state(now: Instant) -> TextLine {
         if let failure {
             let isDead = member?.state == "dead"
-            // Others may have known it for longer.
+            // Other nodes may have noticed it earlier.
             let silence = max(
                 (now - failure.since).milliseconds,
                 isDead ? member?.millisecondsSinceContact ?? 0 : 0)
             let time = NumberFormat.duration(milliseconds: silence)
-            // What answers is not silent: it says no.
+            // A node that responds with an error is not silent.
             if !isDead, failure.reason.hasPrefix("answered ") {
                 return TextLine(String(failure.reason.prefix(12)), .bad)
             }
@@ -51,7 +56,7 @@ struct TopRow: Sendable {
 }
 
 extension TopState {
-    /// In their order; members that are not asked come last.
+    /// The rows in the selected order; members that are not queried come last.
     var rows: [TopRow] {
         let views = nodes.compactMap { node in node.report.map { (node.id, $0.members) } }
         let members = memberViews(views)
@@ -62,7 +67,7 @@ extension TopState {
             !known.contains($0.node) && $0.state != "left"
         }.sorted { $0.node < $1.node }
         var rows = asked
-        // One that was never heard of, and one member that nobody asks: they are the same.
+        // An unidentified silent node and a single unqueried member must be the same.
         if silent.count == 1, others.count == 1 {
             rows[silent[0]].id = others[0].node
             rows[silent[0]].member = others[0]
@@ -78,7 +83,7 @@ extension TopState {
             }
     }
 
-    /// What others say of each member, those first who are not fenced.
+    /// Returns the view of each member by other nodes; nodes that are not fenced take precedence.
     private func memberViews(_ views: [(id: String?, members: [MemberDocument])]) -> [String:
         MemberDocument]
     {
@@ -90,13 +95,14 @@ extension TopState {
         for member in ordered.flatMap(\.members) where !member.isSelf {
             if found[member.node] == nil { found[member.node] = member }
         }
-        // Of itself it knows what nobody else may know.
+        // A node's view of itself takes precedence.
         for member in ordered.flatMap(\.members) where member.isSelf {
             if found[member.node] == nil { found[member.node] = member }
         }
         return found
     }
 
+    /// Returns the row of a queried node.
     private func row(
         _ index: Int, _ members: [String: MemberDocument], _ views: [[MemberDocument]]
     ) -> TopRow {
@@ -107,11 +113,12 @@ extension TopState {
             lag: node.id.flatMap { lag(of: $0, views) })
     }
 
+    /// Returns the largest lag that others report for a node.
     private func lag(of id: String, _ views: [[MemberDocument]]) -> UInt64? {
         views.joined().filter { $0.node == id && !$0.isSelf }.compactMap(\.lagRecords).max()
     }
 
-    /// Those with the same figure stay as they were given; those without are last.
+    /// Sorts rows; rows with equal values keep their order, and those without a value are last.
     private func sorted(_ rows: [TopRow]) -> [TopRow] {
         func figure(_ row: TopRow) -> Double? {
             switch arguments {

@@ -3,28 +3,35 @@ import Glibc
 import Ground
 import Telemetry
 
-/// Asks nodes for their figures again and again, and gives what they say to the state of the
+/// The polling of nodes for `nuthatch top`, which passes their responses to the state of the
 /// screen.
 final class TopSession {
+    /// The state of the screen.
     var state: TopState
+    /// The clients of ``TopState/nodes``, in the same order.
     private var clients: [NodeClient]
     private let interval: Interval
+    /// The queries in progress.
     private var pending: [PendingPoll] = []
-    /// When they are asked next.
+    /// The time of the next poll.
     private var nextPollAt: Instant
+    /// The number of polls so far.
     private var round = 0
-    /// The admin port of the only node that was named: others of its cluster may have the same.
+    /// The admin port of the only named node, at which other members are looked for; `nil` for no
+    /// search.
     private var discoveryPort: UInt16?
+    /// The ids of members that were looked for.
     private var probedMembers: Set<String> = []
 
-    /// One question on its way.
+    /// A query in progress.
     private struct PendingPoll {
+        /// The kind of query.
         enum Kind {
             case status
             case statistics
             case hot
             case purges
-            /// Whether the member of this id is there.
+            /// A check whether the member with this id responds.
             case discovery(String, NodeClient)
         }
 
@@ -35,6 +42,7 @@ final class TopSession {
         var isDiscovery: Bool { if case .discovery = kind { true } else { false } }
     }
 
+    /// Creates a session that polls at an interval.
     init(_ clients: [NodeClient], every interval: Interval) {
         self.clients = clients
         self.interval = interval
@@ -42,11 +50,11 @@ final class TopSession {
         nextPollAt = BootClock.now()
     }
 
-    /// Asks all for the first time.
+    /// Queries all nodes for the first time.
     ///
-    /// - Throws: what the first one says against it, if none answers as a node.
+    /// - Throws: the first node's error, if none responds as a node.
     func connect(isAlone: Bool) throws(CommandError) {
-        // A member's host is what another node says: a token is not sent there.
+        // A member's host comes from another node, so a token must not be sent there.
         if isAlone, clients.count == 1, !clients[0].hasToken {
             discoveryPort = clients[0].endpoint.port
         }
@@ -67,7 +75,7 @@ final class TopSession {
         if !hasAnswer, let fault { throw fault }
     }
 
-    /// Asks and waits for all answers, so many times.
+    /// Polls and waits for all responses, `times` times.
     func sample(times: Int) {
         for time in 0..<times {
             if time > 0 { waitForNextPoll() }
@@ -80,18 +88,18 @@ final class TopSession {
         }
     }
 
-    /// Waits until it is time to ask again.
+    /// Waits until the next poll is due.
     func waitForNextPoll() {
         BootClock.pause(nextPollAt - BootClock.now())
     }
 
-    /// Goes on until there is something new to be shown, or one of `inputs` can be read.
+    /// Continues until there is an update to show, or one of `inputs` can be read.
     ///
     /// - Returns: those that can be read.
     func runUntilUpdate(orUntilReadable inputs: [CInt]) -> Set<CInt> {
         if BootClock.now() >= nextPollAt, !state.isPaused { pollAll() }
         while true {
-            // What fills in by itself, such as how long something is silent, each second.
+            // Durations that grow by themselves are updated every second.
             let until = state.isPaused ? BootClock.now() + .seconds(1) : nextPollAt
             let readable = Exchange.poll(
                 for: pending.map(\.exchange), orUntilReadable: inputs, until: until)
@@ -102,8 +110,9 @@ final class TopSession {
         }
     }
 
-    // MARK: Asking
+    // MARK: Queries
 
+    /// Starts the queries of a poll.
     private func pollAll() {
         scheduleNextPoll()
         round += 1
@@ -120,18 +129,19 @@ final class TopSession {
         }
     }
 
-    /// Times that were missed are not made up for.
+    /// Schedules the next poll; missed ones are skipped.
     private func scheduleNextPoll() {
         let now = BootClock.now()
         nextPollAt = nextPollAt + interval > now ? nextPollAt + interval : now + interval
     }
 
+    /// Starts a query.
     private func start(_ kind: PendingPoll.Kind, _ question: NodeRequest, _ node: Int) {
         pending.append(
             PendingPoll(node: node, kind: kind, exchange: clients[node].start(question)))
     }
 
-    /// Takes in what has come.
+    /// Processes the queries that have ended.
     private func processCompleted() {
         let over = pending.filter { $0.exchange.outcome != nil }
         guard !over.isEmpty else { return }
@@ -146,6 +156,7 @@ final class TopSession {
         }
     }
 
+    /// Processes the response of a query.
     private func process(_ flight: PendingPoll) throws(CommandError) {
         let (node, client) = (flight.node, clients[flight.node])
         switch flight.kind {
@@ -168,10 +179,9 @@ final class TopSession {
         }
     }
 
-    // MARK: Members that nobody has named
+    // MARK: Members that the operator has not named
 
-    /// Asks members for themselves at their hosts, at the port of the node that was named; each
-    /// once.
+    /// Queries each unknown member once, at its own host and the named node's port.
     private func discoverMembers(for members: [MemberDocument], _ node: Int) {
         guard let discoveryPort, clients.count < 64 else { return }
         let known = Set(state.nodes.compactMap(\.id))
@@ -190,9 +200,9 @@ final class TopSession {
         }
     }
 
-    // MARK: For programs
+    // MARK: JSON
 
-    /// Asks all once, and gives a line of JSON for each.
+    /// Queries all nodes once and returns a line of JSON for each.
     func jsonLines() -> [String] {
         scheduleNextPoll()
         let exchanges = clients.map { $0.start(NodeClient.request(.getStatistics)) }
@@ -209,19 +219,20 @@ final class TopSession {
     }
 }
 
-/// How nodes are watched.
+/// The arguments of `nuthatch top`.
 package struct TopArguments: Sendable {
-    /// How often they are asked, as the operator writes it.
+    /// The polling interval, as the operator writes it.
     package var interval = "1s"
-    /// One picture, and the end.
+    /// True to show the screen once and end.
     package var isOnce = false
 
+    /// Creates the default arguments.
     package init() {}
 }
 
 extension Commands {
-    /// Shows what nodes do, again and again: on a terminal in place of what is there, else once;
-    /// for programs a line of JSON for each node and time.
+    /// Shows the activity of nodes: on a terminal as a screen that is updated, otherwise once; for
+    /// programs as a line of JSON for each node and poll.
     package func top(_ order: TopArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             let interval = try CommandOptions.duration(order.interval, "--interval")
@@ -244,7 +255,7 @@ extension Commands {
         }
     }
 
-    /// A line for each node, each time; until nobody reads it.
+    /// Prints a line for each node and poll, until the reader closes.
     private func printLines(_ watch: TopSession, _ order: TopArguments) -> CommandOutcome {
         while true {
             let isRead = watch.jsonLines().allSatisfy { line in
@@ -255,6 +266,7 @@ extension Commands {
         }
     }
 
+    /// Runs the session on a screen until it is ended.
     private func run(_ watch: TopSession, on screen: Screen) {
         let inputs = [screen.keyboard, screen.signalReadDescriptor].compactMap(\.self)
         var isOn = true
@@ -271,13 +283,13 @@ extension Commands {
         }
     }
 
-    /// False if it is over.
+    /// Handles signals; returns false if the session ends.
     private func handleSignals(_ screen: Screen) -> Bool {
         for wish in screen.pendingSignalActions() {
             switch wish {
             case .resize: continue
             case .suspend: screen.suspend()
-            // As the key q: that is how one leaves it.
+            // The same as the key q, which is the way to leave it.
             case .terminate(SIGINT): return false
             case .terminate(let number): screen.terminate(by: number)
             }

@@ -3,16 +3,16 @@ package import Ground
 
 /// The screen of `nuthatch top`.
 extension TopState {
-    /// What fills a terminal of so many columns and rows: as many lines, none wider.
+    /// Returns the lines of a screen, none wider than `columns`.
     ///
-    /// With `rows` nil as many lines as there is something to say, without the keys.
+    /// With `rows`, exactly that number; with `nil`, as many as required, without the keys.
     package func render(columns: Int, rows: Int?, now: Instant) -> [TextLine] {
         var lines = headLines(columns, now)
         lines += nodeLines(columns, now)
         guard let rows else {
             return (lines + listLines(columns, room: 30)).map { $0.truncated(to: columns) }
         }
-        // The keys have the last line, and a blank one before it if there is room.
+        // The keys are on the last line, after a blank one if there is room.
         let room = rows - lines.count - 1
         if showsHelp {
             lines += [TextLine()] + Self.helpLines
@@ -27,6 +27,7 @@ extension TopState {
 
     // MARK: The head
 
+    /// Returns the lines at the top.
     private func headLines(_ columns: Int, _ now: Instant) -> [TextLine] {
         let title = TextLine("nuthatch top", .strong) + TextLine("  ") + membersLine
         let mode =
@@ -40,6 +41,7 @@ extension TopState {
         return [first, fenceLine, TextLine()] + trafficLines(columns) + [TextLine()]
     }
 
+    /// The line of member states.
     private var membersLine: TextLine {
         guard let report = referenceNode?.report else { return TextLine("nobody answers", .bad) }
         guard let cluster = report.cluster else { return TextLine("one node, in no cluster") }
@@ -54,6 +56,7 @@ extension TopState {
         return line + TextLine(", \(cluster.voterCount) counted")
     }
 
+    /// The line of the fence.
     private var fenceLine: TextLine {
         let reports = nodes.compactMap { node in node.report.map { (node, $0) } }
         let fenced = reports.filter(\.1.isFenced)
@@ -80,6 +83,7 @@ extension TopState {
 
     private static let labelColumns = 12
 
+    /// Returns the lines of the traffic.
     private func trafficLines(_ columns: Int) -> [TextLine] {
         var who = TextLine("all nodes")
         if let selection, let row = rows.first(where: { $0.index == selection }) {
@@ -100,6 +104,7 @@ extension TopState {
         return [who] + sparklines(totalRates, columns)
     }
 
+    /// Returns the lines of the history.
     private func sparklines(_ total: TopRates, _ columns: Int) -> [TextLine] {
         let figureColumns = 20
         let count = max(0, min(TopNode.pointsMax, columns - Self.labelColumns - figureColumns))
@@ -126,6 +131,7 @@ extension TopState {
 
     // MARK: Keys
 
+    /// The line of keys.
     private var keyLine: TextLine {
         let keys = [
             ("q", "quit"), ("s", "sort: \(arguments.rawValue)"),
@@ -161,17 +167,19 @@ extension TopState {
 
 /// The tables of the screen of `nuthatch top`.
 extension TopState {
+    /// A column of the table of nodes.
     private struct Column {
         let title: String
         let width: Int
         var isLeft = false
-        /// It is shown on terminals of so many columns and more.
+        /// The number of terminal columns from which it is shown.
         var columnsMin = 0
         let cell: (TopRow) -> TextLine
     }
 
     // MARK: Nodes
 
+    /// Returns the table of nodes.
     func nodeLines(_ columns: Int, _ now: Instant) -> [TextLine] {
         let shown = Self.columns(now).filter { $0.columnsMin <= columns }
         func line(_ look: TextStyle, _ cell: (Column) -> TextLine) -> TextLine {
@@ -190,6 +198,7 @@ extension TopState {
             }
     }
 
+    /// Returns all columns.
     private static func columns(_ now: Instant) -> [Column] {
         let none = TextLine("–", .faint)
         func figure(_ text: @escaping (TopRates) -> String) -> (TopRow) -> TextLine {
@@ -245,17 +254,18 @@ extension TopState {
 
     // MARK: Images and purges
 
-    /// What is asked for most and the last purges, in so many lines at most.
+    /// Returns the most requested entries and the latest purges, in at most `room` lines.
     func listLines(_ columns: Int, room: Int) -> [TextLine] {
         let purges = purgeLines(columns)
         let images = hotLines(columns)
-        // A blank line before each, and a head.
+        // A blank line before each, and a heading.
         guard room >= 4 else { return [] }
         let half = min(purges.count, max(3, (room - 2) / 3))
         let shownImages = images.prefix(max(0, room - 2 - half))
         return [TextLine()] + shownImages + [TextLine()] + purges.prefix(half)
     }
 
+    /// Returns the table of the most requested entries.
     private func hotLines(_ columns: Int) -> [TextLine] {
         guard !hottest.isEmpty else { return [TextLine("no image was asked for often", .faint)] }
         var table = Table(
@@ -271,6 +281,7 @@ extension TopState {
         return table.lines(columnsMax: columns)
     }
 
+    /// Returns the table of purges.
     private func purgeLines(_ columns: Int) -> [TextLine] {
         guard !purges.isEmpty else { return [TextLine("no purges", .faint)] }
         var table = Table(

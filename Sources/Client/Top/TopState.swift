@@ -1,67 +1,74 @@
 package import Ground
 
-/// What `nuthatch top` knows and how it is to be shown: answers and keys go in, and
-/// ``screen(columns:rows:now:)`` comes out.
+/// The state of `nuthatch top`: responses and keys go in, and ``render(columns:rows:now:)`` returns
+/// the screen.
 package struct TopState: Sendable {
-    /// In which order the nodes are listed.
+    /// The order in which nodes are listed.
     package enum Order: String, CaseIterable, Sendable {
         case asListed = "as given"
         case requests
-        /// The fewest first.
+        /// By hit ratio, the lowest first.
         case hits
-        /// The slowest first.
+        /// By the 99th percentile of response times, the slowest first.
         case latency = "p99"
         case memory
         case origin
     }
 
-    /// As they were given; members that were found are behind them.
+    /// The nodes as given, followed by members that were discovered.
     package private(set) var nodes: [TopNode]
+    /// The order in which nodes are listed.
     package private(set) var arguments = Order.asListed
+    /// True while the screen is not updated.
     package private(set) var isPaused = false
+    /// True while the help is shown.
     package private(set) var showsHelp = false
-    /// Whose traffic, images and purges are shown; nil for all together.
+    /// The index of the node whose traffic, entries and purges are shown; `nil` for all together.
     package private(set) var selection: Int?
-    /// How often the nodes are asked.
+    /// The polling interval.
     package let interval: Interval
 
+    /// Creates a state for the nodes at these addresses.
     package init(places: [String], interval: Interval) {
         nodes = places.map { TopNode(place: $0) }
         self.interval = interval
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// `node` is its place in ``nodes``, as below.
+    /// Adds the statistics of a node; `node` is its index in ``nodes``.
     package mutating func received(_ node: Int, _ report: StatisticsReport, at now: Instant) {
         nodes[node].statisticsReceived(report, at: now)
     }
 
+    /// Adds the status of a node.
     package mutating func received(_ node: Int, _ report: StatusReport) {
         nodes[node].identify(report.node)
     }
 
+    /// Adds the most requested entries of a node.
     package mutating func received(_ node: Int, _ report: HotReport) {
         nodes[node].hot = report.entries
     }
 
+    /// Adds the latest purges of a node.
     package mutating func received(_ node: Int, _ purges: [ReceiptReport]) {
         nodes[node].purges = purges
     }
 
-    /// It gave no answer, `why` says why in a few words.
+    /// Records that a node does not respond, with the reason in a few words.
     package mutating func requestFailed(_ node: Int, _ why: String, at now: Instant) {
         nodes[node].requestFailed(why, at: now)
     }
 
-    /// A member was found that can be asked at `place`.
+    /// Adds a member that responds at `place`.
     package mutating func memberDiscovered(_ id: String, at place: String) {
         nodes.append(TopNode(place: place, id: id))
     }
 
     // MARK: Keys
 
-    /// False if it is over.
+    /// Handles a key; returns false if the session ends.
     package mutating func keyPressed(_ key: TopKey) -> Bool {
         switch key {
         case .quit: return false
@@ -79,7 +86,7 @@ package struct TopState: Sendable {
         return true
     }
 
-    /// All together is before the first node and behind the last.
+    /// Moves the selection; all together is before the first node and after the last.
     private mutating func moveSelection(by step: Int) {
         let rows = rows.compactMap(\.index)
         let stops = [nil] + rows.map(Optional.some)
@@ -87,12 +94,12 @@ package struct TopState: Sendable {
         selection = stops[(place + step + stops.count) % stops.count]
     }
 
-    // MARK: What follows
+    // MARK: Derived values
 
-    /// Those whose traffic is shown.
+    /// The nodes whose traffic is shown.
     var selectedNodes: [TopNode] { selection.map { [nodes[$0]] } ?? nodes }
 
-    /// What they did together; nil if none has answered twice.
+    /// The rates of the selected nodes together; `nil` if none has responded twice.
     var totalRates: TopRates? {
         let all = selectedNodes.compactMap(\.rates)
         guard var sum = all.first else { return nil }
@@ -100,14 +107,14 @@ package struct TopState: Sendable {
         return sum
     }
 
-    /// Whose word on the members counts: of those that answer the first that is not fenced.
+    /// The node whose view of the members is shown: the first that responds and is not fenced.
     var referenceNode: TopNode? {
         var answering = selectedNodes.filter { $0.report != nil }
         if answering.isEmpty { answering = nodes.filter { $0.report != nil } }
         return answering.first { $0.report?.isFenced == false } ?? answering.first
     }
 
-    /// Requests per second and hit ratio each time that they were asked, the newest last.
+    /// Returns the requests per second and hit ratios at each poll, the newest last.
     func history(_ count: Int) -> (requests: [Double?], hits: [Double?]) {
         var requests: [Double?] = []
         var hits: [Double?] = []
@@ -121,7 +128,7 @@ package struct TopState: Sendable {
         return (requests, hits)
     }
 
-    /// What is asked for most, of all watched together.
+    /// The most requested entries of all selected nodes together.
     var hottest: [HotReport.Entry] {
         var sums: [String: HotReport.Entry] = [:]
         for entry in selectedNodes.filter({ $0.report != nil }).flatMap(\.hot) {
@@ -134,7 +141,7 @@ package struct TopState: Sendable {
         return sums.values.sorted { ($1.accesses, $0.url) < ($0.accesses, $1.url) }
     }
 
-    /// The last purges, the newest first; of each the receipt that knows most.
+    /// The latest purges, the newest first; for each, the receipt with the most confirmations.
     var purges: [ReceiptReport] {
         var receipts: [String: ReceiptReport] = [:]
         for receipt in selectedNodes.filter({ $0.report != nil }).flatMap(\.purges) {

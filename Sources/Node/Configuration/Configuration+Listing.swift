@@ -3,9 +3,11 @@ import Telemetry
 import Wire
 
 extension Configuration {
-    /// Every setting that was given, or is not as the table has it because of others, in the
-    /// table's order, as lines of a file of settings that would give the same; each with a comment
-    /// that says where it comes from.
+    /// The settings as lines of a configuration file that gives the same values, each with a
+    /// comment naming its source.
+    ///
+    /// It lists, in the table's order, every setting that was given or whose default was adjusted
+    /// to other settings.
     package var listing: [String] {
         let given = Setting.table.compactMap { setting -> String? in
             let name = setting.name
@@ -23,7 +25,7 @@ extension Configuration {
         return given + imageListing + siteListing
     }
 
-    /// What images have settings of their own for.
+    /// The listed lines of the settings for images; empty if none was given.
     private var imageListing: [String] {
         let shown = values.images.shownOptions
         return shown.isEmpty
@@ -31,7 +33,7 @@ extension Configuration {
             : ["\(ConfigurationFile.imagesKey):"] + shown.map { "  \($0.name): \($0.yaml)" }
     }
 
-    /// The sites with settings of their own.
+    /// The listed lines of the sites that have settings of their own.
     private var siteListing: [String] {
         guard !values.siteBlocks.isEmpty else { return [] }
         var lines = ["\(ConfigurationFile.sitesKey):"]
@@ -44,7 +46,8 @@ extension Configuration {
         return lines
     }
 
-    /// What the limit on descriptors of this process leaves to be desired; one line each.
+    /// The warnings about a descriptor limit that is too low, one line each; raises the process's
+    /// soft limit.
     package var descriptorWarnings: [String] {
         DescriptorBudget(
             self, descriptors: DescriptorLimit.raise(),
@@ -52,13 +55,14 @@ extension Configuration {
         ).warnings
     }
 
+    /// Returns the values in YAML's flow style.
     private static func yaml(_ texts: [String], isList: Bool) -> String {
         let scalars = texts.map(yaml)
         guard isList, scalars.count != 1 else { return scalars.joined() }
         return "[" + scalars.joined(separator: ", ") + "]"
     }
 
-    /// In quotes unless YAML can take it for nothing but a word.
+    /// Returns the text as a YAML scalar, quoted unless YAML can only read it as a plain word.
     static func yaml(_ text: String) -> String {
         let isPlain =
             text.first.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "/") } ?? false
@@ -74,25 +78,27 @@ extension Configuration {
         return isPlain && isWord && !text.hasSuffix(":") ? text : quoted(text)
     }
 
-    /// Two characters are escaped that `YAMLPrecheck` refuses even between quotes.
+    /// Returns the text in quotes, with the two characters escaped that `YAMLPrecheck` rejects even
+    /// between quotes.
     private static func quoted(_ text: String) -> String {
         LogLine.quoted(text).replacing("&", with: "\\u0026").replacing("?", with: "\\u003F")
     }
 }
 
 extension Configuration {
-    /// This program's version.
+    /// The version of this program.
     package static let version = "0.1.0"
 
-    /// This program and the libraries it is linked with, as they call themselves at run time: like
+    /// The name and version of this program and the run-time versions of its libraries, as in
     /// `nuthatch 0.1.0 (OpenSSL 3.0.19 27 Jan 2026, nghttp2 1.52.0)`.
     package static var versionText: String {
         "nuthatch \(version) (\(LibraryVersions.openSSL), \(LibraryVersions.ngHTTP2))"
     }
 
-    /// What `--help` says of the setting `name`, and what stands for its value in the synopsis.
+    /// Returns the `--help` text of a setting, and the placeholder of its value in the synopsis.
     ///
-    /// The name must be one of the table's.
+    /// - Parameter name: the name of a setting of the table; any other traps.
+    /// - Returns: the text of the table and the placeholder.
     package static func help(for name: String) -> (text: String, placeholder: String) {
         guard let setting = SettingName(rawValue: name)?.setting else {
             preconditionFailure("\(name) is not a setting")
@@ -100,15 +106,17 @@ extension Configuration {
         return (setting.help, setting.kind.placeholder)
     }
 
-    /// What the values of a setting are, as far as a shell can offer them.
+    /// The kind of values that a shell can complete for a setting.
     package enum Completion: Hashable, Sendable {
         case file
         case directory
         case choices([String])
     }
 
-    /// What a shell can offer for the setting `name`, which must be one of the table's; nil for
-    /// nothing.
+    /// Returns what a shell can complete for a setting; `nil` for nothing.
+    ///
+    /// - Parameter name: the name of a setting of the table; any other traps.
+    /// - Returns: the kind of values.
     package static func completion(for name: String) -> Completion? {
         guard let setting = SettingName(rawValue: name)?.setting else {
             preconditionFailure("\(name) is not a setting")

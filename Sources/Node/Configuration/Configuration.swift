@@ -4,163 +4,210 @@ package import HTTPRules
 package import Logging
 package import Telemetry
 
-/// Every setting of a node, resolved, checked and typed; see ``Setting/table`` for their meanings.
+/// All settings of a node, resolved, checked and typed; ``Setting/table`` documents each of them.
 package struct Configuration: Sendable {
-    /// The form of the access log.
+    /// The format of the access log.
     package enum AccessLogFormat: String, CaseIterable, Sendable {
         case off
         case combined
         case json
     }
 
-    /// How the log on standard error is written.
+    /// The format of the log on standard error.
     package enum LogFormat: String, CaseIterable, Sendable {
-        /// For people.
+        /// Lines for people.
         case text
         case logfmt
         case json
     }
 
-    /// Who turns origins' names into addresses where there is a forward proxy.
+    /// The party that resolves origins' names when a forward proxy is used.
     package enum ProxyNameResolution: String, CaseIterable, Sendable {
         case node
         case proxy
     }
 
     // Node
-    /// At least one.
+    /// The addresses on which clients are served; at least one.
     package var listen: [ListenAddress]
-    /// Beyond loopback only where everybody has to prove who they are; nil if it is not opened.
+    /// The address of the admin port, beyond loopback only if callers must authenticate; `nil` if
+    /// it is closed.
     package var adminListen: ListenAddress?
-    /// Nil for no tokens.
+    /// The path of the file with the operators' tokens; `nil` for no tokens.
     package var adminTokenFile: String? { values.path(.adminTokenFile) }
-    /// What the tokens are good for that the file held when it was last read.
+    /// The operators' tokens and their roles, as of the last load.
     package var adminGrants: [AdminAccessPolicy.Grant] = []
-    /// Nil for one per core.
+    /// The number of event loops; `nil` for one per core.
     package var loops: Int?
+    /// The format of the access log, or off.
     package var accessLog: AccessLogFormat
+    /// The least severe level that is logged.
     package var logLevel: Logger.Level
-    /// Nil for no token.
+    /// The path of the file with the token that lets a request ask for cache decisions; `nil` for
+    /// no token.
     package var decisionTokenFile: String?
-    /// What the file held when it was last read, without the line's end.
+    /// The token that lets a request ask for cache decisions, as of the last load, without the end
+    /// of the line.
     package var decisionToken: [UInt8]?
-    /// Nil for images that are served to whoever asks.
+    /// The path of the file with the keys of signed URLs; `nil` if images are served without
+    /// signatures.
     package var signingKeyFile: String?
-    /// What the file held when it was last read; empty without one.
+    /// The keys of signed URLs, as of the last load; empty without a file.
     package var signingKeys: [SigningKey] = []
+    /// The time that requests in progress have after SIGTERM.
     package var drainTimeout: Interval
 
     // Memory
+    /// The bytes of memory that entries may use, heads and bookkeeping included.
     package var memoryBytesMax: Int
-    /// Nil for no limit.
+    /// The largest number of entries in memory; `nil` for no limit.
     package var memoryEntriesMax: Int?
-    /// Whether memory is given up before it runs out.
+    /// True if the memory limit is lowered before the container or the machine runs out of memory.
     package var respondsToMemoryPressure: Bool
-    /// Never above ``memoryBytesMax``.
+    /// The largest body in bytes that is stored; at most ``memoryBytesMax``.
     package var objectBytesMax: Int
+    /// The largest number of variants that are stored per URL of a site.
     package var variantsMax: Int
+    /// The freshness lifetime of images whose origin names none.
     package var defaultTTL: Interval
 
     // Disk
-    /// Nil for no disk cache.
+    /// The root directory of the disk cache; `nil` for none.
     package var cacheDirectory: String?
+    /// The bytes of disk that the cache may use, everything included; 0 turns it off.
     package var diskBytesMax: UInt64
-    /// Nil for no limit.
+    /// The time after which an entry that was not requested leaves the disk; `nil` for no limit.
     package var ageLimit: Interval?
-    /// Nil for never.
+    /// The interval at which uses in memory are reported to the disk tier; `nil` for never.
     package var touchInterval: Interval?
-    /// Never above a quarter of ``memoryBytesMax``.
+    /// The bytes that may wait to be written to disk; at most a quarter of ``memoryBytesMax``.
     package var diskQueueBytesMax: Int
+    /// The number of threads that read from the disk.
     package var diskThreads: Int
 
     // Origins
+    /// The sites that are served.
     package var sites: SiteTable
-    /// An origin that none of these matches is refused.
+    /// The patterns of the origins of images; others are refused.
     package var allowOrigins: [OriginPattern]
-    /// Nil for no limit.
+    /// The largest number of pixels of an image; `nil` for no limit.
     package var pixelsMax: UInt64?
+    /// The largest number of redirects followed in one fetch.
     package var originRedirectsMax: Int
+    /// The time limit for a connection to an origin to be established.
     package var originConnectTimeout: Interval
+    /// The time limit from a request to an origin to the end of its response's head.
     package var originFirstByteTimeout: Interval
+    /// The longest time without a byte of an origin's body.
     package var originIdleTimeout: Interval
+    /// The time limit for one fetch in all.
     package var originTotalTimeout: Interval
+    /// The time for which an unused connection to an origin is kept; zero for none.
     package var originKeepalive: Interval
-    /// Per origin and event loop.
+    /// The largest number of unused connections per origin and event loop.
     package var originIdleConnectionsMax: Int
-    /// To one origin, over all loops.
+    /// The largest number of connections to one origin, over all event loops.
     package var originConnectionsMax: Int
-    /// Fetches that wait for one origin.
+    /// The largest number of fetches that wait for a connection to one origin.
     package var originQueueMax: Int
+    /// The time limit for a fetch to wait for a connection to its origin.
     package var originQueueTimeout: Interval
-    /// Nil for never.
+    /// The number of failures that open an origin's circuit breaker; `nil` for never.
     package var originCircuitFailures: Int?
+    /// The time for which a circuit breaker stays open at first.
     package var originCircuitTime: Interval
+    /// The largest head in bytes of an origin's response.
     package var originHeadBytesMax: Int
+    /// The largest number of field lines in the head of an origin's response.
     package var originFieldsMax: Int
+    /// The largest body in bytes of an origin's response, stored or not.
     package var originBodyBytesMax: UInt64
+    /// The party that resolves origins' names behind a forward proxy.
     package var originProxyNames: ProxyNameResolution
+    /// The time for which resolved addresses are used.
     package var dnsTTL: Interval
+    /// The time for which a failed look-up is not repeated.
     package var dnsFailureTTL: Interval
+    /// The largest number of names whose addresses are cached.
     package var dnsNamesMax: Int
+    /// The largest number of concurrent fetches.
     package var fetchesMax: Int
-    /// Nil for the default, which is none on loopback.
+    /// The largest number of connections per client; `nil` for the default, which exempts loopback.
     package var connectionsPerClient: Int?
-    /// Hundredths of what is limited that one client may have.
+    /// The percentage of each limited resource that one client may use.
     package var clientPercent: Int
-    /// The same for one site or origin.
+    /// The percentage of each limited resource that one site or origin may use.
     package var originPercent: Int
-    /// Bytes that are fetched in a minute for one client and that nobody reads.
+    /// The bytes that may be fetched per minute for one client without being read.
     package var clientUnreadBytesMax: Int
-    /// Bytes a second that the body of an answer must bring; 0 for no limit.
+    /// The lowest rate of an origin's body in bytes per second; 0 for no limit.
     package var originRateMin: Int
-    /// The same for the body of a request.
+    /// The lowest rate of a request's body in bytes per second; 0 for no limit.
     package var bodyRateMin: Int
+    /// The largest number of requests that wait for fetches.
     package var waitersMax: Int
+    /// The time limit for a request to wait for the head of its response.
     package var waitTimeout: Interval
 
     // Clients
-    /// Those of the tokens that the file held when it was last read; empty without one.
+    /// The digests of the tokens for PURGE, as of the last load; empty without a file.
     package var purgeTokens: [TokenDigest] = []
-    /// Nil for what the descriptor limit allows.
+    /// The largest number of client connections; `nil` for as many as the descriptor limit allows.
     package var connectionsMax: Int?
-    /// Of further requests, while one is answered.
+    /// The bytes of further requests that are buffered while one is processed.
     package var pipelineBytesMax: Int
+    /// The largest head of a request in bytes.
     package var requestHeadBytesMax: Int
+    /// The largest number of field lines in a request.
     package var requestFieldsMax: Int
+    /// The largest body of a request in bytes.
     package var requestBodyBytesMax: Int
-    /// Never above ``requestHeadBytesMax``.
+    /// The longest URL in bytes; at most ``requestHeadBytesMax``.
     package var urlBytesMax: Int
+    /// The largest number of ranges in a request.
     package var rangesMax: Int
+    /// The longest time that a client connection may be unused.
     package var idleTimeout: Interval
+    /// The time limit for the head of a request.
     package var headTimeout: Interval
+    /// The time limit from the end of a request's head to the end of its body.
     package var bodyTimeout: Interval
+    /// The longest time in which a client reads nothing of its response.
     package var sendTimeout: Interval
-    /// Requests at one time on one connection of HTTP/2.
+    /// The largest number of concurrent requests on one HTTP/2 connection.
     package var streamsMax: Int
 
     // TLS
+    /// The settings of TLS.
     package var tls: TLSConfiguration
 
     // Cluster
+    /// The settings of the cluster.
     package var cluster: ClusterConfiguration
 
-    /// What the operator should be told though it stops nothing; one line each.
+    /// The warnings for the operator, which do not prevent the start; one line each.
     package var warnings: [String]
 
-    /// What the properties above were made of.
+    /// The values that the properties above were derived from.
     private(set) var values: ConfigurationValues
-    /// The same before settings were held against each other.
+    /// The values as given, before they were adjusted to each other.
     private(set) var declaredValues: ConfigurationValues
 }
 
 extension Configuration {
-    /// Fills in the values of fields that stand in files of their own.
+    /// Reads the values of request fields that are given as files of their own.
     mutating func readFieldFiles() throws(ConfigurationError) {
         try declaredValues.readFieldFiles()
         (values.siteBlocks, values.images) = (declaredValues.siteBlocks, declaredValues.images)
         sites = SiteTable(values.sites.map(\.site))
     }
 
+    /// Creates a configuration from reconciled values.
+    ///
+    /// - Parameters:
+    ///   - values: the values after reconciliation.
+    ///   - declared: the values as given.
+    ///   - warnings: warnings in addition to those of the values.
     init(_ values: ConfigurationValues, declared: ConfigurationValues, warnings: [String]) {
         self.values = values
         self.declaredValues = declared
@@ -234,46 +281,53 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// Whose X-Forwarded-For, -Proto and -Host are believed.
+    /// The networks whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host are trusted.
     package var forwardedFrom: [Network] { values.networks(.forwardedFrom) }
 
-    /// What the file says of images that are asked for by their URLs.
+    /// The settings of images that are requested by URL.
     package var images: ImageBlock { values.images }
 
-    /// Images of pixels with a Content-Encoding are served, unseen.
+    /// True if raster images with a Content-Encoding are served, without inspection.
     package var takesCodedImages: Bool { values.isOn(.codedImages) }
 
-    /// Whose connections begin with the PROXY protocol.
+    /// The networks whose connections begin with the PROXY protocol.
     package var trustedProxies: [Network] { values.networks(.trustedProxy) }
 
-    /// Who may use PURGE without a token.
+    /// The networks that may use PURGE without a token.
     package var purgeNetworks: [Network] { values.networks(.purgeFrom) }
 
-    /// Nil for no tokens.
+    /// The path of the file with the tokens for PURGE; `nil` for no tokens.
     package var purgeTokenFile: String? { values.path(.purgeTokenFile) }
 
+    /// The format of the log on standard error.
     package var logFormat: LogFormat { values.choice(.logFormat) }
 
-    /// Media types that are served beside images, in lower case.
+    /// The media types that are served in addition to images, in lower case.
     package var allowTypes: [String] { values.mediaTypes(.allowType) }
 
+    /// The private networks that origins may be in.
     package var allowPrivateOrigins: [Network] { values.networks(.allowPrivateOrigin) }
 
-    /// Nil for none.
+    /// The forward proxy through which origins are reached; `nil` for none.
     package var originProxy: (host: String, port: UInt16)? { values.hostPort(.originProxy) }
 }
 
 extension Configuration {
-    /// Flags beat environment beats file beats the table's default, setting by setting.
+    /// Resolves and checks all settings; for each, flags take precedence over the environment, the
+    /// file and the default.
     ///
-    /// A list is taken whole from the first that gives it. An empty variable counts as not given.
+    /// A list is taken whole from the first source that gives it. An empty variable counts as not
+    /// given.
+    ///
     /// - Parameters:
     ///   - flags: the texts of each flag in the order given, by the setting's name.
     ///   - environment: the whole environment of the process.
-    ///   - file: the YAML file, its name as the operator wrote it.
-    /// - Returns: settings that fit each other.
-    /// - Throws: every fault. A file that cannot be read as one mapping is the only fault that is
-    ///   named, and settings are held against each other only when each of them has a value.
+    ///   - file: the YAML file, its name as the operator wrote it; `nil` for none.
+    ///
+    /// - Returns: settings that are consistent with each other.
+    ///
+    /// - Throws: all faults. If the file cannot be read as one mapping, only that is reported.
+    ///   Settings are checked against each other only if each of them has a value.
     package static func check(
         flags: [String: [String]], environment: [String: String],
         file: (name: String, text: String)?
@@ -295,7 +349,7 @@ extension Configuration {
         return try Configuration(reconciling: given, warnings: layers.warnings)
     }
 
-    /// Settings as they were given, held against each other.
+    /// Checks the given settings against each other and creates a configuration from them.
     init(
         reconciling given: ConfigurationValues, warnings: [String]
     ) throws(ConfigurationErrors) {

@@ -1,41 +1,47 @@
 package import Telemetry
 
-/// What is different between the settings a node runs with and those it is given next.
+/// The differences between a node's current settings and the next ones.
 package struct ConfigurationChange: Hashable, Sendable {
-    /// One setting, with its values as texts.
+    /// A changed setting, with its values as texts.
     package struct Item: Hashable, Sendable, CustomStringConvertible {
+        /// The setting.
         package let name: SettingName
+        /// The current value.
         package let before: String
+        /// The next value.
         package let after: String
 
-        /// As in `memory-limit 512MiB -> 1GiB`.
+        /// The change as in `memory-limit 512MiB -> 1GiB`.
         package var description: String { "\(name.rawValue) \(before) -> \(after)" }
     }
 
-    /// What a running node takes over, in the order of the table.
+    /// The changes that a running node applies, in the order of the table.
     package let live: [Item]
-    /// What it takes over only when it is started again, and keeps as it was until then.
+    /// The changes that take effect only after a restart.
     package let awaitingRestart: [Item]
 
-    /// Whom origins are to be for this node to believe them has changed, be it in a file that is
-    /// called what it was.
+    /// True if the trust in origins' certificates has changed, also if only the contents of a file
+    /// did.
     package var hasNewOriginTrust = false
 
+    /// True if nothing has changed.
     package var isEmpty: Bool { live.isEmpty && awaitingRestart.isEmpty }
 
-    /// True if a setting under this heading changes live.
+    /// Returns true if a setting of this section changes in the running node.
     package func affects(_ section: Setting.Section) -> Bool {
         live.contains { $0.name.setting.section == section }
     }
 }
 
 extension Configuration {
-    /// What a node that runs with these settings is to run with when it is given `next`, and how
-    /// that differs.
+    /// Returns the configuration that a running node changes to when it is given `next`, and the
+    /// differences.
     ///
-    /// Settings that need a restart keep their values, and the others are held against those: a
-    /// node that listens beyond loopback still has to be told its origins, wherever `next` listens.
-    /// - Throws: what does not fit; nothing is to change then.
+    /// Settings that need a restart keep their values, and the others are checked against those.
+    /// For example, a node that listens beyond loopback still needs configured origins, wherever
+    /// `next` listens.
+    ///
+    /// - Throws: the faults; nothing may change then.
     package func changed(
         to next: Configuration
     ) throws(ConfigurationErrors) -> (configuration: Configuration, change: ConfigurationChange) {
@@ -44,7 +50,7 @@ extension Configuration {
             given.copy(setting.name, from: self.declaredValues)
         }
         var kept = try Configuration(reconciling: given, warnings: next.warnings)
-        // Clients of the same port would go on with what they have begun, perhaps in clear text.
+        // Clients of the same port would continue what they have begun, perhaps in clear text.
         guard tls.certificateFiles.isEmpty == kept.tls.certificateFiles.isEmpty else {
             throw ConfigurationErrors(.tlsToggled(off: kept.tls.certificateFiles.isEmpty))
         }
@@ -66,6 +72,7 @@ extension Configuration {
         return (kept, change)
     }
 
+    /// Returns the differences of the settings for which `isMeant` returns true.
     private static func differences(
         _ before: ConfigurationValues, _ after: ConfigurationValues,
         where isMeant: (Setting) -> Bool
@@ -85,7 +92,8 @@ extension Configuration {
         }
     }
 
-    /// Long lists are cut, but not before the first item in which they differ.
+    /// Returns the values in one line; a long list is cut to eight items that include the first
+    /// difference.
     private static func summary(_ texts: [String], _ other: [String]) -> String {
         guard !texts.isEmpty else { return "none" }
         let itemsMax = 8

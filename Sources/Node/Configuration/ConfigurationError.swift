@@ -3,69 +3,71 @@ package import Ground
 import HTTPRules
 package import Telemetry
 
-/// Why a node does not start with the settings it was given; nothing has been opened yet.
+/// A fault in the settings that prevents the start; nothing has been opened yet.
 package enum ConfigurationError: Error, Hashable {
-    /// One value is refused.
+    /// The value of a setting is invalid.
     case invalidSetting(SettingError)
-    /// What the file says of a site is refused.
+    /// A setting of a site or of images is invalid.
     case invalidSite(SiteFault)
-    /// The file with the decision token is of no use.
+    /// The file with the decision token cannot be used.
     case decisionToken(String, reason: String)
-    /// A file of certificates or keys is of no use.
+    /// A file with a certificate or a key cannot be used.
     case tls(SettingName, file: String, reason: String)
-    /// A file of issuers that a site names for its origin is of no use.
+    /// A file with the issuers for a site's origin cannot be used.
     case siteTLS(SitePattern, SiteOption, file: String, reason: String)
-    /// A file with the value of a field that a site sets is of no use.
+    /// A file with the value of a request field that a site sets cannot be used.
     case fieldFile(String, name: String, file: String, reason: String)
-    /// A site says whom to believe over TLS, and its origin is reached without.
+    /// A site configures trust over TLS, but its origin is reached without TLS.
     case unusedSiteTrust(SitePattern, SiteOption, from: SettingSource)
-    /// Certificates and keys do not go in pairs.
+    /// The numbers of certificates and keys differ.
     case unpairedKeys(certificates: Int, keys: Int)
-    /// A node that runs would begin or cease to speak TLS.
+    /// The change would turn TLS on or off in a running node.
     case tlsToggled(off: Bool)
-    /// A setting has a meaning only where there is TLS.
+    /// The setting has no meaning without TLS.
     case requiresTLS(SettingName, from: SettingSource)
-    /// The file with the keys of signed URLs is of no use.
+    /// The file with the keys of signed URLs cannot be used.
     case signingKeys(String, reason: String)
-    /// The file with the tokens of PURGE is of no use.
+    /// The file with the tokens for PURGE cannot be used.
     case purgeTokens(String, reason: String)
-    /// The file with the tokens of operators is of no use.
+    /// The file with the operators' tokens cannot be used.
     case adminTokens(String, reason: String)
-    /// Operators beyond loopback are served, and nobody has to prove to be one.
+    /// The admin port is beyond loopback and requires no authentication.
     case unprotectedAdminPort(listen: ListenAddress, from: SettingSource)
-    /// The file with the cluster's secrets is of no use.
+    /// The file with the cluster's secrets cannot be used.
     case clusterSecrets(String, reason: String)
-    /// A setting has a meaning only in a cluster.
+    /// The setting has no meaning without a cluster secret.
     case requiresClusterSecret(SettingName, from: SettingSource)
-    /// A node that runs would join or leave its cluster.
+    /// The change would make a running node join or leave its cluster.
     case clusterToggled(off: Bool)
-    /// The file has a key that is no setting; the nearest setting, if one is near.
+    /// A key of the file is not a setting; `nearest` is one with a similar name.
     case unknownKey(String, file: String, line: Int?, nearest: SettingName?)
-    /// The file has a setting that only flag and environment may give.
+    /// The file contains a setting that only a flag or a variable may give.
     case notAllowedInFile(SettingName, file: String, line: Int?)
-    /// The file is no YAML mapping of keys to values.
+    /// The file is not a YAML mapping of keys to values.
     case malformedFile(String, line: Int?, reason: String)
+    /// The file cannot be read.
     case unreadableFile(String, reason: String)
-    /// A setting is larger than another allows it to be; both as texts.
+    /// A setting exceeds the limit that another one sets; both values are texts.
     case valueAboveLimit(
         SettingName, String, from: SettingSource, limit: SettingName, String,
         limitFrom: SettingSource)
-    /// Four segments of the disk's log do not fit into its limit.
+    /// The disk limit is too small for the four segments that a disk cache needs.
     case diskTooSmall(String, from: SettingSource, neededBytes: UInt64)
-    /// Two sites answer to one Host.
+    /// Two sites have the same host.
     case duplicateSite(SitePattern, from: SettingSource, and: SettingSource)
+    /// The number of sites exceeds the maximum.
     case tooManySites(Int)
-    /// A site is to be signed, and there are no keys.
+    /// A site requires signatures, and there are no signing keys.
     case missingSigningKeys(SitePattern, from: SettingSource)
-    /// A setting of a site, or of images, is larger than one of the node allows it to be; whose it
-    /// is, and both values, as texts.
+    /// A setting of a site or of images exceeds one of the node; the first value names its subject,
+    /// and the other texts are both values.
     case siteValueAboveLimit(String, SiteOption, String, limit: SettingName, String)
-    /// Clients beyond loopback are served, and nobody said which origins may be fetched from.
+    /// Clients beyond loopback are served, and no origins are configured.
     case missingOrigins(listen: ListenAddress, from: SettingSource)
 }
 
 extension ConfigurationError: CustomStringConvertible {
-    /// One line for the operator, control bytes escaped.
+    /// The fault in one line for the operator, with control bytes escaped.
     package var description: String {
         switch self {
         case .invalidSetting(let error):
@@ -167,29 +169,35 @@ extension ConfigurationError: CustomStringConvertible {
         }
     }
 
+    /// An example of a line in a configuration file.
     private var example: String { "memory-limit: 512MiB" }
 
+    /// Returns a position in a file as text.
     private func place(_ file: String, _ line: Int?) -> String {
         SettingSource.file(name: file, line: line).text(for: .config)
     }
 }
 
-/// Everything that is wrong with the settings a node was given; at least one fault.
+/// All faults in the settings of a node; at least one.
 package struct ConfigurationErrors: Error, Hashable {
+    /// The first fault.
     package let first: ConfigurationError
+    /// The other faults.
     package let others: [ConfigurationError]
 
+    /// Creates a list from its first fault and the others.
     init(_ first: ConfigurationError, _ others: [ConfigurationError] = []) {
         self.first = first
         self.others = others
     }
 
-    /// Nil if there are none.
+    /// Creates a list of `faults`; `nil` if there are none.
     init?(_ faults: [ConfigurationError]) {
         guard let first = faults.first else { return nil }
         self.init(first, Array(faults.dropFirst()))
     }
 
-    /// One line each, in the order of the table; faults of the file as a whole come first.
+    /// The faults in the order of the table, one line each; faults of the file as a whole come
+    /// first.
     package var lines: [String] { ([first] + others).map(\.description) }
 }

@@ -1,17 +1,17 @@
 import Telemetry
 import Yams
 
-/// The settings that a YAML file gives, as texts: scalars are never read as numbers or booleans.
+/// The settings of a YAML file, as texts: scalars are never read as numbers or booleans.
 ///
 /// So `access-log: off` is the word `off`, and `memory-entries: 010` is not octal.
 struct ConfigurationFile {
-    /// One text and the line it stands on, from 1.
+    /// A text and its line, counted from 1.
     struct LocatedText {
         let text: String
         let line: Int?
     }
 
-    /// What one key was given.
+    /// The value of a key.
     enum FileValue {
         case scalar(LocatedText)
         case list([LocatedText], line: Int?)
@@ -19,21 +19,27 @@ struct ConfigurationFile {
         case nested(line: Int?)
     }
 
+    /// The name of the file as the operator wrote it.
     let name: String
+    /// The values of the node's settings.
     private(set) var settings: [SettingName: FileValue] = [:]
-    /// Sites with settings of their own, in the order of the file.
+    /// The sites with settings of their own, in the order of the file.
     private(set) var sites: [SiteBlock] = []
+    /// The settings of images.
     private(set) var images = ImageBlock()
-    /// Keys that are no settings of a file; no more than can be read.
+    /// The faults in keys and sites; their number is limited.
     private(set) var errors: [ConfigurationError] = []
 
+    /// The number of faults after which reading ends.
     private static let errorsMax = 100
     /// The key of the mapping of sites.
     static let sitesKey = "sites"
     /// The key of the settings of images.
     static let imagesKey = "images"
 
-    /// Reads a file of one mapping, or of nothing at all.
+    /// Parses a file that is one mapping or empty.
+    ///
+    /// - Throws: a fault of the file as a whole; faults of single keys are in ``errors``.
     init(name: String, text: String) throws(ConfigurationError) {
         self.name = name
         try YAMLPrecheck.check(text, in: name)
@@ -70,6 +76,7 @@ struct ConfigurationFile {
         }
     }
 
+    /// Reads the mapping under ``sitesKey``.
     private mutating func read(sites value: Yams.Node) throws(ConfigurationError) {
         guard let texts = RawSiteBlock.sites(under: value) else {
             throw .malformedFile(
@@ -84,6 +91,7 @@ struct ConfigurationFile {
         errors += siteFaults.map(ConfigurationError.invalidSite)
     }
 
+    /// Reads the mapping under ``imagesKey``.
     private mutating func read(images value: Yams.Node) throws(ConfigurationError) {
         guard var options = RawSiteBlock.options(of: value) else {
             throw .malformedFile(
@@ -106,6 +114,7 @@ struct ConfigurationFile {
         errors += found.map(ConfigurationError.invalidSite)
     }
 
+    /// Returns the value of a node of a setting.
     private static func value(_ value: Yams.Node) -> FileValue {
         if let text = text(value) { return .scalar(text) }
         guard let sequence = value.sequence else { return .nested(line: value.mark?.line) }
@@ -117,16 +126,17 @@ struct ConfigurationFile {
         return .list(texts, line: value.mark?.line)
     }
 
-    /// The text of a scalar and its line; nil for anything else.
+    /// Returns the text and line of a scalar; `nil` for any other node.
     static func text(_ node: Yams.Node) -> LocatedText? {
         node.scalar.map { LocatedText(text: $0.string, line: node.mark?.line) }
     }
 
+    /// Parses YAML into nodes.
     private static func compose(
         _ name: String, _ text: String
     ) throws(ConfigurationError) -> Yams.Node? {
         do {
-            // Without rules that guess a scalar's type, and without looking into the environment.
+            // No rules that guess a scalar's type, and no expansion of environment variables.
             return try Yams.compose(yaml: text, .basic, .default, .utf8)
         } catch let error as YamlError {
             throw malformed(name, error)
@@ -135,6 +145,7 @@ struct ConfigurationFile {
         }
     }
 
+    /// Returns the fault for an error of the YAML parser.
     private static func malformed(_ name: String, _ error: YamlError) -> ConfigurationError {
         switch error {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
@@ -153,16 +164,18 @@ struct ConfigurationFile {
     }
 }
 
-/// What the text of a file of settings must not hold, looked at before it is read as YAML.
+/// The check of a configuration file's text before it is parsed as YAML.
 ///
-/// None of it is of any use here, and each can make a short text cost a reader of YAML time or
-/// memory without end: an anchor stands for as much as it names wherever an alias repeats it, and a
-/// key that is itself a collection is gone through again at every level above it.
+/// It rejects constructs that are useless here and let a short text cost the parser unbounded time
+/// or memory. An anchor stands for everything that it names wherever an alias repeats it, and a key
+/// that is itself a collection is traversed again at every level above it.
 enum YAMLPrecheck {
-    /// Bytes of a file; more are not even read.
+    /// The largest file in bytes; nothing beyond is read.
     static let bytesMax = 1 << 20
 
-    /// - Throws: the first thing that is refused, with its line.
+    /// Checks a text.
+    ///
+    /// - Throws: the first rejected construct, with its line.
     static func check(_ text: String, in file: String) throws(ConfigurationError) {
         guard text.utf8.count <= bytesMax else { throw tooLarge(file) }
         var line = 1
@@ -178,7 +191,7 @@ enum YAMLPrecheck {
                 lineHasOnlyBlanks = true
                 continue
             }
-            // Of comments only whole lines are passed over: behind a value “#” may be a part of it.
+            // Only comments of whole lines are skipped: after a value, “#” may be a part of it.
             if byte == UInt8(ascii: "#"), lineHasOnlyBlanks { isComment = true }
             if byte != UInt8(ascii: " ") { lineHasOnlyBlanks = false }
             guard !isComment, let reason = reason(byte, before: before, after: utf8.first) else {
@@ -188,11 +201,12 @@ enum YAMLPrecheck {
         }
     }
 
+    /// Returns the fault of a file above ``bytesMax``.
     static func tooLarge(_ file: String) -> ConfigurationError {
         .unreadableFile(file, reason: "it is larger than \(bytesMax >> 20) MiB")
     }
 
-    /// Why `byte` may not stand between these two; nil if it may.
+    /// Returns the reason for rejecting `byte` between its neighbours; `nil` if it is allowed.
     private static func reason(_ byte: UInt8, before: UInt8, after: UInt8?) -> String? {
         switch byte {
         case UInt8(ascii: "&"):
@@ -204,7 +218,7 @@ enum YAMLPrecheck {
         }
     }
 
-    /// The line breaks of YAML 1.1: LF, CR, and the last bytes of NEL, LS and PS.
+    /// Returns true for the line breaks of YAML 1.1: LF, CR, and the last bytes of NEL, LS and PS.
     private static func endsLine(_ byte: UInt8, before: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\n"), UInt8(ascii: "\r"): true
@@ -214,7 +228,7 @@ enum YAMLPrecheck {
         }
     }
 
-    /// True if what follows `byte` may be read as the first character of a token.
+    /// Returns true if the character after `byte` may begin a token.
     private static func beginsToken(after byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"),
@@ -226,7 +240,7 @@ enum YAMLPrecheck {
         }
     }
 
-    /// What the name of an anchor is made of.
+    /// Returns true for the bytes of an anchor's name.
     private static func isWord(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

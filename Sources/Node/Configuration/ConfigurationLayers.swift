@@ -1,12 +1,18 @@
 import Admin
 import Telemetry
 
-/// The texts that each source gives, before one of them is chosen.
+/// The texts of the settings by source, before one source is chosen for each.
 struct ConfigurationLayers {
+    /// The texts of each flag in the order given, by the setting's name.
     let flags: [String: [String]]
+    /// The environment of the process.
     let environment: [String: String]
+    /// The parsed configuration file; `nil` for none.
     let file: ConfigurationFile?
 
+    /// Creates the layers and parses the file.
+    ///
+    /// - Throws: the fault of a file that cannot be parsed as a whole.
     init(
         flags: [String: [String]], environment: [String: String],
         file: (name: String, text: String)?
@@ -16,6 +22,7 @@ struct ConfigurationLayers {
         self.file = try file.map(Self.read)
     }
 
+    /// Parses the file.
     private static func read(
         _ file: (name: String, text: String)
     ) throws(ConfigurationErrors) -> ConfigurationFile {
@@ -26,7 +33,7 @@ struct ConfigurationLayers {
         }
     }
 
-    /// The values of a setting and the source that gave them.
+    /// Returns the values of a setting and the source that has given them.
     func values(
         of setting: Setting
     ) throws(SettingError) -> (values: [SettingValue], source: SettingSource) {
@@ -45,8 +52,10 @@ struct ConfigurationLayers {
         return (values, source)
     }
 
+    /// Texts with the source of each, and the source of the whole.
     private typealias SourcedTexts = (texts: [(String, SettingSource)], source: SettingSource)
 
+    /// Returns the texts of a setting from the first source that has any.
     private func texts(of setting: Setting) throws(SettingError) -> SourcedTexts {
         if let texts = flags[setting.name.rawValue], !texts.isEmpty {
             return (texts.map { ($0, .flag) }, .flag)
@@ -59,12 +68,14 @@ struct ConfigurationLayers {
         return (setting.defaults.map { ($0, .builtIn) }, .builtIn)
     }
 
+    /// Returns the texts of a setting's variable; a list is separated by white space.
     private func environmentTexts(of setting: Setting) -> [String] {
         guard let text = environment[setting.name.environmentName], !text.isEmpty else { return [] }
         guard setting.isList else { return [text] }
         return text.split(whereSeparator: \.isWhitespace).map(String.init)
     }
 
+    /// Returns the texts of a setting in the file.
     private func texts(
         of setting: Setting, _ given: ConfigurationFile.FileValue, in file: String
     ) throws(SettingError) -> SourcedTexts {
@@ -84,7 +95,8 @@ struct ConfigurationLayers {
         }
     }
 
-    /// Variables that look like settings and are none; Kubernetes injects such.
+    /// The warnings about variables that look like settings and are none, as Kubernetes injects
+    /// them.
     var warnings: [String] {
         let others = ClientEnvironmentVariable.allCases.map(\.rawValue)
         let known = Set(SettingName.allCases.map(\.environmentName) + others)
@@ -100,7 +112,8 @@ struct ConfigurationLayers {
 }
 
 extension ConfigurationLayers {
-    /// The node that would run with these settings, for commands that ask it.
+    /// The addresses and token files of the node that would run with these settings, for client
+    /// commands.
     func ownNode(hasAdminFlag: Bool) -> LocalNode {
         LocalNode(
             hasAdminFlag: hasAdminFlag, adminPort: captured(adminPort),
@@ -108,6 +121,7 @@ extension ConfigurationLayers {
             healthAddress: captured(healthAddress))
     }
 
+    /// Returns the result of `read`, with the first fault as its error.
     private func captured<Value>(
         _ read: () throws(ConfigurationErrors) -> Value
     ) -> Result<Value, LocalNode.SettingError> {
@@ -118,6 +132,7 @@ extension ConfigurationLayers {
         }
     }
 
+    /// Returns the address of the admin port, or the reason why a command cannot use it.
     private func adminPort() throws(ConfigurationErrors) -> LocalNode.AdminPort {
         let values = try values(of: [.adminListen, .adminTokenFile, .clientCA])
         guard let address = values.addresses(.adminListen).first else { return .disabled }
@@ -126,27 +141,32 @@ extension ConfigurationLayers {
             ? .ephemeral : .address(address, tokenFile: values.path(.adminTokenFile))
     }
 
+    /// Returns the path of the file with the operators' tokens.
     private func adminTokenFile() throws(ConfigurationErrors) -> String? {
         try values(of: [.adminTokenFile]).path(.adminTokenFile)
     }
 
+    /// Returns the first clear-text address for clients with a known port.
     private func clientAddress() throws(ConfigurationErrors) -> ListenAddress? {
         try clientAddresses().first { $0.port != 0 }
     }
 
+    /// Returns the first clear-text address that serves health checks, the admin port before those
+    /// for clients.
     private func healthAddress() throws(ConfigurationErrors) -> ListenAddress? {
         let values = try values(of: [.adminListen, .clientCA])
         let admin = values.path(.clientCA) == nil ? values.addresses(.adminListen) : []
         return (admin + (try clientAddresses())).first { $0.port != 0 }
     }
 
-    /// Where clients are served in clear text.
+    /// Returns the addresses on which clients are served in clear text.
     private func clientAddresses() throws(ConfigurationErrors) -> [ListenAddress] {
         let values = try values(of: [.listen, .plainListen, .tlsCertificate])
         let hasTLS = !values.paths(.tlsCertificate).isEmpty
         return values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
     }
 
+    /// Returns the values of a few settings.
     private func values(
         of names: [SettingName]
     ) throws(ConfigurationErrors) -> ConfigurationValues {

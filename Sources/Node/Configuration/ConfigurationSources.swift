@@ -5,26 +5,33 @@ import HTTPRules
 import Telemetry
 import Wire
 
-/// Where a node's settings come from, as they were when it was started; only what is in the file
-/// may change while it runs.
+/// The sources of a node's settings, fixed at the start; only the contents of files may change
+/// later.
 package struct ConfigurationSources: Sendable {
     private let flags: [String: [String]]
     private let environment: [String: String]
 
-    /// The texts of each flag in the order given, by the setting's name, and this process's
-    /// environment.
+    /// Creates sources from flags and this process's environment.
+    ///
+    /// - Parameter flags: the texts of each flag in the order given, by the setting's name.
     package init(flags: [String: [String]]) {
         self.init(flags: flags, environment: ProcessInfo.processInfo.environment)
     }
 
+    /// Creates sources from flags and an environment.
+    ///
+    /// - Parameters:
+    ///   - flags: the texts of each flag in the order given, by the setting's name.
+    ///   - environment: the variables in place of the process's own.
     package init(flags: [String: [String]], environment: [String: String]) {
         self.flags = flags
         self.environment = environment
     }
 
-    /// Reads the file, if flag or environment name one, and resolves everything.
+    /// Reads the file, if a flag or a variable names one, and resolves all settings and the files
+    /// that they name.
     ///
-    /// - Throws: every fault.
+    /// - Throws: the faults.
     package func load() throws(ConfigurationErrors) -> Configuration {
         var configuration = try Configuration.check(
             flags: flags, environment: environment, file: try file())
@@ -60,7 +67,7 @@ package struct ConfigurationSources: Sendable {
         return configuration
     }
 
-    /// The keys of signed URLs that the file holds.
+    /// Returns the keys of signed URLs in a file.
     static func signingKeys(_ path: String) throws(ConfigurationError) -> [SigningKey] {
         let bytes: [UInt8]
         do throws(ConfigurationError) {
@@ -76,7 +83,7 @@ package struct ConfigurationSources: Sendable {
         }
     }
 
-    /// What is kept of the tokens that the file holds.
+    /// Returns the digests of the tokens for PURGE in a file.
     private static func purgeTokens(_ path: String) throws(ConfigurationError) -> [TokenDigest] {
         let bytes: [UInt8]
         do throws(ConfigurationError) {
@@ -92,7 +99,7 @@ package struct ConfigurationSources: Sendable {
         }
     }
 
-    /// The tokens of operators that the file holds.
+    /// Returns the operators' tokens in a file.
     private static func adminTokens(
         _ path: String
     ) throws(ConfigurationError) -> [AdminTokenFile.Entry] {
@@ -110,6 +117,7 @@ package struct ConfigurationSources: Sendable {
         }
     }
 
+    /// Returns the decision token in a file.
     private static func decisionToken(_ path: String) throws(ConfigurationError) -> [UInt8] {
         let bytes: [UInt8]
         do throws(ConfigurationError) {
@@ -128,7 +136,8 @@ package struct ConfigurationSources: Sendable {
         return token
     }
 
-    /// The node that would run with these settings, for commands that ask it.
+    /// The addresses and token files of the node that would run with these settings, for client
+    /// commands.
     package var ownNode: LocalNode {
         let hasAdminFlag = flags[SettingName.adminListen.rawValue]?.isEmpty == false
         do throws(ConfigurationErrors) {
@@ -141,13 +150,14 @@ package struct ConfigurationSources: Sendable {
         }
     }
 
-    /// The file as the operator names it; nil if none is named.
+    /// The path of the configuration file as the operator wrote it; `nil` if none is named.
     package var path: String? {
         let named = flags[SettingName.config.rawValue]?.last
         let path = named ?? environment[SettingName.config.environmentName] ?? ""
         return path.isEmpty ? nil : path
     }
 
+    /// Reads the configuration file; returns `nil` if none is named.
     private func file() throws(ConfigurationErrors) -> (name: String, text: String)? {
         guard let path else { return nil }
         do throws(ConfigurationError) {
@@ -157,7 +167,9 @@ package struct ConfigurationSources: Sendable {
         }
     }
 
-    /// A file's bytes as text.
+    /// Returns a file's bytes as text.
+    ///
+    /// - Throws: `unreadableFile` if they are not UTF-8.
     package static func text(
         of bytes: [UInt8], in file: String
     ) throws(ConfigurationError) -> String {
@@ -167,8 +179,10 @@ package struct ConfigurationSources: Sendable {
         return text
     }
 
-    /// Reads a regular file and nothing else: a pipe gives its bytes once, and the file is read
-    /// again at every SIGHUP.
+    /// Returns the contents of a regular file of at most ``YAMLPrecheck/bytesMax`` bytes.
+    ///
+    /// Other files are refused: a pipe gives its bytes only once, and files are read again at every
+    /// SIGHUP.
     static func read(_ path: String) throws(ConfigurationError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unreadableFile(path, reason: reason(errno)) }
@@ -180,7 +194,7 @@ package struct ConfigurationSources: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw .unreadableFile(path, reason: "it is not a regular file")
         }
-        // One more than is taken, so that it is seen if there is more.
+        // One byte more than is accepted, which reveals a larger file.
         var bytes = [UInt8](repeating: 0, count: YAMLPrecheck.bytesMax + 1)
         var count = 0
         while count < bytes.count {
@@ -197,6 +211,7 @@ package struct ConfigurationSources: Sendable {
         return Array(bytes[..<count])
     }
 
+    /// Returns the reason for a system error.
     private static func reason(_ number: CInt) -> String {
         switch number {
         case ENOENT, ENOTDIR: "there is no such file"

@@ -2,23 +2,30 @@ import Cluster
 import Glibc
 import Tiers
 
-/// What the descriptors that the process may open are for: first the disk's segments, a reserve,
-/// connections with peers and those to origins, and what is left for clients.
+/// The distribution of the process's descriptors: the disk's segments, a reserve, connections with
+/// peers and origins, and the rest for clients.
 package struct DescriptorBudget: Hashable, Sendable {
-    /// Descriptors that the process may open.
+    /// The number of descriptors that the process may open.
     package let descriptors: Int
-    /// Event loops, at least one.
+    /// The number of event loops, at least one.
     package let loops: Int
-    /// Fetches from origins at one time: those that are allowed, if there is room for them.
+    /// The largest number of concurrent fetches: the configured one, lowered if descriptors are
+    /// scarce.
     package let fetchesMax: Int
-    /// Idle connections to origins that one event loop may keep.
+    /// The largest number of idle connections to origins per event loop.
     package let idlePerLoop: Int
-    /// Connections of clients at one time: those that are allowed, if there is room for them.
+    /// The largest number of client connections: the configured one, lowered if descriptors are
+    /// scarce.
     package let connectionsMax: Int
-    /// What the operator should be told of it; one line each.
+    /// The warnings for the operator, one line each.
     package let warnings: [String]
 
-    /// A process that may open so many `descriptors`, with so many event `loops`.
+    /// Distributes the descriptors.
+    ///
+    /// - Parameters:
+    ///   - configuration: the settings with the wanted limits.
+    ///   - descriptors: the number of descriptors that the process may open.
+    ///   - loops: the number of event loops; at least one.
     package init(_ configuration: Configuration, descriptors: Int, loops: Int) {
         let shares = DescriptorAllocation(configuration, descriptors, loops)
         precondition(loops > 0, "connections are shared out to no loop")
@@ -43,13 +50,13 @@ package struct DescriptorBudget: Hashable, Sendable {
         ]
     }
 
-    /// So many clients are let in whatever the limit is; the last of them may find no descriptor.
+    /// The number of clients that are accepted whatever the limit is; the last of them may find no
+    /// descriptor.
     private static let connectionsMin = 16
-    /// A node that lets in fewer clients, though nobody asked for that, is not set up as it should
-    /// be.
+    /// The number of client connections below which an unconfigured limit causes a warning.
     private static let connectionsSensible = 512
 
-    /// The least multiple of 1024 that leaves room for so many `connections`.
+    /// Returns the least multiple of 1024 descriptors that leaves `connections` for clients.
     private static func needed(
         _ configuration: Configuration, _ loops: Int, for connections: Int
     ) -> Int {
@@ -61,13 +68,16 @@ package struct DescriptorBudget: Hashable, Sendable {
     }
 }
 
-/// How a number of descriptors is shared out.
+/// The allocation of a number of descriptors.
 private struct DescriptorAllocation {
+    /// The number of concurrent fetches.
     let fetches: Int
+    /// The number of idle connections to origins per event loop.
     let idlePerLoop: Int
-    /// What is left for clients; may be negative.
+    /// The number left for clients; may be negative.
     let clientConnections: Int
 
+    /// Allocates `descriptors` among their uses.
     init(_ configuration: Configuration, _ descriptors: Int, _ loops: Int) {
         fetches = min(configuration.fetchesMax, max(1, descriptors / 2))
         // All loops together may keep an eighth of the descriptors idle.
@@ -79,16 +89,19 @@ private struct DescriptorAllocation {
             - idlePerLoop * loops
     }
 
-    /// Listening sockets, event loops, standard streams, operators' connections, look-ups of names.
+    /// The descriptors for listening sockets, event loops, standard streams, the admin port and
+    /// name look-ups.
     private static let reserve = 160
 }
 
 extension Configuration {
-    /// Connections with peers that may be open: dialled ones and accepted ones.
+    /// The largest number of connections with peers, dialled and accepted ones.
     fileprivate var peersMax: Int { cluster.secretFile == nil ? 0 : 2 * Ring.membersMax }
 
-    /// Files that the disk cache may have open: a directory may be cut as if there were no large
-    /// objects, because it was before.
+    /// The largest number of segment files of the disk cache.
+    ///
+    /// The calculation assumes no large objects, because an existing directory may be divided that
+    /// way.
     fileprivate var segmentsMax: Int {
         guard cacheDirectory != nil, diskBytesMax > 0,
             let plan = try? DiskPlan(
@@ -100,7 +113,7 @@ extension Configuration {
 
 /// The process's limit on open descriptors.
 enum DescriptorLimit {
-    /// Raises the soft limit to the hard one; gives what holds now.
+    /// Raises the soft limit to the hard one and returns the limit in effect.
     static func raise() -> Int {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

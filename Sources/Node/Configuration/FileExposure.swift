@@ -2,19 +2,22 @@ import Glibc
 import HTTPRules
 import Telemetry
 
-/// Who besides its owner can read a file that holds a secret, by the modes of the file and of the
-/// directories above it.
+/// The users besides its owner who can read a file with a secret, judged by the modes of the file
+/// and of the directories above it.
 package enum FileExposure: Hashable, Sendable {
     case group
     case everybody
 
-    /// What the kernel says of a file or a directory.
+    /// The permissions and owners of a file or a directory.
     package struct Facts: Hashable, Sendable {
-        /// The nine bits of permission.
+        /// The nine permission bits.
         package var mode: UInt32
+        /// The user id of the owner.
         package var owner: UInt32
+        /// The group id.
         package var group: UInt32
 
+        /// Creates facts from their parts; `mode` holds the nine permission bits.
         package init(mode: UInt32, owner: UInt32, group: UInt32) {
             self.mode = mode
             self.owner = owner
@@ -22,10 +25,15 @@ package enum FileExposure: Hashable, Sendable {
         }
     }
 
-    /// Nil if the file is its owner's alone, or no other user gets as far as to it.
+    /// Judges a file; `nil` if only its owner can read it, or no other user can reach it.
     ///
-    /// The group counts only if `user`, which the node runs as, owns the file: otherwise the group
+    /// The group counts only if `user`, which the node runs as, owns the file. Otherwise the group
     /// may be what lets the node read it.
+    ///
+    /// - Parameters:
+    ///   - file: the file's permissions.
+    ///   - directories: the permissions of all directories above it.
+    ///   - user: the user id of the process.
     package init?(of file: Facts, below directories: [Facts], by user: UInt32) {
         if file.mode & 0o004 != 0, directories.allSatisfy({ $0.mode & 0o001 != 0 }) {
             self = .everybody
@@ -40,8 +48,8 @@ package enum FileExposure: Hashable, Sendable {
         }
     }
 
-    /// Nil also for a file of which the kernel says nothing, and for those that the engine of a
-    /// container puts there for this container alone.
+    /// Judges the file at `path`; also `nil` if it cannot be inspected, and for the secrets that a
+    /// container engine mounts for this container alone.
     init?(ofFile path: String) {
         guard let resolved = Self.resolved(path), !resolved.hasPrefix("/run/secrets/"),
             let file = Self.facts(resolved)
@@ -56,12 +64,14 @@ package enum FileExposure: Hashable, Sendable {
         self.init(of: file, below: directories, by: geteuid())
     }
 
+    /// Returns the path without symbolic links; `nil` if the file does not exist.
     private static func resolved(_ path: String) -> String? {
         guard let text = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(text) }
         return unsafe String(cString: text)
     }
 
+    /// Returns the permissions of a file; `nil` if it cannot be inspected.
     private static func facts(_ path: String) -> Facts? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -71,7 +81,7 @@ package enum FileExposure: Hashable, Sendable {
 }
 
 extension Configuration {
-    /// Files of secrets that others can read; one line each.
+    /// The warnings about files with secrets that others can read, one line each.
     var exposureWarnings: [String] {
         let settings: [SettingName] = [
             .adminTokenFile, .purgeTokenFile, .decisionTokenFile, .signingKeyFile, .tlsKey,

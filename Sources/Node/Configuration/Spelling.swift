@@ -1,12 +1,12 @@
 import Telemetry
 
 extension SettingName {
-    /// The setting whose name takes the fewest edits to get from `text`, if few are enough.
+    /// Returns the setting with the name closest to `text`; `nil` if none is close.
     static func nearest(to text: String) -> SettingName? {
         Spelling.nearest(to: text, among: allCases.map { ($0, $0.rawValue) })
     }
 
-    /// The same for the name of an environment variable.
+    /// Returns the setting with the environment variable closest to `text`; `nil` if none is close.
     static func nearest(toVariable text: String) -> SettingName? {
         let prefixCount = environmentPrefix.count
         return Spelling.nearest(
@@ -15,9 +15,10 @@ extension SettingName {
     }
 }
 
-/// Words that were perhaps meant.
+/// Suggestions for misspelt words.
 enum Spelling {
-    /// What belongs to the word that takes the fewest edits to get from `text`, if few are enough.
+    /// Returns the item whose word has the smallest edit distance from `text`; `nil` if that
+    /// exceeds a third of its length.
     static func nearest<Name>(to text: String, among words: [(Name, String)]) -> Name? {
         let wanted = Array(text.utf8)
         guard wanted.count <= 64 else { return nil }
@@ -32,9 +33,10 @@ enum Spelling {
     }
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours to get from one to the other.
+/// Returns the number of insertions, deletions, substitutions and swaps of neighbours between two
+/// words.
 ///
-/// The optimal string alignment distance: no part is edited twice.
+/// This is the optimal string alignment distance: no part is edited twice.
 private func editDistance(_ from: [UInt8], _ to: [UInt8]) -> Int {
     var beforeLast = [Int](repeating: 0, count: to.count + 1)
     var last = Array(0...to.count)

@@ -2,9 +2,9 @@ import Glibc
 import Ground
 import NIOCore
 
-/// Reads this machine's clocks; the one place of the node that does.
+/// The clocks of this machine; all of the node's time comes from here.
 enum SystemClock {
-    /// The boot clock, suspended time included.
+    /// Returns the time of the boot clock, suspended time included.
     @inline(__always)
     static func now() -> Instant {
         var time = timespec()
@@ -12,14 +12,14 @@ enum SystemClock {
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// The wall clock in milliseconds since 1970.
+    /// Returns the wall clock in milliseconds since 1970.
     static func wallMilliseconds() -> Int64 {
         var time = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// The wall clock, which may be set back.
+    /// Returns the wall clock in seconds, which may be set back.
     static func wallTime() -> WallTime {
         var time = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &time)
@@ -27,9 +27,9 @@ enum SystemClock {
     }
 }
 
-/// Errors of connections and sockets in words for people.
+/// Descriptions of connection and socket errors for people.
 enum ErrorDescription {
-    /// What the system calls it, where it is an error of the system's.
+    /// Returns the description of an error, the system's own for a system error.
     static func text(_ error: any Error) -> String {
         switch error {
         case let error as IOError: unsafe String(cString: strerror(error.errnoCode))

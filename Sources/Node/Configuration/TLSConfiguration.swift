@@ -4,26 +4,32 @@ package import Origin
 package import Telemetry
 package import Wire
 
-/// How connections are encrypted, to clients and to origins.
+/// The settings of TLS for connections with clients, operators and origins.
 package struct TLSConfiguration: Sendable {
-    /// As many as ``keyFiles``; empty for no TLS.
+    /// The paths of the certificate chains, as many as ``keyFiles``; empty for no TLS.
     package var certificateFiles: [String]
+    /// The paths of the private keys, in the order of ``certificateFiles``.
     package var keyFiles: [String]
+    /// The addresses on which clients are served in clear text in addition.
     package var plainListen: [ListenAddress]
-    /// Of clients.
+    /// The oldest version that clients may use.
     package var minimumVersion: TLSVersion
+    /// The time limit for a client's handshake.
     package var handshakeTimeout: Interval
-    /// Over all loops.
+    /// The largest number of concurrent handshakes, over all event loops.
     package var handshakesMax: Int
-    /// Nil if operators show no certificates.
+    /// The path of the issuers of operators' certificates; `nil` if operators need none.
     package var clientCAFile: String?
+    /// The paths of issuers of origins' certificates, in addition to the system's.
     package var originCAFiles: [String]
+    /// The oldest version that origins may use.
     package var originMinimumVersion: TLSVersion
-    /// To origins.
+    /// True if HTTP/2 is offered to origins.
     package var offersHTTP2: Bool
-    /// What the files held when they were last read.
+    /// The parsed contents of the files, as of the last load.
     package var material = TLSMaterial()
 
+    /// Creates the settings from resolved values; the files are not read yet.
     init(_ values: ConfigurationValues) {
         certificateFiles = values.paths(.tlsCertificate)
         keyFiles = values.paths(.tlsKey)
@@ -38,23 +44,25 @@ package struct TLSConfiguration: Sendable {
     }
 }
 
-/// What the files of certificates and keys come to: ready to be used, because a file that is of no
-/// use must be found before anything changes.
+/// The parsed certificates, keys and issuers, ready to use, so that a bad file is found before
+/// anything changes.
 package struct TLSMaterial: Sendable {
-    /// For clients; nil without certificates.
+    /// The context for clients; `nil` without certificates.
     package private(set) var server: TLSServerContext?
-    /// For operators; nil if the admin port is in clear text.
+    /// The context for operators; `nil` if the admin port uses clear text.
     package private(set) var admin: TLSServerContext?
 
-    /// Whom to believe as an origin; nil for the issuers of this machine.
+    /// The issuers that are trusted for origins; `nil` for the system's.
     package private(set) var origins: OriginTrustStore?
-    /// The same for the origins of sites that have their own.
+    /// The issuers and pins that are trusted for the origins of sites with settings of their own.
     package private(set) var sites: [SitePattern: OriginTrustStore] = [:]
 
-    /// No TLS.
+    /// Creates material without TLS.
     package init() {}
 
     /// Reads the files that `configuration` and `sites` name.
+    ///
+    /// - Throws: the fault of a file that cannot be used.
     init(
         of configuration: TLSConfiguration, sites: SiteTable
     ) throws(ConfigurationError) {
@@ -77,13 +85,14 @@ package struct TLSMaterial: Sendable {
         admin = try Self.context(settings, of: configuration)
     }
 
+    /// Reads the issuers and pins for origins.
     private mutating func readTrust(
         of configuration: TLSConfiguration, sites table: SiteTable
     ) throws(ConfigurationError) {
         var issuers: [UInt8] = []
         for file in configuration.originCAFiles {
             let pem = try Self.read(file, of: .originCA)
-            // Alone, so that the fault is known to be in this one.
+            // Each file alone, which tells which one is at fault.
             do throws(TLSSetupError) {
                 _ = try OriginTrustStore(TLSClientSettings(trustsSystem: false, issuersPEM: pem))
             } catch {
@@ -121,10 +130,12 @@ package struct TLSMaterial: Sendable {
         }
     }
 
+    /// Returns the reason of an error without its subject.
     private static func reason(_ error: TLSSetupError) -> String {
         if case .issuers(let reason) = error { reason } else { error.message }
     }
 
+    /// Reads a file that a site names.
     private static func read(
         _ file: String, of site: Site
     ) throws(ConfigurationError) -> [UInt8] {
@@ -136,6 +147,7 @@ package struct TLSMaterial: Sendable {
         }
     }
 
+    /// Reads a file that a setting names.
     private static func read(
         _ file: String, of name: SettingName
     ) throws(ConfigurationError) -> [UInt8] {
@@ -147,11 +159,13 @@ package struct TLSMaterial: Sendable {
         }
     }
 
-    /// What the issuer says of a certificate lies beside it, if it is there.
+    /// Returns the OCSP response beside a certificate's file, whose name has `.ocsp` appended;
+    /// `nil` if there is none.
     private static func staple(_ certificate: String) -> [UInt8]? {
         try? ConfigurationSources.read(certificate + ".ocsp")
     }
 
+    /// Creates a context and translates its error to the setting at fault.
     private static func context(
         _ settings: TLSServerSettings, of configuration: TLSConfiguration
     ) throws(ConfigurationError) -> TLSServerContext {

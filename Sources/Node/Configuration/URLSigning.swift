@@ -4,31 +4,36 @@ import HTTPRules
 import Telemetry
 import Wire
 
-/// Signs URLs the way a node with the same file of keys accepts them.
+/// Signer of URLs that a node with the same key file accepts.
 package struct URLSigning: Sendable {
-    /// What is signed, and how it is written.
+    /// The kind of URL that is signed, and the form of the result.
     package enum Form: Hashable, Sendable {
-        /// URLs of images, for the API of the node at this address; empty for the target alone.
+        /// A URL of an image, to be fetched through the API of the node at the base address; an
+        /// empty base gives the target alone.
         case image(base: String)
-        /// URLs of the site with this name, as the node's settings have it.
+        /// A URL of the site with this name, as in the node's settings.
         case site(String)
     }
 
-    /// Why something cannot be signed; one clause for the operator.
+    /// The reason why a URL cannot be signed.
     package struct Fault: Error, Hashable, CustomStringConvertible {
+        /// The reason as one clause for the operator.
         package let description: String
     }
 
     private let signer: URLSigner
 
-    /// Reads the file; its first key signs.
+    /// Creates a signer with the first key of a file.
     ///
-    /// - Throws: why the file is of no use.
+    /// - Parameter keyFile: the path of the file.
+    ///
+    /// - Throws: the reason why the file cannot be used.
     package init(keyFile: String) throws(ConfigurationError) {
         signer = URLSigner(try ConfigurationSources.signingKeys(keyFile))
     }
 
-    /// The file that the environment names, as it does for `serve`; nil if it names none.
+    /// The path of the key file in the environment variable that `serve` reads; `nil` if it is not
+    /// set.
     package static var keyFileOfEnvironment: String? {
         ProcessInfo.processInfo.environment[SettingName.signingKeyFile.environmentName]
             .flatMap { $0.isEmpty ? nil : $0 }
@@ -36,7 +41,7 @@ package struct URLSigning: Sendable {
 
     // MARK: Times
 
-    /// The time that an operator gives in seconds since 1970.
+    /// Parses an expiry in seconds since 1970.
     package static func expiry(at text: String) throws(Fault) -> WallTime {
         let bytes = Array(text.utf8)
         guard let time = SignedTarget.time(bytes.span, at: 0..<bytes.count) else {
@@ -47,7 +52,7 @@ package struct URLSigning: Sendable {
         return time
     }
 
-    /// The time that is so long from now, a part of a second being a whole one.
+    /// Parses a duration and returns the time that is so far from now, rounded up to whole seconds.
     package static func expiry(in text: String) throws(Fault) -> WallTime {
         let now = SystemClock.wallTime()
         guard let interval = DurationText.parse(text), interval > .zero,
@@ -63,9 +68,15 @@ package struct URLSigning: Sendable {
 
     // MARK: URLs
 
-    /// `url` as it is to be asked for, good until `expiry` or for ever.
+    /// Returns `url` with its signature and expiry.
     ///
-    /// - Throws: what is wrong with `url` or with the form.
+    /// - Parameters:
+    ///   - url: the URL; for a named site, also a path alone.
+    ///   - form: the kind of URL.
+    ///   - expiry: the time until which it is accepted; `nil` for no limit.
+    ///
+    /// - Returns: the URL to request.
+    /// - Throws: the fault of `url` or of `form`.
     package func sign(_ url: String, as form: Form, expiry: WallTime?) throws(Fault) -> String {
         switch form {
         case .image(let base): try signImage(url, base: base, expiry: expiry)
@@ -73,6 +84,7 @@ package struct URLSigning: Sendable {
         }
     }
 
+    /// Signs an image's URL for the node at `base`.
     private func signImage(
         _ url: String, base: String, expiry: WallTime?
     ) throws(Fault) -> String {
@@ -94,19 +106,21 @@ package struct URLSigning: Sendable {
         return finish(&text, &signed, expiry)
     }
 
-    /// More than any node takes.
+    /// The longest URL in bytes, more than any node accepts.
     private static let urlBytesMax = 64 << 10
 
+    /// Returns true for an address of a node.
     private static func isBase(_ text: String) -> Bool {
         (text.hasPrefix("http://") || text.hasPrefix("https://")) && isTarget(text[...])
             && !text.contains("?")
     }
 
-    /// True for visible ASCII without what begins a fragment, which clients do not send.
+    /// Returns true for visible ASCII without a fragment, which clients do not send.
     private static func isTarget(_ text: Substring) -> Bool {
         text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }
     }
 
+    /// Appends a byte of a query value, percent-encoded unless it is unreserved (RFC 3986 §2.3).
     private static func appendEncoded(_ byte: UInt8, to bytes: inout [UInt8]) {
         let isUnreserved =
             ASCII.isLetter(byte) || ASCII.isDigit(byte) || "-._~".utf8.contains(byte)
@@ -115,6 +129,7 @@ package struct URLSigning: Sendable {
         bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 
+    /// Signs a URL of a site.
     private func signSite(
         _ url: String, name: String, expiry: WallTime?
     ) throws(Fault) -> String {
@@ -136,7 +151,7 @@ package struct URLSigning: Sendable {
         }
         var signed = Array(url.utf8)
         let made = finish(&text, &signed, expiry)
-        // What has such a parameter of its own would not be read as it was meant.
+        // A target with such a parameter of its own would be parsed differently.
         let whole = Array(made.utf8)
         guard case .signed = SignedTarget.parse(whole.span, at: 0..<whole.count),
             !Self.isNamed("expires", in: target)
@@ -147,6 +162,7 @@ package struct URLSigning: Sendable {
         return made
     }
 
+    /// Returns true if the query of `target` has a parameter `name`.
     private static func isNamed(_ name: String, in target: Substring) -> Bool {
         guard let mark = target.firstIndex(of: "?") else { return false }
         return target[target.index(after: mark)...].split(separator: "&").contains {
@@ -154,7 +170,8 @@ package struct URLSigning: Sendable {
         }
     }
 
-    /// The authority, and path and query; a path alone has the authority of its site's name.
+    /// Splits a URL into its authority, and its path and query; a path alone has an empty authority
+    /// and belongs to its site's host.
     private static func parts(
         _ url: String, of pattern: SitePattern
     ) throws(Fault) -> (authority: Substring, target: Substring) {
@@ -177,7 +194,7 @@ package struct URLSigning: Sendable {
         }
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         var authority = rest[..<end]
-        // Clients do not send the port that their scheme has anyway.
+        // Clients omit the default port of the scheme.
         if authority.hasSuffix(defaultPort) { authority = authority.dropLast(defaultPort.count) }
         guard !authority.isEmpty else {
             throw Fault(description: "\(url.quoted(limit: 200)) has no host")
@@ -185,7 +202,8 @@ package struct URLSigning: Sendable {
         return (authority, rest[end...])
     }
 
-    /// Appends to `signed` what the first key makes of the target in `text`.
+    /// Appends the expiry and the first key's signature of the target in `text` to `signed`, and
+    /// returns that.
     private func finish(
         _ text: inout [UInt8], _ signed: inout [UInt8], _ expiry: WallTime?
     ) -> String {

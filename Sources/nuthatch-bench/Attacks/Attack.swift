@@ -1,21 +1,21 @@
 import Harness
 
-/// Something that some clients do so that others are not served.
+/// Behaviour of some clients that is meant to keep others from being served.
 struct Attack: Sendable {
-    /// What is kept as long as it goes on.
+    /// The objects that keep an attack going while they exist.
     typealias Resources = [AnyObject]
 
     let name: String
-    /// The size in which it once stopped a node.
+    /// The size at which the attack once stopped a node.
     let size: Int
-    /// Further flags of the node.
+    /// Additional flags of the node.
     var flags: [String] = []
-    /// Begins it in a size, by those who are there.
+    /// Begins the attack at a size, from the addresses of the attackers.
     let begin: @Sendable (AttackTestbed, _ size: Int, Attackers) throws -> Resources
 
-    /// Those who take part.
+    /// The attacking clients.
     struct Attackers: Sendable {
-        /// How many addresses they have.
+        /// The number of their addresses.
         var clients: Int
 
         func client(_ number: Int) -> String {
@@ -69,8 +69,9 @@ struct Attack: Sendable {
         return connection
     }
 
-    /// Requests over HTTP/2, 128 on a connection, of which nothing is read; each with its target
-    /// and how much the node may send on it.
+    /// Returns HTTP/2 connections with 128 unread requests each.
+    ///
+    /// Each request has a target and the window that the node may send on its stream.
     private static func streams(
         _ testbed: AttackTestbed, _ size: Int, _ attackers: Attackers,
         _ request: (Int) -> (target: String, window: UInt32)
@@ -90,7 +91,7 @@ struct Attack: Sendable {
         }
     }
 
-    /// Clients with a connection and a request each.
+    /// Returns clients with a connection and a request each.
     private static func swarm(
         _ testbed: AttackTestbed, _ size: Int, _ attackers: Attackers,
         _ request: (Int) -> (target: String, fields: [String])
@@ -106,7 +107,7 @@ struct Attack: Sendable {
     }
 }
 
-/// A node with two sites, and their origins: one for those who behave, one for those who do not.
+/// A node with two sites and an origin for each: one for normal clients, one for attackers.
 final class AttackTestbed {
     static let healthySite = "good.example"
     static let attackedSite = "bad.example"
@@ -147,7 +148,7 @@ final class AttackTestbed {
             OriginResponse(small, fields: ["Cache-Control: max-age=86400", "Vary: X-Variant"]))
     }
 
-    /// Waits until nobody is connected but those who go on, and nothing is fetched.
+    /// Waits until only the normal clients are connected and nothing is fetched.
     func waitUntilIdle() throws {
         let isAtRest = Deadline.seconds(60).waitUntil {
             let open = node.metric("nuthatch_connections_open") ?? .infinity
@@ -156,7 +157,7 @@ final class AttackTestbed {
         guard isAtRest else { throw BenchError(description: "the node does not come to rest") }
     }
 
-    /// What the load balancer says of a client before its first request.
+    /// Returns the PROXY protocol header with which a load balancer announces a client.
     static func header(of client: String) -> [UInt8] {
         Array("PROXY TCP4 \(client) 192.0.2.8 4321 80\r\n".utf8)
     }

@@ -1,14 +1,15 @@
 import Harness
 import NIOCore
 
-/// What clients ask for that behave.
+/// The requests of normal clients.
 struct AttackLoads {
+    /// The measurements of one slice.
     struct LoadMeasurements {
-        /// Of an image in memory.
+        /// Requests for an image in memory.
         var hits: ConstantRateLoad.Measurement
-        /// Of images that are not in memory, whose origin is not attacked.
+        /// Requests for images that are not in memory and whose origin is not attacked.
         var misses: ConstantRateLoad.Measurement
-        /// Of a page that is not stored, whose origin is attacked.
+        /// Requests for a page that is not stored and whose origin is attacked.
         var pages: ConstantRateLoad.Measurement
     }
 
@@ -35,7 +36,7 @@ struct AttackLoads {
         }
     }
 
-    /// Asks for so long; `meanwhile` is done while that lasts.
+    /// Sends requests for `seconds`, and calls `meanwhile` in that time.
     func run<T>(_ seconds: Double, meanwhile: () throws -> T) async throws -> (LoadMeasurements, T)
     {
         let (hits, others) = (hits.run(seconds), misses.run(seconds))
@@ -51,12 +52,12 @@ struct AttackLoads {
         for load in [hits, misses, pages] { try await load.close() }
     }
 
-    /// What was seen, by when it was.
+    /// The measurements by phase.
     struct Slices {
         var quiet: [LoadMeasurements] = []
-        /// While another node's attack began, and while it went on.
+        /// The phases while another node's attack began and while it lasted.
         var control: (begins: [LoadMeasurements], lasts: [LoadMeasurements]) = ([], [])
-        /// The same of this node.
+        /// The phases while this node's attack began and while it lasted.
         var attacked: (begins: [LoadMeasurements], lasts: [LoadMeasurements]) = ([], [])
     }
 

@@ -3,7 +3,7 @@ import Harness
 import NIOCore
 import NIOPosix
 
-/// Whether those who behave notice that others do not.
+/// Measures whether normal clients notice attacks by others.
 struct AttacksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attacks",

@@ -4,16 +4,16 @@ import Harness
 import NIOCore
 import Synchronization
 
-/// The images of a site whose content changes all the time: a number of places, by popularity, each
-/// of which has an image that is put in the place of the last one.
+/// The images of a site whose content changes all the time: a number of slots by popularity, each
+/// with an image that replaces the previous one.
 ///
-/// What an image is like follows from its place and generation, so that origin and clients agree
-/// without talking.
+/// An image is derived from its slot and generation, so that origin and clients agree without
+/// communication.
 final class ChurnCatalog: Sendable {
     private let generations: Mutex<[UInt32]>
-    /// Sums of the places' popularity (Zipf, exponent 0.9).
+    /// The cumulative popularity of the slots (Zipf, exponent 0.9).
     private let popularity: [Double]
-    /// What bodies are cut from.
+    /// The bytes that bodies are cut from.
     private let noise: ByteBuffer
     private let seed: UInt64
 
@@ -33,7 +33,7 @@ final class ChurnCatalog: Sendable {
         self.noise = noise
     }
 
-    /// Puts new images into `count` places that nobody chose.
+    /// Replaces the images in `count` random slots.
     func replaceRandomImages(_ count: Int, using dice: inout SplitMix64) {
         generations.withLock { generations in
             for _ in 0..<count {
@@ -42,7 +42,7 @@ final class ChurnCatalog: Sendable {
         }
     }
 
-    /// An image as popularity has it.
+    /// Returns an image at random, by popularity.
     func popular(using dice: inout SplitMix64) -> ChurnImage {
         let wanted = Double.random(in: 0..<(popularity.last ?? 1), using: &dice)
         var (low, high) = (0, popularity.count - 1)
@@ -53,7 +53,7 @@ final class ChurnCatalog: Sendable {
         return image(low)
     }
 
-    /// Any image of at least `bytes`, or whatever is found after a while.
+    /// Returns a random image of at least `bytes`, or the last one tried after some attempts.
     func large(_ bytes: Int, using dice: inout SplitMix64) -> ChurnImage {
         var image = popular(using: &dice)
         for _ in 0..<10_000 where image.bytes < bytes {
@@ -66,7 +66,7 @@ final class ChurnCatalog: Sendable {
         generations.withLock { ChurnImage(place: place, generation: $0[place], seed: seed) }
     }
 
-    /// The image of a path; nil if it is none's.
+    /// Returns the image of a path; `nil` if there is none.
     func image(atPath path: Substring) -> ChurnImage? {
         let parts = path.dropFirst(3).split(separator: ".")
         guard path.hasPrefix("/i/"), parts.count == 2, let place = Int(parts[0]),
@@ -75,7 +75,7 @@ final class ChurnCatalog: Sendable {
         return ChurnImage(place: place, generation: generation, seed: seed)
     }
 
-    /// What an image is; copies nothing of what is noise.
+    /// Returns the content of an image, without copying the noise.
     func body(of image: ChurnImage) -> TestImage {
         let count = image.bytes - ChurnImage.head.readableBytes - ChurnImage.tail.readableBytes
         let filling = noise.getSlice(at: image.noiseStart(of: Self.noiseBytes), length: count)
@@ -84,7 +84,7 @@ final class ChurnCatalog: Sendable {
             pieces: [ChurnImage.head, filling ?? ByteBuffer(), ChurnImage.tail])
     }
 
-    /// What an origin that has every image of the catalogue answers.
+    /// Returns the response of an origin that has all images.
     func response(_ request: OriginRequest) -> OriginResponse {
         guard let image = image(atPath: request.path[...]) else {
             return .text("no such image", status: "404 Not Found")
@@ -93,21 +93,21 @@ final class ChurnCatalog: Sendable {
             "ETag: \"\(image.slot).\(image.generation)\"",
             "Cache-Control: max-age=\(image.isShortLived ? 2 : 86_400)",
         ]
-        // The path names the generation, so that what a client holds of it is current.
+        // The path names the generation, so that a client's copy is current.
         return request.isConditional
             ? .notModified(fields) : OriginResponse(body(of: image), fields: fields)
     }
 }
 
-/// One image: a PNG's beginning and end, and noise between them.
+/// An image: the beginning and end of a PNG, with noise between.
 struct ChurnImage: Sendable {
     let slot: Int
     let generation: UInt32
-    /// Length of its body: from 200 bytes to 5 MB, half of them below 3.3 KB, 60 KB on average.
+    /// The length of the body: 200 bytes to 5 MB, half below 3.3 KB, 60 KB on average.
     let bytes: Int
     private let randomBits: UInt64
 
-    /// Signature and header of 100 × 100 pixels in true colour.
+    /// The signature and header of a true-colour image with 100 × 100 pixels.
     static let head = ByteBuffer(bytes: [
         137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 100, 0, 0, 0, 100,
         8, 2, 0, 0, 0, 255, 128, 2, 3,
@@ -133,7 +133,7 @@ struct ChurnImage: Sendable {
 
     var path: String { "/i/\(slot).\(generation)" }
 
-    /// Some images are fresh for two seconds only, so that the origin is asked again.
+    /// True for images that are fresh for two seconds only, so that they are revalidated.
     var isShortLived: Bool { randomBits % 16 == 0 }
 
     func noiseStart(of noiseBytes: Int) -> Int {

@@ -4,11 +4,11 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A client that asks for one image after the other over one connection, and holds every body
-/// against what the origin has.
+/// Client that requests images one after the other on one connection, and compares every body with
+/// the origin's.
 ///
-/// A slow one asks for large images only, takes some 100 KB a second, and gives up after a while.
-/// Owned by its connection's loop.
+/// A slow one requests only large images, reads about 100 KB per second, and aborts after a while.
+/// Confined to its connection's loop.
 final class ChurnClient {
     private let configuration: ChurnContext
     private let connection: EventLoopClient
@@ -17,7 +17,7 @@ final class ChurnClient {
 
     private static let slowBytes = 500_000
     private static let patience = TimeAmount.seconds(20)
-    /// How a slow one reads: 10,000 bytes each tenth of a second.
+    /// The reading of a slow client: 10,000 bytes every tenth of a second.
     static let slowReading = EventLoopClient.ReadMode.slowly(bytesMax: 10_000, milliseconds: 100)
 
     init(_ world: ChurnContext, _ connection: EventLoopClient, isSlow: Bool, seed: UInt64) {
@@ -27,7 +27,7 @@ final class ChurnClient {
         dice = SplitMix64(seed: seed)
     }
 
-    /// Asks until the world is over, the connection ends, or patience does.
+    /// Sends requests until the run or the connection ends, or a slow client aborts.
     func start() {
         if isSlow {
             let (world, connection) = (configuration, connection)
@@ -57,7 +57,7 @@ final class ChurnClient {
 
     private func responseReceived(_ response: Response, _ body: TestImage, nanoseconds: UInt64) {
         guard response.isWhole else {
-            // What broke off in an answer, unless a slow client broke it off itself.
+            // The response was interrupted, unless a slow client has aborted it.
             if response.status != 0, !isSlow {
                 configuration.results.withLock { $0.recordBrokenConnection() }
             }
@@ -75,7 +75,7 @@ final class ChurnClient {
     }
 }
 
-/// What all clients of a churn share.
+/// The state that all clients of a churn share.
 final class ChurnContext: Sendable {
     let catalog: ChurnCatalog
     let results = Mutex(ChurnResults())
@@ -97,12 +97,12 @@ final class ChurnContext: Sendable {
 
     var isOver: Bool { isEnded.load(ordering: .relaxed) }
 
-    /// Clients ask nothing more.
+    /// Ends the run; clients send no more requests.
     func end() {
         isEnded.store(true, ordering: .relaxed)
     }
 
-    /// Keeps one client connected until the end, with a new connection whenever one is over.
+    /// Keeps one client connected until the end, with a new connection whenever one ends.
     func keepClient(isSlow: Bool, seed: UInt64) async {
         var dice = SplitMix64(seed: seed)
         while !isOver {
@@ -124,7 +124,7 @@ final class ChurnContext: Sendable {
         }
     }
 
-    /// A tenth of a second.
+    /// Waits for a tenth of a second.
     func pause() async {
         try? await group.next().scheduleTask(in: .milliseconds(100)) {}.futureResult.get()
     }

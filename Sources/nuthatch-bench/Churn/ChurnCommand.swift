@@ -6,7 +6,8 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// An origin whose images change all the time, and clients who ask a running node for them.
+/// Runs an origin whose images change all the time, and clients that request them from a running
+/// node.
 struct ChurnCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "churn",

@@ -1,22 +1,22 @@
-/// What clients have seen.
+/// The observations of the clients.
 struct ChurnResults: Sendable {
     private(set) var responses: [Int: Int] = [:]
     private(set) var bytes = 0
-    /// Whole answers, by what Cache-Status says.
+    /// The complete responses by Cache-Status.
     private(set) var hits = 0
     private(set) var misses = 0
-    /// Bodies that were not what the origin has; the first of them is told.
+    /// The descriptions of the first bodies that differ from the origin's.
     private(set) var wrongBodies: [String] = []
     private(set) var wrongCount = 0
-    /// Connections that ended inside an answer, and those that could not be opened.
+    /// The connections that ended within a response, and those that failed to open.
     private(set) var brokenConnections = 0
     private(set) var failedConnections = 0
-    /// Answers that slow clients gave up on themselves.
+    /// The responses that slow clients have aborted.
     private(set) var abandoned = 0
     private var hitTimes = OctaveHistogram()
     private var missTimes = OctaveHistogram()
 
-    /// Answers of all statuses.
+    /// The number of responses of all statuses.
     var count: Int { responses.values.reduce(0, +) }
 
     mutating func recordResponse(_ status: Int, bytes: Int, isHit: Bool, nanoseconds: UInt64?) {
@@ -37,7 +37,7 @@ struct ChurnResults: Sendable {
     mutating func recordFailedConnection() { failedConnections += 1 }
     mutating func recordAbandoned() { abandoned += 1 }
 
-    /// True if nothing was seen that may not be: 200, and 503 where there was no room.
+    /// True if only permitted results occurred: status 200, and 503 at a limit.
     var isClean: Bool {
         wrongCount == 0 && failedConnections == 0
             && responses.keys.allSatisfy { $0 == 200 || $0 == 503 }
@@ -57,7 +57,7 @@ struct ChurnResults: Sendable {
     }
 }
 
-/// Times in steps of an eighth of an octave: as many as one likes in little memory.
+/// A histogram of times with buckets of an eighth of an octave, in constant memory.
 struct OctaveHistogram: Sendable {
     private var counts = [Int](repeating: 0, count: 64 * 8)
 

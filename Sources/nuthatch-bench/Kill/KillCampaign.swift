@@ -2,13 +2,13 @@ import ArgumentParser
 import Foundation
 import Ground
 
-/// The parent: starts writers, kills them, has a reader look, and judges what it finds.
+/// The parent process: it starts writers, kills them, starts a verifier, and checks its findings.
 ///
-/// **Laws**, of what is found after a kill:
-/// - it is byte for byte one of the versions stored under its name;
-/// - it was not deleted since, if that was acknowledged;
-/// - it is not older than what was found after an earlier kill;
-/// - at most the records that were being written are damaged, and nothing has to be revalidated;
+/// **Laws** of the state after a kill:
+/// - an entry is byte for byte one of the versions stored under its name;
+/// - it was not deleted since, if the deletion was acknowledged;
+/// - it is not older than the version found after an earlier kill;
+/// - at most the records that were being written are damaged, and nothing must be revalidated;
 /// - at no instant do the directory's blocks exceed the limit.
 struct KillCampaign {
     private let directory: String
@@ -21,6 +21,7 @@ struct KillCampaign {
     private var peak = 0
     private var samples = 0
 
+    /// The numbers of the report.
     private struct Counts {
         var killed = 0
         var closed = 0
@@ -57,7 +58,7 @@ struct KillCampaign {
             """
     }
 
-    /// One writer, killed after some lines or some time, and one reader.
+    /// Runs a writer that is killed after some lines or some time, and a verifier.
     mutating func kill(_ run: Int) throws(KillViolation) {
         runs = run + 1
         let isEarly = Int.random(in: 0..<4, using: &dice) == 0
@@ -84,8 +85,8 @@ struct KillCampaign {
         try KillChild(["kill", directory, "--number", "\(run)"] + arguments)
     }
 
-    /// Takes a child's lines until it is to be killed, and those it had written by then; false if
-    /// it ended by itself.
+    /// Handles a child's lines until it is to be killed, including those it had written by then;
+    /// returns false if it ended by itself.
     private mutating func monitor(
         _ child: KillChild, lines most: Int, time: Duration,
         _ note: (inout Counts, KillMessage) -> Void
@@ -159,7 +160,7 @@ struct KillCampaign {
         }
     }
 
-    /// What du(1) counts, without waiting for it.
+    /// Returns the bytes of blocks as du(1) counts them.
     private static func blockBytes(below path: String) -> Int {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return 0 }
@@ -170,7 +171,7 @@ struct KillCampaign {
     }
 }
 
-/// Kills a process that writes to a disk tier, again and again, and looks at what it left.
+/// Repeatedly kills a process that writes to a disk tier, and verifies the state that it left.
 struct KillCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kill",

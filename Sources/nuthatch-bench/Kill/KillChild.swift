@@ -1,6 +1,6 @@
 import Glibc
 
-/// A child process of this very program, and what it writes.
+/// A child process of this program and its output.
 final class KillChild {
     private let identifier: pid_t
     private let descriptor: CInt
@@ -36,7 +36,7 @@ final class KillChild {
         close(descriptor)
     }
 
-    /// Lines that have come, after a millisecond at most; nil once there are no more.
+    /// Returns the lines that arrive within a millisecond; `nil` at the end.
     func read() -> [KillMessage]? {
         var entry = pollfd(fd: descriptor, events: CShort(POLLIN), revents: 0)
         guard unsafe poll(&entry, 1, 1) > 0 else { return [] }
@@ -52,12 +52,12 @@ final class KillChild {
         return lines.map { KillMessage($0) ?? .violation("a child says \($0)") }
     }
 
-    /// Ends it at once; its id is its own until ``wait()``.
+    /// Kills the process; its id remains reserved until ``wait()``.
     func kill() {
         _ = Glibc.kill(identifier, SIGKILL)
     }
 
-    /// The status with which it has ended; 128 and more after a signal.
+    /// Waits for the end and returns the status; 128 and more after a signal.
     func wait() -> CInt {
         var status: CInt = 0
         while unsafe waitpid(identifier, &status, 0) < 0, errno == EINTR {}

@@ -6,24 +6,24 @@ import Store
 import Synchronization
 import Tiers
 
-/// What the processes of a campaign agree on: the tier's settings and the time of a run.
+/// The settings that the processes of a campaign share: the tier's settings and the time of a run.
 ///
-/// Time is no clock's: each run begins later than the one before can have ended.
+/// The time is simulated: each run begins later than the one before can have ended.
 struct KillConfiguration {
     let directory: String
     let run: Int
 
     static let limitBytes = 16 << 20
-    /// Entries that there may be; the first few are stored most.
+    /// The number of entries; the first few are stored most often.
     static let names = 400
 
-    /// Half of all that is done is done to a few.
+    /// Returns a random entry; half of the operations go to a few entries.
     static func randomName(using dice: inout SplitMix64) -> Int {
         let isHot = Bool.random(using: &dice)
         return Int.random(in: 0..<(isHot ? names / 16 : names), using: &dice)
     }
 
-    /// Segments of a MiB, so that there are reclaims all the time.
+    /// The tier's settings, with segments of 1 MiB so that reclaims happen all the time.
     var settings: DiskStore.Settings {
         DiskStore.Settings(
             root: directory, limitBytes: UInt64(Self.limitBytes), objectBytesMax: 64 << 10,
@@ -33,10 +33,10 @@ struct KillConfiguration {
     /// The instant at which the run begins.
     var startTime: Instant { Instant.zero + .seconds(1 + Int64(run) * 5_000) }
 
-    /// The first version of the run; later ones are greater, whatever they are a version of.
+    /// The first version of the run; later ones are greater, for all entries.
     var firstVersion: Int { run * 1_000_000 + 1 }
 
-    /// A tier over the directory, which says on standard output what an operator should know.
+    /// Opens a tier on the directory, which writes its events to standard output.
     func openTier() async -> DiskStore {
         let readers = NIOThreadPool(numberOfThreads: 1)
         readers.start()
@@ -55,30 +55,30 @@ struct KillConfiguration {
     }
 }
 
-/// What a child tells its parent, a line each.
+/// A message of a child to its parent, one per line.
 enum KillMessage: Equatable {
     case opened(entries: Int, scanned: Int)
-    /// So many records were found damaged in one file.
+    /// The number of damaged records found in one file.
     case damaged(Int)
     case stored(name: Int, version: Int)
-    /// Everything of the entry before this version is deleted, and that was acknowledged.
+    /// All versions of the entry before this one are deleted, and that was acknowledged.
     case deleted(name: Int, version: Int)
     case found(name: Int, version: Int)
-    /// Segments reclaimed since the child's start.
+    /// The number of segments reclaimed since the child's start.
     case reclaimed(Int)
-    /// Records that were read from the page cache at once, and by a disk thread.
+    /// The numbers of records read at once from the page cache, and by a disk thread.
     case read(atOnce: Int, byThread: Int)
     case closed
-    /// What must not be.
+    /// A violation of a law.
     case violation(String)
 
-    /// What a note of the tier means to the campaign.
+    /// Creates the message for an event of the tier; `nil` if the campaign ignores it.
     init?(_ note: DiskEvent) {
         switch note {
         case .logOpened(_, let entries, _, let scanned):
             self = .opened(entries: entries, scanned: scanned)
         case .recordsCorrupt(_, let offsets): self = .damaged(offsets.count)
-        // Nothing but a fault of the disk, or of ours, makes the tier say this.
+        // Only a fault of the disk or of this program causes these events.
         case .fileDiscarded, .recordLost, .revalidationRequired, .marksFolded, .storeFailed,
             .storeRecovered:
             self = .violation(note.message)
@@ -99,7 +99,7 @@ enum KillMessage: Equatable {
         }
     }
 
-    /// Reads a line without its end; nil if it is none.
+    /// Parses a line without its end; `nil` if it is invalid.
     init?(_ text: String) {
         let words = text.split(separator: " ", maxSplits: 1).map(String.init)
         if words.first == "wrong" {
@@ -120,14 +120,14 @@ enum KillMessage: Equatable {
         }
     }
 
-    /// Writes the line to standard output at once, and whole: it is shorter than a pipe's buffer.
+    /// Writes the line to standard output at once and whole: it is shorter than a pipe's buffer.
     func send() {
         let line = Array((fields.joined(separator: " ") + "\n").utf8)
         _ = unsafe line.withUnsafeBytes { unsafe write(1, $0.baseAddress, $0.count) }
     }
 }
 
-/// What was deleted, synced a line at a time, as a node has it in its journal.
+/// The journal of deletions, synced line by line, in place of a node's journal.
 final class KillJournal: Sendable {
     private let file: Int32
     private let path: String
@@ -139,19 +139,20 @@ final class KillJournal: Sendable {
         file = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
     }
 
-    /// Returns when it survives a kill and a power failure; false if that cannot be.
+    /// Adds deletions and returns when they survive a kill and a power failure; false if that
+    /// fails.
     func add(_ names: [Int], at version: InvalidationVersion) -> Bool {
         let text = names.map { "\($0) \(version.epoch) \(version.count)\n" }.joined()
         let bytes = Array(text.utf8)
         return unsafe write(file, bytes, bytes.count) == bytes.count && fdatasync(file) == 0
     }
 
-    /// All of it that is wanted.
+    /// Returns the marks that are wanted.
     func read(_ wanted: ([InvalidationMark]) -> [InvalidationMark]) -> RecoveredMarks {
         var marks: [InvalidationMark] = []
         var found = RecoveredMarks(table: MarkTable())
         let bytes = (try? Data(contentsOf: URL(fileURLWithPath: path))) ?? Data()
-        // What is behind the last line's end was not synced.
+        // Bytes after the last line break were not synced.
         let whole = bytes.prefix(through: bytes.lastIndex(of: 0x0A) ?? bytes.startIndex - 1)
         for line in whole.split(separator: 0x0A) {
             let numbers = String(decoding: line, as: UTF8.self).split(separator: " ")

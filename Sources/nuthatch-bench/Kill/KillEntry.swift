@@ -4,7 +4,7 @@ import Store
 import Tiers
 import Wire
 
-/// One version of an entry; every byte of it follows from its name and its version.
+/// A version of an entry, whose bytes are all derived from its name and version.
 struct KillEntry {
     let name: Int
     let version: Int
@@ -17,18 +17,18 @@ struct KillEntry {
 
     static func entryName(_ name: Int) -> EntryName { EntryName(ofKey: key(name)) }
 
-    /// Field lines as long as real ones, which say the version.
+    /// Field lines of a realistic length that contain the version.
     var head: [UInt8] {
         Array("Version: \(version)\r\nPadding: \(String(repeating: "x", count: 200))\r\n".utf8)
     }
 
-    /// What ``head`` says.
+    /// Returns the version in a head; `nil` if there is none.
     static func version(ofHead head: [UInt8]) -> Int? {
         let line = String(decoding: head.prefix { $0 != 0x0D }, as: UTF8.self)
         return line.hasPrefix("Version: ") ? Int(line.dropFirst(9)) : nil
     }
 
-    /// From nothing to some 600 KB, most of them small; some end where chunks do.
+    /// The body: 0 bytes to about 600 KB, most of them small; some end at the end of a chunk.
     var body: ByteBuffer {
         var dice = SplitMix64(seed: UInt64(name) << 40 ^ UInt64(version))
         let most = [64, 8_192, 8_192, 8_192, 100_000, 100_000, 600_000, 0].randomElement(
@@ -44,7 +44,7 @@ struct KillEntry {
         return body
     }
 
-    /// The entry as a fetch leaves it.
+    /// Returns the entry as a fetch creates it.
     func resident(_ account: MemoryAccount, version: InvalidationVersion, now: Instant)
         -> MemoryEntry?
     {
@@ -53,7 +53,7 @@ struct KillEntry {
             now: now, version: version, account: account, reserve: account.reserve)
     }
 
-    /// The version that a reading and its body are, byte for byte.
+    /// Returns the version that a record and its body match byte for byte.
     static func version(
         _ name: Int, _ reading: DiskRecordHandle, _ chunks: [ByteBuffer]
     ) throws(KillViolation) -> Int {
@@ -79,7 +79,7 @@ struct KillEntry {
     }
 }
 
-/// Something was found that must not be there.
+/// A violation of a law.
 struct KillViolation: Error {
     let message: String
 

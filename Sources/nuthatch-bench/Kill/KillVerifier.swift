@@ -4,7 +4,7 @@ import NIOCore
 import Store
 import Synchronization
 
-/// The child that looks at what a killed one has left.
+/// The child that verifies the state a killed one has left.
 struct KillVerifier {
     private let configuration: KillConfiguration
     private var room = [UInt8](repeating: 0, count: 1 << 20)
@@ -28,16 +28,16 @@ struct KillVerifier {
         KillMessage.read(
             atOnce: tier.counters[.nonblockingReads], byThread: tier.counters[.threadReads]
         ).send()
-        // It ends as if killed: what comes next recovers the same segments once more.
+        // It ends as if killed, so that the next process recovers the same segments again.
         KillMessage.closed.send()
         _exit(0)
     }
 
-    /// The version that is there; both ways of reading must give the same.
+    /// Returns the stored version; both ways of reading must give the same.
     private mutating func find(_ name: Int, _ view: DiskView) throws(KillViolation) -> Int? {
         let atOnce = try Self.readCached(name, view, &room)
         guard let (reading, chunks) = Self.read(name, view) else {
-            // What was deleted is in the index until its place is wanted.
+            // A deleted entry stays in the index until its position is needed.
             if case .version = atOnce {
                 throw KillViolation("entry \(name) is there at once, and not for a thread")
             }
@@ -54,13 +54,14 @@ struct KillVerifier {
         return version
     }
 
+    /// The result of a read from the page cache.
     enum CachedRead {
         case absent
         case notCached
         case version(Int)
     }
 
-    /// What the page cache gives.
+    /// Reads an entry from the page cache.
     static func readCached(
         _ name: Int, _ view: DiskView, _ room: inout [UInt8]
     ) throws(KillViolation) -> CachedRead {
@@ -74,7 +75,7 @@ struct KillVerifier {
         }
     }
 
-    /// What a disk thread gives; the body is nil if it is gone meanwhile.
+    /// Reads an entry on a disk thread; the body is `nil` if it was evicted meanwhile.
     static func read(_ name: Int, _ view: DiskView) -> (DiskRecordHandle, [ByteBuffer]?)? {
         let found = view.read(KillEntry.entryName(name), key: KillEntry.key(name))
         guard var reading = found else { return nil }
@@ -83,7 +84,7 @@ struct KillVerifier {
     }
 }
 
-/// Below which version each entry is deleted for certain.
+/// The version below which each entry is known to be deleted.
 final class KillDeletedVersions: Sendable {
     private let versions = Mutex<[Int: Int]>([:])
 
@@ -94,13 +95,13 @@ final class KillDeletedVersions: Sendable {
     func version(_ name: Int) -> Int { versions.withLock { $0[name] ?? 0 } }
 }
 
-/// A reader while everything moves: it finds nothing that was deleted before it looked, nothing
-/// older than it has seen, and nothing damaged.
+/// A reader during concurrent writes: it must find nothing that was deleted before the look-up,
+/// nothing older than seen before, and nothing damaged.
 struct KillConcurrentReader {
     private let deleted: KillDeletedVersions
     private var dice: SplitMix64
     private var room = [UInt8](repeating: 0, count: 1 << 20)
-    /// The newest version of each entry that was seen here.
+    /// The newest version of each entry that this reader has seen.
     private var measurement: [Int: Int] = [:]
 
     init(_ deleted: KillDeletedVersions, _ dice: SplitMix64) {
@@ -108,7 +109,7 @@ struct KillConcurrentReader {
         self.dice = dice
     }
 
-    /// Looks up an entry in both ways.
+    /// Looks up a random entry in both ways.
     mutating func checkRandomEntry(_ tier: DiskStore) throws(KillViolation) {
         let name = KillConfiguration.randomName(using: &dice)
         let deleted = deleted.version(name)

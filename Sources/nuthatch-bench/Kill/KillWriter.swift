@@ -3,22 +3,22 @@ import Ground
 import Store
 import Tiers
 
-/// The child that is killed: stores, replaces, deletes, touches and looks up at random, through the
-/// threads that a node has.
+/// The child that is killed: it stores, replaces, deletes, touches and looks up entries at random,
+/// on the threads that a node has.
 final class KillWriter {
     private let configuration: KillConfiguration
     private let account = MemoryAccount(limit: .max / 4)
     private var dice: SplitMix64
     private var now: Instant
     private var version: Int
-    /// What was asked for and has not come, each entry once, with the stamp of the time.
+    /// The fetches in progress, each entry once, with the invalidation version of its start.
     private var fetches: [(entry: KillEntry, lease: VersionPin)] = []
     private var reclaims = 0
     private let deleted = KillDeletedVersions()
     private let journal: KillJournal
     private var concurrentReader: KillConcurrentReader
 
-    /// Bytes that may wait before it looks up entries instead of storing more.
+    /// The bytes that may wait before it looks up entries instead of storing more.
     private static let queuedMax = 2 << 20
     private static let fetchesMax = 12
 
@@ -50,7 +50,7 @@ final class KillWriter {
         _exit(0)
     }
 
-    /// Another reader, which does nothing else.
+    /// Starts a concurrent reader that does nothing else.
     private func startConcurrentReader(_ tier: DiskStore) {
         let first = KillConcurrentReader(deleted, SplitMix64(seed: dice.next()))
         Thread.detachNewThread {
@@ -76,7 +76,8 @@ final class KillWriter {
         }
     }
 
-    /// Begins to fetch an entry; if enough are under way, one of them is there and is stored.
+    /// Starts the fetch of an entry; if enough are in progress, one of them completes and is
+    /// stored.
     private func store(_ tier: DiskStore) {
         let name = KillConfiguration.randomName(using: &dice)
         if !fetches.contains(where: { $0.entry.name == name }) {
@@ -93,8 +94,8 @@ final class KillWriter {
         reclaims = count
     }
 
-    /// What is asked for from now on is stored after it, though it may not be done yet; what was
-    /// asked for before is not, whenever it comes.
+    /// Deletes entries: fetches that start afterwards are stored, even before the deletion is
+    /// complete; earlier ones are not, whenever they complete.
     private func delete(_ tier: DiskStore) {
         let names = randomNames(3)
         let applied = tier.marks.apply(names.map(KillEntry.target), isSoft: false, now: now)

@@ -4,7 +4,7 @@ import Harness
 import NIOCore
 import NIOPosix
 
-/// Nodes on this machine, purges at a steady rate, and what they cost.
+/// Measures purges at a constant rate on nodes of this machine, and their costs.
 struct PurgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge",
@@ -45,7 +45,7 @@ struct PurgeCommand: AsyncParsableCommand {
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
         defer { if directory == nil { try? FileManager.default.removeItem(at: place) } }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        // What purges cost the client must not delay its hits.
+        // The client's own work on purges must not delay its hits.
         let hitGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let fault: (any Error)?
         do {
@@ -95,11 +95,11 @@ struct PurgeCommand: AsyncParsableCommand {
     }
 }
 
-/// Nodes of one cluster on this machine, ended with it.
+/// The nodes of one cluster on this machine, which end with it.
 final class PurgeCluster {
     let nodes: [NodeProcess]
 
-    /// Starts the nodes, and returns when each of them counts all.
+    /// Starts the nodes, and returns when all are voters on each of them.
     init(_ count: Int, below directory: URL) throws {
         let secret = directory.appendingPathComponent("secret")
         try Data(repeating: UInt8(ascii: "s"), count: 32).write(to: secret)
@@ -124,14 +124,14 @@ final class PurgeCluster {
     }
 }
 
-/// What the nodes of a cluster have spent so far, all of them together.
+/// The resources used by all nodes of a cluster so far.
 struct PurgeCost {
     private var cpuSeconds = 0.0
     private var frames = 0.0
     private var bytes = 0.0
     private var syncs = 0.0
 
-    /// As the kernel and their metrics say at this moment.
+    /// Reads the current figures of the kernel and the metrics.
     init(of cluster: PurgeCluster) {
         func sum(_ name: String) -> Double {
             cluster.nodes.reduce(0) { $0 + ($1.metric(name) ?? 0) }
@@ -153,7 +153,8 @@ struct PurgeCost {
         return cost
     }
 
-    /// Like `850 µs of CPU, 5.2 frames and 1,310 bytes between nodes, 2.1 syncs`.
+    /// Returns the costs per purge, like `850 µs of CPU, 5.2 frames and 1,310 bytes between nodes,
+    /// 2.1 syncs`.
     func text(by purges: Int) -> String {
         func share(_ value: Double, _ decimals: Int) -> String {
             String(format: "%.\(decimals)f", value / Double(purges))

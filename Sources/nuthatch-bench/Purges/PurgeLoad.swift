@@ -3,18 +3,18 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Purges at a steady rate, of each admin port in turn.
+/// Generator of purges at a constant rate, sent to each admin port in turn.
 enum PurgeLoad {
-    /// More connections than that to a port are not opened: what is due then waits, and is late.
+    /// The largest number of connections to a port, of the 64 that a node accepts.
     ///
-    /// A node takes 64.
+    /// A purge that is due when all are in use waits, and counts as late.
     private static let connectionsMax = 48
 
     private static let numbers = Atomic<UInt64>(0)
 
-    /// Returns when all were answered, or could not be.
+    /// Sends purges and returns when all have a response or have failed.
     ///
-    /// `rate` is of targets a second; a request has so many `targets`.
+    /// `rate` is in targets per second; each request has `targets` targets.
     static func run(
         rate: Int, targets: Int, seconds: Int, ports: [Int], on loop: any EventLoop
     ) async throws -> PurgeResults {
@@ -49,7 +49,7 @@ enum PurgeLoad {
     }
 }
 
-/// How purges were answered.
+/// The responses to purges.
 struct PurgeResults: Sendable {
     private var latencies = Latencies()
     private var confirmed = 0
@@ -62,17 +62,17 @@ struct PurgeResults: Sendable {
         }
     }
 
-    /// Like `50 confirmed by all, 0 otherwise; p50 …`.
+    /// The results, like `50 confirmed by all, 0 otherwise; p50 …`.
     var text: String {
         "\(confirmed) confirmed by all, \(unconfirmed) otherwise; \(latencies.text)"
     }
 }
 
-/// Asks a node for one image over and over, once a millisecond, and times the answers.
+/// Probe that requests one image once per millisecond and measures the response times.
 struct HitProbe {
     /// The node's port.
     let node: Int
-    /// The target that asks for the image.
+    /// The target that requests the image.
     let target: String
 
     func measure(
@@ -85,12 +85,12 @@ struct HitProbe {
             RequestLoop(connection, request, seconds: seconds, done).sendNext()
         }
         let latencies = try await done.futureResult.get()
-        // It may be closed already.
+        // The connection may be closed already.
         try? await connection.eventLoop.submit { connection.close() }.get()
         return latencies
     }
 
-    /// Owned by its connection's loop.
+    /// The requests of a probe, confined to the connection's loop.
     private final class RequestLoop: @unchecked Sendable {
         private let connection: EventLoopClient
         private let request: ByteBuffer

@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// How many TLS handshakes servers do in a second of their processor time.
+/// Measures the TLS handshakes that servers perform per second of processor time.
 struct HandshakesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "handshakes",
@@ -29,6 +29,7 @@ struct HandshakesCommand: AsyncParsableCommand {
     @Argument(help: "NAME=PORT,PID[,PID…]")
     var servers: [String]
 
+    /// A server to measure.
     private struct Server {
         let name: String
         let port: Int
@@ -80,13 +81,14 @@ struct HandshakesCommand: AsyncParsableCommand {
         try await group.shutdownGracefully()
     }
 
-    /// Tickets of earlier connections, each for one use; used on the loop only.
+    /// The tickets of earlier connections, each for one use; confined to the loop.
     private final class TicketStore: @unchecked Sendable {
         var all: [TLSResumption] = []
     }
 
+    /// The result of a round against a server.
     private struct ServerRound {
-        /// Handshakes in a second of processor time.
+        /// The handshakes per second of processor time.
         let perSecond: Double
         let resumed: Int
         let agreed: TLSParameters
@@ -94,7 +96,7 @@ struct HandshakesCommand: AsyncParsableCommand {
         let tickets: TicketStore
     }
 
-    /// Makes the handshakes, each with one of `tickets` while there are any.
+    /// Performs the handshakes, each with one of `tickets` while there are any.
     private func measure(
         _ server: Server, _ tls: TLSClientContext, _ tickets: TicketStore, _ loop: any EventLoop
     ) async throws -> ServerRound {
@@ -117,7 +119,7 @@ struct HandshakesCommand: AsyncParsableCommand {
             for (client, parameters) in made {
                 agreed = parameters
                 if parameters.isResumed { resumed += 1 }
-                // It comes behind the handshake.
+                // It arrives after the handshake.
                 try await loop.flatSubmit { client.value.waitForTicket(on: loop) }.get()
                 try await loop.submit {
                     if let ticket = client.value.takeTicket() { given.all.append(ticket) }

@@ -3,7 +3,8 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// One TLS connection to a server: does its handshake and then keeps silent; used on its loop only.
+/// A TLS connection to a server that performs its handshake and then stays idle; confined to its
+/// loop.
 final class TLSClient: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -21,7 +22,8 @@ final class TLSClient: ChannelInboundHandler {
         self.established = established
     }
 
-    /// The server's next ticket, which may be used once; nil if the connection ends without one.
+    /// Returns a future that succeeds when the server's next ticket, which may be used once, has
+    /// arrived, or the connection has ended without one.
     func waitForTicket(on loop: any EventLoop) -> EventLoopFuture<Void> {
         guard session.newResumption == nil, context != nil else {
             return loop.makeSucceededVoidFuture()
@@ -84,7 +86,7 @@ final class TLSClient: ChannelInboundHandler {
 }
 
 extension TLSClient {
-    /// A new connection whose handshake is done, and what was agreed on.
+    /// Returns a new connection after its handshake, with the agreed parameters.
     static func connect(
         to port: Int, _ tls: TLSClientContext, name: TLSServerName, resuming: TLSResumption? = nil,
         on loop: any EventLoop

@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// What TLS connections cost a node that nobody says anything on.
+/// Measures the costs of idle TLS connections for a node.
 struct TLSIdleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tls-idle",
@@ -58,7 +58,7 @@ struct TLSIdleCommand: AsyncParsableCommand {
         try await group.shutdownGracefully()
     }
 
-    /// Connections that make whatever is made once.
+    /// Opens connections that trigger all one-time allocations.
     private func warmUp(_ port: Int, _ tls: TLSClientContext, _ loop: any EventLoop) async throws {
         for _ in 0..<50 {
             let (client, _) = try await connect(port, tls, loop).get()
@@ -94,8 +94,8 @@ struct TLSIdleCommand: AsyncParsableCommand {
         try await loop.submit { for client in clients { client.value.close() } }.get()
     }
 
-    /// The node when it has had the time to give memory back, and its descriptors are no longer
-    /// fewer from one look to the next.
+    /// Returns the node's figures once it had time to release memory and its descriptors no longer
+    /// decrease.
     private func settled(_ node: NodeProcess, _ loop: any EventLoop) async throws
         -> ProcessStatistics
     {

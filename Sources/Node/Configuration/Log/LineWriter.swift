@@ -3,25 +3,26 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Writes lines to a descriptor from a thread of its own, so that a reader who does not keep up
-/// slows nothing down: what does not fit into the queue is dropped.
+/// Writer of lines to a descriptor on its own thread, so that a slow reader delays nothing; lines
+/// that exceed the queue are dropped.
 final class LineWriter: Sendable {
     private let descriptor: CInt
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let queued = Atomic<Int>(0)
 
-    /// Buffers that wait to be written.
+    /// The largest number of buffers in the queue.
     private static let queuedMax = 64
-    /// How long the end waits for a reader.
+    /// Maximum time that ``finish(on:)`` waits for a reader.
     private static let flushTimeout = TimeAmount.seconds(2)
 
-    /// A writer to `descriptor`, which stays open.
+    /// Creates a writer to `descriptor`, which stays open.
     init(to descriptor: CInt) {
         self.descriptor = descriptor
         thread.start()
     }
 
-    /// Writes `buffer`, or calls `dropped`, perhaps later and on another thread.
+    /// Queues `buffer`; calls `dropped`, possibly later and on another thread, if it is not
+    /// written.
     func write(_ buffer: ByteBuffer, dropped: @escaping @Sendable () -> Void) {
         guard queued.add(1, ordering: .relaxed).newValue <= Self.queuedMax else {
             queued.subtract(1, ordering: .relaxed)
@@ -33,9 +34,9 @@ final class LineWriter: Sendable {
         }
     }
 
-    /// Returns when everything handed over has been written, or has waited too long for a reader.
+    /// Returns when all queued buffers are written, or after two seconds.
     ///
-    /// Nothing may be handed over afterwards. The wait is timed on `loop`.
+    /// ``write(_:dropped:)`` must not be called afterwards. The timer runs on `loop`.
     func finish(on loop: any EventLoop) async {
         let promise = loop.makePromise(of: Void.self)
         let limit = loop.scheduleTask(in: Self.flushTimeout) { promise.succeed() }
@@ -44,6 +45,7 @@ final class LineWriter: Sendable {
         limit.cancel()
     }
 
+    /// Writes all of a buffer; returns false if that fails.
     private func writeAll(_ buffer: ByteBuffer) -> Bool {
         unsafe buffer.withUnsafeReadableBytes { bytes in
             var written = 0

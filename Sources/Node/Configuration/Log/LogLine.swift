@@ -5,14 +5,15 @@ import Telemetry
 
 /// An event of the node's log as one line of text.
 ///
-/// No value ends the line or turns it: control and format characters are escaped.
+/// Control and format characters of all values are escaped, so that none ends the line or changes
+/// its direction.
 package struct LogLine {
     private let time: String
     private let level: Logger.Level
     private let message: String
     private let fields: [(key: String, value: Logger.MetadataValue)]
 
-    /// `time` is in the form of RFC 3339.
+    /// Creates a line; `time` is in the format of RFC 3339.
     package init(time: String, level: Logger.Level, message: String, _ metadata: Logger.Metadata) {
         self.time = time
         self.level = level
@@ -20,7 +21,7 @@ package struct LogLine {
         fields = metadata.sorted { $0.key < $1.key }.map { (key: $0.key, value: $0.value) }
     }
 
-    /// The line with its end.
+    /// Returns the line in `format`, with the line break.
     package func text(_ format: Configuration.LogFormat) -> String {
         switch format {
         case .text: text
@@ -31,27 +32,32 @@ package struct LogLine {
 
     // MARK: Text and logfmt
 
-    /// Levels of up to five letters, so that messages begin one below the other.
+    /// The width of a level, which aligns messages after levels of up to five letters.
     private static let levelWidth = 5
 
+    /// The line for people.
     private var text: String {
         let level = level.rawValue
         let space = String(repeating: " ", count: max(0, Self.levelWidth - level.count) + 1)
         return "\(time) \(level)\(space)\(Self.visible(message))\(pairs)\n"
     }
 
+    /// The line as logfmt.
     private var logfmt: String {
         "\(time) level=\(level) message=\(Self.word(message))\(pairs)\n"
     }
 
+    /// The metadata as logfmt pairs, each after a space.
     private var pairs: String {
         fields.map { " \($0.key)=\(Self.word(Self.plain($0.value)))" }.joined()
     }
 
+    /// Returns the text with invisible characters escaped.
     private static func visible(_ text: String) -> String {
         text.unicodeScalars.map { $0.isInvisible ? escaped($0) : String($0) }.joined()
     }
 
+    /// Returns a metadata value as text.
     private static func plain(_ value: Logger.MetadataValue) -> String {
         switch value {
         case .string(let text): text
@@ -63,7 +69,7 @@ package struct LogLine {
         }
     }
 
-    /// In quotes if it could be read as anything but one word.
+    /// Returns the text, in quotes unless it can only be read as one word.
     private static func word(_ text: String) -> String {
         let isWord = text.unicodeScalars.allSatisfy { scalar in
             !scalar.isInvisible && !scalar.properties.isWhitespace
@@ -74,6 +80,7 @@ package struct LogLine {
 
     // MARK: JSON
 
+    /// The line as a JSON object; metadata keys that are taken get an underscore.
     private var json: String {
         var line = "{\"time\":\(Self.quoted(time)),\"level\":\"\(level)\""
         line += ",\"message\":\(Self.quoted(message))"
@@ -84,6 +91,7 @@ package struct LogLine {
         return line + "}\n"
     }
 
+    /// Returns a metadata value as JSON.
     private static func json(_ value: Logger.MetadataValue) -> String {
         switch value {
         case .string(let text): return quoted(text)
@@ -101,7 +109,7 @@ package struct LogLine {
 
     // MARK: Both
 
-    /// A string as JSON has it (RFC 8259 §7), which readers of logfmt take, too.
+    /// Returns the text as a JSON string (RFC 8259 §7), which logfmt readers accept too.
     static func quoted(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {
@@ -114,6 +122,7 @@ package struct LogLine {
         return quoted + "\""
     }
 
+    /// Returns the JSON escape of a character.
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
         switch scalar {
         case "\n": return "\\n"
@@ -128,8 +137,8 @@ package struct LogLine {
     }
 }
 
-/// A wall time as log lines write it: the parts of an IMF-fixdate (RFC 9110 §5.6.7) in another
-/// order.
+/// A wall time in the formats of log lines, made from the parts of an IMF-fixdate (RFC 9110
+/// §5.6.7).
 struct CivilTime {
     private let day: String
     private let month: String
@@ -137,7 +146,7 @@ struct CivilTime {
     private let clock: String
     private let milliseconds: Int64
 
-    /// So many milliseconds after the beginning of 1970.
+    /// Creates the time from milliseconds since 1970.
     init(milliseconds time: Int64) {
         var bytes: [UInt8] = []
         let (seconds, rest) = time.quotientAndRemainder(dividingBy: 1_000)
@@ -150,10 +159,10 @@ struct CivilTime {
         milliseconds = rest
     }
 
-    /// As in `21/Nov/2026:01:02:03 +0000`.
+    /// The time as in `21/Nov/2026:01:02:03 +0000`.
     var logText: String { "\(day)/\(month)/\(year):\(clock) +0000" }
 
-    /// As in `2026-11-21T01:02:03.004Z`.
+    /// The time as in `2026-11-21T01:02:03.004Z`.
     var isoText: String {
         let number = (HTTPDate.monthNames.firstIndex(of: month) ?? 0) + 1
         let zeros = milliseconds < 10 ? "00" : milliseconds < 100 ? "0" : ""

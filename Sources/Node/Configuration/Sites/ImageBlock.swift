@@ -2,49 +2,61 @@ package import Ground
 package import HTTPRules
 import Telemetry
 
-/// What is said of images, of all or of those from some origins.
+/// The settings of images, either of all or of those from some origins.
 package struct ImageSettings: Hashable, Sendable {
+    /// The settings, with the defaults for images.
     package var settings = SiteSettings.images
-    /// In the order of ``SiteOption``.
+    /// The given options as they are listed, in the order of ``SiteOption``.
     var shownOptions: [SiteBlock.Line] = []
-    /// The operator has said how long they stand in for an origin that fails.
+    /// True if the operator has given how long stale images are served while an origin fails.
     var hasExplicitGrace = false
 }
 
-/// What a file says of images that are asked for by their URLs, with the keys of a site.
+/// The block of a configuration file for images that are requested by URL; its keys are those of a
+/// site.
 package struct ImageBlock: Hashable, Sendable {
-    /// Of every origin that has no settings of its own.
+    /// The settings for origins without settings of their own.
     package private(set) var all = ImageSettings()
-    /// Images from some origins, whose other settings are those of ``all``.
+    /// The settings for origins that have their own, completed with those of ``all``.
     package private(set) var origins: [Origin] = []
 
+    /// The settings of images from the origins of one pattern.
     package struct Origin: Hashable, Sendable {
+        /// The pattern of the origins.
         package let pattern: OriginPattern
+        /// The settings.
         package var settings: ImageSettings
 
-        /// It, in words of a fault.
+        /// The name of this block in faults.
         var subject: String { "images from \(pattern)" }
     }
 
-    /// What stands before origins with settings of their own.
+    /// The key of the mapping of origins with settings of their own.
     static let originsKey = "origins"
 
-    /// The keys that mean something for images.
+    /// The options that have a meaning for images.
     package static let options: [SiteOption] = [
         .defaultTTL, .ttlLimit, .negativeTTL, .objectLimit, .memoryShare, .diskShare, .cluster,
         .staleWhileRevalidate, .grace, .removeRequestFields, .clientTTL, .removeResponseFields,
         .setResponseFields, .tags,
     ]
-    /// Those that origins have of their own.
+    /// The options that origins may have of their own.
     ///
-    /// Clients name origins: what may be a secret is said to none that the operator has not named.
+    /// Clients choose the origin, so a request field, which may hold a secret, is sent only to
+    /// origins that the operator has named.
     package static let originOptions =
         options.filter { $0 != .memoryShare && $0 != .diskShare } + [.setRequestFields]
 
-    /// The defaults, for a file that says nothing.
+    /// Creates the defaults, for a file without the block.
     init() {}
 
-    /// Reads what `file` says; nil, and at least one fault, if anything is wrong.
+    /// Parses the block.
+    ///
+    /// - Parameters:
+    ///   - texts: the options for all images.
+    ///   - origins: the blocks of the origins with settings of their own.
+    ///   - file: the name of the file.
+    ///   - faults: receives the faults; at least one if the result is `nil`.
     init?(
         _ texts: [RawSiteBlock.Option], origins: [RawSiteBlock], in file: String,
         _ faults: inout [SiteFault]
@@ -77,8 +89,7 @@ package struct ImageBlock: Hashable, Sendable {
         if faults.count > before { return nil }
     }
 
-    /// What settings come to where others are as in `defaults`; of `origin`, or of all if it is
-    /// nil.
+    /// Parses options on top of `defaults`; `origin` is `nil` for all images.
     private static func parse(
         _ texts: [RawSiteBlock.Option], origin: String?, in file: String,
         among options: [SiteOption], _ defaults: ImageSettings, _ faults: inout [SiteFault]
@@ -86,7 +97,7 @@ package struct ImageBlock: Hashable, Sendable {
         var found: [SiteFault] = []
         let read = SiteBlock.parse(
             texts, of: nil, in: file, among: options, from: defaults.settings, &found)
-        // An answer that is none of these says nothing of whether there is an image.
+        // Other statuses do not say whether there is an image.
         let wrong = read?.settings.negativeTTLs.first {
             !(400...499 ~= $0.status) || $0.status == 407 || StatusRules.isTransient($0.status)
         }
@@ -115,7 +126,7 @@ package struct ImageBlock: Hashable, Sendable {
                 || read.lines.contains { $0.option == .grace })
     }
 
-    /// All that was said but secrets: keys and values in flow style.
+    /// The options and values in flow style, without secrets.
     var shownOptions: [(name: String, yaml: String)] {
         var shown = all.shownOptions.map { ($0.option.rawValue, $0.yaml) }
         if !origins.isEmpty {
@@ -129,7 +140,7 @@ package struct ImageBlock: Hashable, Sendable {
         return shown
     }
 
-    /// The same in one line; empty if that is nothing.
+    /// The options and values in one line, without secrets; empty if there are none.
     var text: String {
         let shown = shownOptions
         return shown.isEmpty
@@ -137,7 +148,7 @@ package struct ImageBlock: Hashable, Sendable {
             : (["images"] + shown.map { "\($0.name): \($0.yaml)" }).joined(separator: ", ")
     }
 
-    /// Fills in the values of fields that stand in files of their own.
+    /// Reads the values of request fields that are given as files of their own.
     mutating func readFieldFiles() throws(ConfigurationError) {
         for index in origins.indices {
             try origins[index].settings.settings.readFieldFiles(of: origins[index].subject)
@@ -145,14 +156,14 @@ package struct ImageBlock: Hashable, Sendable {
     }
 }
 
-/// What an answer has to be that was asked for as an image.
+/// The rules that a response must meet to be served as an image.
 struct ImageRules: Sendable {
-    /// What is taken for an image, and what is served beside.
+    /// The media types of images, and those served in addition.
     var types = ImageMediaTypes()
-    /// Pixels of the largest image that is served; nil for no limit.
+    /// The largest number of pixels; `nil` for no limit.
     var pixelsMax: UInt64?
-    /// Images of pixels with a Content-Encoding are served, unseen.
+    /// True if raster images with a Content-Encoding are served, without inspection.
     var acceptsContentCoding = false
-    /// Freshness where the origin names none (RFC 9111 §4.2.2 leaves it to the cache).
+    /// The freshness lifetime if the origin names none (RFC 9111 §4.2.2 leaves it to the cache).
     var defaultTTL = Interval.seconds(3600)
 }

@@ -1,8 +1,8 @@
 import Yams
 
-/// What a file says of one site, as texts.
+/// The block of one site in a configuration file, as texts.
 struct RawSiteBlock {
-    /// What one key was given.
+    /// The value of a key.
     enum Value {
         case scalar(ConfigurationFile.LocatedText)
         case list([ConfigurationFile.LocatedText])
@@ -12,23 +12,28 @@ struct RawSiteBlock {
         case nested
     }
 
-    /// One name of a mapping with its value.
+    /// A name of a mapping with its value.
     struct Pair {
+        /// The name.
         let name: ConfigurationFile.LocatedText
+        /// The value, or the path of a file that holds it.
         let value: ConfigurationFile.LocatedText
-        /// It was written `{file: PATH}`: ``value`` is the path of a file that holds the value.
+        /// True if it was written as `{file: PATH}`: ``value`` is the path of a file that holds the
+        /// value.
         var isFile = false
     }
 
-    /// One key with what it was given.
+    /// A key with its value.
     typealias Option = (key: ConfigurationFile.LocatedText, value: Value)
 
+    /// The key of the block: the site's host pattern.
     let pattern: ConfigurationFile.LocatedText
+    /// The options, in the order of the file.
     let options: [Option]
 }
 
 extension RawSiteBlock {
-    /// The sites under the key `sites`; nil if that is no mapping of words.
+    /// Returns the blocks of a mapping of sites; `nil` if it is not a mapping with plain keys.
     static func sites(under node: Yams.Node) -> [RawSiteBlock]? {
         if let scalar = node.scalar, scalar.string.isEmpty, scalar.style == .plain { return [] }
         guard let mapping = node.mapping else { return nil }
@@ -47,7 +52,7 @@ extension RawSiteBlock {
         return sites
     }
 
-    /// The settings in `node`; nil if that is no mapping of words.
+    /// Returns the options of a block; `nil` if it is not a mapping with plain keys.
     static func options(of node: Yams.Node) -> [Option]? {
         if let scalar = node.scalar, scalar.string.isEmpty, scalar.style == .plain { return [] }
         guard let mapping = node.mapping else { return nil }
@@ -59,6 +64,7 @@ extension RawSiteBlock {
         return options
     }
 
+    /// Returns the value of a node.
     private static func value(_ node: Yams.Node) -> Value {
         if let text = ConfigurationFile.text(node) { return .scalar(text) }
         if let sequence = node.sequence {
@@ -75,6 +81,7 @@ extension RawSiteBlock {
         return .pairs(pairs)
     }
 
+    /// Returns a pair of a mapping; `nil` if its value is neither a scalar nor `{file: PATH}`.
     private static func pair(_ name: ConfigurationFile.LocatedText, _ value: Yams.Node) -> Pair? {
         if let text = ConfigurationFile.text(value) { return Pair(name: name, value: text) }
         guard let mapping = value.mapping, mapping.count == 1, let (key, path) = mapping.first,
@@ -83,15 +90,15 @@ extension RawSiteBlock {
         return Pair(name: name, value: text, isFile: true)
     }
 
-    /// Stands before the path of a file that holds a value.
+    /// The key of the path of a file that holds a value.
     fileprivate static let fileKey = "file"
-    /// Stands for a value that is not shown, and is none itself.
+    /// The placeholder for a hidden value, which is not accepted as a value itself.
     static let redacted = "(redacted)"
 }
 
 extension RawSiteBlock.Value {
-    /// As it can be written again, on one line; of a mapping `isSecret` hides the values, but for
-    /// the paths of files.
+    /// Returns the value as one line of YAML; `isSecret` hides the values of a mapping, except for
+    /// paths of files.
     func yaml(isSecret: Bool) -> String {
         switch self {
         case .scalar(let text): Configuration.yaml(text.text)
@@ -105,6 +112,7 @@ extension RawSiteBlock.Value {
 }
 
 extension RawSiteBlock.Pair {
+    /// Returns the pair in flow style; `isSecret` hides its value.
     fileprivate func yaml(isSecret: Bool) -> String {
         let text = isSecret && !isFile ? RawSiteBlock.redacted : value.text
         let shown = Configuration.yaml(text)
@@ -114,14 +122,16 @@ extension RawSiteBlock.Pair {
 }
 
 extension RawSiteBlock.Value {
-    /// The only value.
+    /// Returns the parsed value of a scalar.
+    ///
+    /// - Throws: an error if this is not a scalar or `read` returns `nil`.
     func scalar<Value>(_ read: (String) -> Value?) throws(SiteOptionError) -> Value {
         guard case .scalar(let text) = self else { throw wrongTypeError }
         guard let value = read(text.text) else { throw text.error() }
         return value
     }
 
-    /// Every value of a list, or of a list of one that is written without brackets.
+    /// Returns the parsed values of a list, or of a single scalar.
     func elements<Value>(_ read: (String) -> Value?) throws(SiteOptionError) -> [Value] {
         var values: [Value] = []
         for text in try scalars() {
@@ -131,7 +141,7 @@ extension RawSiteBlock.Value {
         return values
     }
 
-    /// The pairs of a mapping, or of a list of `name=value`.
+    /// Returns the pairs of a mapping, or of a list of `name=value`.
     func pairs() throws(SiteOptionError) -> [RawSiteBlock.Pair] {
         if case .pairs(let pairs) = self {
             guard !pairs.contains(where: \.isFile) else { throw wrongTypeError }
@@ -150,10 +160,10 @@ extension RawSiteBlock.Value {
         return pairs
     }
 
-    /// It is not of the shape that the setting takes.
+    /// The error of a value that has the wrong shape for its setting.
     var wrongTypeError: SiteOptionError { SiteOptionError(text: "", line: nil, reason: .wrongType) }
 
-    /// The values of a list, or the only one.
+    /// Returns the texts of a list, or of a single scalar.
     func scalars() throws(SiteOptionError) -> [ConfigurationFile.LocatedText] {
         switch self {
         case .scalar(let text): [text]
@@ -164,6 +174,7 @@ extension RawSiteBlock.Value {
 }
 
 extension ConfigurationFile.LocatedText {
+    /// Returns an error at this text.
     func error(_ reason: SiteOptionError.Reason = .malformed) -> SiteOptionError {
         SiteOptionError(text: text, line: line, reason: reason)
     }

@@ -2,44 +2,50 @@ import Ground
 import HTTPRules
 import Telemetry
 
-/// One site as it was given, with what was said of it.
+/// A configured site with its settings and their source.
 struct SiteBlock: Hashable, Sendable {
-    /// A setting of the site as it is shown: its key and its value, in flow style, without secrets.
+    /// A listed setting of a site: its key, and its value in flow style without secrets.
     struct Line: Hashable, Sendable {
         var option: SiteOption
         var yaml: String
     }
 
+    /// The host that the site is for.
     var pattern: SitePattern
+    /// The base of the URLs that its responses come from.
     var origin: BaseURL
+    /// The settings.
     var settings = SiteSettings()
-    /// In the order of ``SiteOption``, the origin not among them.
+    /// The listed options in the order of ``SiteOption``, without the origin.
     var shownOptions: [Line] = []
+    /// The source that has given the site.
     var source: SettingSource
 
-    /// The site and all that was said of it but secrets, in one line.
+    /// The site and its settings in one line, without secrets.
     var text: String {
         (["\(pattern)=\(origin)"] + shownOptions.map { "\($0.option.rawValue): \($0.yaml)" })
             .joined(separator: ", ")
     }
 
-    /// The first setting that says whom to believe over TLS; nil if there is none.
+    /// The first option that configures trust over TLS; `nil` if there is none.
     var trustOption: SiteOption? {
         if settings.originCAFile != nil { return .originCA }
         return settings.originPins.isEmpty ? nil : .originPins
     }
 
-    /// It, in words of a fault.
+    /// The name of this site in faults.
     var subject: String { "site \(pattern) (from \(source.text(for: .site)))" }
 
+    /// The site as the node uses it.
     var site: Site { Site(pattern, origin: origin, settings: settings) }
 }
 
 extension SiteSettings {
-    /// Fills in the values of fields that stand in files of their own; the end of the line is not
-    /// part of them.
+    /// Reads the values of request fields that are given as files of their own, without the end of
+    /// the line.
     ///
-    /// `whose` settings they are is said where one cannot be read.
+    /// - Parameter whose: the subject of these settings in a fault.
+    /// - Throws: the fault of a file that cannot be used.
     mutating func readFieldFiles(of whose: String) throws(ConfigurationError) {
         for index in overriddenRequestFields.indices {
             guard let file = overriddenRequestFields[index].file else { continue }
@@ -48,6 +54,7 @@ extension SiteSettings {
         }
     }
 
+    /// Reads the value of a field from a file.
     private static func fieldValue(
         in file: String, of name: String, _ whose: String
     ) throws(ConfigurationError) -> [UInt8] {
@@ -70,6 +77,8 @@ extension SiteSettings {
 }
 
 extension ConfigurationValues {
+    /// Reads the values of request fields that are given as files of their own, of sites and
+    /// images.
     mutating func readFieldFiles() throws(ConfigurationError) {
         for index in siteBlocks.indices {
             try siteBlocks[index].settings.readFieldFiles(of: siteBlocks[index].subject)
@@ -77,10 +86,10 @@ extension ConfigurationValues {
         try images.readFieldFiles()
     }
 
-    /// More would make the table of metrics larger than what reads it expects.
+    /// The largest number of sites, which bounds the size of the metrics.
     static let sitesMax = 1000
 
-    /// Every site: those of the setting `site`, then those with settings of their own.
+    /// All sites: those of the setting `site`, then those with settings of their own.
     var sites: [SiteBlock] {
         let source = source(.site)
         return plainSites(.site).map {
@@ -88,10 +97,11 @@ extension ConfigurationValues {
         } + siteBlocks
     }
 
-    /// All that is said of sites but secrets, those of images among them, one line each.
+    /// The settings of sites and images in one line each, without secrets.
     var siteTexts: [String] { sites.map(\.text) + [images.text].filter { !$0.isEmpty } }
 
-    /// Sites of one pattern, too many sites, and settings of sites that do not fit the node's.
+    /// Returns the faults of duplicate sites, of too many sites, and of settings that conflict with
+    /// the node's.
     func siteFaults() -> [ConfigurationError] {
         let sites = sites
         var faults: [ConfigurationError] = []
@@ -118,6 +128,7 @@ extension ConfigurationValues {
         return faults
     }
 
+    /// Returns the fault of a body limit above the node's.
     private func objectFault(_ settings: SiteSettings, _ whose: String) -> [ConfigurationError] {
         let limit = UInt64(self.bytes(.objectLimit))
         guard let bytes = settings.objectBytesMax, bytes > limit else { return [] }
@@ -130,7 +141,7 @@ extension ConfigurationValues {
 }
 
 extension SiteBlock {
-    /// Reads what `file` says of one site; nil, and at least one fault, if anything is wrong.
+    /// Parses the block of a site; returns `nil` and adds at least one fault if anything is wrong.
     init?(_ text: RawSiteBlock, in file: String, _ faults: inout [SiteFault]) {
         let site = text.pattern.text
         let line = text.pattern.line
@@ -152,11 +163,20 @@ extension SiteBlock {
             source: .file(name: file, line: line))
     }
 
-    /// What settings come to.
+    /// The outcome of parsing options.
     typealias ParsedSettings = (origin: BaseURL?, settings: SiteSettings, lines: [Line])
 
-    /// Reads settings that are `among` those which a site may have, or images have if it is nil,
-    /// where others are as in `defaults`; nil, and at least one fault, if anything is wrong.
+    /// Parses options on top of `defaults`; returns `nil` and adds at least one fault if anything
+    /// is wrong.
+    ///
+    /// - Parameters:
+    ///   - texts: the options.
+    ///   - site: the site as written; `nil` for images.
+    ///   - file: the name of the file.
+    ///   - options: the options that are allowed.
+    ///   - defaults: the settings where no option is given.
+    ///   - faults: receives the faults.
+    /// - Returns: the settings with the options applied; `nil` with any fault.
     static func parse(
         _ texts: [RawSiteBlock.Option], of site: String?, in file: String,
         among options: [SiteOption],
@@ -195,6 +215,7 @@ extension SiteBlock {
         return read
     }
 
+    /// Parses the origin of a site.
     private static func origin(_ value: RawSiteBlock.Value) throws(SiteOptionError) -> BaseURL {
         guard case .scalar(let text) = value else { throw value.wrongTypeError }
         do throws(BaseURL.Problem) {

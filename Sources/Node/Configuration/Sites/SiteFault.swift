@@ -1,29 +1,35 @@
 package import HTTPRules
 package import Telemetry
 
-/// What is wrong with the settings of one site, or of images.
+/// A fault in the settings of a site or of images.
 package struct SiteFault: Error, Hashable, CustomStringConvertible {
+    /// The kind of fault.
     package enum Problem: Hashable, Sendable {
-        /// What stands before the settings is no host.
+        /// The key of the block is not a host.
         case pattern
-        /// It stands there twice.
+        /// The key of the block is given twice.
         case duplicate
-        /// A key that is no setting of a site; the nearest, if one is near.
+        /// A key is not an option of a site; `nearest` is one with a similar name.
         case unknownKey(nearest: SiteOption?)
+        /// The site has no origin.
         case missingOrigin
-        /// The value of this setting is refused.
+        /// The value of an option is invalid.
         case value(SiteOption, SiteOptionError.Reason)
     }
 
-    /// The site as it was written; nil for images.
+    /// The site as written; `nil` for images.
     package let site: String?
-    /// The pattern of the origins whose images it is about; nil for all, or for a site.
+    /// The pattern of the origins whose images the fault is about; `nil` for all images, and for a
+    /// site.
     package private(set) var imageOrigin: String?
+    /// The file and line of the fault.
     package let source: SettingSource
-    /// What was refused; empty if the fault is not in a text.
+    /// The invalid text; empty if the fault is not in a text.
     package let text: String
+    /// The kind of fault.
     package let problem: Problem
 
+    /// Creates a fault from its parts.
     init(
         site: String?, imageOrigin: String? = nil, source: SettingSource, text: String,
         problem: Problem
@@ -35,20 +41,21 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
         self.problem = problem
     }
 
-    /// The same of the images of an origin; of all if that is nil.
+    /// Returns this fault for the images from `origin`; `nil` for all images.
     func forImages(from origin: String?) -> SiteFault {
         var fault = self
         fault.imageOrigin = origin
         return fault
     }
 
+    /// The name of the block at fault.
     private var subject: String {
         if let site { return "site " + String(site.prefix(200)).singleLine }
         return "images"
             + (imageOrigin.map { " from " + String($0.prefix(200)).singleLine } ?? "")
     }
 
-    /// One line, control bytes escaped.
+    /// The fault in one line, with control bytes escaped.
     package var description: String {
         let place = "(from \(source.text(for: .site)))"
         let quoted = text.withoutUserinfo.quoted(limit: 80)
@@ -96,7 +103,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 }
             let start = "\(subject): \(option.rawValue) \(place): \(what)"
             switch reason {
-            // They say what is allowed where they are.
+            // These reasons contain what is allowed.
             case .invalidOriginalRule, .unusableStatus, .unsafeContentCoding: return start
             default: return "\(start); allowed: \(option.allowedFormat), e.g. \(option.example)"
             }
@@ -104,26 +111,31 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Why a value of a site's setting was not taken, and where it stands.
+/// An error in the value of a site's option, with its position.
 package struct SiteOptionError: Error, Hashable {
+    /// The reason why a value is invalid.
     package enum Reason: Hashable, Sendable {
         case malformed
-        /// A list where one value is needed, or a mapping where none is taken.
+        /// A list where one value is needed, or a mapping where none is accepted.
         case wrongType
         case duplicate
-        /// A list is longer than it may be.
+        /// The list is too long.
         case tooMany
-        /// The value of the field with this name, which may be a secret.
+        /// The value of the field with this name is invalid; it is not shown, because it may be a
+        /// secret.
         case invalidFieldValue
-        /// No rule of how originals are named.
+        /// The text is not a rule for the originals of a URL.
         case invalidOriginalRule(OriginalRuleFault)
-        /// A coding for all who ask for an image, whatever they read.
+        /// The content coding would reach clients that do not accept it.
         case unsafeContentCoding
-        /// A status that says nothing of whether there is an image.
+        /// The status does not say whether there is an image.
         case unusableStatus
     }
 
+    /// The invalid text; empty if the shape is wrong.
     let text: String
+    /// The line in the file, from 1; `nil` if unknown.
     let line: Int?
+    /// The reason.
     let reason: Reason
 }

@@ -3,7 +3,7 @@ import HTTPRules
 import Telemetry
 import Wire
 
-/// Every setting of one site; the raw value is the key in the file.
+/// The settings of one site; the raw value is the key in the file.
 package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case origin
     case host
@@ -41,7 +41,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case originCA = "origin-ca"
     case originPins = "origin-pins"
 
-    /// What a value may be.
+    /// The description of allowed values.
     package var allowedFormat: String {
         switch self {
         case .origin: "http://ORIGIN[:PORT][/PATH] or https://ORIGIN[:PORT][/PATH]"
@@ -74,7 +74,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// A value that would be accepted.
+    /// An example of a valid value.
     package var example: String {
         switch self {
         case .origin: "http://127.0.0.1:9000"
@@ -104,17 +104,17 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// What the values are is shown nowhere: which field holds a secret its name does not tell.
+    /// True if no values are shown, because any field may hold a secret.
     var isSecret: Bool { self == .setRequestFields }
 
-    /// The one whose name takes the fewest edits to get from `text`, if few are enough.
+    /// Returns the option with the name closest to `text`; `nil` if none is close.
     static func nearest(to text: String, among options: [SiteOption]) -> SiteOption? {
         Spelling.nearest(to: text, among: options.map { ($0, $0.rawValue) })
     }
 }
 
 extension SiteOption {
-    /// Takes over what was said of this setting, which is not the origin.
+    /// Parses the value and applies it to `settings`; does nothing for the origin.
     func apply(_ value: RawSiteBlock.Value, to settings: inout SiteSettings) throws(SiteOptionError)
     {
         switch self {
@@ -149,6 +149,7 @@ extension SiteOption {
         }
     }
 
+    /// Parses and applies the value of an option for requests.
     private func applyToRequests(
         _ value: RawSiteBlock.Value, _ settings: inout SiteSettings
     ) throws(SiteOptionError) {
@@ -179,14 +180,17 @@ extension SiteOption {
         }
     }
 
+    /// Parses a duration of at most 3650 days.
     private static func interval(_ text: String) -> Interval? {
         DurationText.parse(text).flatMap { $0 <= .seconds(3650 * 86_400) ? $0 : nil }
     }
 
+    /// Parses a size of 1 byte to 1 TiB.
     private static func bytes(_ text: String) -> UInt64? {
         SizeText.parse(text).flatMap { (1...1 << 40).contains($0) ? $0 : nil }
     }
 
+    /// Parses a percentage of 1 to 100.
     private static func percent(_ text: String) -> Int? {
         let digits = text.utf8.dropLast()
         guard text.hasSuffix("%"), digits.count <= 3, digits.allSatisfy(ASCII.isDigit),
@@ -195,6 +199,7 @@ extension SiteOption {
         return number
     }
 
+    /// Parses on or off, true or false.
     private static func boolean(_ text: String) -> Bool? {
         switch text {
         case "on", "true": true
@@ -203,6 +208,7 @@ extension SiteOption {
         }
     }
 
+    /// Parses the rule for the Host field sent to the origin.
     private static func sentHost(_ text: String) -> SiteSettings.OriginHostRule? {
         switch text {
         case "origin": return .origin
@@ -213,29 +219,32 @@ extension SiteOption {
         }
     }
 
+    /// Returns the text if it is a token (RFC 9110 §5.6.2).
     private static func token(_ text: String) -> String? {
         !text.isEmpty && text.utf8.allSatisfy(ASCII.isToken) ? text : nil
     }
 
-    /// A protocol that an origin may switch to.
+    /// Returns the protocol in lower case if it may be forwarded to the origin.
     private static func protocolName(_ text: String) -> String? {
         token(text).map { $0.lowercased() }.flatMap { Upgrade.mayForward($0) ? $0 : nil }
     }
 
+    /// Returns the field name in lower case.
     private static func fieldName(_ text: String) -> String? {
         token(text)?.lowercased()
     }
 
-    /// A field that may be taken from answers, or put into them.
+    /// Returns the field name in lower case if configuration may change that response field.
     private static func answerFieldName(_ text: String) -> String? {
         fieldName(text).flatMap { ResponseFieldRules.mayChange(Array($0.utf8)) ? $0 : nil }
     }
 
-    /// The same of requests.
+    /// Returns the field name in lower case if configuration may change that request field.
     private static func requestFieldName(_ text: String) -> String? {
         fieldName(text).flatMap { RequestFieldRules.mayChange(Array($0.utf8)) ? $0 : nil }
     }
 
+    /// Parses the name of a field whose values are normalised.
     private static func reduction(_ text: String) -> SiteSettings.Normalisations? {
         switch text {
         case "accept": .accept
@@ -244,6 +253,7 @@ extension SiteOption {
         }
     }
 
+    /// Parses the rules for the originals of URLs.
     private static func originals(
         _ value: RawSiteBlock.Value
     ) throws(SiteOptionError) -> [OriginalRule] {
@@ -262,6 +272,7 @@ extension SiteOption {
         return rules
     }
 
+    /// Returns the media type or range in lower case.
     private static func mediaRange(_ text: String) -> String? {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0] != "*",
@@ -271,7 +282,7 @@ extension SiteOption {
         return text.lowercased()
     }
 
-    /// A name of a parameter as it stands in a query, perhaps with `*` at its end alone.
+    /// Returns the name of a query parameter, which may end with `*`.
     private static func parameter(_ text: String) -> String? {
         let name = text.hasSuffix("*") ? text.dropLast() : text[...]
         let isName = name.utf8.allSatisfy { byte in
@@ -280,6 +291,7 @@ extension SiteOption {
         return !name.isEmpty && isName ? text : nil
     }
 
+    /// Parses the freshness lifetimes by status.
     private static func statusTTLs(
         _ value: RawSiteBlock.Value
     ) throws(SiteOptionError) -> [SiteSettings.StatusTTL] {
@@ -298,6 +310,7 @@ extension SiteOption {
         return found.sorted { $0.status < $1.status }
     }
 
+    /// Parses fields and their values; `mayBe` returns the lower-case name of a permitted field.
     private func fields(
         _ value: RawSiteBlock.Value, _ mayBe: (String) -> String?
     ) throws(SiteOptionError) -> [SiteSettings.Field] {
@@ -325,7 +338,8 @@ extension SiteOption {
         return found
     }
 
-    /// Visible characters and blanks between them (RFC 9110 §5.5).
+    /// Returns true for up to 4096 bytes of a valid field value, without blanks at its ends (RFC
+    /// 9110 §5.5).
     static func isFieldValue(_ bytes: some BidirectionalCollection<UInt8>) -> Bool {
         let isBlank = { (byte: UInt8?) in byte == 0x20 || byte == 0x09 }
         return bytes.count <= 4096

@@ -8,9 +8,10 @@ import Telemetry
 import Tiers
 import Wire
 
-/// The body that a peer gives, and what becomes of it.
+/// The body of a peer's response and its storage.
 extension PeerSource {
-    /// Gives the readers what has come as a whole, as an entry; false if there is no room for one.
+    /// Delivers a response that has arrived in full as one entry; returns false if memory has no
+    /// capacity for it.
     func completeWithEntry(_ taken: PeerResponse, _ nominated: FieldNames) -> Bool {
         let count = taken.receivedEntry.body.reduce(0) { $0 + $1.readableBytes }
         let entry = fetch.makeEntry(
@@ -25,9 +26,11 @@ extension PeerSource {
         return true
     }
 
-    /// What the answer is called where it stands.
+    /// The name under which the response is stored here.
     private var entryName: EntryName { variant.map { EntryName(ofKey: $0.place.key) } ?? name }
 
+    /// Reserves memory for a body of `length` bytes, or of unknown length, with its head; returns
+    /// false if it is too large or there is no capacity.
     func reserveMemory(_ length: UInt64?, _ head: RenderedHead) -> Bool {
         if let length, length > siteRequest.policy.objectBytesMax { return false }
         let overhead = MemoryEntry.overhead(
@@ -38,13 +41,15 @@ extension PeerSource {
             weighedBy: context.node.admissionHash(of: name, at: variant?.place.hash ?? fetch.hash))
     }
 
-    /// What this node does not own stays in memory while there is room that nothing needs, and
-    /// beyond that if it is popular.
+    /// True if the response is worth storing in memory: this node owns it, it is popular or shared
+    /// by several readers, or there is spare capacity.
     private var isWorthStoring: Bool {
         frequency >= Self.popularFrequencyMin || fetch.totalReaderCount > 1 || hub.owns(name)
             || context.store.hasSpareCapacity
     }
 
+    /// Passes body bytes to the fetch; while the fetch is paused, the peer's flow-control window is
+    /// not reopened.
     func bodyReceived(_ bytes: ByteBuffer) {
         guard let ask = peerResponse?.request else { return }
         peerResponse?.receivedBytes += UInt64(bytes.readableBytes)
@@ -57,12 +62,14 @@ extension PeerSource {
         ask.connection.bytesConsumed(bytes.readableBytes, of: ask)
     }
 
+    /// Completes the fetch at the end of the body, or reports the transfer as lost if bytes are
+    /// missing.
     func bodyEnded(_ end: StreamEnd) {
         guard let peerResponse else { return }
         guard peerResponse.receivedBytes == end.size else { return transferLost() }
         if RenderedFieldSection.isWellFormed(end.trailers) { fetch.trailersReceived(end.trailers) }
         let facts = peerResponse.metadata
-        // Without a length only the format can say that an image was whole.
+        // Without a length, only the image format shows whether the image is complete.
         let isWhole =
             peerResponse.entry.facts.size != nil || !siteRequest.isImage
             || fetch.completeness == .complete
@@ -71,7 +78,7 @@ extension PeerSource {
         ) { size in
             guard isWhole else { return nil }
             var head = peerResponse.head
-            // The peer had begun to give it before its length was known.
+            // The peer began to send it before its length was known.
             if peerResponse.entry.facts.size == nil { head = head.framed(size: size) }
             var facts = facts
             facts.size = size
@@ -82,6 +89,7 @@ extension PeerSource {
         driver.finish()
     }
 
+    /// Inserts an entry, and its variant index if it is a variant.
     func insertEntry(_ entry: MemoryEntry) {
         context.node.insert(entry)
         guard let variant else { return }
@@ -91,7 +99,7 @@ extension PeerSource {
             version: fetch.invalidationVersion, now: SystemClock.now())
     }
 
-    /// The rest does not come from here.
+    /// Reports that the rest of the body does not come from this peer.
     func transferLost() {
         driver.lost(canBeResumed: partialResponse?.identity.canBeResumed ?? false)
     }

@@ -9,56 +9,71 @@ import Telemetry
 import Tiers
 import Wire
 
-/// The peers' side of a `ActiveFetch`: puts the questions that the lookup wants put, and hands on
-/// what is taken.
+/// Response source of an ``ActiveFetch`` that queries peers: it sends the queries of the owner
+/// search and delivers the accepted response.
 ///
-/// Confined to its loop.
+/// Confined to the fetch's event loop.
 final class PeerSource: ResponseSource, PeerRequestDelegate {
+    /// The driver of the lookup that this source belongs to.
     let driver: LookupDriver
+    /// The fetch that receives the response.
     let fetch: ActiveFetch
     unowned let context: EventLoopContext
+    /// The node's membership.
     let hub: PeerHub
-    /// What the answer to the URL is called, variants apart.
+    /// The name of the response under its primary key, without variants.
     let name: EntryName
+    /// The request of the fetch.
     var siteRequest: SiteRequest { fetch.siteRequest }
+    /// The queries whose final reply is outstanding.
     private var requests: [PeerRequest] = []
-    /// What a peer has said last that may be taken, which is taken at once or never.
+    /// The last reply that can be accepted; it is accepted at once or never.
     private var pendingReply: (node: NodeID, what: PendingReply)?
-    /// What gives the answer.
+    /// The accepted response, which supplies the body.
     var peerResponse: PeerResponse?
-    /// Where it stands here, if that is not the key, and the index that says so.
+    /// The key at which the response is stored as a variant, and the index that leads there; `nil`
+    /// if it is stored under the primary key.
     var variant: (place: EntryKey, index: VariantIndex)?
-    /// How often it was wanted here of late.
+    /// The number of recent uses of the entry on this node.
     let frequency: UInt8
-    /// Interim heads that peers have passed on.
+    /// The number and bytes of interim heads that peers have relayed.
     private var interimTotals = (count: 0, bytes: 0)
 
+    /// A reply that can be accepted.
     private enum PendingReply {
         case entry(PeerResponse)
-        /// The origin's answer to it was an error of this status.
+        /// The origin responded to the peer with this error status.
         case originError(UInt16)
     }
 
-    /// An answer that is being given by a peer.
+    /// A response that a peer is sending.
     struct PeerResponse {
+        /// The query that it replies to.
         let request: PeerRequest
+        /// The head, and the body bytes that came in the same turn of the loop.
         var receivedEntry: ReceivedEntry
+        /// The parsed head.
         let head: RenderedHead
-        /// What is stored here is what the peer holds; no body follows.
+        /// True if the peer confirmed the stored response; no body follows.
         let isNotModified: Bool
+        /// The time at which the head arrived.
         let receivedAt: Instant
+        /// The body bytes received so far.
         var receivedBytes: UInt64 = 0
-        /// Handed on, and not yet said to be out of the way.
+        /// The body bytes passed to the fetch but not yet acknowledged to the peer.
         var unacknowledgedBytes = 0
 
+        /// The entry as the peer has described it.
         var entry: PeerEntry { receivedEntry.entry }
-        /// All of the body has come with the head, and nothing behind it.
+        /// True if the whole body came with the head, without trailers.
         var isWhole: Bool { receivedEntry.end?.trailers.isEmpty == true && entry.facts.size != nil }
+        /// The metadata of the response on this node's clock.
         var metadata: EntryMetadata {
             entry.facts.entryFacts(at: receivedAt, requestedAt: request.createdAt)
         }
     }
 
+    /// Creates a source for the driver's fetch, and counts a use of its key.
     init(_ driver: LookupDriver, name: EntryName, hub: PeerHub) {
         self.driver = driver
         fetch = driver.fetch
@@ -68,11 +83,12 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         frequency = context.node.recordUse(fetch.hash)
     }
 
-    /// What others keep stays in memory, too, if it is wanted so often, also where others have to
-    /// go for it.
+    /// The number of recent uses from which entries of other owners stay in memory even if others
+    /// must be evicted for them.
     static let popularFrequencyMin: UInt8 = 2
 
-    /// What the readers were told of the answer that is taken.
+    /// The part of the accepted response that readers may have received, for resuming it from
+    /// another source.
     var partialResponse: ResumptionSource.PartialResponse? {
         peerResponse.map {
             ResumptionSource.PartialResponse(
@@ -80,11 +96,12 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         }
     }
 
-    /// Of the body of that answer.
+    /// The body bytes of the accepted response received so far.
     var receivedBytes: UInt64 { peerResponse?.receivedBytes ?? 0 }
 
-    // MARK: What the run asks for
+    // MARK: Commands of the fetch
 
+    /// Acknowledges held bytes to the peer once the fetch is no longer paused.
     func updateFlow() {
         guard let peerResponse, !fetch.isPaused, peerResponse.unacknowledgedBytes > 0 else {
             return
@@ -94,24 +111,26 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
             peerResponse.unacknowledgedBytes, of: peerResponse.request)
     }
 
+    /// Cancels all queries.
     func cancel() {
         for ask in requests { ask.cancel() }
         peerResponse?.request.cancel()
     }
 
-    /// What the peer still says is not wanted.
+    /// Cancels the query to one peer.
     func cancel(_ node: NodeID) {
         removeRequest(node)?.cancel()
     }
 
-    /// Nothing more is heard of what a peer was asked.
+    /// Removes the query to a peer, so that no further events of it are expected.
     @discardableResult
     private func removeRequest(_ node: NodeID) -> PeerRequest? {
         requests.firstIndex { $0.node == node }.map { requests.remove(at: $0) }
     }
 
-    // MARK: What peers say
+    // MARK: Replies of peers
 
+    /// Handles an event of a query; see ``PeerRequestDelegate``.
     func eventReceived(_ event: PeerRequest.Event, for ask: PeerRequest) {
         switch event {
         case .replyReceived(let response): replyReceived(response, ask)
@@ -130,19 +149,21 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         }
     }
 
+    /// Handles a reply without a body.
     private func replyReceived(_ response: PeerReply, _ ask: PeerRequest) {
         let node = ask.node
         var reply = OwnerSearch.Reply(response)
         switch response {
         case .notModified(let entry):
-            // It may confirm what it was not asked about.
+            // A peer may confirm a stored response that it was not asked about.
             reply =
                 fetch.staleEntry == nil
                 ? .declined
                 : evaluate(ReceivedEntry(entry: entry), of: ask, isConfirmation: true)
         case .originFailed(let failure) where failure.status >= 400 && ask.query.kind == .get:
             pendingReply = (node, .originError(failure.status))
-            // Of a site the answer is this client's to have, and the owner has not kept it.
+            // For a site, the error response belongs to this client, and the owner has not stored
+            // it.
             reply = siteRequest.isImage ? .originErrorResponse : .declined
         case .interim(let head):
             relay(interim: head, of: ask)
@@ -154,18 +175,20 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         driver.handle { $0.replied(node, reply, SystemClock.now(), effects: &$1) }
     }
 
-    /// Passes on what may be an interim head, within the limits of an origin's.
+    /// Relays an interim head of the peer that will supply the response, within the limits for
+    /// origins.
     private func relay(interim head: [UInt8], of ask: PeerRequest) {
         let limits = context.node.origins.settings
         interimTotals = (interimTotals.count + 1, interimTotals.bytes + head.count)
-        // Of many only those of the one who will give the answer.
+        // With several queries, only interim heads of the get query are relayed.
         guard ask.query.kind == .get, interimTotals.count <= limits.interimResponsesMax,
             interimTotals.bytes <= limits.headBytesMax, InterimResponseHead.isWellFormed(head)
         else { return }
         driver.relay(interim: head)
     }
 
-    /// Hears what a peer would give; if its head is none, that peer has nothing.
+    /// Checks an offered response and keeps it as the pending reply; an invalid head counts as a
+    /// declined query.
     private func evaluate(
         _ response: ReceivedEntry, of ask: PeerRequest, isConfirmation: Bool
     ) -> OwnerSearch.Reply {
@@ -187,9 +210,10 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         }
     }
 
+    /// Sends a query to a peer.
     func send(_ question: OwnerSearch.QueryKind, to node: NodeID) {
         guard let connection = hub.connection(to: node) else {
-            // It has just gone; the search hears of it once this step is over.
+            // The connection has just closed; the search is notified after this step.
             return context.loop.assumeIsolated().execute { [weak driver] in
                 driver?.handle { $0.lost(node, SystemClock.now(), effects: &$1) }
             }
@@ -207,9 +231,9 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         connection.send(ask)
     }
 
-    // MARK: The answer
+    // MARK: The response
 
-    /// What this peer has said is the answer.
+    /// Accepts the pending reply of this peer as the response.
     func acceptResponse(from node: NodeID) {
         guard let said = pendingReply.take(), said.node == node else {
             return driver.peerResponseRejected()
@@ -220,6 +244,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         }
     }
 
+    /// Accepts a response: checks its terms, reserves memory, and delivers its head and the body
+    /// received so far.
     private func accept(_ taken: PeerResponse) {
         self.peerResponse = taken
         if taken.entry.terms.restrictions.contains(.isStaleIfError), !acceptsStaleFallback(taken) {
@@ -229,7 +255,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         let (entry, head, length) = (taken.entry, taken.head, taken.entry.facts.size)
         let facts = taken.metadata
         let limits = entry.terms.restrictions
-        // The owner has nothing that might stand in, or it would have given that.
+        // The owner has no stale response, or it would have sent that.
         if StatusRules.isFailure(entry.status), let stale = fetch.staleEntry,
             driver.serveStaleOnError(stale, status: entry.status)
         {
@@ -273,14 +299,15 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         if let end = taken.receivedEntry.end { bodyEnded(end) }
     }
 
-    /// What was stored here before is not to be used any more, as where the origin was asked.
+    /// Removes the stored response that the new one supersedes, as after a response of the origin.
     private func removeSuperseded(by status: UInt16, isStored: Bool) {
         guard let stale = fetch.staleEntry, !StatusRules.isTransient(status) else { return }
         let before = driver.storedState(stale, now: SystemClock.now())
         if isStored || before != .fresh { context.node.remove(stale) }
     }
 
-    /// True of a whole that cannot be stored, where the one who caused the fetch wants a part.
+    /// Returns true if the response cannot be stored and the request that caused the fetch wants a
+    /// part of it.
     private func shouldFetchPart(_ entry: PeerEntry) -> Bool {
         guard !siteRequest.isImage, entry.status == 200, fetch.staleEntry == nil,
             entry.terms.restrictions.isDisjoint(with: [.isStaleIfError, .hasPrivateFields]),
@@ -290,7 +317,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         return siteRequest.requestsPart(rangesMax: fetch.settings.rangesMax)
     }
 
-    /// The origin has failed the peer, which gives what it has stored; true if that is to be taken.
+    /// Handles a stored response that the peer sends because its origin failed; returns true if it
+    /// is to be delivered.
     private func acceptsStaleFallback(_ taken: PeerResponse) -> Bool {
         if siteRequest.isBackground { context.pauseBackground(siteRequest, now: SystemClock.now()) }
         if let stale = fetch.staleEntry,
@@ -310,7 +338,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         return true
     }
 
-    /// Finds where the answer is to stand; false if it cannot be stored.
+    /// Resolves the key for the response and sets ``variant``; returns false if it cannot be
+    /// stored.
     private func resolveEntryKey(_ nominated: FieldNames) -> Bool {
         switch context.node.location(siteRequest, selectedBy: nominated, claimsIndex: true) {
         case .primary: return true
@@ -321,7 +350,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         }
     }
 
-    /// The stored body stays, with the facts and the head that the peer has for it.
+    /// Serves the stored body with the metadata and head that the peer has sent for it.
     private func freshenStored(_ taken: PeerResponse) {
         var facts = taken.metadata
         guard let stale = fetch.staleEntry, taken.entry.facts.size == stale.metadata.size else {
@@ -331,7 +360,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         let nominated = siteRequest.nominated(head: taken.head.bytes)
         var place = EntryKey(key: stale.key, hash: stale.hash)
         if nominated != siteRequest.nominated(of: stale) {
-            // What other fields select than before stands elsewhere (RFC 9111 §4.1).
+            // A response selected by other fields than before has another key (RFC 9111 §4.1).
             guard resolveEntryKey(nominated) else { return driver.peerResponseRejected() }
             place = variant?.place ?? EntryKey(key: siteRequest.key, hash: siteRequest.hash)
         }
@@ -348,7 +377,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         driver.finish()
     }
 
-    /// The origin has answered the peer with an error of this status.
+    /// Handles an error status with which the origin has responded to the peer.
     private func originErrorReceived(_ status: UInt16) {
         if fetch.siteRequest.isBackground {
             context.pauseBackground(fetch.siteRequest, now: SystemClock.now())
@@ -362,7 +391,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
                 context.node.remove(stale)
             }
         }
-        // Which of them it depended on the peer does not say.
+        // The peer does not report which request fields it depended on.
         driver.fail(.originStatus(status), nominated: VaryNames.imageFields)
     }
 }

@@ -5,23 +5,28 @@ import Store
 import Tiers
 import Wire
 
-/// A walk over every answer that a node holds and others may have, the most touched first: what
-/// lies on disk, then what stands in memory alone.
+/// An iterator over all entries of a node that other nodes may own, on disk and then in memory
+/// alone, the most used first.
 ///
-/// It goes through each index once for each class of touches, and holds nothing but its place. What
-/// is touched meanwhile may be met twice, and is not missed.
+/// It traverses each index once for each class of use counts and stores only its position. An entry
+/// that is used meanwhile may be returned twice, but is not missed.
 struct EntryScan {
+    /// True once the disk is done.
     private var isInMemory = false
+    /// The index of the class of use counts.
     private var pass = 0
+    /// The shard that is traversed.
     private var shard = 0
+    /// The position below which the shard is still to be traversed; `nil` for its start.
     private var position: Int?
 
-    /// Touches of what is met in each pass.
+    /// The use counts of the entries in each pass.
     private static let accessCountRanges: [ClosedRange<UInt8>] = [16...255, 4...15, 1...3, 0...255]
-    /// Entries that are looked at in one step.
+    /// The number of index positions per step.
     private static let stepEntries = 4_096
 
-    /// What the next step has met, with the keys of what stands in memory; nil after the last.
+    /// Returns the offers of the next step, with the keys of entries in memory; `nil` after the
+    /// last step.
     mutating func next(
         in node: NodeCore
     ) -> [(offer: PeerOffer, key: [UInt8]?)]? {
@@ -51,6 +56,7 @@ struct EntryScan {
         }
     }
 
+    /// Returns the offers of the next step in memory, without entries that are also on disk.
     private mutating func nextInMemory(
         _ node: NodeCore, beside view: DiskView?
     ) -> [(offer: PeerOffer, key: [UInt8]?)] {
@@ -71,6 +77,7 @@ struct EntryScan {
         }
     }
 
+    /// Moves to the next position, shard or pass.
     private mutating func advance(_ next: Int?, shards: Int) {
         position = next
         guard next == nil else { return }
@@ -81,12 +88,14 @@ struct EntryScan {
     }
 }
 
-/// Whose records on disk others may have: a record's index has no key, but says whose it is.
+/// A filter for the records on disk that other nodes may own; a record's index holds no key, but
+/// the number of its site.
 private struct SharedRecordFilter {
     private var named: [UInt16: Bool] = [:]
     private var others = false
     private let images: Bool
 
+    /// Creates a filter from the node's sites and images.
     init(_ settings: NodeSettings) {
         images = settings.images.areShared
         for plan in settings.sitePolicies {
@@ -98,12 +107,13 @@ private struct SharedRecordFilter {
         }
     }
 
+    /// Returns true if records of this disk share may be on other nodes.
     func contains(_ share: UInt16) -> Bool {
         share == DiskShareID.images ? images : named[share] ?? others
     }
 }
 
 extension MemoryEntry {
-    /// Its key is an image's URL, and none of a site's, which are no URLs.
+    /// True for an image, whose key is its URL; keys of sites begin with a slash.
     var isImage: Bool { keyAndHead.first != UInt8(ascii: "/") }
 }

@@ -4,9 +4,9 @@ import NIOCore
 import Store
 import Telemetry
 
-/// The receiver's side of handing images over: runs the decisions of `Cluster.InboundOffers`.
+/// The receiving side of handoffs, which applies the decisions of `Cluster.InboundOffers`.
 ///
-/// Confined to its loop, the hub's; the fetches live on the loops of their connections.
+/// Confined to the hub's loop; the transfers run on the loops of their connections.
 final class HandoffReceiver: @unchecked Sendable {
     private let loop: any EventLoop
     private let ownID: NodeID
@@ -15,15 +15,17 @@ final class HandoffReceiver: @unchecked Sendable {
     private let counters: NodeCounters
     private weak var node: NodeCore?
     private var inbound = InboundOffers()
-    /// Those on which something is to be answered.
+    /// The connections with offers that still need a reply.
     private var connections: [PeerConnectionID: PeerConnection] = [:]
+    /// The transfers in progress.
     private var transfers: [EntryDigest: HandoffTransfer] = [:]
     private var retry: Scheduled<Void>?
     private var isStopped = false
 
-    /// How soon is looked again at what waits for the disk or for the ring.
+    /// Delay before the next check if offers wait for the disk or the ring.
     private static let retryDelay = TimeAmount.milliseconds(100)
 
+    /// Creates a receiver; `loop` is the hub's loop and `own` this node's id.
     init(
         of node: NodeCore, own: NodeID, replicas: Int, rings: RingUpdater, on loop: any EventLoop
     ) {
@@ -35,6 +37,7 @@ final class HandoffReceiver: @unchecked Sendable {
         counters = node.counters
     }
 
+    /// Ends the handling of offers.
     func stop() {
         isStopped = true
         retry?.cancel()
@@ -42,6 +45,7 @@ final class HandoffReceiver: @unchecked Sendable {
         transfers = [:]
     }
 
+    /// Handles offers: replies to some at once and queues the others.
     func offersReceived(_ offers: [PeerOffer], on connection: PeerConnection) {
         guard !isStopped else { return }
         counters.add(.offersReceived, offers.count)
@@ -54,12 +58,13 @@ final class HandoffReceiver: @unchecked Sendable {
         advance()
     }
 
+    /// Drops the offers of a closed connection.
     func connectionClosed(_ id: PeerConnectionID) {
         connections[id] = nil
         inbound.connectionClosed(id)
     }
 
-    /// What waits may be wanted, or not any more.
+    /// Starts the transfers that are possible now, and declines offers that are no longer wanted.
     func advance() {
         guard !isStopped else { return }
         if !isDiskBusy {
@@ -75,12 +80,13 @@ final class HandoffReceiver: @unchecked Sendable {
         }
     }
 
-    /// The disk has enough to do.
+    /// True if more than half of the disk's write queue is filled.
     private var isDiskBusy: Bool {
         guard let disk = node?.disk else { return false }
         return disk.pendingBytes > disk.settings.queueBytesMax / 2
     }
 
+    /// Decides on an offer by the current ring and the disk's contents.
     private func decide(_ offer: PeerOffer, _ ring: Ring) -> InboundOffers.Decision {
         guard let node,
             ring.owners(of: offer.digest).prefix(replicas).contains(ownID)
@@ -90,6 +96,7 @@ final class HandoffReceiver: @unchecked Sendable {
         return view.contains(offer.digest) && !offer.isJustFetched ? .alreadyStored : .accepted
     }
 
+    /// Starts the transfer of an accepted offer on the connection's loop.
     private func startTransfer(_ offered: InboundOffers.ReceivedOffer) {
         let digest = offered.offer.digest
         guard let connection = connections[offered.connection], let peer = connection.peer,
@@ -103,14 +110,16 @@ final class HandoffReceiver: @unchecked Sendable {
         context.loop.execute { take.start() }
     }
 
+    /// Records the outcome of a transfer and replies to the offer.
     private func transferEnded(_ digest: EntryDigest, _ ending: InboundOffers.TransferOutcome) {
         transfers[digest] = nil
         if ending == .stored { counters.add(.offersFetched) }
         send(inbound.transferEnded(digest, ending, now: SystemClock.now()))
-        // Behind this step, which may be one of many that are given up at once.
+        // After this step, which may be one of many transfers that are aborted at once.
         loop.execute { [weak self] in self?.advance() }
     }
 
+    /// Sends the outcomes, grouped by connection.
     private func send(_ responses: [InboundOffers.Reply]) {
         var verdicts: [PeerConnectionID: [OfferOutcome]] = [:]
         for response in responses {

@@ -7,45 +7,51 @@ import Store
 import Synchronization
 import Telemetry
 
-/// The giver's side of handing images over: runs the decisions of `Cluster.OutboundOffers`.
+/// The sending side of handoffs, which applies the decisions of `Cluster.OutboundOffers`.
 ///
-/// After a fetch the image's other owners are offered it; after a change of owners, everything that
-/// is held is offered to those who have come to own it. Confined to its loop, the hub's.
+/// After a fetch, it offers the entry to its other owners. After a change of owners, it offers all
+/// entries to their new owners. Confined to the hub's loop.
 final class HandoffSender: @unchecked Sendable {
     private let loop: any EventLoop
     private let ownID: NodeID
     private let counters: NodeCounters
     private let logger: Logger
     private let offeredKeys: OfferedKeys
-    /// What is held; gone at the end of the node.
+    /// The node whose entries are offered; `nil` once it has ended.
     private weak var node: NodeCore?
     private var outbound = OutboundOffers()
     private var connections: [NodeID: PeerConnection] = [:]
-    /// Those of whom there is a connection and no answer.
+    /// The connected members that do not reply to offers.
     private var unresponsive: Set<NodeID> = []
+    /// The ring before and after the current change of owners.
     private var ownership: OwnershipChange
-    /// Of the book, as far as they are counted.
+    /// The number of dropped offers that have been counted in the metrics.
     private var droppedCount: UInt64 = 0
+    /// The iterator over the entries to offer; `nil` if there is nothing to scan.
     private var scan: EntryScan?
     private var isScanScheduled = false
     private var retry: Scheduled<Void>?
     private var ticker: RepeatedTask?
+    /// The drain in progress.
     private var drain: DrainState? {
         didSet { counters.set(.handoffActive, to: drain == nil ? 0 : 1) }
     }
+    /// The number of queued and unanswered offers, for other threads.
     private let pendingCount = Atomic<Int>(0)
 
-    /// A node that hands over everything, to go.
+    /// A drain in progress: the node hands off all entries.
     private struct DrainState {
         let promise: EventLoopPromise<Bool>
         var watch: DrainMonitor
     }
 
-    /// How often the book is looked at.
+    /// Interval at which timeouts of offers are checked.
     private static let tick = TimeAmount.seconds(1)
-    /// How soon offers that a connection had no room for are made again.
+    /// Delay before offers that did not fit on a connection are sent again.
     private static let retryDelay = TimeAmount.milliseconds(100)
 
+    /// Creates a sender; `loop` is the hub's loop, `own` this node's id and `ring` the ring at the
+    /// start.
     init(
         of node: NodeCore, own: NodeID, replicas: Int, ring: Ring, keys: OfferedKeys,
         on loop: any EventLoop
@@ -59,6 +65,7 @@ final class HandoffSender: @unchecked Sendable {
         ownership = OwnershipChange(settled: ring, replicas: replicas, sender: own)
     }
 
+    /// Starts the timer.
     func start() {
         let tick = Self.tick
         ticker = loop.scheduleRepeatedTask(initialDelay: tick, delay: tick) { [weak self] _ in
@@ -66,6 +73,7 @@ final class HandoffSender: @unchecked Sendable {
         }
     }
 
+    /// Ends all offers; a drain in progress ends as incomplete.
     func stop() {
         ticker?.cancel()
         retry?.cancel()
@@ -74,12 +82,12 @@ final class HandoffSender: @unchecked Sendable {
         drain.take()?.promise.succeed(false)
     }
 
-    /// Offers that are to be made, or are not answered; readable from every thread.
+    /// The number of queued and unanswered offers; thread-safe.
     var pendingOffers: Int { pendingCount.load(ordering: .relaxed) }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The members with whom there is a connection are these.
+    /// Updates the members that this node is connected with.
     func updateConnections(_ connections: [NodeID: PeerConnection]) {
         let before = self.connections
         self.connections = connections
@@ -89,7 +97,7 @@ final class HandoffSender: @unchecked Sendable {
         advance()
     }
 
-    /// Others own things now.
+    /// Begins a handoff to the new owners in `ring`.
     func ringChanged(_ ring: Ring) {
         ownership.change(to: ring)
         updateReceivers()
@@ -98,7 +106,7 @@ final class HandoffSender: @unchecked Sendable {
         advance()
     }
 
-    /// Those that have missed something and are back are to be offered all that they own.
+    /// Offers all entries again to members that have missed offers and are reachable again.
     private func reofferMissed() {
         let back = outbound.missedReceivers.filter {
             connections[$0] != nil && !unresponsive.contains($0)
@@ -110,12 +118,13 @@ final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// An image was just fetched; `owners` are to have it, too.
+    /// Offers an entry that was just fetched to its other owners.
     func entryFetched(_ offer: PeerOffer, for owners: [NodeID]) {
         for owner in owners where !outbound.add(offer, to: owner) { counters.add(.offersDropped) }
         advance()
     }
 
+    /// Handles the outcomes of offers to a peer.
     func outcomesReceived(_ verdicts: [OfferOutcome], by peer: NodeID) {
         let now = SystemClock.now()
         let (count, kept) = outbound.outcomesReceived(verdicts, by: peer, now: now)
@@ -126,32 +135,36 @@ final class HandoffSender: @unchecked Sendable {
         advance()
     }
 
-    /// Succeeds when everybody has been offered what this node holds, as far as they can be
-    /// reached, and has answered, or nobody answers any more; with true if all of it was taken.
+    /// Starts a drain, or joins the one in progress; the caller must remove this node from the
+    /// ring.
     ///
-    /// The ring is to lose this node meanwhile.
+    /// - Parameter promise: succeeds when all reachable owners have replied to all offers, or none
+    ///   replies any more; with true if every entry was taken.
     func startDrain(_ promise: EventLoopPromise<Bool>) {
         if let running = drain { return running.promise.futureResult.cascade(to: promise) }
         drain = DrainState(promise: promise, watch: DrainMonitor(now: SystemClock.now()))
         advance()
     }
 
-    /// What is offered is offered as always; whoever waits for the end is told that there is none.
+    /// Ends a drain as incomplete; offers in progress continue.
     func cancelDrain() {
         drain.take()?.promise.succeed(false)
     }
 
     // MARK: Steps
 
+    /// Checks the timeouts of offers.
     private func ticked() {
         let misses = outbound.missedReceivers
         outbound.ticked(SystemClock.now())
-        // Who is connected and misses something answers nothing; it is waited for until it does.
+        // A connected member that misses offers does not reply; missed entries wait until it
+        // does.
         unresponsive.formUnion(
             outbound.missedReceivers.subtracting(misses).filter { connections[$0] != nil })
         advance()
     }
 
+    /// Updates the members to which entries are offered.
     private func updateReceivers(reconnected: Set<NodeID> = []) {
         let members = ownership.current.members.map(\.id)
         outbound.updateReceivers(
@@ -160,6 +173,7 @@ final class HandoffSender: @unchecked Sendable {
         unresponsive.formIntersection(outbound.missedReceivers)
     }
 
+    /// Advances the scan, sends offers, updates the metrics and checks for completion.
     private func advance() {
         advanceScan()
         if outbound.droppedCount > droppedCount {
@@ -174,7 +188,7 @@ final class HandoffSender: @unchecked Sendable {
         finishIfDone()
     }
 
-    /// One step of the walk, and the next when the loop comes to it.
+    /// Performs one step of the scan and schedules the next.
     private func advanceScan() {
         guard !isScanScheduled, outbound.hasRoom else { return }
         guard let node, let met = scan?.next(in: node) else {
@@ -193,6 +207,7 @@ final class HandoffSender: @unchecked Sendable {
         }
     }
 
+    /// Sends the next offers to a receiver.
     private func offer(to receiver: NodeID) {
         guard let connection = connections[receiver] else { return }
         let offers = outbound.next(for: receiver, now: SystemClock.now())
@@ -202,7 +217,7 @@ final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// The connection had no room for them, or has just gone.
+    /// Queues offers again that the connection did not accept.
     private func offersNotSent(_ offers: [PeerOffer], by receiver: NodeID) {
         outbound.requeue(offers, for: receiver)
         guard retry == nil else { return }
@@ -212,6 +227,7 @@ final class HandoffSender: @unchecked Sendable {
         }
     }
 
+    /// Ends the change of owners and the drain if nothing is left to do.
     private func finishIfDone() {
         let isNothingLeft = scan == nil && !isScanScheduled && outbound.isEmpty
         if isNothingLeft, outbound.missedReceivers.isEmpty { ownership.settle() }
@@ -233,15 +249,16 @@ final class HandoffSender: @unchecked Sendable {
     }
 }
 
-/// The keys of what was offered from memory: who asks for it knows half of its name alone, by which
-/// memory finds nothing.
+/// The keys of entries offered from memory, by digest: the receiver's query contains only the
+/// digest, which memory has no index for.
 ///
-/// Bounded: of too many the oldest are forgotten, and who asks for those is told that they are not
-/// there.
+/// The table is bounded. The oldest keys are dropped, and queries for them get the reply that the
+/// entry is absent.
 final class OfferedKeys: Sendable {
+    /// The state under the lock.
     private struct State {
         var keys: [EntryDigest: [UInt8]] = [:]
-        /// In the order in which they came; those before ``oldest`` are gone.
+        /// The digests in the order of insertion; those before ``oldest`` have been dropped.
         var order: [EntryDigest] = []
         var oldest = 0
         var bytes = 0
@@ -249,12 +266,13 @@ final class OfferedKeys: Sendable {
 
     private let state = Mutex(State())
 
-    /// Keys that are known at once.
+    /// The largest number of keys.
     static let keysMax = 16_384
 
-    /// Bytes of keys that are known at once.
+    /// The largest total size of keys in bytes.
     private static let bytesMax = 4 << 20
 
+    /// Adds a key, and drops the oldest ones beyond the limits.
     func record(_ digest: EntryDigest, _ key: [UInt8]) {
         state.withLock { state in
             guard state.keys.updateValue(key, forKey: digest) == nil else { return }
@@ -271,6 +289,8 @@ final class OfferedKeys: Sendable {
         }
     }
 
+    /// Returns the key of an offered entry; `nil` if it was not offered from memory or has been
+    /// dropped.
     func find(_ digest: EntryDigest) -> [UInt8]? {
         state.withLock { $0.keys[digest] }
     }

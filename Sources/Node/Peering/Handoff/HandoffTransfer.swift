@@ -7,37 +7,40 @@ import Store
 import Tiers
 import Wire
 
-/// One answer that was offered, and is fetched from who offers it.
+/// The transfer of one offered entry from the offering peer.
 ///
-/// It goes to the disk and not into memory, where nobody has asked for it; a node without a disk
-/// has nowhere else to put it. What is here and as new is never replaced. Confined to the loop of
-/// its hall.
+/// The entry goes to the disk and not into memory, as no client has requested it here; only a node
+/// without a disk puts it into memory. An entry that is as new is never replaced. Confined to the
+/// loop of its context.
 final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     private let offer: PeerOffer
     private let peer: NodeID
     private let connection: PeerConnection
     private let context: EventLoopContext
+    /// The completion handler; `nil` once it was called.
     private var completion: (@Sendable (InboundOffers.TransferOutcome) -> Void)?
     private var request: PeerRequest?
-    /// Of the moment at which it was asked for.
+    /// The pin of the invalidation version at the time of the query.
     private var versionPin: VersionPin?
-    /// That of what the disk held of it then.
+    /// The Date of the entry that the disk held before the query.
     private var storedDate: WallTime?
-    /// That was an index of variants.
+    /// True if the disk held an index of variants instead.
     private var isStoredIndex = false
+    /// The entry that is arriving; `nil` before its head.
     private var incoming: IncomingEntry?
     private var lastEvent = SystemClock.now()
     private var timeoutTask: Scheduled<Void>?
 
-    /// How long the giver may say nothing.
+    /// Maximum time without an event from the offering peer.
     private static let idleTimeout = Interval.seconds(10)
 
-    /// An answer of which the head has come.
+    /// An entry whose head has arrived.
     private struct IncomingEntry {
         let entry: PeerEntry
         let facts: EntryMetadata
-        /// Its name and its place here.
+        /// The name under which it is stored here.
         let name: EntryName
+        /// The key under which it is stored here.
         let location: OfferedLocation
         let head: RenderedHead
         let reservation: FetchReservation
@@ -45,7 +48,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         var body = BodyBuffer(isRetained: true)
     }
 
-    /// `done` is told once what has come of it.
+    /// Creates a transfer; `done` is called once with its outcome.
     init(
         _ offer: PeerOffer, from peer: NodeID, on connection: PeerConnection,
         in context: EventLoopContext,
@@ -58,6 +61,8 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         self.completion = done
     }
 
+    /// Starts the transfer; if the entry was just fetched, its stored predecessor is inspected
+    /// first.
     func start() {
         guard offer.isJustFetched, let disk = context.node.disk, let view = disk.view,
             view.contains(offer.digest)
@@ -74,6 +79,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         }
     }
 
+    /// Sends the query for the entry.
     private func sendRequest() {
         versionPin = context.node.marks.pin()
         let ask = PeerRequest(
@@ -86,7 +92,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         scheduleTimeout()
     }
 
-    /// A giver that hangs is not to hold up what others give.
+    /// Schedules the check for a stalled transfer, which would delay those from other peers.
     private func scheduleTimeout() {
         let wait = max(.milliseconds(1), lastEvent + Self.idleTimeout - SystemClock.now())
         timeoutTask = context.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds))
@@ -98,6 +104,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         }
     }
 
+    /// Handles an event of the query.
     func eventReceived(_ event: PeerRequest.Event, for ask: PeerRequest) {
         guard completion != nil else { return }
         lastEvent = SystemClock.now()
@@ -119,6 +126,8 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         }
     }
 
+    /// Checks the entry's head and reserves memory for its body; completes the transfer if the
+    /// entry is not wanted.
     private func beginEntry(_ entry: PeerEntry, of ask: PeerRequest) {
         let now = SystemClock.now()
         let facts = entry.facts.entryFacts(at: now, requestedAt: ask.createdAt)
@@ -133,7 +142,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         guard let size = entry.facts.size, size <= plan.objectBytesMax,
             isValidKey(entry.key, of: plan)
         else { return complete(.rejected) }
-        // Of a stale page the owner may have heard since that it is there no more.
+        // A stale page may be invalid at its owner by now.
         guard plan.imageRules != nil || facts.freshUntil > now else { return complete(.rejected) }
         let head: RenderedHead
         do throws(StoredHeadFault) {
@@ -144,7 +153,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         }
         let name = EntryName(ofKey: entry.key)
         guard name.digest == offer.digest else { return complete(.rejected) }
-        // What the disk has under the key may be an index that memory does not have.
+        // The disk may hold an index under this key that memory does not have.
         guard !isStoredIndex,
             let place = context.node.location(ofKey: entry.key, share: context.share(of: plan))
         else { return complete(.failed) }
@@ -166,7 +175,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
             head: head, reservation: reservation, reservedBytes: bytes)
     }
 
-    /// What may be a key of what `plan` answers.
+    /// Returns true if `key` may be a key of a response under `plan`.
     private func isValidKey(_ key: [UInt8], of plan: SitePolicy) -> Bool {
         let base = VariantKey.Parts(key)?.base ?? key
         if plan.imageRules != nil {
@@ -176,9 +185,11 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
             && base.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
 
-    /// True if nothing is to be gained by it; `isMoved` if it has another name here than there.
+    /// Returns true if the node already holds an entry that is as new; `isMoved` if the entry has
+    /// another key here than at the peer.
     ///
-    /// Of what is moved the disk does not say how new it is: it is here unless it was just fetched.
+    /// For a moved entry the disk does not know how new it is. It counts as stored unless the
+    /// offered one was just fetched.
     private func isStored(asNewAs facts: EntryMetadata, _ place: EntryKey, isMoved: Bool) -> Bool {
         if let storedDate, !isMoved { return storedDate >= facts.date }
         if let disk = context.node.disk {
@@ -188,6 +199,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         return context.store.find(place).map { $0.metadata.date >= facts.date } ?? false
     }
 
+    /// Stores the complete entry.
     private func bodyEnded(_ size: UInt64) {
         guard let versionPin, var incoming, size == incoming.facts.size,
             incoming.body.endOffset == size,
@@ -212,6 +224,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         }
     }
 
+    /// Ends the transfer and calls the completion handler.
     private func complete(_ ending: InboundOffers.TransferOutcome) {
         request?.cancel()
         timeoutTask?.cancel()

@@ -2,10 +2,13 @@ import Cluster
 import Ground
 import Telemetry
 
-/// Touches on their way to those who keep the entries; each is sent once at most.
+/// The touches sent to the owners of entries; each is sent at most once.
 extension PeerHub {
-    /// Sends `touches`, of this node's second `second`, to the owners of their entries, as far as
-    /// they are other nodes.
+    /// Sends touches to those owners of their entries that are other nodes.
+    ///
+    /// - Parameters:
+    ///   - touches: the touches.
+    ///   - second: the current second of this node's clock, from which their ages are computed.
     func sendTouches(_ touches: [Touch], second: UInt32) {
         let (view, ring) = (view, ringUpdater.ring)
         var batches: [NodeID: [AgedTouch]] = [:]

@@ -4,16 +4,20 @@ import Logging
 import Serving
 import Synchronization
 
-/// Whether this node is proven current, for whoever decides what may be served, on any thread.
+/// The state of the fence: whether this node has recently proven that it is current.
 ///
-/// What it says is a comparison with the clock: to be asked at each decision, and never kept.
+/// Thread-safe. Each answer is a comparison with the clock, so it must be requested for each
+/// decision and never stored.
 final class FenceStatus: Sendable {
-    /// For how long after the origin has validated it an entry is used while the fence is closed.
+    /// The fence's duration: how long after its validation by the origin an entry is used while the
+    /// fence is closed.
     let interval: Interval
+    /// The boot-clock time in nanoseconds until which the fence is open.
     private let currentUntil: Atomic<Int64>
+    /// The boot-clock time in nanoseconds at which the fence closed last.
     private let closedAt: Atomic<Int64>
 
-    /// Closed since `now`; nil for `fence` keeps it open for ever.
+    /// Creates a fence that has been closed since `now`; `nil` for `fence` keeps it open for ever.
     init(_ fence: Interval?, now: Instant) {
         self.interval = fence ?? .zero
         let until = fence == nil ? Instant.distantFuture : .zero
@@ -21,10 +25,11 @@ final class FenceStatus: Sendable {
         closedAt = Atomic((fence == nil ? .distantFuture : now).nanoseconds)
     }
 
+    /// The interval in which the fence is open, and the time of its last closing.
     var window: FenceWindow {
         get {
-            // In this order: who reads between two writes takes a fence that has just opened for
-            // one that closes later.
+            // In this order: a reader between two writes takes a fence that has just opened for one
+            // that closes later.
             let until = Instant(nanoseconds: currentUntil.load(ordering: .acquiring))
             let closed = Instant(nanoseconds: closedAt.load(ordering: .acquiring))
             return FenceWindow(currentUntil: until, closedAt: closed)
@@ -35,23 +40,25 @@ final class FenceStatus: Sendable {
         }
     }
 
-    /// Nothing durable at a majority for longer than the fence is missing here.
+    /// Returns true if the node is current: it lacks no invalidation that has been durable at a
+    /// majority for longer than the fence's duration.
     @inline(__always)
     func isOpen(at now: Instant) -> Bool {
         now.nanoseconds < currentUntil.load(ordering: .acquiring)
     }
 
-    /// For how long it has been closed; nil if it is open.
+    /// Returns how long the fence has been closed; `nil` if it is open.
     func closedDuration(at now: Instant) -> Interval? {
         isOpen(at: now) ? nil : max(.zero, now - window.closedAt)
     }
 
-    /// The facts as they count at `now`.
+    /// Returns the metadata with the freshness that the fence leaves at `now`.
     func effectiveFacts(_ facts: EntryMetadata, now: Instant) -> EntryMetadata {
         isOpen(at: now) ? facts : facts.fenced(by: window, interval, now: now)
     }
 
-    /// What the origin validated then may not be given at `now`.
+    /// Returns true if a response that the origin validated at `validatedAt` must not be served at
+    /// `now`.
     func isExcluded(_ validatedAt: Instant, now: Instant) -> Bool {
         guard !isOpen(at: now) else { return false }
         let use = FenceDecision.decide(
@@ -60,7 +67,7 @@ final class FenceStatus: Sendable {
         return false
     }
 
-    /// ``Serving/judge(_:for:now:)``, with the facts as they count.
+    /// Returns the decision of `Serving.decideHit` on the metadata that is effective at `now`.
     @inline(__always)
     func evaluate(_ facts: EntryMetadata, for request: RequestTraits, now: Instant) -> HitDecision {
         guard isOpen(at: now) else {
@@ -70,26 +77,30 @@ final class FenceStatus: Sendable {
     }
 }
 
-/// When the log is told that the fence is closed, and that it is open again.
+/// The rate limit of log lines about a closed fence.
 package struct FenceLogLimiter: Sendable {
+    /// An event to be logged.
     package enum Event: Hashable, Sendable {
         case closed(for: Interval)
         case opened(after: Interval)
     }
 
-    /// It is closed for a moment after every start.
+    /// The time for which the fence must be closed before it is logged; it is closed for a moment
+    /// after every start.
     package static let initialDelay = Interval.seconds(5)
-    /// Between two lines on one that stays closed.
+    /// The interval between two lines while the fence stays closed.
     package static let repeatInterval = Interval.seconds(60)
 
+    /// The time of the last line; `nil` if the fence was not reported as closed.
     private var lastLoggedAt: Instant?
     private var closedFor = Interval.zero
 
+    /// Creates a limiter that has logged nothing.
     package init() {}
 
-    /// What is to be said now, to be asked now and then.
+    /// Returns the event to log now; called periodically.
     ///
-    /// `closedFor` is nil if the fence is open.
+    /// `closedFor` is how long the fence has been closed, and `nil` if it is open.
     package mutating func nextEvent(closedFor: Interval?, now: Instant) -> Event? {
         guard let closedFor else {
             defer { lastLoggedAt = nil }
@@ -107,14 +118,14 @@ package struct FenceLogLimiter: Sendable {
 }
 
 extension NodeCore {
-    /// Says that this node is fenced, whom it misses, and what can be done; to be called by one
-    /// loop now and then.
+    /// Logs that this node is fenced, with the silent voters and the remedies; called periodically
+    /// by one loop.
     func logFenceState(now: Instant) {
         guard hub != nil else { return }
         let line = fenceReport.withLock {
             $0.nextEvent(closedFor: fence.closedDuration(at: now), now: now)
         }
-        // Whoever has found no cluster says so elsewhere.
+        // A node that has found no cluster logs that elsewhere.
         guard let line, purges.hasVoters else { return }
         switch line {
         case .closed(let time):

@@ -6,23 +6,29 @@ import Store
 import Synchronization
 import Tiers
 
-/// What the files of a journal hold.
+/// The contents of a journal's files at the start of the node.
 struct JournalContents: Sendable {
-    /// Under which id the node took part in majorities.
+    /// The id under which the node was a voter.
     var memberID: NodeID
+    /// The records of the log.
     var log = PersistedLog()
-    /// Nil if nothing of it is to be used.
+    /// The summary of the recovery; `nil` if nothing is to be used.
     var recovered: JournalRecovery.Summary?
-    /// Something may be missing that this member has promised to have, or that was invalidated.
+    /// True if promises of this member or invalidations may be missing.
     var isLost = false
+    /// The reason for the loss; empty if there is none.
     var lossReason = ""
-    /// What was invalidated.
+    /// The marks of recorded invalidations.
     private(set) var marks: RecoveredMarks
 
-    /// Reads the journal of a directory that the start in `epoch` has taken.
+    /// Reads the journal of a cache directory.
     ///
-    /// `key` hashes marks if the journal has none; of what was invalidated that is kept which
-    /// `wanted` gives.
+    /// - Parameters:
+    ///   - files: the journal's files.
+    ///   - own: the node's id if the journal does not name one.
+    ///   - epoch: the boot epoch of this start.
+    ///   - key: hashes the marks if the journal has none.
+    ///   - wanted: returns those of the given marks that are to be kept.
     init(
         _ files: JournalFiles, own: NodeID, epoch: UInt64, key: MarkHashKey,
         wanted: ([InvalidationMark]) -> [InvalidationMark]
@@ -52,6 +58,7 @@ struct JournalContents: Sendable {
         }
     }
 
+    /// Reads all files in order and applies their marks.
     private mutating func read(
         _ files: JournalFiles, key: MarkHashKey,
         _ wanted: ([InvalidationMark]) -> [InvalidationMark]
@@ -65,7 +72,7 @@ struct JournalContents: Sendable {
             } catch {
                 recovery.readFailed()
             }
-            // The file that went on comes first, and has the key of all marks.
+            // The continued file comes first and has the hash key of all marks.
             if isFirst, let pieces = recovery.marks {
                 isFirst = false
                 if let table = MarkTable(encodedChunks: pieces, key: key) {
@@ -88,6 +95,7 @@ struct JournalContents: Sendable {
         return found
     }
 
+    /// Discards the log and records the reason.
     private mutating func markLost(_ why: String) {
         self.lossReason = why
         isLost = true
@@ -97,15 +105,16 @@ struct JournalContents: Sendable {
     }
 }
 
-/// Reads the journal when the disk tier takes up its directory, and has what was found until the
-/// node takes up its log.
+/// The reader of the journal, which runs when the disk tier opens its directory and holds the
+/// contents until the log takes them.
 final class JournalReader: Sendable {
     private let state = Mutex<(findings: JournalContents?, isOver: Bool)>((nil, false))
     private let key: MarkHashKey
 
-    /// `key` hashes the marks of a directory that has none.
+    /// Creates a reader; `key` hashes the marks of a directory without any.
     init(key: MarkHashKey) { self.key = key }
 
+    /// Reads the journal in `volume` and returns its marks.
     func read(
         _ volume: any DiskVolume, _ identity: NodeIdentity,
         _ wanted: ([InvalidationMark]) -> [InvalidationMark]
@@ -114,12 +123,13 @@ final class JournalReader: Sendable {
             JournalFiles(volume, space: .none), own: identity.nodeID, epoch: identity.bootEpoch,
             key: key,
             wanted: wanted)
-        // What is found in a later directory is another member's but for its marks.
+        // Of a directory that is opened later, only the marks are used: the rest belongs to another
+        // member.
         state.withLock { if !$0.isOver { $0.findings = found } }
         return found.marks
     }
 
-    /// What was found last; nothing is kept from then on.
+    /// Returns the contents read last; nothing is held from then on.
     func take() -> JournalContents? {
         state.withLock { state in
             defer { state = (nil, true) }
@@ -128,17 +138,23 @@ final class JournalReader: Sendable {
     }
 }
 
-/// What a node takes up of its invalidation log when it starts.
+/// The state with which a node starts its invalidation log.
 struct InvalidationStartState {
-    /// Under which id the node takes part in majorities.
+    /// The id under which the node is a voter.
     var memberID: NodeID
+    /// The initial state of the replication.
     var start: InvalidationReplication.InitialState
+    /// The journal that receives the log's writes.
     var journal: JournalStore
 
-    /// Takes what was found when the disk tier took up its directory; a log that is damaged or lost
-    /// makes the node another member, which has promised nothing.
+    /// Creates the state from the journal; if that is damaged or lost, the node becomes another
+    /// member, which has promised nothing.
     ///
-    /// `isAlone`: it will be in no cluster; `name` is what the operator calls it.
+    /// - Parameters:
+    ///   - node: the node.
+    ///   - settings: the limits of the log and the fence.
+    ///   - isAlone: true if the node is in no cluster.
+    ///   - name: the operator's name of the node; `nil` for none.
     init(
         of node: NodeCore, _ settings: InvalidationReplication.Settings, isAlone: Bool,
         name: String?
@@ -175,7 +191,7 @@ struct InvalidationStartState {
                 "the record of invalidations is begun anew: every entry is revalidated once",
                 metadata: ["why": "\(found.lossReason)", "member": "\(memberID)"])
             do throws(DiskFile.Failure) {
-                // Until its journal is begun, what was lost stays lost.
+                // Until a new journal is begun, the lost one must still be found as lost.
                 try files.writeMember(
                     JournalIdentity(node: memberID, begun: view.identity.bootEpoch).bytes)
                 for number in try files.numbers() { files.delete(number) }
@@ -190,7 +206,7 @@ struct InvalidationStartState {
                 node: memberID, epoch: epoch, settings: .init(disk.settings.journalSpace),
                 recovered: found.recovered, released: InvalidationVersion(epoch: epoch, count: 0)),
             files, epoch: epoch, disk: disk, logger: node.logger)
-        // The next start can tell by it that nothing is missing.
+        // This write lets the next start see that nothing is missing.
         _ = journal.writeNow([])
     }
 }

@@ -6,34 +6,38 @@ import Store
 import Synchronization
 import Tiers
 
-/// Has the invalidation log on disk: one thread does what `Cluster.Journal` wants done with its
-/// files.
+/// The store of the invalidation log on disk: one thread performs the file operations of
+/// `Cluster.Journal`.
 ///
-/// Without a disk nothing is kept, which is as much as the cache itself keeps then.
+/// Without a disk nothing is stored, as then the cache is not persistent either.
 final class JournalStore: Sendable {
     private let disk: DiskStore?
     private let logger: Logger
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state: Mutex<State>
+    /// The boot epoch of the directory last seen.
     private let knownEpoch: Atomic<UInt64>
+    /// The number of failed writes.
     private let failureCounter = Atomic<Int>(0)
 
+    /// The state under the lock.
     private struct State: ~Copyable {
-        /// Nil without a directory.
+        /// The journal; `nil` without a directory.
         var journal: Journal?
         var files: JournalFiles?
         var dice: SplitMix64
+        /// True since a failed write until the next one that succeeds.
         var hasFailed = false
-        /// That of the directory in which the files are; 0 for none.
+        /// The boot epoch of the directory with the files; 0 for none.
         var epoch: UInt64
-        /// The next start can tell that there should be a journal of this one.
+        /// True once the directory records that it should hold this journal.
         var isIdentityWritten = false
-        /// The files are those of the member that the next start is: nothing of what this one
-        /// remembers is for it.
+        /// True if the files belong to the member that the next start becomes, so that this
+        /// member's own consensus state is not written.
         var belongsToNextMember = false
     }
 
-    /// A keeper of what a start has found; `files` are handed over to it.
+    /// Creates a store for the journal that a start has found; takes ownership of `files`.
     init(
         _ journal: Journal?, _ files: sending JournalFiles?, epoch: UInt64, disk: DiskStore?,
         logger: Logger
@@ -49,22 +53,22 @@ final class JournalStore: Sendable {
         thread.start()
     }
 
-    /// Looks whether the disk tier has another directory by now; to be called now and then.
+    /// Begins a new journal if the disk tier has opened another directory; called periodically.
     func checkDiskDirectory() {
         guard let epoch = disk?.view?.identity.bootEpoch,
             knownEpoch.exchange(epoch, ordering: .relaxed) != epoch
         else { return }
-        // What fails is tried again the next time.
+        // A failure is tried again at the next call.
         thread.submit { [self] _ in
             if writeNow([]) == .synced { return }
             knownEpoch.store(0, ordering: .relaxed)
         }
     }
 
-    /// How often something could not be written.
+    /// The number of writes that have failed.
     var failureCount: Int { failureCounter.load(ordering: .relaxed) }
 
-    /// What the journal has promised is not in it: the next start finds it lost.
+    /// Marks the journal as lost, so that the next start becomes another member.
     func abandon() {
         thread.submit { [self] _ in
             state.withLock { state in
@@ -76,32 +80,35 @@ final class JournalStore: Sendable {
                     logger.error(
                         "the record of invalidations cannot be given up",
                         metadata: ["why": "\(error)"])
-                    // Without its files it is lost all the same.
+                    // Without its files the journal is lost as well.
                     for number in (try? files.numbers()) ?? [] { files.delete(number) }
                 }
             }
         }
     }
 
-    /// Does what was begun, and ends.
+    /// Completes the queued writes and stops the thread.
     func close() async {
         try? await thread.shutdownGracefully()
         disk?.marks.journalFailed()
     }
 
-    /// Writes and syncs a batch; `done` is told what has become of it on the keeper's thread, but
-    /// never when this was closed.
+    /// Writes and syncs a batch on the store's thread.
+    ///
+    /// - Parameters:
+    ///   - writes: the batch.
+    ///   - done: called with the outcome on the store's thread, but not after ``close()``.
     func write(_ writes: [LogWrite], done: @escaping @Sendable (ReplicationEvent) -> Void) {
         thread.submit { [self] work in if work == .active { done(writeNow(writes)) } }
     }
 
-    /// The same, at once.
+    /// Writes and syncs a batch on the calling thread, and returns the outcome.
     func writeNow(_ writes: [LogWrite]) -> ReplicationEvent {
         let outcome = state.withLock { state -> ReplicationEvent in
             do throws(DiskFile.Failure) {
                 return try writeOrThrow(writes, &state)
             } catch {
-                // It is tried again every second; one line is enough until it is well.
+                // The write is tried again every second; one line is enough until it succeeds.
                 if !state.hasFailed {
                     logger.error(
                         "invalidations are not on disk, and are not confirmed until they are",
@@ -116,6 +123,7 @@ final class JournalStore: Sendable {
         return outcome
     }
 
+    /// Writes a batch, after changing to a new directory if there is one.
     private func writeOrThrow(
         _ writes: [LogWrite], _ state: inout State
     ) throws(DiskFile.Failure) -> ReplicationEvent {
@@ -154,15 +162,15 @@ final class JournalStore: Sendable {
         return .synced
     }
 
-    /// A directory has come in the place of the former: what this process has promised is not in
-    /// it, so that the next start is another member.
+    /// Begins a journal in a new directory, which lacks the promises of this process, so that the
+    /// next start becomes another member.
     private func begin(
         in volume: any DiskVolume, of disk: DiskStore, epoch: UInt64, _ state: inout State
     ) throws(DiskFile.Failure) {
         let settings = disk.settings
         let member = NodeID(named: settings.nodeName, in: volume.path, using: &state.dice)
         let files = JournalFiles(volume, space: settings.journalSpace)
-        // Until the journal is begun, what was lost stays lost.
+        // Until the journal is begun, the lost one must still be found as lost.
         try files.writeMember(JournalIdentity(node: member, begun: epoch).bytes)
         for number in try files.numbers() { files.delete(number) }
         state.journal = Journal(
@@ -174,6 +182,7 @@ final class JournalStore: Sendable {
         state.belongsToNextMember = true
     }
 
+    /// Performs a file operation.
     private static func perform(
         _ effect: JournalEffect, _ files: JournalFiles
     ) throws(DiskFile.Failure) {
@@ -188,12 +197,14 @@ final class JournalStore: Sendable {
 }
 
 extension Journal.Settings {
+    /// Creates the settings from the space reserved for the journal.
     init(_ room: JournalSpace) {
         self.init(fileBytesMax: room.fileBytes, bytesMax: room.bytesMax)
     }
 }
 
 extension LogWrite {
+    /// True for the member's own consensus state.
     fileprivate var isMemory: Bool {
         if case .metadata(.consensusState) = self { true } else { false }
     }

@@ -3,11 +3,12 @@ import Ground
 import Logging
 import Synchronization
 
-/// Messages about invalidations that were decided on and are not written to connections yet.
+/// The queue of messages about invalidations that are not written to connections yet.
 ///
-/// They are added under the lock under which they are decided, so in that order, and encoded and
-/// written in the same order without it, by one thread at a time.
+/// Messages are added under the lock under which they are decided, so in that order. They are
+/// encoded and written in the same order outside of that lock, by one thread at a time.
 final class PeerOutbox: Sendable {
+    /// A message and the connections that it is for.
     private struct Message {
         let content: InvalidationMessage
         let connections: [PeerConnection]
@@ -17,27 +18,29 @@ final class PeerOutbox: Sendable {
     private let messages = Mutex<[Message]>([])
     private let isWriting = Mutex<Void>(())
 
+    /// Creates an empty queue.
     init(logger: Logger) {
         self.logger = logger
     }
 
+    /// Appends a message for these connections.
     func add(_ content: InvalidationMessage, on connections: [PeerConnection]) {
         guard !connections.isEmpty else { return }
         messages.withLock { $0.append(Message(content: content, connections: connections)) }
     }
 
-    /// Has all that was added written, by the caller or by whoever writes already.
+    /// Has all added messages written, by the caller or by a thread that is already writing.
     func write() {
         while messages.withLock({ !$0.isEmpty }) {
             let isDone: Void? = isWriting.withLockIfAvailable { _ in
                 for message in drain() { write(message) }
             }
-            // Whoever writes looks again when it has done.
+            // The writing thread checks the queue again afterwards.
             if isDone == nil { return }
         }
     }
 
-    /// The same, and returns only when it has been.
+    /// Writes all added messages, and returns only when they are written.
     func finish() {
         isWriting.withLock { _ in
             for message in drain() { write(message) }
@@ -45,8 +48,10 @@ final class PeerOutbox: Sendable {
         write()
     }
 
+    /// Returns all messages and empties the queue.
     private func drain() -> [Message] { messages.withLock { $0.takeAll() } }
 
+    /// Encodes a message and sends it on its connections.
     private func write(_ message: Message) {
         var pushed: UInt64 = 0
         if case .push(let records) = message.content { pushed = records.last?.id.number ?? 0 }

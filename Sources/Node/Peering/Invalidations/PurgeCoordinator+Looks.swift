@@ -2,62 +2,73 @@ import Cluster
 import Ground
 import Synchronization
 
-/// What is asked of a desk, from any thread.
+/// Thread-safe queries to the coordinator.
 extension PurgeCoordinator {
-    /// Changes with every invalidation.
+    /// The number of applied invalidations, which grows with each of them.
     var appliedCount: UInt64 { appliedCounter.load(ordering: .acquiring) }
 
-    /// Records that were applied since the start, those that are held, and members that count.
+    /// The number of records applied since the start, of records held, and of voters.
     var statistics: (applied: UInt64, held: Int, counted: Int) {
         state.withLock {
-            // A change is not made before it is settled.
+            // A pending change of the voter set is not effective before it is settled.
             let standing = $0.exchange.voterConfiguration
             let counted = (standing?.previous ?? standing?.set)?.members.count ?? 0
             return ($0.exchange.appliedCount, $0.exchange.heldCount, counted)
         }
     }
+    /// True if the node has a voter set.
     var hasVoters: Bool { statistics.counted > 0 }
-    /// Majorities are of this node, too.
+    /// True if this node is a voter.
     var isVoter: Bool { state.withLock { $0.exchange.isVoter } }
 
+    /// Returns the receipt of a record; `nil` if the record is unknown.
     func receipt(of name: RecordID) -> Receipt? {
         state.withLock { $0.exchange.receipt(of: name) }
     }
 
+    /// Returns the record that a client has issued under `id`; `nil` if there is none.
     func record(withID id: [UInt8]) -> RecordID? {
         state.withLock { $0.exchange.record(withClientID: id) }
     }
 
-    /// The receipts of the purges that came last, at most `countMax`, the newest first.
+    /// Returns the receipts of the latest purges, the newest first.
     func recentPurges(_ countMax: Int) -> [Receipt] {
         state.withLock { state in
             state.exchange.lastPurges(countMax).compactMap { state.exchange.receipt(of: $0) }
         }
     }
 
-    /// How many of this node's records somebody has yet to confirm.
+    /// The number of this node's records that not all members have confirmed.
     var receiptsPending: Int { state.withLock { Int(clamping: $0.exchange.pendingReceiptCount) } }
 
-    /// By member, how many invalidations are synced here that it has not confirmed.
+    /// Returns, by member, the number of invalidations that are synced here and not confirmed by
+    /// it.
     func lags(of nodes: [NodeID]) -> [NodeID: UInt64] {
         state.withLock { state in
             Dictionary(uniqueKeysWithValues: nodes.map { ($0, state.exchange.lag(of: $0)) })
         }
     }
 
-    /// Counted and connected members, this node included.
+    /// Returns the voters and connected members, this node included.
     func voterTable(at now: Instant) -> [FenceCoordinator.MemberStatus] {
         state.withLock { $0.exchange.memberStatuses(at: now) }
     }
 }
 
-/// What goes with questions between nodes.
+/// The invalidations that accompany queries between nodes.
 extension PurgeCoordinator {
-    /// What `peer` has to know before a question; nil if `connection` is no longer that on which
-    /// this node speaks with it, so that nothing may be asked there.
+    /// Returns the invalidations that `peer` must receive before a query.
     ///
-    /// This node's own records up to `pushed` went over the connection before. When it is sent,
-    /// ``told(_:to:)`` is to be told.
+    /// After sending them, the caller must call ``invalidationsSent(_:to:)``.
+    ///
+    /// - Parameters:
+    ///   - peer: the recipient.
+    ///   - pushed: the number of the last of this node's records that were sent on the connection
+    ///     before.
+    ///   - connection: the connection for the query.
+    ///
+    /// - Returns: `nil` if this node uses another connection with the peer by now, so that no query
+    ///   may be sent.
     func unsentInvalidations(to peer: NodeID, pushed: UInt64, on connection: PeerConnection)
         -> UnsentInvalidations?
     {
@@ -68,15 +79,15 @@ extension PurgeCoordinator {
         }
     }
 
-    /// `untold` was sent to `peer`.
+    /// Records that the invalidations were sent to `peer`.
     func invalidationsSent(_ untold: UnsentInvalidations, to peer: NodeID) {
         state.withLock { $0.exchange.invalidationsSent(untold, to: peer) }
     }
 
-    /// Takes in what came with a question.
+    /// Applies the invalidations that came with a query.
     func queryReceived(_ question: PeerQuery, from peer: NodeID) {
         guard !question.positions.isEmpty || !question.invalidations.isEmpty else {
-            // What the peer has told ahead of it.
+            // Messages that the peer sent ahead of the query.
             if inbox.withLock({ !$0.isEmpty }) { performStep { _, _, _ in } }
             return
         }
@@ -86,13 +97,17 @@ extension PurgeCoordinator {
                 appliedPositions: question.positions, records: records, from: peer))
     }
 
-    /// This node lacks something that `peer` has told of.
+    /// Returns true if this node lacks invalidations that `peer` has reported.
     func isBehind(_ peer: NodeID) -> Bool {
         state.withLock { $0.exchange.isBehind(peer) }
     }
 
-    /// `done` is told, on any thread, when this node has all that `peer` has told of; if that is
-    /// not so within `limit`, it may never be told.
+    /// Calls `completion` when this node has all invalidations that `peer` has reported.
+    ///
+    /// - Parameters:
+    ///   - peer: the peer.
+    ///   - limit: the time after which `completion` may never be called.
+    ///   - completion: called on any thread.
     func whenCaughtUp(
         with peer: NodeID, within limit: Interval, completion: @escaping @Sendable () -> Void
     ) {

@@ -8,74 +8,87 @@ import Synchronization
 import Telemetry
 import Tiers
 
-/// What a node does about invalidations: runs the decisions of `Cluster.InvalidationReplication`
-/// over its marks, its journal, and the connections with its peers.
+/// The coordinator of a node's invalidations, which applies the decisions of
+/// `Cluster.InvalidationReplication` to its marks, its journal and its connections with peers.
 ///
-/// Told from any thread. What peers say waits in an inbox for the loop that keeps time, or for
-/// whoever is next to change something: so one step takes in all that has come, and no loop that
-/// serves clients waits for another. Events are taken in order, under one lock, and what they
-/// invalidate is invalidated when the step is over. What is to be told to peers is written by
-/// one thread at a time after that, in the order in which it was decided; those that wait for
-/// receipts have a lock of their own, and the journal a thread.
+/// Thread-safe. Messages of peers wait in an inbox for the loop that keeps time, or for the next
+/// thread that changes something. So one step handles all that have arrived, and no loop that
+/// serves clients waits for another. Events are handled in order under one lock, and their
+/// invalidations hold when the step ends. Messages to peers are written afterwards by one thread at
+/// a time, in the order of the decisions. Waiters for receipts have a lock of their own, and the
+/// journal a thread.
 final class PurgeCoordinator: Sendable {
-    /// Under which id the node is a member.
+    /// The id under which the node is a member.
     let id: NodeID
+    /// The id of this run of the node.
     let process: ProcessID
+    /// The waiters for receipts.
     typealias Waiters = ReceiptWaiters<@Sendable () -> Void>
+    /// A condition on the state, for which callers wait.
     typealias Condition = @Sendable (borrowing State) -> Bool
 
     private unowned let node: NodeCore
     private let loop: any EventLoop
     private let journal: JournalStore
+    /// The replication and its waiters.
     let state: Mutex<State>
     private let fenceStatus: FenceStatus
+    /// The number of applied invalidations, readable without the lock.
     let appliedCounter = Atomic<UInt64>(0)
-    /// What is to be taken in by the next step, in the order in which it came.
+    /// The events for the next step, in the order of arrival.
     let inbox = Mutex<[ReplicationEvent]>([])
-    /// Who tells more does the step himself, and so tells no faster than that is done.
+    /// The number of waiting events at which a sender performs the step itself, which limits its
+    /// rate.
     private static let inboxMax = 1_024
-    /// Locked alone or while ``state`` is, never the other way round.
+    /// The waiters for receipts; locked alone or inside ``state``, never the other way round.
     let receipts = Mutex(ReceiptState())
+    /// The messages to peers that are not written yet.
     private let outbox: PeerOutbox
 
+    /// The state under the main lock.
     struct State {
+        /// The replication of invalidations.
         var exchange: InvalidationReplication
         var dice: SplitMix64
-        /// Questions of peers that this node lags behind.
+        /// The queries of peers that this node lags behind, in the order of arrival.
         var catchUpWaiters: [CatchUpWaiter] = []
-        /// Of this node's records up to these numbers all are synced here, and none is pending.
+        /// The number up to which all of this node's records are synced here.
         var issuedUpTo: UInt64 = 0
+        /// The number up to which none of this node's receipts is pending.
         var settledUpTo: UInt64 = 0
-        /// Who waits for something that a step may bring about.
+        /// The callers that wait for a condition on the state.
         var stepWaiters: [(isOver: Condition, done: @Sendable () -> Void)] = []
-        /// With whom this node speaks, and on which connection.
+        /// The connection with each peer.
         var connections: [NodeID: PeerConnection] = [:]
+        /// The time of the scheduled tick; `nil` if none is scheduled.
         var nextTickAt: Instant?
+        /// True once no step is performed any more.
         var isStopped = false
     }
 
-    /// Who waits for receipts, and how far this node's records have come.
+    /// The waiters for receipts and the progress of this node's records.
     struct ReceiptState {
         var waiters = Waiters()
-        /// Of this node's records up to these numbers all are synced here, and nobody's word is
-        /// outstanding; as of the last step.
+        /// The numbers up to which this node's records are synced here, and confirmed by all; as of
+        /// the last step.
         var progress = (issued: UInt64(0), settled: UInt64(0))
 
-        /// Nothing is to be waited for of this node's record `number`.
+        /// Returns true if there is nothing to wait for on this node's record `number`.
         func isConfirmed(_ number: UInt64, isForAll: Bool) -> Bool {
             number <= (isForAll ? progress.settled : progress.issued)
         }
     }
 
-    /// A question that is answered when this node has what its asker has.
+    /// A query that is served when this node has caught up with the peer that sent it.
     struct CatchUpWaiter {
+        /// The peer that sent the query.
         let requester: NodeID
-        /// It was answered otherwise by then.
+        /// The time by which the query got another reply.
         let deadline: Instant
         let done: @Sendable () -> Void
     }
 
-    /// A node that starts; `loop` keeps its time.
+    /// Creates a coordinator for a node that starts; `loop` runs its timer.
     init(
         of node: NodeCore, _ start: InvalidationReplication.InitialState, journal: JournalStore,
         on loop: any EventLoop
@@ -93,16 +106,16 @@ final class PurgeCoordinator: Sendable {
         state = Mutex(State(exchange: exchange, dice: SplitMix64(seed: random.next())))
     }
 
-    /// To be called once, before anything else.
+    /// Starts the replication; must be called once, before anything else.
     func start() {
         performStep { $0.exchange.started(now: $1, using: &$0.dice, effects: &$2) }
     }
 
-    /// Does what was begun, and has on disk what was invalidated; nothing is done any more when it
-    /// returns.
+    /// Completes the current work and writes the invalidations to disk; afterwards no step is
+    /// performed.
     ///
-    /// False if one more attempt to write it has failed. Then the next start holds nothing for
-    /// certain.
+    /// - Returns: false if another attempt to write has failed; then the next start must assume
+    ///   that it may lack invalidations.
     func stop() async -> Bool {
         let failures = journal.failureCount
         await wait { [journal] in
@@ -118,22 +131,24 @@ final class PurgeCoordinator: Sendable {
         return isWritten
     }
 
-    /// From its next start on the node is another member, and holds nothing for certain.
+    /// Makes the node another member at its next start, which assumes that it may lack
+    /// invalidations.
     func abandonIdentity() { journal.abandon() }
 
-    /// To be called now and then.
+    /// Moves the journal if the disk tier has opened another directory; called periodically.
     func checkDiskDirectory() {
         journal.checkDiskDirectory()
     }
 
-    // MARK: Told
+    // MARK: Events
 
+    /// Handles an event at once.
     func handle(_ event: ReplicationEvent) {
         performStep { $0.exchange.handle(event, now: $1, using: &$0.dice, effects: &$2) }
     }
 
-    /// The same in a moment, before anything that is told or asked later; where very many wait, at
-    /// once.
+    /// Handles an event shortly afterwards, before any later event or query; at once if very many
+    /// are waiting.
     func enqueue(_ event: ReplicationEvent) {
         let count = inbox.withLock { inbox in
             inbox.append(event)
@@ -143,8 +158,13 @@ final class PurgeCoordinator: Sendable {
         if count == 1 { loop.execute { [weak self] in self?.performStep { _, _, _ in } } }
     }
 
-    /// Purges, unless that was asked for before under this id; without one it is given a new one.
+    /// Issues a purge, unless one was issued under this id before.
     ///
+    /// - Parameters:
+    ///   - purge: the purge.
+    ///   - id: the client's id of the purge; `nil` for a new one.
+    ///
+    /// - Returns: the outcome, `busy` if nothing was issued.
     /// - Throws: `InvalidationFault`; nothing was invalidated.
     func issue(_ purge: Purge, id: [UInt8]?) throws(InvalidationFault) -> IssueOutcome {
         let outcome = performStep(wakesWaiters: false) {
@@ -160,15 +180,17 @@ final class PurgeCoordinator: Sendable {
         return try outcome.get()
     }
 
-    /// Invalidates here alone; gives what no request from before is stamped with.
+    /// Invalidates on this node alone.
+    ///
+    /// - Returns: the invalidation version; requests from before have a lower one.
     func invalidateLocally(_ purge: Purge) -> InvalidationVersion {
         handle(.purgedLocally(purge))
         return node.marks.version
     }
 
-    /// Begins to forget members that are gone for good, by the operator's word.
+    /// Begins to remove members from the voter set at an operator's request.
     ///
-    /// - Throws: why that cannot be; nothing was begun.
+    /// - Throws: the reason for a refusal; nothing has changed then.
     func forget(_ members: [NodeID]) throws(FenceCoordinator.ForgetRefusal) {
         let outcome = performStep {
             state, now, effects -> Result<Void, FenceCoordinator.ForgetRefusal> in
@@ -179,10 +201,14 @@ final class PurgeCoordinator: Sendable {
         try outcome?.get()
     }
 
-    /// `done` is told, on any thread, when the record is synced here; with `isForAll` when nobody's
-    /// word is outstanding who can be reached.
+    /// Calls `done` when a record is synced here.
     ///
-    /// - Returns: what ``waitNoLonger(_:)`` takes; nil if it was told at once.
+    /// - Parameters:
+    ///   - name: the record.
+    ///   - byAll: true to wait until all reachable members have confirmed it.
+    ///   - done: called on any thread, possibly before this returns.
+    ///
+    /// - Returns: the token for ``cancelWait(_:)``; `nil` if `done` was called at once.
     func whenConfirmed(
         _ name: RecordID, byAll: Bool, done: @escaping @Sendable () -> Void
     ) -> Waiters.Token? {
@@ -200,11 +226,12 @@ final class PurgeCoordinator: Sendable {
         return ticket
     }
 
-    /// Nobody wants to be told any more.
+    /// Cancels a wait for a receipt.
     func cancelWait(_ ticket: Waiters.Token) {
         receipts.withLock { $0.waiters.remove(ticket) }
     }
 
+    /// Returns true if a record is confirmed here, or by all reachable members.
     private static func isConfirmed(
         _ name: RecordID, _ isForAll: Bool, _ exchange: borrowing InvalidationReplication
     ) -> Bool {
@@ -216,21 +243,21 @@ final class PurgeCoordinator: Sendable {
 
     // MARK: Members
 
-    /// Returns when the node, which was told that it goes, is counted no longer, or will not be
-    /// forgotten.
+    /// Returns when this node, which has announced that it leaves, is no longer a voter or cannot
+    /// be removed.
     func waitUntilLeft() async {
         await wait { $0.exchange.isLeaveComplete }
         outbox.finish()
     }
 
-    /// Returns when the node is counted, and proven to know what was invalidated.
+    /// Returns when the node is a voter and its fence is open.
     func waitUntilCurrent() async {
         await wait { [fenceStatus] in
             $0.exchange.isVoter && fenceStatus.isOpen(at: SystemClock.now())
         }
     }
 
-    /// Returns after the step that brings it about, or when nothing is done any more.
+    /// Returns after the step that fulfils the condition, or when the coordinator stops.
     private func wait(until isOver: @escaping Condition) async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let isOverNow = state.withLock { state in
@@ -242,10 +269,10 @@ final class PurgeCoordinator: Sendable {
         }
     }
 
-    /// Who is believed to be here, and with whom there is which connection.
+    /// Applies a change of the members and connections.
     ///
-    /// In one step: nothing is asked on a connection of which the log does not know that all is to
-    /// be told there anew.
+    /// All in one step: no query is sent on a connection before the log knows that all
+    /// invalidations must be sent again there.
     func membershipChanged(_ view: MemberView) {
         performStep { state, now, effects in
             let gone = state.connections.keys.filter { view.connections[$0] == nil }.sorted()
@@ -266,10 +293,13 @@ final class PurgeCoordinator: Sendable {
 
     // MARK: Steps
 
-    /// Takes in what has come, and after it does `step`; if that `wakes`, somebody may have waited
-    /// for it.
+    /// Handles the waiting events and then performs `step`.
     ///
-    /// - Returns: what the step gives; nil if nothing is done any more.
+    /// - Parameters:
+    ///   - wakesWaiters: true if waiters for receipts may be affected by `step`.
+    ///   - step: the change; receives the state, the time and the list of effects.
+    ///
+    /// - Returns: the result of `step`; `nil` after the stop.
     @discardableResult
     func performStep<R: Sendable>(
         wakesWaiters: Bool = true, _ step: (inout State, Instant, inout [InvalidationEffect]) -> R
@@ -287,8 +317,8 @@ final class PurgeCoordinator: Sendable {
             if !wasCounting, state.exchange.voterConfiguration != nil {
                 node.hub?.voterSetAdopted()
             }
-            // Before any mark: a question whose stamp is behind a mark must not find a count that
-            // does not hold the purge, and go without it. Who finds this one waits for the lock.
+            // Before any mark: a query with a version behind a mark must not find a count without
+            // the purge and go without it. A query that finds this count waits for the lock.
             appliedCounter.store(state.exchange.appliedCount, ordering: .releasing)
             for effect in effects { perform(effect, &state) }
             woken = takeFinishedWaiters(&state, wakesWaiters || !events.isEmpty)
@@ -305,10 +335,10 @@ final class PurgeCoordinator: Sendable {
         return result
     }
 
+    /// Returns the waiting events and empties the inbox.
     private func drainInbox() -> [ReplicationEvent] { inbox.withLock { $0.takeAll() } }
 
-    /// Says how far this node's records are; if somebody may have waited for what was done, gives
-    /// those that wait no longer.
+    /// Updates the progress of this node's records and returns the waiters that are done.
     private func takeFinishedWaiters(_ state: inout State, _ wakes: Bool) -> [@Sendable () -> Void]
     {
         let settled = state.exchange.isMembershipComplete ? state.settledUpTo : 0
@@ -335,6 +365,7 @@ final class PurgeCoordinator: Sendable {
         return woken
     }
 
+    /// Schedules the next tick, unless an earlier one is scheduled.
     private func schedule(_ state: inout State) {
         let next = state.exchange.nextTick
         if let wakesAt = state.nextTickAt, wakesAt <= next { return }
@@ -345,6 +376,7 @@ final class PurgeCoordinator: Sendable {
         }
     }
 
+    /// Handles a tick if it is the scheduled one.
     private func timerFired(at time: Instant) {
         let isDue = state.withLock { state in
             guard state.nextTickAt == time else { return false }
@@ -354,6 +386,7 @@ final class PurgeCoordinator: Sendable {
         if isDue { handle(.ticked) }
     }
 
+    /// Performs an effect of the replication.
     private func perform(_ effect: InvalidationEffect, _ state: inout State) {
         switch effect {
         case .apply(let record, let count): node.applyPurge(record.invalidation.purge, count)

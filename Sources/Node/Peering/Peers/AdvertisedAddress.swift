@@ -4,11 +4,16 @@ import NIOCore
 import Telemetry
 
 extension PeerAddress {
-    /// Where others reach a node that listens on `listen`, and was given no other address to tell:
-    /// there, or, if that is every address of the machine, on the one that the others most likely
-    /// reach.
+    /// Returns the address under which other nodes reach one that listens on `listen` and has no
+    /// configured address.
     ///
-    /// `devices` are the addresses of the machine's interfaces that are up.
+    /// This is `listen`, or if that is the unspecified address, the device address that the others
+    /// are most likely to reach.
+    ///
+    /// - Parameters:
+    ///   - listen: the address for peers.
+    ///   - devices: the addresses of the machine's active interfaces.
+    /// - Returns: the address for the other nodes.
     static func advertised(_ listen: ListenAddress, _ devices: [IPAddress]) -> PeerAddress {
         guard listen.address.isUnspecified else {
             return PeerAddress(listen.address, port: listen.port)
@@ -17,7 +22,7 @@ extension PeerAddress {
         let fit = devices.filter { device in
             !device.isLoopback && !device.isLinkLocal && (device.bitCount == 32 || !isFour)
         }
-        // A container has one of them; on other machines the private network is the cluster's.
+        // A container has only one address; on other machines the cluster uses the private network.
         let chosen =
             fit.first { $0.bitCount == 32 && $0.isPrivate } ?? fit.first { $0.bitCount == 32 }
             ?? fit.first ?? (isFour ? .v4(0x7F00_0001) : .v6(1))
@@ -26,7 +31,7 @@ extension PeerAddress {
 }
 
 extension IPAddress {
-    /// `0.0.0.0` or `::`.
+    /// True for `0.0.0.0` and `::`.
     var isUnspecified: Bool {
         switch self {
         case .v4(let number): number == 0
@@ -34,8 +39,8 @@ extension IPAddress {
         }
     }
 
-    /// 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 §2.5.6), which others reach only with the
-    /// name of an interface.
+    /// True for 169.254.0.0/16 (RFC 3927) and fe80::/10 (RFC 4291 §2.5.6), which others reach only
+    /// with the name of an interface.
     var isLinkLocal: Bool {
         switch self {
         case .v4(let number): number >> 16 == 0xA9FE
@@ -43,7 +48,7 @@ extension IPAddress {
         }
     }
 
-    /// Of a private network (RFC 1918 §3).
+    /// True for an address of a private IPv4 network (RFC 1918 §3).
     var isPrivate: Bool {
         switch self {
         case .v4(let number): number >> 24 == 10 || number >> 20 == 0xAC1 || number >> 16 == 0xC0A8
@@ -51,7 +56,7 @@ extension IPAddress {
         }
     }
 
-    /// The addresses of this machine's interfaces.
+    /// Returns the addresses of this machine's interfaces.
     static func interfaceAddresses() throws -> [IPAddress] {
         try System.enumerateDevices().compactMap { device in
             device.address?.ipAddress.flatMap { IPAddress($0[...]) }

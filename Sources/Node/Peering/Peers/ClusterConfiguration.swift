@@ -3,36 +3,39 @@ package import Ground
 package import Telemetry
 package import Wire
 
-/// Whom a node forms a cluster with, and how.
+/// The settings of a node's cluster.
 package struct ClusterConfiguration: Sendable {
-    /// Nil for a node that stays alone.
+    /// The path of the file with the cluster's secrets; `nil` for a node that is in no cluster.
     package var secretFile: String?
-    /// Where others may be; names stand for all their addresses.
+    /// The addresses at which other nodes may be; a name stands for all its addresses.
     package var seeds: [PeerAddress]
-    /// What the operator calls this node; nil if he does not.
+    /// The operator's name of this node; `nil` for none.
     package var nodeName: String?
-    /// How many nodes the cluster is to begin with; nil for as many as answer.
+    /// The number of nodes that a new cluster begins with; `nil` for all that respond.
     package var expectedMembers: Int?
-    /// How long the node looks for a cluster before it serves, fenced.
+    /// Maximum time that the node looks for its cluster before it serves fenced.
     package var joinTimeout: Interval
+    /// The address on which peers are served.
     package var listen: ListenAddress
-    /// Nil for what ``listen`` comes to.
+    /// The address that other nodes are given; `nil` to derive it from ``listen``.
     package var advertised: PeerAddress?
-    /// Nodes that keep an image.
+    /// The number of nodes that own an entry.
     package var replicas: Int
-    /// This node's share of the ring beside the others'.
+    /// The weight of this node on the ring.
     package var weight: UInt16
-    /// What any node's share counts for at most.
+    /// The largest weight that counts for any node.
     package var weightMax: UInt16
-    /// How long a node that is told to stop hands over what it keeps; zero if it does not.
+    /// Maximum time for the handoff before a stop; zero for no handoff.
     package var handoffTimeout: Interval
-    /// See `Cluster.Fence.Settings`; nil for off.
+    /// The fence's duration, see `Cluster.Fence.Settings`; `nil` for off.
     package var fence: Interval?
-    /// The same.
+    /// The silence after which a member is removed from the voter set.
     package var forgetAfter: Interval
-    /// What the file of secrets comes to, as it was last read; nil without one.
+    /// The context for connections with peers, from the secrets as of the last load; `nil` without
+    /// a file.
     package var secrets: TLSPeerContext?
 
+    /// Creates the settings from resolved values; the secrets are not read yet.
     init(_ values: ConfigurationValues) {
         secretFile = values.path(.clusterSecretFile)
         seeds = values.hostPorts(.join).map { PeerAddress(host: $0.host, port: $0.port) }
@@ -53,19 +56,19 @@ package struct ClusterConfiguration: Sendable {
 }
 
 extension ClusterConfiguration {
-    /// How this node looks for others.
+    /// The settings for finding the cluster at the start.
     var joinSettings: ClusterDiscovery.Settings {
         var search = ClusterDiscovery.Settings(hasSeeds: !seeds.isEmpty, expects: expectedMembers)
         search.timeMax = joinTimeout
         return search
     }
 
-    /// The most secrets of a file, more than any rotation needs.
+    /// The largest number of secrets in a file, more than any rotation needs.
     private static let secretsMax = 16
-    /// The most bytes of a secret.
+    /// The longest secret in bytes.
     private static let secretBytesMax = 1024
 
-    /// Reads the file of secrets: one a line, empty lines and those that begin with `#` left out.
+    /// Reads a file of secrets: one per line, without empty lines and those that begin with `#`.
     static func secrets(_ path: String) throws(ConfigurationError) -> TLSPeerContext {
         let bytes: [UInt8]
         do throws(ConfigurationError) {
@@ -95,7 +98,7 @@ extension ClusterConfiguration {
         }
     }
 
-    /// What a file of secrets must be.
+    /// The description of a valid file of secrets.
     static let secretsFormat =
         "a file of 1 to \(secretsMax) lines, each a secret of \(TLSPeerContext.secretBytesMin) "
         + "to \(secretBytesMax) bytes"

@@ -3,17 +3,18 @@ import Cluster
 import Ground
 import Synchronization
 
-/// Who was believed to be here at one moment.
+/// An immutable snapshot of the members and their connections.
 struct MemberView: Sendable {
-    /// This node's record first, then by id.
+    /// The records of all known members: this node's first, then the others by id.
     let records: [MemberRecord]
-    /// With whom there is a connection.
+    /// The connections by member.
     let connections: [NodeID: PeerConnection]
-    /// Those of them that nobody suspects.
+    /// The connected members that are alive and not suspected.
     private let reachable: Set<NodeID>
-    /// Others within reach that hand over what they hold, to leave; by id.
+    /// The other reachable members that are draining, by id.
     let draining: [NodeID]
 
+    /// Creates a snapshot of the membership.
     init(_ membership: Membership, _ connections: [PeerConnectionID: PeerConnection]) {
         records = membership.records
         var found: [NodeID: PeerConnection] = [:]
@@ -29,17 +30,24 @@ struct MemberView: Sendable {
         }.map(\.member.id)
     }
 
+    /// This node's record.
     var own: MemberRecord { records[0] }
 
-    /// True if it makes sense to ask a member for something.
+    /// Returns true if a query to this member is likely to get a reply.
     func isReachable(_ id: NodeID) -> Bool {
         reachable.contains(id) && connections[id]?.isUnresponsive.load(ordering: .relaxed) == false
     }
 }
 
 extension MemberDocument {
-    /// Everybody whom the node of `hub` knows, itself first, then those who are counted and whom it
-    /// has not met; `lines` say who is counted, `lags` who lacks what.
+    /// Returns a row for each known member, this node's first, followed by the voters that this
+    /// node has not met.
+    ///
+    /// - Parameters:
+    ///   - hub: the node's membership.
+    ///   - lines: the voters and their last contact.
+    ///   - lags: returns the number of missing invalidations by member.
+    /// - Returns: the rows; one per member.
     static func rows(
         _ hub: PeerHub, _ lines: [FenceCoordinator.MemberStatus],
         lags: ([NodeID]) -> [NodeID: UInt64]
@@ -57,13 +65,14 @@ extension MemberDocument {
         let ids = rows.compactMap { NodeID($0.node) }
         let lagging = lags(ids)
         for (place, id) in ids.enumerated() where ids.count == rows.count {
-            // Whoever has gone is waited for by nobody.
+            // Nothing waits for a member that has left.
             let isGone = rows[place].state == "left"
             rows[place].lagRecords = isGone ? nil : lagging[id]
         }
         return rows
     }
 
+    /// Returns the rows of the members that this node has met.
     private static func known(
         _ view: MemberView, _ ring: Ring, _ counted: [NodeID: FenceCoordinator.MemberStatus],
         weightMax: UInt16
@@ -91,6 +100,7 @@ extension MemberDocument {
 }
 
 extension ReplicationMember.Presence {
+    /// Creates the presence for a member's state; a suspected member counts as live.
     init(_ state: MemberRecord.State) {
         switch state {
         case .alive, .suspected: self = .live

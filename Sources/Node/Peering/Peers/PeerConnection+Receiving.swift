@@ -5,9 +5,9 @@ import Synchronization
 import Telemetry
 import Wire
 
-/// What comes, frame by frame.
+/// Input of a connection, frame by frame.
 extension PeerConnection {
-    /// Takes in plaintext, frame by frame.
+    /// Processes received plaintext.
     func receive(_ plaintext: ByteBuffer) {
         if input.readableBytes == 0 {
             input = plaintext
@@ -23,7 +23,7 @@ extension PeerConnection {
         input.discardReadBytes()
     }
 
-    /// Takes one frame, or a part of a body; false if more has to come first.
+    /// Processes a frame, or a part of a body; returns false if more bytes are needed.
     func readFrame() throws(PeerFault) -> Bool {
         if let (arrival, left) = data, left > 0 {
             let count = min(left, input.readableBytes)
@@ -62,6 +62,7 @@ extension PeerConnection {
         return phase == .opening || phase == .open
     }
 
+    /// Handles a violation of the protocol, or a connection to this very process.
     func handleFault(_ fault: PeerFault) {
         if fault == .selfConnection {
             phase = .closing
@@ -72,6 +73,7 @@ extension PeerConnection {
         flush()
     }
 
+    /// Handles an event of the link.
     func handle(_ event: PeerEvent) {
         switch event {
         case .helloReceived(let hello, _):
@@ -107,8 +109,10 @@ extension PeerConnection {
         }
     }
 
+    /// The context of the connection's loop; `nil` if the node has ended.
     var loopContext: EventLoopContext? { context.flatMap { hub.context(of: $0.eventLoop) } }
 
+    /// Starts the handler of a query, after the invalidations that came with it.
     func queryReceived(_ question: PeerQuery, on stream: UInt32) {
         guard let loopContext else {
             return link.reset(stream, .overloaded)
@@ -124,21 +128,21 @@ extension PeerConnection {
         }
     }
 
-    /// Waits for what else of the answer comes in this turn: a body that comes in one piece is
-    /// told of with its head and its end, and costs the fetch one step.
+    /// Holds an entry until the end of this turn of the loop: a body that has arrived by then is
+    /// delivered with its head and its end, and costs the fetch one step.
     private func entryReceived(_ entry: PeerEntry, by ask: PeerRequest) {
         ask.hasEntryHead = true
         ask.receivedEntry = ReceivedEntry(entry: entry)
         receivingRequests.append(ask)
     }
 
-    /// Tells of the answers that have begun in this turn and have not ended.
+    /// Delivers the entries that began in this turn of the loop and have not ended.
     func deliverReceivedEntries() {
         for ask in receivingRequests { ask.deliverReceivedEntry() }
         receivingRequests.removeAll(keepingCapacity: true)
     }
 
-    /// The last that is told of a question, behind what came before.
+    /// Delivers the last event of a query, after what was held.
     func complete(_ ask: PeerRequest, _ event: PeerRequest.Event?) {
         if let stream = ask.stream { requests[stream] = nil }
         ask.stream = nil

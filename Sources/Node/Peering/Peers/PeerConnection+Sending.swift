@@ -6,35 +6,38 @@ import Synchronization
 import Telemetry
 import Wire
 
-/// What other loops want of a connection.
+/// Thread-safe output of a connection.
 extension PeerConnection {
-    /// Sends gossip behind what was sent before.
+    /// Sends gossip after everything sent before.
     func send(_ gossip: Gossip) {
         onLoop { connection in
-            // Who reads so slowly that it is refused is found silent by its pings.
+            // The pings detect a peer that reads so slowly that the link refuses gossip.
             try? connection.link.send(gossip)
             connection.flush()
         }
     }
 
-    /// Says something about invalidations behind what was said before; this node's own records up
-    /// to `pushed` are in it.
+    /// Sends a message about invalidations, after everything sent before.
     ///
-    /// On the loop too it waits for its turn, so that nothing that is said there overtakes what was
-    /// said elsewhere; a question that does carries what was not sent yet.
+    /// On the loop too it waits for its turn, so that no message sent there overtakes one from
+    /// another thread. A query that does overtake it carries what was not sent yet.
+    ///
+    /// - Parameters:
+    ///   - said: the encoded message.
+    ///   - pushed: the number of the last of this node's own records in it; 0 for none.
     func send(_ said: EncodedInvalidationMessage, pushed: UInt64) {
         loop?.execute { [self] in
             do throws(SendError) {
                 try link.send(said)
                 pushedRecordNumber = max(pushedRecordNumber, pushed)
             } catch {
-                // On the next connection all is told anew.
+                // On the next connection everything is sent again.
             }
             scheduleFlush()
         }
     }
 
-    /// Sends touches behind what was sent before.
+    /// Sends touches after everything sent before; touches that do not fit are dropped.
     func send(_ touches: [AgedTouch]) {
         onLoop { connection in
             do throws(SendError) {
@@ -47,8 +50,8 @@ extension PeerConnection {
         }
     }
 
-    /// Offers entries behind what was sent before; `refused` is told if there is no room for that
-    /// now, or no connection.
+    /// Sends offers after everything sent before; calls `onRefusal` if they do not fit or there is
+    /// no connection.
     func send(_ offers: [PeerOffer], onRefusal: @escaping @Sendable () -> Void) {
         guard loop != nil else { return onRefusal() }
         onLoop { connection in
@@ -62,10 +65,10 @@ extension PeerConnection {
         }
     }
 
-    /// Answers offers behind what was sent before.
+    /// Sends the outcomes of offers after everything sent before.
     func send(_ verdicts: [OfferOutcome]) {
         onLoop { connection in
-            // Who does not hear of it makes the offer again.
+            // A peer that does not receive them sends its offers again.
             for start in stride(from: 0, to: verdicts.count, by: PeerProtocol.offersMax) {
                 let end = min(start + PeerProtocol.offersMax, verdicts.count)
                 try? connection.link.send(verdicts: Array(verdicts[start..<end]))
@@ -74,7 +77,7 @@ extension PeerConnection {
         }
     }
 
-    /// Ends the connection with a reason.
+    /// Closes the connection with a reason.
     func close(_ goodbye: Goodbye) {
         onLoop { connection in
             connection.link.close(goodbye)
@@ -82,7 +85,7 @@ extension PeerConnection {
         }
     }
 
-    /// Puts a question; its answer is told to it.
+    /// Sends a query; its events are delivered to it.
     func send(_ ask: PeerRequest) {
         onLoop { connection in
             guard let purges = connection.loopContext?.purges else { return ask.deliver(.failed) }
@@ -98,7 +101,7 @@ extension PeerConnection {
                 }
             } catch {
                 if error == .streamIDsExhausted {
-                    // None has taken its place; without it one is dialled as after a break.
+                    // Without a replacement yet, a new connection is dialled as after a failure.
                     let text = "it has no numbers left"
                     connection.link.close(Goodbye(.superseded, text))
                     connection.scheduleFlush()
@@ -109,10 +112,13 @@ extension PeerConnection {
         }
     }
 
-    /// Sends a question with what the peer has to know first; nil if nothing may be asked here,
-    /// because this node speaks with it on another connection by now.
+    /// Sends a query with the invalidations that the peer must have first.
     ///
-    /// - Throws: `SendError`; the peer has not heard of the question, and is told the rest again.
+    /// - Returns: the stream; `nil` if this node uses another connection with the peer by now, so
+    ///   that no query may be sent here.
+    ///
+    /// - Throws: `SendError`; the peer has not received the query, and the invalidations are sent
+    ///   again.
     private func sendQuery(
         _ question: PeerQuery, to peer: NodeID, _ purges: PurgeCoordinator
     ) throws(SendError) -> UInt32? {
@@ -134,7 +140,7 @@ extension PeerConnection {
         return stream
     }
 
-    /// Nothing more of the answer is wanted.
+    /// Cancels a query; no more events are delivered to it.
     func cancel(_ ask: PeerRequest) {
         onLoop { connection in
             guard let stream = ask.stream else { return }
@@ -147,14 +153,14 @@ extension PeerConnection {
         }
     }
 
-    /// Whoever gives `ask` up has perhaps waited for nothing.
+    /// Marks the peer as unresponsive if a query was cancelled after a wait without any input.
     private func markUnresponsive(after ask: PeerRequest) {
         let hasWaited = SystemClock.now() - ask.sentAt >= OwnerSearch.probeDelay
         guard hasWaited, lastReadAt < ask.sentAt else { return }
         isUnresponsive.store(true, ordering: .relaxed)
     }
 
-    /// So many bytes of the answer are out of the way.
+    /// Acknowledges body bytes, which reopens the peer's flow-control window.
     func bytesConsumed(_ bytesCount: Int, of ask: PeerRequest) {
         onLoop { connection in
             guard let stream = ask.stream else { return }
@@ -163,7 +169,7 @@ extension PeerConnection {
         }
     }
 
-    /// The peer is suspected: nobody waits for it any more who has nothing of it.
+    /// Fails the queries without an entry head, because the peer is suspected.
     func peerSuspected() {
         onLoop { connection in
             for stream in connection.requests.keys.sorted() {
@@ -175,7 +181,7 @@ extension PeerConnection {
         }
     }
 
-    /// Nothing more is said on a stream of the peer's.
+    /// Removes the handler of a peer's stream that has ended.
     func replyFinished(_ stream: UInt32) {
         handlers[stream] = nil
     }

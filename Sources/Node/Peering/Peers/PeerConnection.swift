@@ -5,82 +5,104 @@ import Synchronization
 import Telemetry
 import Wire
 
-/// Of connections with peers; those with origins have ids of their own.
+/// The id of a connection with a peer; connections with origins have ids of their own.
 typealias PeerConnectionID = Cluster.ConnectionID
 
-/// One connection with a peer: TLS and frames around the decisions of `Cluster.PeerLink`.
+/// A connection with a peer: TLS and framing around the decisions of `Cluster.PeerLink`.
 ///
-/// Confined to its loop, but for what PeerConnection+Asking.swift has.
+/// Confined to its loop, except for the functions in PeerConnection+Sending.swift and properties
+/// that say otherwise.
 final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// The phase of a connection.
     enum Phase {
-        /// TLS is not agreed on, or HELLO has not come.
+        /// The TLS handshake is not complete, or HELLO has not arrived.
         case opening
         case open
-        /// Nothing is read any more; what was said last is on its way.
+        /// Input is ignored; the last output is being sent.
         case closing
         case closed
     }
 
+    /// The id in this process.
     let id: PeerConnectionID
-    /// Nil if the peer dialled.
+    /// The address that this node dialled; `nil` if the peer dialled.
     let dialled: PeerAddress?
-    /// How it is called in the log.
+    /// The name of the peer in the log.
     let remote: String
+    /// The node's membership.
     let hub: PeerHub
+    /// The permit that counts against the limit of connections, held as long as the connection
+    /// exists.
     let permit: PeerConnectionPermit
+    /// The TLS session.
     let session: TLSSession
+    /// The decisions about frames and streams.
     var link: PeerLink
-    /// Questions of this node, by stream.
+    /// The queries of this node, by stream.
     var requests: [UInt32: PeerRequest] = [:]
-    /// Those of them whose answers have begun in this turn of the loop.
+    /// The queries whose entries began in this turn of the loop.
     var receivingRequests: [PeerRequest] = []
-    /// Questions of the peer, by stream.
+    /// The handlers of the peer's queries, by stream.
     var handlers: [UInt32: PeerRequestHandler] = [:]
+    /// True while input is processed, when nothing is flushed.
     var isReading = false
     var phase = Phase.opening
+    /// The context of the channel's handler; `nil` before and after.
     var context: ChannelHandlerContext?
+    /// The timeout of the handshake, or of the peer's close.
     var deadline: Scheduled<Void>?
-    /// Plaintext of a frame that is not whole.
+    /// The plaintext of an incomplete frame.
     var input = ByteBuffer()
-    /// The DATA frame whose payload is arriving, and how much of it is to come.
+    /// The DATA frame whose payload is arriving, and the bytes to come.
     var data: (arrival: DataDisposition, left: Int)?
-    /// Who the peer is; nil before it says so.
+    /// The id of the peer, `nil` before its HELLO; thread-safe.
     var peer: NodeID? { peerID.withLock { $0 } }
+    /// The storage of ``peer``.
     let peerID = Mutex<NodeID?>(nil)
-    /// What the peer said last.
+    /// The last message of the peer; `nil` if it sent none.
     var goodbye: Goodbye?
+    /// True inside ``flush()``.
     var isFlushing = false
-    /// Frames on their way into the session.
+    /// The frames to be encrypted.
     var pendingPlaintext = PlaintextBuffer()
-    /// Room for the pieces of a body.
+    /// A reused buffer for the pieces of a body.
     var pieces: [ByteBuffer] = []
+    /// The writer to the socket.
     let writer = SocketWriter()
-    /// It is to be flushed when this turn of the loop is over.
+    /// True if a flush is scheduled for the end of this turn of the loop.
     var isFlushScheduled = false
-    /// When something came last.
+    /// The time of the last input.
     var lastReadAt = Instant.zero
-    /// A question was given up on which nothing had come, and nothing has come since.
+    /// True if a query without any reply was cancelled after a wait, and no input has come since.
     ///
-    /// Until something does, there is no use in asking. Read from any loop.
+    /// Until there is input, queries to the peer are useless. Thread-safe.
     let isUnresponsive = Atomic<Bool>(false)
-    /// Of the invalidations that this node has applied so many were told on this connection, at
-    /// least; nil if none was.
+    /// The minimum number of this node's applied invalidations that were sent on this connection;
+    /// `nil` for none.
     var sentInvalidationCount: UInt64?
-    /// This node's own records up to this number went over it.
+    /// The number of the last of this node's own records that were sent on this connection.
     var pushedRecordNumber: UInt64 = 0
-    /// There was a connection, be it for a moment.
+    /// True once the channel was active.
     var wasActive = false
 
-    /// From the dial, or from being accepted, to the peer's HELLO.
+    /// Maximum time from the dial or accept to the peer's HELLO.
     static let handshakeTimeout = Interval.seconds(5)
-    /// How long a peer may take to read why a connection ends.
+    /// Maximum time that a peer has to read the reason for the close.
     static let closeTimeout = Interval.seconds(1)
-    /// Bytes that may wait in the socket's buffer before no more is framed.
+    /// The bytes that may wait in the socket's buffer before framing stops.
     static let bufferedBytesMax = 256 << 10
 
+    /// Creates a connection for a new channel.
+    ///
+    /// - Parameters:
+    ///   - id: the id in this process.
+    ///   - hub: the node's membership.
+    ///   - place: the permit, which the connection holds.
+    ///   - dialled: the dialled address; `nil` for an accepted connection.
+    ///   - remote: the name of the peer in the log.
     init(
         _ id: PeerConnectionID, hub: PeerHub, permit place: PeerConnectionPermit,
         dialled: PeerAddress?,
@@ -98,12 +120,13 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
             hello: Hello(member: own.member, incarnation: own.incarnation))
     }
 
+    /// Runs `body` on the connection's loop, at once if that is the current one.
     func onLoop(_ body: @escaping @Sendable (PeerConnection) -> Void) {
         guard let loop else { return }
         if loop.inEventLoop { body(self) } else { loop.execute { body(self) } }
     }
 
-    /// Set before anybody else knows of the connection.
+    /// The event loop; set before the connection is shared.
     var loop: (any EventLoop)?
 
     // MARK: The channel
@@ -119,6 +142,7 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         begin(context)
     }
 
+    /// Starts the handshake on an active channel.
     func begin(_ context: ChannelHandlerContext) {
         wasActive = true
         let time = TimeAmount.nanoseconds(Self.handshakeTimeout.nanoseconds)
@@ -145,7 +169,7 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         for event in link.connectionEnded() { handle(event) }
         for answering in handlers.values { answering.cancelled() }
         handlers = [:]
-        // Of a dial that was not answered whoever dialled is told.
+        // A dial without an answer is reported by the dialler.
         guard wasActive else { return }
         if wasOpening {
             hub.connectionFailed(remote, dialled: dialled, why: "the connection was closed")
@@ -196,20 +220,21 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: The end
 
-    /// Nothing came of the connection, or the peer broke it.
+    /// Closes the connection because of a failed handshake or a violation of the protocol.
     func fail(_ why: String) {
         if phase == .opening || phase == .open { reportFailure(why) }
         close()
     }
 
-    /// Tells the hub that the peer broke the connection, or that nothing came of it.
+    /// Reports a violation of the protocol, or a failed handshake, to the hub.
     func reportFailure(_ why: String) {
         guard phase == .opening else { return hub.protocolFaultOccurred(remote, why: why) }
-        // Told here, so that it is not told again when the channel is gone.
+        // Reported here, so that it is not reported again when the channel is closed.
         phase = .closing
         hub.connectionFailed(remote, dialled: dialled, why: why)
     }
 
+    /// Closes the channel at once.
     func close() {
         guard let context else { return }
         session.close()
@@ -218,10 +243,10 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 }
 
-/// What goes.
+/// Output of a connection.
 extension PeerConnection {
-    /// Flushes when all that is ready in this turn of the loop has been looked at: what many
-    /// clients ask goes out as one.
+    /// Schedules a flush for the end of this turn of the loop, so that the queries of many clients
+    /// are sent together.
     func scheduleFlush() {
         guard !isFlushScheduled, let context else { return }
         isFlushScheduled = true
@@ -231,7 +256,7 @@ extension PeerConnection {
         }
     }
 
-    /// Frames what may be sent now, encrypts it, and hands it to the socket.
+    /// Frames and encrypts what may be sent now, and passes it to the socket.
     func flush() {
         guard let context, phase != .closed, !isFlushing, !isReading, session.isEstablished else {
             return
@@ -248,7 +273,7 @@ extension PeerConnection {
                     count += frame.count
                 case .data(let head):
                     pendingPlaintext.append(head.bytes)
-                    // Nobody has announced it: the frame cannot be made.
+                    // The frame cannot be built, because no handler has announced the body.
                     guard let answering = handlers[head.stream] else { return close() }
                     answering.writeBody(head.payloadBytes, into: &pieces)
                     for piece in pieces { pendingPlaintext.append(piece) }
@@ -270,7 +295,8 @@ extension PeerConnection {
         if isLast { closeOutput() }
     }
 
-    /// All is said: waits a little for the peer to close, so that it has the time to read it.
+    /// Closes the output after the last frame, and gives the peer a short time to read it and
+    /// close.
     func closeOutput() {
         guard phase != .closed, let context else { return }
         if phase == .open || phase == .opening { phase = .closing }
@@ -284,34 +310,39 @@ extension PeerConnection {
         }
     }
 
+    /// Passes the session's output to the socket.
     func sendOutput() {
         guard let context, let output = session.takeOutput() else { return }
         writer.append(output)
-        // What the socket does not take waits in the channel, which tells when that is too much.
+        // The channel buffers what the socket does not accept, and reports when that is too much.
         _ = writer.flush(context)
     }
 }
 
-/// Plaintext that is to be encrypted: small pieces are copied side by side, as they would be into a
-/// record; large ones are kept by reference.
+/// The plaintext to be encrypted: small pieces are copied together, as into one TLS record, and
+/// large ones are kept by reference.
 struct PlaintextBuffer {
-    /// What comes before ``tail``.
+    /// The buffers before ``tail``.
     private var pieces: [ByteBuffer] = []
+    /// The buffer that small pieces are appended to.
     private var tail = ByteBuffer()
 
-    /// A piece of this size fills a record by itself.
+    /// The size in bytes from which a piece fills a record and is kept by reference.
     private static let referenceBytesMin = 16 << 10
-    /// More room is not kept from one time to the next.
+    /// The largest capacity in bytes that is kept for reuse.
     private static let retainedBytesMax = 64 << 10
 
+    /// Appends a copy of bytes.
     mutating func append(_ bytes: [UInt8]) {
         tail.writeBytes(bytes)
     }
 
+    /// Appends a copy of a frame header.
     mutating func append(_ bytes: InlineArray<12, UInt8>) {
         for index in bytes.indices { tail.writeInteger(bytes[index]) }
     }
 
+    /// Appends a buffer, by copy or by reference.
     mutating func append(_ piece: ByteBuffer) {
         guard piece.readableBytes >= Self.referenceBytesMin else {
             tail.writeImmutableBuffer(piece)
@@ -321,13 +352,14 @@ struct PlaintextBuffer {
         pieces.append(piece)
     }
 
+    /// Moves the tail to the pieces.
     private mutating func endTail() {
         guard tail.readableBytes > 0 else { return }
         pieces.append(tail)
         tail = ByteBuffer()
     }
 
-    /// Encrypts everything, and is empty again.
+    /// Encrypts everything and empties the buffer.
     mutating func write(to session: TLSSession, now: Instant) {
         if pieces.isEmpty {
             session.write(tail, now: now)

@@ -5,7 +5,17 @@ import Serving
 import Store
 
 extension PeerEntry {
-    /// What is said of an answer with these facts and this head; `size` is nil if it is not known.
+    /// Creates the description of a response for a peer.
+    ///
+    /// - Parameters:
+    ///   - facts: the metadata of the response.
+    ///   - size: the size of the body in bytes; `nil` if unknown.
+    ///   - head: the head of the response.
+    ///   - tags: the tags of the response.
+    ///   - source: where this node has found it.
+    ///   - version: the invalidation version of the response.
+    ///   - selection: the negotiation of an image's request; `nil` for others.
+    ///   - key: the key of an offered entry; empty if the query contains it.
     init(
         _ facts: EntryMetadata, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
         from source: Source, version: InvalidationVersion, selection: Negotiation?,
@@ -28,6 +38,7 @@ extension PeerEntry {
 }
 
 extension OwnerSearch.Reply {
+    /// Creates the reply that the owner search works with from a peer's reply.
     init(_ response: PeerReply) {
         switch response {
         case .held, .notModified: self = .found
@@ -41,9 +52,9 @@ extension OwnerSearch.Reply {
 }
 
 extension RenderedHead {
-    /// The head of an answer that a peer gives.
+    /// Creates the head of a peer's response.
     ///
-    /// - Throws: what is wrong with it; it is read as strictly as an origin's.
+    /// - Throws: the fault; the head is checked as strictly as an origin's.
     init(_ entry: PeerEntry) throws(StoredHeadFault) {
         guard let places = entry.headOffsets else { throw .partOffsets }
         self.init(
@@ -58,8 +69,8 @@ extension RenderedHead {
 }
 
 extension PeerQuery.RequestTrace {
-    /// What a peer is told of a request; `span` is what the question is called in its trace, if it
-    /// has one, and not zero.
+    /// Creates the trace of a request for a peer; `span` is the span id of the query, not zero, and
+    /// only computed if there is a trace.
     init(_ cause: RequestCorrelation, span: @autoclosure () -> UInt64) {
         self.init(
             requestID: cause.id.text, traceParent: cause.trace?.traceparent(span: span()) ?? [],
@@ -68,7 +79,7 @@ extension PeerQuery.RequestTrace {
 }
 
 extension RequestCorrelation {
-    /// The request that a peer has told of; one of which it says nothing has an id of `names`.
+    /// Creates the correlation of a peer's query; without a request id, it gets one of `names`.
     init(_ told: PeerQuery.RequestTrace, fallbackNames names: inout RequestIDGenerator) {
         self.init(
             RequestID(told.requestID) ?? names.id(names.next()),

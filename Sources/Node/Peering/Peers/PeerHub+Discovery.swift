@@ -6,18 +6,18 @@ import NIOPosix
 import Origin
 import Synchronization
 
-/// Finding the cluster at the start.
+/// The search for the cluster at the start.
 extension PeerHub {
-    /// Returns when this node has found its cluster, or has looked for it long enough, or has found
-    /// that it is not to be in it.
+    /// Returns when this node has found its cluster, when the join timeout has passed, or when it
+    /// must not serve.
     func join() async {
         try? await joinPromise.futureResult.get()
     }
 
-    /// Owns a part of the ring from now on, and returns when it knows who owns what.
+    /// Makes this node an owner, and returns when the ring with it is computed.
     ///
-    /// To be called when the node is proven current, or has waited for that for long enough: until
-    /// then it would, as an owner, ask the origin, for others, for what they have.
+    /// It must be called when the node is current or has waited for that long enough. As an owner
+    /// it would otherwise ask the origin, on behalf of others, about entries that they have.
     func becomeOwner() async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             loop.execute { [self] in
@@ -28,7 +28,7 @@ extension PeerHub {
         }
     }
 
-    /// On the loop.
+    /// Starts the search; on the loop.
     func startJoining() {
         advanceJoin()
         let settings = joinWatch.settings
@@ -41,12 +41,13 @@ extension PeerHub {
         logMissingSeeds(after: settings.membersTimeMax)
     }
 
-    /// The desk has begun to follow a count; from any thread.
+    /// Notes that the node has a voter set; thread-safe.
     func voterSetAdopted() {
         loop.execute { [self] in advanceJoin() }
     }
 
-    /// Says under what a cluster may be opened, and that it is found; on the loop.
+    /// Passes changes of the formation rule to the coordinator, and completes the join when the
+    /// cluster is found; on the loop.
     func advanceJoin() {
         guard let announcedRule, !isStopped, membership.phase == .serving, let purges = node?.purges
         else { return }
@@ -64,7 +65,7 @@ extension PeerHub {
         joinPromise.succeed()
     }
 
-    /// Says what is missing, now and then, as long as something is.
+    /// Logs the missing members periodically, as long as the search lasts.
     private func logMissingSeeds(after wait: Interval) {
         loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in
             guard let self, !isStopped, let missingSeeds else { return }
@@ -79,7 +80,7 @@ extension PeerHub {
         }
     }
 
-    /// This process is not the node that it took itself for.
+    /// Ends this process as a member, because it is not the node that it started as.
     func refuseToServe(_ why: MembershipEffect.ServingRefusal) {
         let (message, advice): (Logger.Message, String) =
             switch why {
@@ -102,9 +103,9 @@ extension PeerHub {
     }
 }
 
-/// Looking up names and dialling, on the loop.
+/// Name look-ups and dials, on the loop.
 extension PeerHub {
-    /// Looks up all seeds, and again after a while.
+    /// Resolves all seeds, and schedules the next resolution.
     func resolveSeeds() {
         resolveTask?.cancel()
         guard !isStopped else { return }
@@ -125,13 +126,14 @@ extension PeerHub {
             [self, seeds] addresses in
             resolvedSeeds = resolvedSeeds.filter { seeds.contains($0.key) }
             for case (let seed, let found?) in zip(seeds, addresses) { resolvedSeeds[seed] = found }
-            // Of a name that cannot be looked up what it stood for before still holds.
+            // For a name that cannot be resolved, its former addresses remain.
             let all = seeds.flatMap { resolvedSeeds[$0] ?? [] }
             joinWatch.seedsResolved(all, isComplete: !addresses.contains(nil))
             if all.isEmpty { advanceJoin() } else { handle(.seedsResolved(all)) }
         }
     }
 
+    /// Returns the addresses of a literal or a name.
     private func addresses(of address: PeerAddress) -> EventLoopFuture<[IPAddress]> {
         if let literal = IPAddress(address.host[...]) {
             return loop.makeSucceededFuture([literal])
@@ -139,13 +141,14 @@ extension PeerHub {
         return resolver.addresses(of: address.host, on: loop)
     }
 
+    /// Records and logs a failed look-up.
     private func resolutionFailed(of address: PeerAddress, _ error: any Error) {
         let why = "its name has no address: \(error)"
         joinWatch.addressFailed(address, reason: why)
         logConnectionFailure(of: "\(address)", why)
     }
 
-    /// Connects to one of the addresses that `address` stands for.
+    /// Connects to one of the addresses of `address`, one after the other.
     func dial(_ address: PeerAddress) {
         addresses(of: address).assumeIsolated().whenComplete { [self] result in
             switch result {
@@ -157,6 +160,7 @@ extension PeerHub {
         }
     }
 
+    /// Connects to the first of `rest` that accepts.
     private func dial(_ address: PeerAddress, at rest: ArraySlice<IPAddress>) {
         guard let first = rest.first, !isStopped,
             let socket = try? SocketAddress(

@@ -5,9 +5,10 @@ import Logging
 import NIOCore
 import Telemetry
 
-/// What a node says of its peers, once and not with every answer.
+/// Log lines about peers, each repeated only after a while.
 extension PeerHub {
-    /// A member has other settings for a site than this node: each asks the origin for itself.
+    /// Counts and logs that a member has other settings for a site, so that both fetch from the
+    /// origin.
     func siteSettingsDiffer(from peer: NodeID, on site: String) {
         counters.add(.peerPoliciesDiffer)
         loop.execute { [self] in
@@ -21,7 +22,7 @@ extension PeerHub {
         }
     }
 
-    /// A member gave an answer that cannot be one; nobody gets it.
+    /// Counts and logs a rejected response of a member.
     func replyRejected(_ peer: NodeID, _ fault: StoredHeadFault) {
         counters.add(.headsRefusedFromPeers)
         loop.execute { [self] in
@@ -35,12 +36,13 @@ extension PeerHub {
     }
 }
 
-/// What is counted of what members say to each other.
+/// The metrics of the membership.
 extension PeerHub {
-    /// Something else is believed of a member.
+    /// Counts a change of a member's state; `before` is `nil` for a new member.
     func countStateChange(_ record: MemberRecord, _ before: MemberRecord?) {
         guard record.member.id != ownID else {
-            // Whoever changes its part says so unasked.
+            // A change of this node's own state is announced unasked; anything else refutes a
+            // suspicion.
             if record.state == before?.state, record.member == before?.member {
                 counters.add(.refutations)
             }
@@ -57,6 +59,7 @@ extension PeerHub {
 }
 
 extension Metric {
+    /// Returns the metric of sent messages of this kind.
     static func sent(_ message: GossipMessage) -> Metric {
         switch message {
         case .ping: .gossipPingsSent
@@ -68,6 +71,7 @@ extension Metric {
         }
     }
 
+    /// Returns the metric of received messages of this kind.
     static func received(_ message: GossipMessage) -> Metric {
         switch message {
         case .ping: .gossipPingsReceived
@@ -80,17 +84,18 @@ extension Metric {
     }
 }
 
-/// What was said of peers that no connection could be made with, so that it is said once and not
-/// with every try.
+/// The rate limit of log lines about peers, so that a failure is logged once and not at every
+/// attempt.
 struct PeerWarningLimiter {
+    /// The last line per peer: its reason and time.
     private var logged: [String: (why: String, at: Instant)] = [:]
 
-    /// The same of the same peer is said again after so long.
+    /// The time after which the same line about the same peer is logged again.
     private static let interval = Interval.seconds(600)
-    /// Peers remembered at most; when there are more, all is said again.
+    /// The largest number of remembered peers; beyond it, all are forgotten and logged again.
     private static let peersMax = 1_024
 
-    /// True if this is to be said.
+    /// Returns true if a line about `remote` with the reason `why` is to be logged now.
     mutating func shouldLog(_ remote: String, _ why: String, now: Instant) -> Bool {
         if let last = logged[remote], last.why == why, now - last.at < Self.interval {
             return false
@@ -100,7 +105,7 @@ struct PeerWarningLimiter {
         return true
     }
 
-    /// There is a connection with it.
+    /// Forgets a peer, because there is a connection with it.
     mutating func clear(_ remote: String) {
         logged[remote] = nil
     }

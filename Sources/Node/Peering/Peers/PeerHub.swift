@@ -9,64 +9,96 @@ import Synchronization
 import Telemetry
 import Wire
 
-/// This node's part in its cluster: runs the decisions of `Cluster.Membership` over connections
-/// with peers.
+/// The node's membership in its cluster, which applies the decisions of `Cluster.Membership` to
+/// connections with peers.
 ///
-/// Confined to its loop, which serves nobody, so that a node that is busy still answers pings;
-/// connections live on the loops of the doors and tell it what they hear.
+/// Confined to its own loop, which serves no clients, so that a busy node still replies to pings.
+/// The connections run on the loops that serve clients, and pass their events to it.
 final class PeerHub: @unchecked Sendable {
+    /// The hub's loop.
     let loop: any EventLoop
-    /// Where connections live.
+    /// The loops of the connections.
     let loops: MultiThreadedEventLoopGroup
+    /// The resolver of seeds.
     let resolver: any NameResolver
+    /// The node's counters.
     let counters: NodeCounters
     let logger: Logger
+    /// The state of the membership.
     private(set) var membership: Membership
     private var dice: SplitMix64
+    /// The open connections, by id.
     private var connections: [PeerConnectionID: PeerConnection] = [:]
+    /// The configured addresses of other nodes.
     private(set) var seeds: [PeerAddress]
+    /// The timer of the membership's next tick.
     private var timer: Scheduled<Void>?
+    /// The timer of the next resolution of seeds.
     var resolveTask: Scheduled<Void>?
+    /// True once the hub is stopped.
     private(set) var isStopped = false
-    /// Succeeds when everybody reachable knows that this node goes.
+    /// The promise of ``leave()``; `nil` while the node does not leave.
     private var leavePromise: EventLoopPromise<Void>?
+    /// The rate limit of log lines about peers.
     var warningLimiter = PeerWarningLimiter()
+    /// The state of the search for the cluster.
     var joinWatch: ClusterDiscovery
-    /// The rule that the desk was told last; nil once this node has found its cluster.
+    /// The formation rule that the coordinator knows; `nil` once the node has found its cluster.
     var announcedRule: ClusterFormation.Rule? = .never
-    /// It serves, and owns.
+    /// True once the node has found its cluster or has ended the search.
     var hasJoined = false
-    /// Succeeds when it does, or will not.
+    /// The promise of ``join()``.
     let joinPromise: EventLoopPromise<Void>
+    /// The storage of ``missingSeeds``.
     let missingSeedsState = Mutex<[String]?>(nil)
+    /// The maintainer of the ring.
     let ringUpdater: RingUpdater
+    /// The storage of ``secrets``.
     private let sharedSecrets: Mutex<TLSPeerContext>
+    /// The storage of ``view``.
     private let published: Mutex<MemberView>
+    /// The number of connection ids given out.
     private let connectionCount = Atomic<UInt64>(0)
-    /// This node's id.
+    /// The id of this node.
     let ownID: NodeID
-    /// For connections that this node dials.
+    /// The limit of connections that this node dials.
     let dialLimiter = PeerConnectionLimiter(count: Ring.membersMax)
-    /// For those that others dial: strangers among them take none of the node's own.
+    /// The limit of connections that others dial, separate so that strangers cannot use up the
+    /// node's own.
     private let acceptLimiter = PeerConnectionLimiter(count: Ring.membersMax)
-    /// Gone at the end of the node.
+    /// The node; `nil` once it has ended.
     weak let node: NodeCore?
-    /// Nodes that keep an image.
+    /// The number of nodes that own an entry.
     let replicas: Int
+    /// The sending side of handoffs.
     let handoffSender: HandoffSender
+    /// The receiving side of handoffs.
     let handoffReceiver: HandoffReceiver
+    /// The keys of entries offered from memory.
     let offeredKeys = OfferedKeys()
-    /// Called when this node must not serve, because another process has its id.
+    /// The function called when this node must not serve, because another process has its id.
     let stopServing: @Sendable () -> Void
 
-    /// How often the names of seeds are looked up, for ever.
+    /// The interval at which the names of seeds are resolved.
     static let resolveInterval = Interval.seconds(10)
-    /// The same while this node looks for its cluster.
+    /// The interval at which names are resolved during the search for the cluster.
     static let joiningResolveInterval = Interval.seconds(1)
-    /// What names stood for when they were looked up last.
+    /// The addresses from the last successful resolution of each seed.
     var resolvedSeeds: [PeerAddress: [PeerAddress]] = [:]
 
-    /// A member that knows of nobody yet, and owns nothing before it has found its cluster.
+    /// Creates the membership of a node that knows no other member and owns nothing before it has
+    /// found its cluster.
+    ///
+    /// - Parameters:
+    ///   - node: the node; held weakly.
+    ///   - member: this node as a member.
+    ///   - incarnation: its incarnation at the start.
+    ///   - configuration: the settings of the cluster.
+    ///   - secrets: the context for encrypting connections.
+    ///   - loop: the hub's loop.
+    ///   - loops: the loops of the connections.
+    ///   - resolver: the resolver of seeds.
+    ///   - refuse: called when this node must not serve.
     init(
         of node: NodeCore, _ member: Member, _ incarnation: Incarnation,
         _ configuration: ClusterConfiguration,
@@ -108,46 +140,46 @@ final class PeerHub: @unchecked Sendable {
     }
 
     deinit {
-        // Once it is stopped the loop may have ended.
+        // After a stop, the loop may have ended.
         if !isStopped { joinPromise.succeed() }
     }
 
-    // MARK: Read from any loop
+    // MARK: Thread-safe queries
 
-    /// What connections that begin now are encrypted with.
+    /// The context for encrypting new connections.
     var secrets: TLSPeerContext { sharedSecrets.withLock { $0 } }
 
-    /// Who is believed to be here.
+    /// The latest snapshot of the members.
     var view: MemberView { published.withLock { $0 } }
 
-    /// Which places that it was told of do not answer, while this node looks for its cluster; nil
-    /// once it has found one.
+    /// The seeds that have not responded, while this node looks for its cluster; `nil` once it has
+    /// found one.
     var missingSeeds: [String]? { missingSeedsState.withLock { $0 } }
 
+    /// Returns the context of `loop`; `nil` if there is none.
     func context(of loop: any EventLoop) -> EventLoopContext? { node?.context(of: loop) }
 
-    /// The connection with a member; nil if there is none.
+    /// Returns the connection with a member; `nil` if there is none.
     func connection(to id: NodeID) -> PeerConnection? {
         published.withLock { $0.connections[id] }
     }
 
-    /// True if this node is among those that keep the entry on disk.
+    /// Returns true if this node is an owner of the entry, which stores it on disk.
     func owns(_ name: EntryName) -> Bool {
         ringUpdater.ring.owners(of: name.digest).prefix(replicas).contains(ownID)
     }
 
-    /// A name for a connection that begins now.
+    /// Returns an id for a new connection.
     func nextConnectionID() -> PeerConnectionID {
         PeerConnectionID(connectionCount.add(1, ordering: .relaxed).newValue)
     }
 
-    /// A place for one more connection that somebody else dials; nil if as many are open as are
-    /// allowed.
+    /// Returns a permit for a connection that a peer has dialled; `nil` at the limit.
     func acquirePermit() -> PeerConnectionPermit? { acceptLimiter.acquire() }
 
-    // MARK: Told from any loop
+    // MARK: Thread-safe events
 
-    /// Begins to look for others.
+    /// Starts the search for other members.
     func start() {
         loop.execute { [self] in
             warnIfWeightCapped(of: membership.own.member)
@@ -158,7 +190,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Takes over other secrets and seeds; connections that are open stay.
+    /// Applies new secrets and seeds; open connections remain.
     func reconfigure(_ configuration: ClusterConfiguration) {
         if let secrets = configuration.secrets { sharedSecrets.withLock { $0 = secrets } }
         loop.execute { [self] in
@@ -167,7 +199,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// `connection` is with the node that says `hello`.
+    /// Adds a connection after its handshake; `hello` describes the peer.
     func connectionOpened(_ connection: PeerConnection, _ hello: Hello) {
         let id = connection.id
         loop.execute { [self] in
@@ -181,7 +213,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// The other end of a connection is this process.
+    /// Reports that the other end of a connection is this process.
     func selfConnectionDetected(_ id: PeerConnectionID, dialled: PeerAddress?) {
         loop.execute { [self] in
             let own = membership.own
@@ -189,6 +221,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
+    /// Handles gossip from an open connection.
     func gossipReceived(_ gossip: Gossip, on id: PeerConnectionID) {
         loop.execute { [self] in
             guard connections[id] != nil else { return }
@@ -197,7 +230,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// A connection has few numbers left for questions.
+    /// Reports that a connection has few stream ids left, so that it is replaced.
     func connectionNearlyExhausted(_ id: PeerConnectionID) {
         loop.execute { [self] in
             guard connections[id] != nil else { return }
@@ -205,7 +238,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// An opened connection is gone; `goodbye` is what the peer said last.
+    /// Removes a closed connection; `goodbye` is the last message of the peer.
     func connectionClosed(_ id: PeerConnectionID, _ goodbye: Goodbye?) {
         loop.execute { [self] in
             handoffReceiver.connectionClosed(id)
@@ -214,7 +247,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Nothing came of a connection; `dialled` is where it was to lead if it was dialled here.
+    /// Reports a failed connection; `dialled` is the address if this node dialled it.
     func connectionFailed(_ remote: String, dialled: PeerAddress?, why: String) {
         loop.execute { [self] in
             counters.add(.peerHandshakesFailed)
@@ -226,7 +259,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// A connection that was open is broken off for a fault of the peer's.
+    /// Reports a violation of the protocol on an open connection, which is being closed.
     func protocolFaultOccurred(_ remote: String, why: String) {
         loop.execute { [self] in
             counters.add(.peerFaults)
@@ -234,8 +267,10 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Tells everybody that this node goes; succeeds when all reachable ones know, or have not
-    /// answered in time.
+    /// Announces that this node leaves.
+    ///
+    /// - Returns: a future that succeeds when all reachable members have confirmed it or have not
+    ///   done so in time.
     func leave() -> EventLoopFuture<Void> {
         loop.flatSubmit { [self] in
             let promise = loop.makePromise(of: Void.self)
@@ -249,7 +284,7 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Ends all connections; nothing is said any more.
+    /// Closes all connections and ends all activity.
     func stop() -> EventLoopFuture<Void> {
         loop.submit { [self] in
             isStopped = true
@@ -269,7 +304,7 @@ final class PeerHub: @unchecked Sendable {
 // MARK: - Steps, on the loop
 
 extension PeerHub {
-    /// Takes in an event and runs what comes out.
+    /// Handles an event and performs its effects.
     func handle(_ event: MembershipEvent) {
         guard !isStopped else { return }
         if announcedRule != nil { joinWatch.observe(event) }
@@ -281,6 +316,7 @@ extension PeerHub {
         advanceJoin()
     }
 
+    /// Schedules the next tick of the membership.
     private func schedule() {
         timer?.cancel()
         guard !isStopped, membership.nextTick != .distantFuture else { return }
@@ -290,6 +326,7 @@ extension PeerHub {
         }
     }
 
+    /// Performs an effect of the membership.
     private func run(_ effect: MembershipEffect) {
         switch effect {
         case .dial(let address): dial(address)
@@ -326,6 +363,7 @@ extension PeerHub {
         }
     }
 
+    /// Publishes a new snapshot if members or connections have changed.
     private func publish(_ effects: [MembershipEffect]) {
         let isChanged = effects.contains { effect in
             switch effect {
@@ -341,6 +379,7 @@ extension PeerHub {
         ringUpdater.update(view.records)
     }
 
+    /// Logs a change of a member's state.
     private func log(_ record: MemberRecord, _ before: MemberRecord?) {
         guard record.member.id != membership.own.member.id else { return }
         let isSame =
@@ -357,7 +396,7 @@ extension PeerHub {
         }
     }
 
-    /// Says once of a member that it counts for less than it declares.
+    /// Logs, once per member, that its weight exceeds the limit.
     private func warnIfWeightCapped(of member: Member) {
         let most = ringUpdater.weightMax
         guard member.weight > most,
@@ -372,6 +411,7 @@ extension PeerHub {
             ])
     }
 
+    /// Logs a failed connection, unless it was logged lately.
     func logConnectionFailure(of remote: String, _ why: String) {
         guard warningLimiter.shouldLog(remote, why, now: SystemClock.now()) else { return }
         logger.warning(

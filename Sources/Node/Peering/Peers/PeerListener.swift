@@ -10,12 +10,12 @@ final class PeerListener: Sendable {
     private let channel: any Channel
     private let hub: HubReference
 
-    /// Known only after the port is.
+    /// The hub, which exists only after the port is open.
     private final class HubReference: Sendable {
         let hub = Mutex<PeerHub?>(nil)
     }
 
-    /// More than a cluster's members at once.
+    /// The length of the accept queue, more than a cluster has members.
     private static let backlog: Int32 = 512
 
     private init(_ channel: any Channel, _ hub: HubReference) {
@@ -23,9 +23,9 @@ final class PeerListener: Sendable {
         self.hub = hub
     }
 
-    /// Opens the port; nobody is let in before ``admit(to:)``.
+    /// Opens the port; connections are accepted from ``startAccepting(to:)`` on.
     ///
-    /// - Throws: ``ListenError`` if the address cannot be listened on.
+    /// - Throws: ``ListenError`` if the address cannot be used.
     static func open(
         _ address: ListenAddress, on group: MultiThreadedEventLoopGroup
     ) async throws -> PeerListener {
@@ -46,6 +46,7 @@ final class PeerListener: Sendable {
         }
     }
 
+    /// Sets up an accepted channel; throws, which closes it, if there is no hub or no permit.
     private static func accept(_ channel: any Channel, _ box: HubReference) throws {
         guard let hub = box.hub.withLock({ $0 }), let place = hub.acquirePermit() else {
             throw ChannelError.operationUnsupported
@@ -56,32 +57,32 @@ final class PeerListener: Sendable {
                 hub.nextConnectionID(), hub: hub, permit: place, dialled: nil, remote: remote))
     }
 
-    /// The port that was really opened.
+    /// The port that was opened, also if the kernel chose it.
     var port: UInt16 { UInt16(channel.localAddress?.port ?? 0) }
 
-    /// Lets peers in, to `hub`.
+    /// Accepts connections for `hub` from now on.
     func startAccepting(to hub: PeerHub) async throws {
         self.hub.hub.withLock { $0 = hub }
         try await channel.setOption(.autoRead, value: true).get()
     }
 
-    /// Nobody is let in after this returns.
+    /// Closes the port; no connection is accepted after this returns.
     func close() async {
         hub.hub.withLock { $0 = nil }
         try? await channel.close().get()
     }
 }
 
-/// How many connections with peers of one kind may be open, those included that have not said who
-/// they are.
+/// The limit of open connections with peers of one kind, unidentified ones included.
 final class PeerConnectionLimiter: Sendable {
     private let remaining: Atomic<Int>
 
+    /// Creates a limiter for `count` connections.
     init(count: Int) {
         remaining = Atomic(count)
     }
 
-    /// A place that is free again when nobody holds it; nil if there is none.
+    /// Returns a permit, which is released with its last reference; `nil` if all are in use.
     func acquire() -> PeerConnectionPermit? {
         guard remaining.subtract(1, ordering: .relaxed).newValue >= 0 else {
             release()
@@ -90,12 +91,13 @@ final class PeerConnectionLimiter: Sendable {
         return PeerConnectionPermit(self)
     }
 
+    /// Returns a permit to the limiter.
     fileprivate func release() {
         remaining.add(1, ordering: .relaxed)
     }
 }
 
-/// Room for one connection with a peer.
+/// A permit for one connection with a peer, returned to its limiter when it is deallocated.
 final class PeerConnectionPermit: Sendable {
     private let limiter: PeerConnectionLimiter
 

@@ -3,54 +3,72 @@ import Ground
 import NIOCore
 import Telemetry
 
-/// An answer that a peer holds: its head, and what came of its body in the same turn of the loop,
-/// which of small ones is all.
+/// A peer's entry: its head and the body bytes of the same turn of the loop, which for a small
+/// entry are all.
 struct ReceivedEntry {
+    /// The description and head of the entry.
     let entry: PeerEntry
+    /// The body bytes so far.
     var body: [ByteBuffer] = []
-    /// Nil if more is to come.
+    /// The end of the body; `nil` if more is to come.
     var end: StreamEnd?
 }
 
-/// Who has put a question to a peer; it is told what comes of it on the loop of its hall.
+/// The receiver of a query's events, on the event loop of its context.
 protocol PeerRequestDelegate: AnyObject {
+    /// Handles an event of `ask`.
     func eventReceived(_ event: PeerRequest.Event, for ask: PeerRequest)
 }
 
-/// One question to a peer: between the loop of the fetch that asks and that of the connection.
+/// A query to a peer, which connects the loop of the fetch with that of the connection.
 final class PeerRequest: @unchecked Sendable {
-    /// What comes of it, in this order.
+    /// An event of a query, in this order.
     enum Event {
-        /// Any answer but one that the peer holds.
+        /// A reply without an entry.
         case replyReceived(PeerReply)
+        /// The head of an entry, with the first part of its body.
         case entryReceived(ReceivedEntry)
-        /// What comes of its body later.
+        /// A further part of the body.
         case dataReceived(ByteBuffer)
-        /// The body was whole.
+        /// The complete end of the body.
         case bodyEnded(StreamEnd)
-        /// There is no whole answer.
+        /// The query or its body has failed.
         case failed
-        /// This side has no room for the question; of the peer it says nothing.
+        /// The query was not sent, because this node has no capacity for it; nothing is known of
+        /// the peer.
         case notSent
     }
 
+    /// The id of the peer.
     let node: NodeID
+    /// The query as it is encoded.
     let query: PeerQuery
+    /// The connection that it is sent on.
     let connection: PeerConnection
-    /// Not later than it was put.
+    /// The time of the query, not later than it was sent.
     let createdAt = SystemClock.now()
     private let context: EventLoopContext
-    /// On the fetch's loop; nil once nothing of it is wanted.
+    /// The receiver of events, used on the fetch's loop; `nil` once the query is cancelled.
     private weak var delegate: (any PeerRequestDelegate)?
-    /// On the connection's loop: where the answer comes; nil before it is asked and after its end.
+    /// The stream of the reply, used on the connection's loop; `nil` before it is sent and after
+    /// its end.
     var stream: UInt32?
-    /// On the connection's loop: the peer holds it, and its body is on the way.
+    /// True once the peer has sent the entry's head; used on the connection's loop.
     var hasEntryHead = false
-    /// On the connection's loop: what has come of it in this turn, before the fetch is told.
+    /// The entry received in this turn of the loop, before it is delivered; used on the
+    /// connection's loop.
     var receivedEntry: ReceivedEntry?
-    /// On the connection's loop: when it was put.
+    /// The time at which it was sent; used on the connection's loop.
     var sentAt = Instant.zero
 
+    /// Creates a query for a fetch.
+    ///
+    /// - Parameters:
+    ///   - node: the id of the peer.
+    ///   - question: the query.
+    ///   - connection: the connection with the peer.
+    ///   - fetch: the receiver of events; held weakly.
+    ///   - context: the context of the receiver's loop.
     init(
         _ node: NodeID, _ question: PeerQuery, on connection: PeerConnection,
         for fetch: any PeerRequestDelegate, of context: EventLoopContext
@@ -62,24 +80,25 @@ final class PeerRequest: @unchecked Sendable {
         self.context = context
     }
 
-    /// Told on the connection's loop.
+    /// Delivers an event on the receiver's loop; called on the connection's loop.
     func deliver(_ event: Event) {
         guard !context.loop.inEventLoop else { return notifyDelegate(event) }
         context.loop.execute { [self] in notifyDelegate(event) }
     }
 
+    /// Calls the receiver, unless the query was cancelled.
     private func notifyDelegate(_ event: Event) {
         guard let delegate else { return }
         if case .failed = event { context.counters.add(.peerRequestsFailed) }
         delegate.eventReceived(event, for: self)
     }
 
-    /// Tells what has come of the answer so far; what comes then is told of as it comes.
+    /// Delivers the held entry; later parts of its body are delivered as they arrive.
     func deliverReceivedEntry() {
         if let response = receivedEntry.take() { deliver(.entryReceived(response)) }
     }
 
-    /// Nothing more of it is wanted; on the fetch's loop.
+    /// Cancels the query; called on the receiver's loop.
     func cancel() {
         delegate = nil
         connection.cancel(self)

@@ -8,8 +8,15 @@ import Telemetry
 import Wire
 
 extension PeerRequestHandler {
-    // MARK: A fetch
+    // MARK: Fetches
 
+    /// Joins a fetch or starts one; a probe joins only fetches from an origin and starts only
+    /// look-ups on disk.
+    ///
+    /// - Parameters:
+    ///   - query: the request that the peer's query stands for.
+    ///   - stale: the stale entry in memory; `nil` for none.
+    ///   - glance: the outcome of the immediate look-up on disk.
     func joinOrStartFetch(
         _ query: SiteRequest, stale: MemoryEntry?, _ glance: ImmediateDiskLookup
     ) {
@@ -55,16 +62,17 @@ extension PeerRequestHandler {
         }
     }
 
+    /// Waits for the head of a fetch.
     private func attach(_ run: ActiveFetch, _ reader: Fetch.ReaderID) {
         context.node.waiterJoined()
         stage = .awaitingHead(run, reader)
         proceed()
-        // Who looks on disk for a probe waits for no origin.
+        // The disk look-up of a probe waits for no origin.
         guard case .awaitingHead = stage, !run.options.isProbe else { return }
         sendFetching()
     }
 
-    /// Says that it is being fetched, now and again and again.
+    /// Sends, now and periodically, that the response is being fetched.
     private func sendFetching() {
         guard case .awaitingHead = stage else { return }
         send(.fetching)
@@ -75,11 +83,13 @@ extension PeerRequestHandler {
         }
     }
 
+    /// Continues after progress of the fetch; see ``FetchReader``.
     func fetchAdvanced(by run: ActiveFetch) {
         proceed()
         connection.scheduleFlush()
     }
 
+    /// Continues with the current stage.
     func proceed() {
         switch stage {
         case .awaitingHead(let run, let reader): awaitHead(run, reader)
@@ -88,6 +98,7 @@ extension PeerRequestHandler {
         }
     }
 
+    /// Handles the outcome of the fetch's head.
     private func awaitHead(_ run: ActiveFetch, _ reader: Fetch.ReaderID) {
         let (step, view) = run.nextHeadStep(reader, on: context)
         switch step {
@@ -101,7 +112,7 @@ extension PeerRequestHandler {
         case .pending: context.addReader(run, for: self)
         case .failed: send(failureReply(view.progress.outcome))
         case .loadedFromDisk(let memoryEntry):
-            // What the client is given who caused the fetch, and is stale, is no answer to a peer.
+            // A stale response that the requesting client gets is not sent to a peer.
             let reuse = siteRequest?.reuse(memoryEntry.metadata, now: SystemClock.now())
             guard reuse == .fresh else { return restart() }
             detach()
@@ -112,7 +123,7 @@ extension PeerRequestHandler {
                 return streamFetch(run, reader, own, &terms)
             }
             if causedFetch, !view.progress.trailers.isEmpty {
-                // With a length nothing could follow the body (RFC 9112 §6.3).
+                // With a length, no trailers could follow the body (RFC 9112 §6.3).
                 let response = FetchedResponse(
                     metadata: memoryEntry.metadata, head: RenderedHead(memoryEntry).unframed,
                     sizeBytes: nil, isKept: true, tags: memoryEntry.tags)
@@ -122,7 +133,7 @@ extension PeerRequestHandler {
             sendEntry(memoryEntry, from: .fetch, terms)
         case .receiving(let fetch) where run.siteRequest.isImage && fetch.head.status != 200:
             send(absenceReply(fetch.head.status))
-        // No member may give what is a part of something, or of nothing.
+        // A partial or not-modified response is never sent to a peer.
         case .receiving(let fetch) where [206, 304].contains(fetch.head.status):
             send(declineReply(.unshareable))
         case .receiving(let fetch):
@@ -134,7 +145,8 @@ extension PeerRequestHandler {
         }
     }
 
-    /// The same with those fields that are for the one who caused it, and are stored by nobody.
+    /// Streams the response with the fields that are only for the requester that caused the fetch;
+    /// no node stores it.
     private func streamFetch(
         _ run: ActiveFetch, _ reader: Fetch.ReaderID, _ own: FetchedResponse,
         _ terms: inout PeerEntry.Terms
@@ -143,7 +155,7 @@ extension PeerRequestHandler {
         streamFetch(run, reader, own, terms)
     }
 
-    /// The body goes out as it comes.
+    /// Streams the body as it arrives.
     private func streamFetch(
         _ run: ActiveFetch, _ reader: Fetch.ReaderID, _ fetch: FetchedResponse,
         _ terms: PeerEntry.Terms
@@ -160,6 +172,7 @@ extension PeerRequestHandler {
         proceed(run, reader)
     }
 
+    /// Sends the next part of the fetch's body, or its end.
     func proceed(_ run: ActiveFetch, _ reader: Fetch.ReaderID) {
         var taken: [ByteBuffer] = []
         switch run.nextStep(
@@ -180,7 +193,7 @@ extension PeerRequestHandler {
         }
     }
 
-    /// What was waited for is not for this question: something else may be, or is fetched.
+    /// Starts again, because the awaited response does not match this query.
     private func restart() {
         detach()
         guard restartCount < Self.restartsMax else { return send(declineReply(.overloaded)) }
@@ -188,23 +201,24 @@ extension PeerRequestHandler {
         start()
     }
 
-    /// Fetches in a row that a question may wait for in vain.
+    /// The number of fetches that a query may wait for in vain.
     private static let restartsMax = 3
 }
 
-/// What a question is about.
+/// Interpretation of a query.
 extension PeerRequestHandler {
+    /// The outcome of interpreting a query.
     enum Resolution {
         case siteRequest(SiteRequest)
         case declined(DeclineReason)
     }
 
-    /// What the request for an image is reduced to; nil for anything else.
+    /// The negotiation of an image's request; `nil` for others.
     var selection: Negotiation? {
         query.key.first == UInt8(ascii: "h") ? query.negotiation : nil
     }
 
-    /// Looks for what may be given without a word from the origin.
+    /// Returns a function that looks up a fresh entry in memory.
     func freshEntryLookup(_ query: SiteRequest) -> () -> MemoryEntry? {
         { [context] in
             guard
@@ -215,7 +229,7 @@ extension PeerRequestHandler {
         }
     }
 
-    /// The request that the question stands for.
+    /// Returns the request that the query stands for, or the reason for declining it.
     func resolveRequest() -> Resolution {
         let key = query.key
         let hash = context.store.hash(of: key)
@@ -233,24 +247,24 @@ extension PeerRequestHandler {
             return .siteRequest(
                 SiteRequest(image: key, hash: hash, query.negotiation, on: context))
         }
-        // What is asked for is what stands under the key, and nothing else of the origin's.
+        // The request must be for the URL of the key, and for nothing else of the origin.
         let start = RequestForwarder.requestLineAndHost(
             ofKey: key, isSecure: relayed.flags.contains(.isSecure), rules: plan.requestFieldRules)
         guard let start, relayed.head.starts(with: start) else { return .declined(.notUnderstood) }
         let query = SiteRequest(relayed, key: key, hash: hash, by: plan, on: context)
-        // It has come by here already, by way of an origin.
+        // The request has passed through this node before, on its way through an origin.
         return query.isLoop(at: context.node) ? .declined(.notAllowed) : .siteRequest(query)
     }
 }
 
-/// On which terms an answer goes to a peer, and what is said in place of one.
+/// The terms of responses to peers, and the replies in place of a response.
 extension PeerRequestHandler {
-    /// The terms of what a fetch brings; nil if it is not for who asks.
+    /// Returns the terms of a fetched response; `nil` if it must not be sent to this peer.
     ///
-    /// What may not be shared goes to the one who caused it.
+    /// A response that may not be shared is sent to the peer whose query caused the fetch.
     func terms(_ view: FetchSnapshot) -> PeerEntry.Terms? {
         let known = view.progress
-        // To a probe only what holds is an answer.
+        // To a probe, only a response without a failed origin counts.
         guard view.isShared || causedFetch, known.staleFallback == nil || query.kind == .get else {
             return nil
         }
@@ -265,16 +279,18 @@ extension PeerRequestHandler {
         return terms
     }
 
-    /// It has caused the fetch that it waits for.
+    /// True if this query has caused the fetch that it waits for.
     var causedFetch: Bool { logSummary.part == .miss || logSummary.part == .revalidated }
 
-    // MARK: In place of an answer
+    // MARK: Replies without a response
 
+    /// Returns the reply for a failed fetch.
     func failureReply(_ outcome: FetchSnapshot.Outcome) -> PeerReply {
         guard case .failed(let problem) = outcome else { return declineReply(.overloaded) }
         return failureReply(of: problem)
     }
 
+    /// Returns the reply for a problem.
     func failureReply(of problem: Problem) -> PeerReply {
         query.kind == .probe
             ? .absent
@@ -284,16 +300,17 @@ extension PeerRequestHandler {
                     text: problem.document.detail))
     }
 
-    /// There is no image: this node remembers it, and whoever asks need not.
+    /// Returns the reply for a missing image: this node stores that result, and the peer need not.
     func absenceReply(_ status: UInt16) -> PeerReply { failureReply(of: .originStatus(status)) }
 
+    /// Returns the reply for declining the query.
     func declineReply(_ reason: DeclineReason) -> PeerReply {
         query.kind == .probe ? .absent : .declined(reason)
     }
 
-    // MARK: Before an answer
+    // MARK: Interim responses
 
-    /// Passes an interim answer on, if this question has caused `run`.
+    /// Relays an interim response if this query waits for `run`.
     func relay(interim head: [UInt8], for run: ActiveFetch) {
         guard case .awaitingHead(let waited, _) = stage, waited === run else { return }
         send(.interim(head))

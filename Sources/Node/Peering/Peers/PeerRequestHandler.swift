@@ -9,37 +9,54 @@ import Telemetry
 import Tiers
 import Wire
 
-/// The answer to one question of a peer, from memory, from disk, or from a fetch that it joins or
-/// causes; never by asking another node what that one would ask this one.
+/// Handler of one query of a peer: it responds from memory, from disk, or from a fetch that it
+/// joins or starts, but never queries a node that would in turn query this one.
 ///
 /// Confined to the loop of its connection.
 final class PeerRequestHandler: FetchReader {
+    /// The connection that the query came on.
     let connection: PeerConnection
+    /// The stream of the reply.
     let stream: UInt32
+    /// The query.
     let query: PeerQuery
+    /// The context of the connection's loop.
     let context: EventLoopContext
-    /// For whose sake the peer asks.
+    /// The correlation with the client's request that the peer serves.
     let cause: RequestCorrelation
+    /// The facts for the access log.
     var logSummary = LogSummary()
+    /// The stage of the reply.
     var stage = Stage.starting
-    /// Bytes of the body that were announced and are not sent.
+    /// The body bytes that are announced and not sent yet.
     var slices: [ByteBuffer] = []
+    /// The timer of the current stage.
     var timer: Scheduled<Void>?
+    /// The number of restarts.
     var restartCount = 0
-    /// What it stands for; nil before it is looked into, and of what was offered.
+    /// The request that the query stands for; `nil` before it is interpreted, and for offered
+    /// entries.
     var siteRequest: SiteRequest?
 
+    /// The stage of a reply.
     enum Stage {
         case starting
-        /// The head of the fetch's answer is not known.
+        /// The head of the fetched response is unknown.
         case awaitingHead(ActiveFetch, Fetch.ReaderID)
-        /// The body comes from the fetch; so many bytes of it are announced and still held there.
+        /// The body comes from the fetch; `lentBytes` of it are announced and still held there.
         case streamingFetch(ActiveFetch, Fetch.ReaderID, lentBytes: Int)
-        /// The body comes from an entry, which is announced whole; from here on it is not sent.
+        /// The body comes from an entry and is announced in full; it is sent from `offset` on.
         case sendingEntry(MemoryEntry, offset: UInt64)
         case finished
     }
 
+    /// Creates a handler of a query.
+    ///
+    /// - Parameters:
+    ///   - question: the query.
+    ///   - stream: the stream of the reply.
+    ///   - connection: the connection that the query came on.
+    ///   - context: the context of the connection's loop.
     init(
         _ question: PeerQuery, on stream: UInt32, of connection: PeerConnection,
         in context: EventLoopContext
@@ -51,7 +68,7 @@ final class PeerRequestHandler: FetchReader {
         cause = RequestCorrelation(question.trace, fallbackNames: &context.requestIDs)
     }
 
-    /// Looks where the answer may be.
+    /// Looks up the response, or starts a fetch.
     func start() {
         context.counters.add(self.query.kind == .get ? .peerGetsReceived : .peerProbesReceived)
         guard !query.key.isEmpty else { return startOffered() }
@@ -79,8 +96,8 @@ final class PeerRequestHandler: FetchReader {
         joinOrStartFetch(query, stale: stale, glance)
     }
 
-    /// Looks where the answer may be once this node knows what `peer` has told of, or says that it
-    /// does not.
+    /// Starts once this node has the invalidations that `peer` has reported; replies with `behind`
+    /// if that takes too long.
     func startWhenCaughtUp(behind peer: NodeID) {
         let time = TimeAmount.nanoseconds(Self.catchUpTimeout.nanoseconds)
         timer = context.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
@@ -88,7 +105,7 @@ final class PeerRequestHandler: FetchReader {
             send(.behind)
             connection.flush()
         }
-        // Confined to the loop, and told on another thread.
+        // Used only on the loop, but captured by a closure of another thread.
         nonisolated(unsafe) weak let answering = self
         context.purges.whenCaughtUp(with: peer, within: Self.catchUpTimeout) {
             [loop = context.loop] in
@@ -104,19 +121,20 @@ final class PeerRequestHandler: FetchReader {
         }
     }
 
-    /// Within which a node that lags answers, be it that it does (DESIGN.md §7).
+    /// Maximum time before a lagging node replies, if only with `behind` (Design, "Queries carry
+    /// knowledge").
     private static let catchUpTimeout = Interval.milliseconds(50)
 
-    /// The asker wants it no more, or is gone.
+    /// Ends the reply, because the peer has cancelled the query or its connection is closed.
     func cancelled() {
         log(isComplete: false)
         detach()
         stage = .finished
     }
 
-    // MARK: What goes
+    // MARK: Output
 
-    /// Says it; if that is the last, all is over.
+    /// Sends a reply; a final one ends the handler.
     func send(_ response: PeerReply) {
         try? connection.link.sendReply(response, on: stream)
         switch response {
@@ -128,7 +146,7 @@ final class PeerRequestHandler: FetchReader {
         if response.isFinal { end() }
     }
 
-    /// Says that it is here; false if that cannot be said, and all is over.
+    /// Sends the head of an entry; returns false if that fails, after ending with a decline.
     func sendEntryHead(_ entry: PeerEntry) -> Bool {
         do throws(SendError) {
             try connection.link.sendReply(.held(entry), on: stream)
@@ -140,6 +158,7 @@ final class PeerRequestHandler: FetchReader {
         }
     }
 
+    /// Ends the handler, with a line in the access log.
     func end(isComplete: Bool = true) {
         log(isComplete: isComplete)
         detach()
@@ -147,6 +166,7 @@ final class PeerRequestHandler: FetchReader {
         connection.replyFinished(stream)
     }
 
+    /// Sends an entry from memory; its body is announced in full.
     func sendEntry(
         _ memoryEntry: MemoryEntry, from source: PeerEntry.Source,
         _ terms: PeerEntry.Terms = PeerEntry.Terms()
@@ -178,12 +198,13 @@ final class PeerRequestHandler: FetchReader {
         connection.link.addBodyBytes(Int(memoryEntry.metadata.size), on: stream)
     }
 
+    /// Completes the body and ends the handler.
     private func finishEntry() {
         connection.link.completeBody(on: stream)
         end()
     }
 
-    /// The next `count` bytes of the body, which are being sent.
+    /// Appends the next `count` bytes of the announced body to `frames`.
     func writeBody(_ count: Int, into frames: inout [ByteBuffer]) {
         logSummary.bodyBytes += UInt64(count)
         switch stage {
@@ -210,6 +231,7 @@ final class PeerRequestHandler: FetchReader {
         }
     }
 
+    /// Leaves the fetch and cancels the timer.
     func detach() {
         timer?.cancel()
         switch stage {
@@ -223,20 +245,22 @@ final class PeerRequestHandler: FetchReader {
     }
 }
 
-/// What the access log says of a question of a peer.
+/// The access log of peers' queries.
 extension PeerRequestHandler {
-    /// What became of a question, as far as it has.
+    /// The facts of a query's line in the access log.
     struct LogSummary {
+        /// The time at which the query arrived.
         let startedAt = SystemClock.now()
-        /// How the cache of this node takes part in the answer.
+        /// The part of this node's cache in the response.
         var part = CacheResult.none
-        /// 0 while there is no answer, and of one that is none of HTTP's.
+        /// The status of the response; 0 while there is none, and for a reply that is not an HTTP
+        /// response.
         var status: UInt16 = 0
+        /// The body bytes sent so far.
         var bodyBytes: UInt64 = 0
     }
 
-    /// Writes the line of a question that may have caused a fetch here; what starts nothing has
-    /// none.
+    /// Writes the log line of a query that may have caused a fetch here; probes have none.
     func log(isComplete: Bool) {
         guard context.hasAccessLog, query.kind == .get else { return }
         let request = LoggedRequest(
@@ -252,9 +276,9 @@ extension PeerRequestHandler {
     }
 }
 
-/// What this node has offered, and a peer asks for by half of its name.
+/// Queries for offered entries, which contain only the digest of the name.
 extension PeerRequestHandler {
-    /// Looks in memory if it was offered from there, then on disk.
+    /// Looks up an offered entry in memory, if it was offered from there, and on disk.
     func startOffered() {
         guard query.kind == .probe else { return send(.declined(.notUnderstood)) }
         let digest = query.name.digest
@@ -282,7 +306,7 @@ extension PeerRequestHandler {
             switch result {
             case .success(.promoted(let entry)): sendEntry(entry, from: .disk)
             case .success(nil), .success(.unreadable): send(.absent)
-            // It is here all the same.
+            // The entry exists, but cannot be loaded now.
             case .success(.noCapacity), .failure: send(.declined(.overloaded))
             }
             connection.flush()

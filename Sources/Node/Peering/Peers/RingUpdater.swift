@@ -3,40 +3,43 @@ import Ground
 import NIOPosix
 import Synchronization
 
-/// Keeps the ring of the members that own something, computed on a thread of its own.
+/// Maintainer of the ring of owners, which it computes on a thread of its own.
 final class RingUpdater: Sendable {
     private let state: Mutex<State>
-    /// What any member's weight counts for at most.
+    /// The largest weight that counts for any member.
     let weightMax: UInt16
 
+    /// The state under the lock.
     private struct State {
+        /// The current ring.
         var ring: Ring
-        /// For whom a ring is to be computed; nil if there is nothing to do.
+        /// The members of the next ring to compute; `nil` for none.
         var pendingMembers: [RingMember]?
-        /// For whom one is being computed; nil if none is.
+        /// The members of the ring that is being computed; `nil` for none.
         var computingMembers: [RingMember]?
+        /// The observer of the ring; `nil` for none.
         var listener: (@Sendable (Ring) -> Void)?
-        /// To be called when nothing is to be computed any more.
+        /// The callbacks for when no computation is outstanding.
         var waiters: [@Sendable () -> Void] = []
     }
 
-    /// That of one node.
+    /// Creates an updater with the ring of one node.
     init(_ own: MemberRecord, weightMax: UInt16) {
         self.weightMax = weightMax
         let members = RingMember.owners(among: [own], weightMax: weightMax)
         state = Mutex(State(ring: Ring(members: members)))
     }
 
-    /// The ring that holds now.
+    /// The current ring; thread-safe.
     var ring: Ring { state.withLock { $0.ring } }
 
-    /// Has `listener` be told of each ring that comes to hold, on any thread; it must not ask for
-    /// the ring.
+    /// Sets the observer, which is called with each new ring, on any thread; it must not read
+    /// ``ring``.
     func setListener(_ listener: @escaping @Sendable (Ring) -> Void) {
         state.withLock { $0.listener = listener }
     }
 
-    /// Nothing is told any more; who waits for a ring waits no longer.
+    /// Removes the observer and calls all waiting callbacks.
     func stop() {
         let waiting = state.withLock { state in
             state.listener = nil
@@ -45,7 +48,7 @@ final class RingUpdater: Sendable {
         for body in waiting { body() }
     }
 
-    /// Calls `body`, on any thread, once the ring is that of the members last told of.
+    /// Calls `body`, on any thread, once the ring is that of the latest members.
     func whenSettled(_ body: @escaping @Sendable () -> Void) {
         let isSettled = state.withLock { state in
             let isSettled = state.pendingMembers == nil && state.computingMembers == nil
@@ -55,7 +58,7 @@ final class RingUpdater: Sendable {
         if isSettled { body() }
     }
 
-    /// The members have become these; the ring follows as soon as it is computed.
+    /// Changes the members; the ring follows as soon as it is computed.
     func update(_ records: [MemberRecord]) {
         let members = RingMember.owners(among: records, weightMax: weightMax)
         let begins = state.withLock { state in
@@ -73,7 +76,7 @@ final class RingUpdater: Sendable {
         }
     }
 
-    /// Until nothing is wanted any more.
+    /// Computes rings until none is outstanding.
     private func compute() {
         while true {
             let task = state.withLock { state -> (from: Ring, to: [RingMember])? in
@@ -83,7 +86,8 @@ final class RingUpdater: Sendable {
             }
             guard let task else { return computationFinished() }
             let ring = task.from.changed(to: task.to)
-            // Whoever has stopped it is sure that nothing more is told, and may end its loops.
+            // Under the lock: after ``stop()`` no ring is reported, so that the observer's loops
+            // may end.
             state.withLock { state in
                 state.ring = ring
                 state.listener?(ring)
@@ -91,9 +95,10 @@ final class RingUpdater: Sendable {
         }
     }
 
+    /// Calls the waiting callbacks, unless a new computation has begun.
     private func computationFinished() {
         let waiting = state.withLock { state in
-            // Somebody may have begun anew meanwhile, and will tell them.
+            // A computation that began meanwhile calls them later.
             guard state.computingMembers == nil else { return [] as [@Sendable () -> Void] }
             return state.waiters.takeAll()
         }
