@@ -1,6 +1,12 @@
 import Cluster
 import Ground
+import Logging
+import NIOCore
+import Serving
+import Store
 import Synchronization
+import Telemetry
+import Tiers
 
 /// Thread-safe queries to the coordinator.
 extension PurgeCoordinator {
@@ -121,5 +127,55 @@ extension PurgeCoordinator {
             return false
         }
         if isCaughtUp { completion() }
+    }
+}
+
+extension PurgeCoordinator {
+    /// Returns when this node, which has announced that it leaves, is no longer a voter or cannot
+    /// be removed.
+    func waitUntilLeft() async {
+        await wait { $0.exchange.isLeaveComplete }
+        outbox.finish()
+    }
+
+    /// Returns when the node is a voter and its fence is open.
+    func waitUntilCurrent() async {
+        await wait { [fenceStatus] in
+            $0.exchange.isVoter && fenceStatus.isOpen(at: SystemClock.now())
+        }
+    }
+
+    /// Returns after the step that fulfils the condition, or when the coordinator stops.
+    func wait(until isOver: @escaping Condition) async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let isOverNow = state.withLock { state in
+                if state.isStopped || isOver(state) { return true }
+                state.stepWaiters.append((isOver, { done.resume() }))
+                return false
+            }
+            if isOverNow { done.resume() }
+        }
+    }
+
+    /// Applies a change of the members and connections.
+    ///
+    /// All in one step: no query is sent on a connection before the log knows that all
+    /// invalidations must be sent again there.
+    func membershipChanged(_ view: MemberView) {
+        performStep { state, now, effects in
+            let gone = state.connections.keys.filter { view.connections[$0] == nil }.sorted()
+            let new = view.connections.filter { state.connections[$0.key] !== $0.value }
+                .sorted { $0.key < $1.key }
+            state.connections = view.connections
+            let members = view.records.dropFirst().map {
+                ReplicationMember($0.member.id, $0.member.process, .init($0.state))
+            }
+            let events =
+                gone.map { ReplicationEvent.disconnected($0) } + [.membersChanged(members)]
+                + new.map { .connected($0.key, on: $0.value.id) }
+            for event in events {
+                state.exchange.handle(event, now: now, using: &state.dice, effects: &effects)
+            }
+        }
     }
 }
