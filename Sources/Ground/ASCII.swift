@@ -1,4 +1,6 @@
-/// Byte-level helpers for protocols with ASCII syntax. None of them is aware of Unicode.
+/// Byte-level helpers for protocols with ASCII syntax.
+///
+/// None of them is aware of Unicode.
 @usableFromInline package enum ASCII {
     /// Returns `byte` with `A`–`Z` mapped to `a`–`z` and every other byte unchanged.
     @inlinable @inline(__always)

@@ -11,7 +11,9 @@ package struct BaseURL: Hashable, Sendable {
 
     /// The host to resolve or connect to: a lower-case name, or an address without brackets.
     package let host: String
-    /// The TCP port, never 0. Without one in the URL, the default of the scheme.
+    /// The TCP port, never 0.
+    ///
+    /// It is the default of the scheme if the URL names none.
     package let port: UInt16
     /// The path prefix of every request target: empty, or `/…` without a trailing slash.
     package let path: String

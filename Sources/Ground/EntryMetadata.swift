@@ -122,6 +122,8 @@ package struct Negotiation: OptionSet, Hashable, Sendable {
     /// The client accepts the content coding `gzip`.
     package static let gzip = Negotiation(rawValue: 1 << 5)
 
-    /// Every bit. At most one of the two codings is set in an actual negotiation.
+    /// Every bit.
+    ///
+    /// At most one of the two codings is set in an actual negotiation.
     package static let all = Negotiation(rawValue: 0b11_1111)
 }

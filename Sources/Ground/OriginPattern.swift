@@ -48,6 +48,7 @@ package struct OriginPattern: Hashable, Sendable {
     /// - Parameters:
     ///   - host: in lower case, an IPv6 address without brackets.
     ///   - port: the port of the origin.
+    /// - Returns: true if host and port match; a pattern without a port matches every port.
     package func matches(host: String, port: UInt16) -> Bool {
         if let only = self.port, only != port { return false }
         let bare = host.hasSuffix(".") ? host.dropLast() : host[...]

@@ -96,6 +96,8 @@ extension TransactionStateMachine {
     ///     `nil` if unknown, which fails the transaction.
     ///   - addressGuard: checks the address.
     ///   - now: the boot clock.
+    /// - Returns: `.startTLS` for a secure origin, the start of the request for another, `.fail` if
+    ///   the peer is refused or unknown, or `.wait` if the transaction is not connecting.
     package mutating func attemptConnected(
         _ attempt: Int, to remote: ConnectTarget?, addressGuard: AddressGuard, now: Instant
     ) -> TransactionEffect {

@@ -29,6 +29,7 @@ package enum DeliveryPlan: Hashable, Sendable {
     ///   - isKept: true if the whole body will be stored, so that waiting for its end needs no
     ///     extra memory.
     ///   - isHTTP10: true if the client cannot decode the chunked coding.
+    /// - Returns: when to send the head, and how to frame the body.
     package static func decide(
         _ request: RequestTraits, sizeBytes: UInt64?, isKept: Bool, isHTTP10: Bool
     ) -> DeliveryPlan {

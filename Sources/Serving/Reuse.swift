@@ -112,7 +112,9 @@ private struct ReuseEvaluation {
         return staleness < window
     }
 
-    /// True if the response is older than `maxAge`. Every response exceeds `max-age=0`.
+    /// True if the response is older than `maxAge`.
+    ///
+    /// Every response exceeds `max-age=0`.
     private func exceedsMaxAge(than maxAge: Interval) -> Bool {
         maxAge <= .zero || now - facts.generatedAt > maxAge
     }

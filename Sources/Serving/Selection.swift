@@ -24,6 +24,7 @@ package enum Selection: Hashable, Sendable {
     ///   - facts: the response's facts. If the request is ranged, `size` must be the body's length.
     ///   - rangesMax: the number of ranges above which the whole response is sent.
     ///   - now: the current wall time.
+    /// - Returns: the status and the part of the body to send.
     package static func decide(
         _ request: RequestTraits, lines: [FieldLine], in bytes: Span<UInt8>,
         entityTag: Span<UInt8>, facts: EntryMetadata, rangesMax: Int, now: WallTime

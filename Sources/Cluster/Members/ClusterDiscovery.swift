@@ -130,6 +130,7 @@ package struct ClusterDiscovery: Sendable {
     ///   - others: The other members as the node sees them.
     ///   - hasVoterSet: True if the node knows a voter set, its own or that of others.
     ///   - now: The current time.
+    /// - Returns: True if the node may serve now.
     package func isComplete(_ others: DiscoveryView, hasVoterSet: Bool, now: Instant) -> Bool {
         guard settings.hasSeeds, now < startedAt + settings.timeMax else { return true }
         guard hasVoterSet else { return false }

@@ -77,6 +77,7 @@ package struct Cacheability: Hashable, Sendable {
     /// - Parameters:
     ///   - size: the length of the body in bytes.
     ///   - head: the rendered head, which holds the entity tag.
+    /// - Returns: metadata of a body of `size` bytes, with the times and flags of this evaluation.
     package func metadata(size: UInt64, head: StoredHead) -> EntryMetadata {
         metadata(size: size, entityTag: head.entityTag)
     }
@@ -86,6 +87,7 @@ package struct Cacheability: Hashable, Sendable {
     /// - Parameters:
     ///   - size: the length of the body in bytes.
     ///   - entityTag: the extent of the entity tag in the rendered head.
+    /// - Returns: metadata of a body of `size` bytes, with the times and flags of this evaluation.
     package func metadata(size: UInt64, entityTag: Extent) -> EntryMetadata {
         EntryMetadata(
             size: size, bornAt: freshness.generatedAt, validatedAt: freshness.requestedAt,
@@ -150,6 +152,7 @@ package enum CacheabilityRules {
     ///   - request: the properties of the request that matter.
     ///   - timing: when the request was sent and the head received.
     ///   - policy: the operator's rules.
+    /// - Returns: whether and how the response may be stored and shared, and for how long.
     package static func evaluate(
         _ head: ResponseHead, to request: RequestCacheability, timing: Freshness.ResponseTiming,
         policy: StoragePolicy

@@ -121,6 +121,8 @@ package struct Freshness: Hashable, Sendable {
     ///   - age: the value of Age; `nil` if there is none.
     ///   - date: the value of Date; `nil` if there is none.
     ///   - timing: when the response was requested and received.
+    /// - Returns: the boot-clock time from which the age of the response counts; never after its
+    ///   receipt.
     package static func generatedAt(age: Interval?, date: WallTime?, timing: ResponseTiming)
         -> Instant
     {
@@ -137,6 +139,7 @@ package struct Freshness: Hashable, Sendable {
     ///   - head: the head of the response.
     ///   - name: the name of the field.
     ///   - receipt: the timing of the response; places years of two digits.
+    /// - Returns: the date as wall time; `nil` if there is none or it cannot be parsed.
     package static func time(
         _ head: ResponseHead, _ name: FieldName, _ receipt: ResponseTiming
     ) -> WallTime? {

@@ -118,6 +118,8 @@ package struct Preconditions: Hashable, Sendable {
     ///   - entityTag: the stored response's entity tag with quotes and `W/`, or empty.
     ///   - metadata: the stored response's metadata.
     ///   - now: the current time; places years of two digits.
+    /// - Returns: true if the condition holds; false also if the value is neither an entity tag nor
+    ///   a date.
     package static func ifRangeHolds(
         _ bytes: Span<UInt8>, at range: Range<Int>, entityTag: Span<UInt8>, metadata: EntryMetadata,
         now: WallTime

@@ -119,6 +119,8 @@ package struct StoragePolicy: Hashable, Sendable {
     /// - Parameters:
     ///   - defaultTTL: the lifetime of a response that names none.
     ///   - types: the media types that are stored.
+    /// - Returns: rules without heuristic lifetimes, whose default lifetime applies to every
+    ///   status.
     package static func image(defaultTTL: Interval, types: ImageMediaTypes) -> StoragePolicy {
         var freshness = FreshnessPolicy(defaultTTL: defaultTTL)
         freshness.defaultsEveryStatus = true
@@ -134,6 +136,7 @@ package struct StoragePolicy: Hashable, Sendable {
     /// - Parameters:
     ///   - freshness: the operator's rules for lifetimes.
     ///   - storesSetCookie: true to store a response with Set-Cookie like any other.
+    /// - Returns: rules that store responses of every media type.
     package static func site(
         freshness: FreshnessPolicy = FreshnessPolicy(), storesSetCookie: Bool = false
     ) -> StoragePolicy {

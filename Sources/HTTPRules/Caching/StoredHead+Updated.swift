@@ -18,6 +18,7 @@ extension StoredHead {
     ///   - freshnessOnly: true to use only Date, Age and the freshness fields of `response`, so
     ///     that a response to HEAD, which any client can request with its own fields, replaces
     ///     nothing else.
+    /// - Returns: the merged head with the stored status; its bytes begin with those of both heads.
     package func updated(
         with response: ResponseHead, metadata: EntryMetadata, freshnessOnly: Bool = false
     ) -> ResponseHead {

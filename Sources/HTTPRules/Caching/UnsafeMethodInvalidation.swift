@@ -18,6 +18,7 @@ package enum UnsafeMethodInvalidation {
     ///   - authority: the request's host and, unless it is the scheme's default, port.
     ///   - target: the target of the request.
     ///   - response: the head of its response.
+    /// - Returns: at least one target, `target` itself, and no target twice.
     package static func expanded(
         isSecure: Bool, authority: [UInt8], target: [UInt8], response: ResponseHead
     ) -> [[UInt8]] {

@@ -190,6 +190,7 @@ package struct VariantQuota: Hashable, Sendable {
     /// do not trigger another eviction at once.
     ///
     /// - Parameter items: the usage of all variants, the newest first.
+    /// - Returns: the indexes in `items`; empty if all variants fit. Index 0 is never among them.
     package func indexesToEvict(of items: [VariantUsage]) -> [Int] {
         var count = items.count
         var bytes = items.reduce(0) { $0 + $1.bytes }

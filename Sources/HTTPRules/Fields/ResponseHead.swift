@@ -62,6 +62,7 @@ extension ResponseHead {
     /// - Parameters:
     ///   - redirects: the redirects that were followed, in any order.
     ///   - examination: the cacheability of the response, limited by the redirects.
+    /// - Returns: the head with Cache-Control and Vary restricted by `redirects`.
     package func restricted(by redirects: [Redirect], _ examination: Cacheability) -> ResponseHead {
         guard !redirects.isEmpty else { return self }
         var head = self

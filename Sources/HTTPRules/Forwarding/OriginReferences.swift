@@ -51,6 +51,8 @@ package struct OriginReferences: Hashable, Sendable {
     /// - Parameters:
     ///   - reference: the URI reference as the origin sent it.
     ///   - isSecure: true if the client's request came by TLS.
+    /// - Returns: the reference without scheme, host and base path, with its query and fragment;
+    ///   `nil` if it needs no change.
     func clientReference(_ reference: ArraySlice<UInt8>, isSecure: Bool) -> [UInt8]? {
         // Browsers remove such bytes, after which the rest may mean something else.
         guard !reference.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
@@ -106,6 +108,7 @@ extension ResponseHead {
     /// - Parameters:
     ///   - references: the rewriter of the site.
     ///   - isSecure: true if the client's request came by TLS.
+    /// - Returns: the head; unchanged if no field refers to the origin.
     package func rewritingReferences(_ references: OriginReferences, isSecure: Bool) -> ResponseHead
     {
         var head = self

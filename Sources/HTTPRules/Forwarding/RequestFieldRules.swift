@@ -105,7 +105,8 @@ package struct RequestFieldRules: Hashable, Sendable {
     /// Returns true if the origin is known to receive the client's field of this name unchanged,
     /// without looking at the request.
     ///
-    /// - Parameter name: a field name in lower case. The result is true for few fields only.
+    /// - Parameter name: a field name in lower case.
+    /// - Returns: true for few fields only; false does not mean that the field changes.
     package func forwardsUnchanged(_ name: [UInt8]) -> Bool {
         let isKnown: Bool
         switch FieldName(name.span, at: name.indices) {

@@ -158,6 +158,7 @@ package enum RequestForwarder {
     ///   - loopIdentifier: the identifier of the request for CDN-Loop; `nil` adds no line.
     ///   - correlationLines: the lines of a ``RequestCorrelation``, which replace those of the same
     ///     names unless `rules` configure them.
+    /// - Returns: the bytes of the head without the empty line that ends it.
     package static func forward(
         fields head: [UInt8], rules: RequestFieldRules, validation: Validation,
         loopIdentifier: CDNLoop.LoopIdentifier?, correlationLines: [FieldSetting]
@@ -184,6 +185,7 @@ package enum RequestForwarder {
     ///   - host: the value of Host.
     ///   - userAgent: the value of User-Agent, used unless one of `fields` sets it; `nil` for none.
     ///   - fields: further field lines.
+    /// - Returns: the bytes of the whole head.
     package static func get(
         target: [UInt8], host: [UInt8], userAgent: String?, _ fields: [FieldSetting]
     ) -> [UInt8] {

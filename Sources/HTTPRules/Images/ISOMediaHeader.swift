@@ -22,7 +22,9 @@ struct ISOMediaHeader: ImageHeaderParser {
         let end: Int
     }
 
-    /// The types of boxes. No parsed type can contain itself, so ``openBoxes`` stays short.
+    /// The types of boxes.
+    ///
+    /// No parsed type can contain itself, so ``openBoxes`` stays short.
     private enum BoxType {
         case fileType
         /// Contains ``properties``.

@@ -90,6 +90,7 @@ enum ImageSignature {
     ///   - first: the first ``bytesCount`` bytes of the body, or all of it.
     ///   - isTypeKnown: true if the media type is that of a known format. If false, only signatures
     ///     count that no other file has by chance.
+    /// - Returns: a new parser, which has read nothing yet; `nil` if the format is unknown.
     static func reader(_ first: Span<UInt8>, isTypeKnown: Bool) -> (any ImageHeaderParser)? {
         if first.hasPrefix(with: [0xFF, 0xD8, 0xFF]) { return JPEGHeader() }
         if first.hasPrefix(with: png) { return PNGHeader() }

@@ -15,6 +15,8 @@ struct OriginalReference: Hashable {
     /// - Parameters:
     ///   - other: the operator's base, which takes precedence; `nil` for none.
     ///   - bytesMax: the maximum length of the key in bytes.
+    /// - Returns: the bytes of the key; `nil` if the URL is relative without a base, not fetchable
+    ///   over http, or too long.
     func key(against other: OriginalBase?, bytesMax: Int) -> [UInt8]? {
         guard let url = absolute(against: other ?? base) else { return nil }
         var key: [UInt8] = []

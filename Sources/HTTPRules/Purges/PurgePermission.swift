@@ -43,6 +43,8 @@ package struct PurgePermission: Hashable, Sendable {
     ///   - address: the address of the connection or, behind a trusted proxy, the one that the
     ///     proxy reports; never one from an untrusted field. `nil` if unknown.
     ///   - token: the digest of the token that the client sent; `nil` if it sent none.
+    /// - Returns: `.allowed` if the address or the token is among those permitted; otherwise the
+    ///   reason for the refusal.
     package func decision(on address: IPAddress?, token: TokenDigest?) -> Decision {
         guard !networks.isEmpty || !tokens.isEmpty else { return .notConfigured }
         if let address, networks.contains(where: { $0.contains(address) }) { return .allowed }

@@ -7,6 +7,7 @@ extension PurgeTarget {
     /// - Parameters:
     ///   - text: `https://…`, `http://…` or `//…`; the scheme only determines the default port.
     ///   - bytesMax: the maximum length of the canonical URL in bytes.
+    /// - Returns: the target with the canonical URL.
     /// - Throws: ``PurgeTargetFault`` if no URL can have this name.
     package static func url(
         parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
@@ -20,6 +21,7 @@ extension PurgeTarget {
     ///   - text: `https://HOST[:PORT][/PATH]`; scheme and slashes are optional, and `/` or no path
     ///     means the whole host.
     ///   - bytesMax: the maximum length of the canonical URL in bytes.
+    /// - Returns: the target with the canonical prefix.
     /// - Throws: ``PurgeTargetFault`` if no URL can have this name.
     package static func prefix(
         parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault

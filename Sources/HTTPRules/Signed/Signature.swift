@@ -110,6 +110,7 @@ package enum SignatureBase {
     /// - Parameters:
     ///   - text: the target on entry, the signed text on return.
     ///   - expiry: the expiry time; `nil` for none.
+    /// - Returns: the range of the target in the signed text, in bytes.
     package static func makeBase(_ text: inout [UInt8], expiry: WallTime?) -> Range<Int> {
         let count = text.count
         text.insert(contentsOf: label, at: 0)

@@ -185,6 +185,8 @@ extension SignedTarget {
     /// - Parameters:
     ///   - isAuthentic: true if one of the keys produces the signature.
     ///   - now: the wall-clock time.
+    /// - Returns: `.valid` with the expiry time, or `.refused` if the signature is forged or has
+    ///   expired.
     package func result(isAuthentic: Bool, now: WallTime) -> SignatureResult {
         guard isAuthentic else { return .refused(.forged) }
         if let expiry, now >= expiry { return .refused(.expired(at: expiry)) }

@@ -76,7 +76,9 @@ package struct SiteSettings: Hashable, Sendable {
     /// The lifetimes by status, in ascending order of status, each once; they take precedence over
     /// ``defaultTTL``.
     package var negativeTTLs: [StatusTTL] = []
-    /// The media types that are stored; other responses are only forwarded. `nil` for all types.
+    /// The media types that are stored; other responses are only forwarded.
+    ///
+    /// `nil` for all types.
     package var types: SiteMediaTypes?
     /// The maximum length of a stored body in bytes; `nil` for the node's own limit, which always
     /// applies.

@@ -87,6 +87,7 @@ package struct SiteTable: Equatable, Sendable {
     ///   - bytes: the bytes that hold the authority.
     ///   - range: the range of the authority.
     ///   - isSecure: true if the request came by TLS.
+    /// - Returns: the index in ``sites``; `nil` if no site serves the authority.
     package func find(
         _ bytes: Span<UInt8>, at range: Range<Int>, isSecure: Bool = false
     ) -> Int? {

@@ -15,6 +15,8 @@ package struct RequestCorrelation: Hashable, Sendable {
     /// Returns the field lines for an origin.
     ///
     /// - Parameter span: the identifier of the request to the origin in the trace; not zero.
+    /// - Returns: the line of X-Request-ID and, if the request is traced, those of traceparent and
+    ///   tracestate.
     package func fieldLines(span: UInt64) -> [FieldSetting] {
         var lines = [FieldSetting(.xRequestID, RequestID.fieldName, id.text)]
         guard let trace else { return lines }

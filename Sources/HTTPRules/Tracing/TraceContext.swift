@@ -59,6 +59,7 @@ package struct TraceContext: Hashable, Sendable {
     /// Returns the value of traceparent for a request that does a part of this request's work.
     ///
     /// - Parameter span: the identifier of that part; not zero.
+    /// - Returns: the field value, ``parentBytes`` bytes of ASCII.
     package func traceparent(span: UInt64) -> [UInt8] {
         precondition(span != 0, "a span has to have a name")
         var text = Array("00-".utf8)

@@ -44,6 +44,7 @@ package enum CacheKey {
     ///   - range: the range of the value.
     ///   - scratch: receives the key; its previous content is discarded.
     ///   - bytesMax: the maximum length of the key in bytes.
+    /// - Returns: `.normalised` if `scratch` holds the key, or `.refused` with the reason.
     package static func normalise(
         percentEncoded value: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8],
         bytesMax: Int = bytesMaxDefault
@@ -62,6 +63,7 @@ package enum CacheKey {
     ///   - range: the range of the URL.
     ///   - scratch: receives the key; its previous content is discarded.
     ///   - bytesMax: the maximum length of the key in bytes.
+    /// - Returns: `.normalised` if `scratch` holds the key, or `.refused` with the reason.
     package static func normalise(
         url: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8],
         bytesMax: Int = bytesMaxDefault

@@ -169,6 +169,7 @@ package enum HostName {
     ///   - bytes: the bytes that hold the host.
     ///   - range: the range of the host.
     ///   - lastLabel: the offset at which the last label begins.
+    /// - Returns: true if the host is a name or an IPv4 address in strict form.
     package static func isNameOrIPv4(
         _ bytes: Span<UInt8>, at range: Range<Int>, lastLabel: Int
     ) -> Bool {

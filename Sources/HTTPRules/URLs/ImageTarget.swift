@@ -32,6 +32,8 @@ package enum ImageTarget {
     ///   - bytes: the bytes that hold the target.
     ///   - range: the range of path and query, without scheme and authority of the absolute form
     ///     (RFC 9112 §3.2.2). It holds no `#`, which is not allowed in a request target.
+    /// - Returns: the extent of the encoded URL, or that the target is not an image's, or the error
+    ///   to respond with.
     package static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> ImageTargetParse {
         // The compiler drops bounds checks in a loop that runs to the span's own end.
         let target = bytes.extracting(range)

@@ -29,6 +29,7 @@ package enum RedirectTarget {
     ///   - key: the canonical key of the URL that was requested.
     ///   - scratch: receives the key; its previous content is discarded.
     ///   - bytesMax: the maximum length of the key in bytes.
+    /// - Returns: `.normalised` if `scratch` holds the key, or `.refused` with the reason.
     package static func resolve(
         _ location: [UInt8], against key: [UInt8], into scratch: inout [UInt8],
         bytesMax: Int = CacheKey.bytesMaxDefault

@@ -189,6 +189,7 @@ extension OriginAdmission {
     ///   - authority: the origin.
     ///   - mayJoin: true if a shared connection of its loop has capacity for it.
     ///   - now: the boot clock.
+    /// - Returns: the connection that the fetch uses, or that it waits, or the reason why it fails.
     package mutating func requestAdmission(
         _ ticket: TransactionID, for holders: [QuotaHolder] = [], at authority: OriginAuthority,
         mayJoin: Bool = false, now: Instant

@@ -42,8 +42,9 @@ package struct SharedConnections: Sendable {
     }
 
     private struct SharedOriginState: Sendable {
-        /// Ordered by when they were first offered. The first with capacity is used first, so that
-        /// the last ones become idle.
+        /// Ordered by when they were first offered.
+        ///
+        /// The first with capacity is used first, so that the last ones become idle.
         var connections: [SharedConnection] = []
         var opener: Opener?
         var waiting: [UInt64] = []

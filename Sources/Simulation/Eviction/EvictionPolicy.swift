@@ -9,6 +9,7 @@ package protocol EvictionPolicy: ~Copyable {
     /// - Parameters:
     ///   - key: The requested key.
     ///   - size: The object's size in bytes, the same in every call for one `key`.
+    /// - Returns: True if the object was stored; false for a miss.
     mutating func request(_ key: UInt32, size: Int) -> Bool
 }
 
@@ -66,6 +67,7 @@ extension EvictionTrace {
     ///   - shards: The number of memory shards, for `.nuthatch` and `.nuthatchBoth` only.
     ///   - segments: The minimum number of segments, for policies with a log; `nil` for a node's
     ///     own choice.
+    /// - Returns: The counts of requests and misses, and the bytes written by a log.
     package func replay(
         _ kind: EvictionKind, capacityBytes: Int, objectBytesMax: Int = .max, shards: Int = 1,
         segments: Int? = nil

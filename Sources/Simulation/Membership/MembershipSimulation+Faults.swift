@@ -19,6 +19,8 @@ extension MembershipSimulation {
     ///   - id: The node id, that of an earlier process for a restart; `nil` for a new one.
     ///   - epoch: The boot epoch.
     ///   - role: The duties that the node accepts.
+    /// - Returns: The index of the new process in `processes`.
+    /// - Throws: No error at present.
     package mutating func start(
         host: Int, id: NodeID? = nil, epoch: UInt64 = 1, role: Member.Role = .isCaughtUp
     ) throws -> Int {

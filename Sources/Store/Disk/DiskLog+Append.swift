@@ -28,6 +28,10 @@ extension DiskLog {
     ///   - now: milliseconds since 1970.
     ///   - commit: runs its argument, which indexes the record, and returns true; or returns false
     ///     without running it if the response must no longer be found.
+    /// - Returns: `.written` if the record is written and indexed; otherwise the reason why it is
+    ///   not.
+    /// - Throws: ``DiskFile/Failure`` if an operation on the log's files fails; the record is then
+    ///   not indexed.
     package func store(
         _ record: DiskRecord, body: [ByteBuffer], now: Int64,
         commit: (() -> Void) -> Bool = {

@@ -35,6 +35,9 @@ extension DiskLog {
     ///   - formerWall: the newest wall time known before this start, in milliseconds since 1970.
     ///   - now: the current wall time, in milliseconds since 1970.
     ///   - onEvent: receives events for the operator.
+    /// - Returns: the opened log, with the entries and marks recovered from its files.
+    /// - Throws: ``DiskFile/Failure`` if an operation on the log's files fails and the log cannot
+    ///   be opened without it.
     package static func open(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
         marks: InvalidationIndex = InvalidationIndex(), figures: DiskCounters, formerWall: Int64,

@@ -84,8 +84,9 @@ extension DiskView {
         }
     }
 
-    /// Reads and checks the whole body, divided as in memory; `nil` if it is lost. For a disk
-    /// thread.
+    /// Reads and checks the whole body, divided as in memory; `nil` if it is lost.
+    ///
+    /// Blocks; call it on a disk thread.
     package func readBody(_ reading: inout DiskRecordHandle) -> [ByteBuffer]? {
         var chunks: [ByteBuffer] = []
         let count = reading.record.chunkSums.count

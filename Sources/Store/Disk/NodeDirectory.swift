@@ -45,6 +45,7 @@ package final class NodeDirectory: Sendable {
     ///   - formerEpoch: the new boot epoch is greater than this one.
     ///   - wall: the wall time in milliseconds since 1970.
     ///   - plan: receives the size of the existing segments, or `nil`, and returns the size to use.
+    /// - Throws: ``ClaimError`` if a system call fails, or if other nodes hold all directories.
     package init(
         below root: String, newID: (_ path: String) -> NodeID, formerEpoch: UInt64 = 0, wall: Int64,
         plan: (UInt64?) -> UInt64

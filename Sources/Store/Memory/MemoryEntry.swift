@@ -212,6 +212,7 @@ extension MemoryStore {
     ///   - clock: converts its times.
     ///   - share: the memory share of its site.
     ///   - read: returns the body, or `nil` if it cannot be read.
+    /// - Returns: the entry, not yet inserted, or the reason why there is none.
     package func promote(
         _ reading: inout DiskRecordHandle, hash: UInt64, clock: DiskClock,
         share: MemoryShare? = nil,

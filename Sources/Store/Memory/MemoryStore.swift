@@ -30,7 +30,9 @@ package final class MemoryStore: Sendable {
     /// The invalidations of the node.
     package let marks: InvalidationIndex
     private let hashing: KeyedHash
-    /// Maximum number of entries; 0 for no limit. Changed only by `lowerEntries(to:)`.
+    /// Maximum number of entries; 0 for no limit.
+    ///
+    /// Changed only by `lowerEntries(to:)`.
     let entriesMax: Atomic<Int>
     /// The limits in force; never locked on an event loop.
     let limits: Mutex<Limits>

@@ -1,6 +1,8 @@
 import Synchronization
 
-/// The counters of one event loop. Only the loop's thread adds; any thread may read.
+/// The counters of one event loop.
+///
+/// Only the loop's thread adds; any thread may read.
 ///
 /// With one writer, an addition needs no locked instruction: a relaxed load and a relaxed store.
 package final class EventLoopCounters: Sendable {

@@ -120,8 +120,10 @@ extension MetricFamily {
         }
     }
 
-    /// All families. Every ``Metric``, ``SiteMetric``, ``OutcomeMetric`` and ``MemberMetric`` is in
-    /// exactly one of them, apart from sums.
+    /// All families.
+    ///
+    /// Every ``Metric``, ``SiteMetric``, ``OutcomeMetric`` and ``MemberMetric`` is in exactly one
+    /// of them, apart from sums.
     package static let table: [MetricFamily] =
         requestFamilies + siteFamilies + connectionFamilies + originFamilies + memoryFamilies
         + pressureFamilies + diskFamilies + clusterFamilies + peerFamilies + invalidationFamilies

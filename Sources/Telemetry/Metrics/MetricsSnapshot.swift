@@ -8,7 +8,9 @@ package struct MetricsSnapshot: Sendable {
     /// The other members of the cluster, each once.
     package let members: [MemberSnapshot]
 
-    /// Reads all counters. Each value is exact, but they are not read at the same instant.
+    /// Reads all counters.
+    ///
+    /// Each value is exact, but they are not read at the same instant.
     package init(
         loops: [EventLoopCounters], node: NodeCounters, sites: [SiteSnapshot] = [],
         outcomes: [OutcomeHistograms] = [], members: [MemberSnapshot] = []

@@ -1,6 +1,8 @@
 import Synchronization
 
-/// The counters of one site on one event loop. Only the loop's thread adds; any thread may read.
+/// The counters of one site on one event loop.
+///
+/// Only the loop's thread adds; any thread may read.
 package final class SiteCounters: Sendable {
     /// The counters, with a cache line of padding on either side as in ``EventLoopCounters``.
     private let words = InlineArray<40, Atomic<UInt64>> { _ in Atomic(0) }

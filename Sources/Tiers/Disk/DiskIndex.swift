@@ -1,6 +1,8 @@
 package import Ground
 
-/// A map from digests to records of the disk log, for one shard. The caller holds the shard's lock.
+/// A map from digests to records of the disk log, for one shard.
+///
+/// The caller holds the shard's lock.
 ///
 /// A hash table of chains, with exactly as many chains as entries (linear hashing: Litwin, VLDB
 /// 1980). Each inserted entry adds a chain, into which part of one other chain is moved. Each

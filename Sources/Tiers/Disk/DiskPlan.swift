@@ -75,6 +75,7 @@ package struct DiskPlan: Hashable, Sendable {
     ///   - recordBytesMax: the longest record that may be stored.
     ///   - least: the smallest segment size.
     ///   - unit: the size is a multiple of it.
+    /// - Returns: the size of a segment in bytes, at most 1 GiB.
     package static func segmentBytes(
         limitBytes: UInt64, recordBytesMax: UInt64, least: UInt64 = segmentBytesMin,
         unit: UInt64 = segmentUnitBytes

@@ -111,6 +111,8 @@ package struct ReclaimPolicy: ~Copyable {
     ///     with.
     ///   - idle: the time since its last access.
     ///   - queue: the queue of the segment.
+    /// - Returns: `.expire` if `idle` exceeds the age limit; otherwise `.drop`, or `.reinsert` with
+    ///   the access count to write.
     package func decision(count: UInt8, idle: Interval, in queue: SegmentQueue) -> ReclaimDecision {
         guard idle <= ageLimit else { return .expire }
         switch queue {

@@ -87,6 +87,8 @@ package struct SegmentAllocator: Sendable {
     ///   - recordBytes: the length of the record without its footer entry.
     ///   - queue: the queue that ``ReclaimPolicy/queue(forNewEntry:)`` has chosen.
     ///   - version: the invalidation version of the record.
+    /// - Returns: `.write` if the space is allocated, `.tooLarge` if the record never fits, or what
+    ///   the caller must do or await before it asks again.
     package mutating func allocate(
         recordBytes: Int, in queue: SegmentQueue, version: InvalidationVersion
     ) -> Placement {

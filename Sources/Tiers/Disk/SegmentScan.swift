@@ -42,8 +42,9 @@ package struct SegmentScan: Sendable {
     /// The position up to which reads are small, because a large one has failed.
     private var smallReadsUntil: UInt64 = 0
 
-    /// The length of reads while searching. Where such a read has failed, reads end at a page
-    /// boundary.
+    /// The length of reads while searching.
+    ///
+    /// Where such a read has failed, reads end at a page boundary.
     private static let blockBytes = 64 << 10
     private static let pageBytes: UInt64 = 4096
 

@@ -59,6 +59,8 @@ extension InvalidationMark {
     ///   - next: the byte after the position; `nil` at the end of the URL.
     ///   - last: the byte before the position; `nil` at the beginning of the URL.
     ///   - atPort: true to accept the end of a host before its port.
+    /// - Returns: true at the end of the URL, before `/` or `?`, after `/`, and before `:` if
+    ///   `atPort`.
     static func isBoundary(before next: UInt8?, after last: UInt8?, atPort: Bool) -> Bool {
         switch next {
         case nil, UInt8(ascii: "/"), UInt8(ascii: "?"): true

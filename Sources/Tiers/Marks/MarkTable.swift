@@ -1,7 +1,9 @@
 package import Ground
 
-/// A table of marks by their targets. It finds the marks that cover an entry with one look-up for
-/// each position in its URL where a prefix may end, and one for each tag.
+/// A table of marks by their targets.
+///
+/// It finds the marks that cover an entry with one look-up for each position in its URL where a
+/// prefix may end, and one for each tag.
 ///
 /// Marks are stored as hashes under a ``MarkHashKey``. Two targets with the same hash share their
 /// marks, so that an entry may be fetched again unnecessarily but is never served in error.
@@ -341,8 +343,9 @@ extension MarkTable {
     }
 }
 
-/// The secret key under which a node's marks are hashed. Without it, an attacker cannot choose URLs
-/// or tags that another's marks cover.
+/// The secret key under which a node's marks are hashed.
+///
+/// Without it, an attacker cannot choose URLs or tags that another's marks cover.
 ///
 /// Drawn once and stored with the marks, because the marks' targets are known only by their hashes.
 package struct MarkHashKey: Hashable, Sendable {

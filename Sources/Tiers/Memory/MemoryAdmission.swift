@@ -47,6 +47,7 @@ package enum MemoryAdmission {
     ///   - count: the number of shards.
     ///   - bytes: the bytes of all entries.
     ///   - shard: returns the bytes and the inflation of a shard.
+    /// - Returns: the index of the shard, from 0 to `count` - 1; `nil` if all are empty.
     package static func evictingShard(
         among count: Int, bytes: Int, _ shard: (Int) -> (bytes: Int, inflation: UInt64)
     ) -> Int? {
