@@ -47,6 +47,7 @@ enum Dashboard {
     /// - Parameters:
     ///   - styleHash: the base64 of the SHA-256 of ``style``.
     ///   - scriptHash: the base64 of the SHA-256 of ``script``.
+    /// - Returns: the value of the field, without its name.
     static func contentSecurityPolicy(styleHash: String, scriptHash: String) -> String {
         "default-src 'none'; script-src 'sha256-\(scriptHash)'; style-src 'sha256-\(styleHash)'; "
             + "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; "

@@ -188,6 +188,7 @@ extension EntryInspection {
     /// Returns the body of the first stored response to `url` that matches.
     ///
     /// - Parameters:
+    ///   - url: the URL to look up; it need not be canonical.
     ///   - key: the key to match; `nil` matches any.
     ///   - variant: the ``StoredEntry/variantName`` to match; `nil` matches any.
     /// - Returns: `nil` if no response matches, the body exceeds ``bodyBytesMax``, or the disk

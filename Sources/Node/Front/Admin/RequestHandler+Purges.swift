@@ -84,6 +84,8 @@ extension RequestHandler {
     /// Issues a purge and sends its receipt.
     ///
     /// - Parameters:
+    ///   - targets: what to purge; at most `Invalidation.targetsMax` targets.
+    ///   - isSoft: true for a soft purge, which makes responses stale; false for a hard one.
     ///   - id: the client's own ID, which makes the request idempotent; `nil` if it gives none.
     ///   - wait: the confirmation to wait for.
     ///   - timeout: time limit of that wait.

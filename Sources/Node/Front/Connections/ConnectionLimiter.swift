@@ -73,6 +73,7 @@ package struct ConnectionLimiter: Sendable {
     /// The limit is a quarter of them, or 256 if that is more, but at most three quarters.
     ///
     /// - Parameter places: ``Limits/connectionsMax`` of the port.
+    /// - Returns: the maximum number of connections of one client.
     package static func defaultPerClientMax(of places: Int) -> Int {
         min(max(256, places / 4), max(1, places - places / 4))
     }

@@ -51,8 +51,13 @@ final class HTTP2Exchange: ResponseWriter {
 
     /// Begins with a request whose head is written as in HTTP/1.1.
     ///
-    /// - Parameter linesCount: number of field lines; a parser that finds another number reveals an
-    ///   injected line.
+    /// - Parameters:
+    ///   - stream: the stream of the request.
+    ///   - connection: the connection of the stream.
+    ///   - head: the request head, with its empty line.
+    ///   - linesCount: number of field lines; a parser that finds another number reveals an
+    ///     injected line.
+    ///   - now: the current time.
     func begin(
         _ stream: HTTP2Stream, of connection: HTTP2Connection, head: Span<UInt8>, linesCount: Int,
         now: Instant
@@ -147,7 +152,9 @@ final class HTTP2Exchange: ResponseWriter {
 
     /// Handles the end of the request body.
     ///
-    /// - Parameter section: the trailer section as field lines; empty if there is none.
+    /// - Parameters:
+    ///   - section: the trailer section as field lines; empty if there is none.
+    ///   - now: the current time.
     func bodyEnded(_ section: Span<UInt8>, now: Instant) {
         if let request = bufferedRequest.take() { return handler.respond(request, now: now) }
         guard handler.upload != nil else { return }

@@ -19,8 +19,12 @@ struct Listener: CustomStringConvertible {
     /// Opens the socket and starts accepting.
     ///
     /// - Parameters:
+    ///   - address: the address and port to bind.
     ///   - side: the plane whose limits and handlers apply.
     ///   - isPlain: true to accept plain connections even if the node has certificates.
+    ///   - node: the node that serves the connections.
+    ///   - group: the event loops on which the connections run.
+    /// - Returns: the listener, which already accepts connections.
     /// - Throws: a ``ListenError`` if the address cannot be bound.
     static func install(
         _ address: ListenAddress, _ side: RequestHandler.Plane, isPlain: Bool = false,

@@ -54,7 +54,9 @@ package final class SocketWriter {
 
     /// Lets `send` write to the socket, after all pieces here were sent.
     ///
-    /// - Parameter send: receives the descriptor, and returns the number of bytes sent.
+    /// - Parameters:
+    ///   - context: the context of the channel.
+    ///   - send: receives the descriptor, and returns the number of bytes sent.
     /// - Returns: the result of `send`, or 0 if the socket does not accept all pieces.
     func sendDirectly(_ context: ChannelHandlerContext, _ send: (CInt) -> Int) -> Int {
         guard let socket = readySocket(context) else { return 0 }

@@ -14,8 +14,11 @@ extension EventLoopContext {
     /// At most one background fetch for a key runs at a time.
     ///
     /// - Parameters:
+    ///   - query: the request, whose background variant is fetched.
+    ///   - stale: the stored response to revalidate.
     ///   - cause: the request that is served the stale response.
-    ///   - client: the client whose quota is charged.
+    ///   - client: the client whose quota is charged; `nil` for none.
+    ///   - now: the current time.
     func revalidateInBackground(
         _ query: SiteRequest, _ stale: MemoryEntry, cause: RequestCorrelation, client: QuotaHolder?,
         now: Instant
@@ -28,7 +31,11 @@ extension EventLoopContext {
     /// Fetches `background` without a reader, unless a stored response suffices.
     ///
     /// - Parameters:
+    ///   - background: the request to make.
     ///   - stale: the stored response to revalidate; `nil` to fetch anew.
+    ///   - cause: the identifiers of the request that causes the fetch.
+    ///   - client: the client whose quota is charged; `nil` for none.
+    ///   - now: the current time.
     ///   - isEnough: returns true if a stored response with this reuse decision suffices.
     func fetchInBackground(
         _ background: SiteRequest, _ stale: MemoryEntry?, cause: RequestCorrelation,

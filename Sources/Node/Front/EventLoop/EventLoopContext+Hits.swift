@@ -67,8 +67,16 @@ extension EventLoopContext {
     /// are forwarded to the origin unchanged.
     ///
     /// - Parameters:
+    ///   - index: the entry under the key, which must be a variant index.
     ///   - plan: the policy of the site.
+    ///   - parser: the parser that has read the request head.
+    ///   - bytes: the buffer that contains the request head.
     ///   - head: the range of the request head in `bytes`.
+    ///   - key: the key of the request.
+    ///   - facts: the traits of the request.
+    ///   - now: the current time.
+    /// - Returns: the variant, which may be served without revalidation; `nil` if there is none, or
+    ///   the request must take the slow path.
     func variant(
         of index: MemoryEntry, by plan: SitePolicy, _ parser: borrowing RequestParser,
         _ bytes: Span<UInt8>, _ head: Range<Int>, key: Span<UInt8>, _ facts: RequestTraits,

@@ -26,10 +26,12 @@ extension EventLoopContext {
     /// connection.
     ///
     /// - Parameters:
+    ///   - side: the plane of the new connection.
     ///   - holder: the key of the new connection.
-    ///   - response: the decision on the new connection, which tells which connections qualify.
+    ///   - response: the decision on the new connection, which determines the connections that
+    ///     qualify.
     ///   - bound: only connections idle since before this instant qualify.
-    /// - Returns: false if none was preempted.
+    /// - Returns: true if no slot was needed or one was transferred; false if none was preempted.
     func preemptIdleConnection(
         _ side: RequestHandler.Plane, for holder: ConnectionLimiter.ClientKey,
         _ response: ConnectionLimiter.AdmissionDecision,

@@ -236,9 +236,11 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Starts a fetch for a request on this loop.
     ///
     /// - Parameters:
+    ///   - run: the fetch to start.
     ///   - name: name of the response on disk; `nil` if it has none.
     ///   - asksDisk: true if the disk is read before the origin or peers are contacted.
     ///   - handler: the handler whose request causes the fetch; `nil` in the background.
+    /// - Returns: the driver, which this context retains until the fetch ends.
     @discardableResult
     func startFetch(
         _ run: ActiveFetch, name: EntryName?, asksDisk: Bool, for handler: RequestHandler?

@@ -135,8 +135,10 @@ extension ActiveFetch {
     /// Returns how a response with these tags may be used at this moment.
     ///
     /// - Parameters:
+    ///   - tags: the tags of the response.
     ///   - facts: its metadata; `nil` to skip the check of its validation time against the fence.
     ///   - isShared: true if the response may be served to other requests.
+    /// - Returns: which readers may receive the response.
     func validity(_ tags: [[UInt8]], _ facts: EntryMetadata?, isShared: Bool) -> Fetch.Validity {
         let node = context.node
         return Fetch.Validity(

@@ -105,9 +105,13 @@ extension ActiveFetch.State {
     /// Converts the received body into an entry.
     ///
     /// - Parameters:
+    ///   - run: the fetch whose state this is.
     ///   - name: the name on disk; `nil` without one.
+    ///   - tags: the tags of the entry.
     ///   - place: the key to store under; `nil` for the request's own key.
-    /// - Returns: `nil` if memory has no capacity for the overhead.
+    ///   - facts: the metadata of the entry.
+    ///   - head: the head of the entry, with the length of the body.
+    /// - Returns: the entry; `nil` if memory has no capacity for the overhead.
     mutating func makeEntry(
         _ run: ActiveFetch, _ name: EntryName?, _ tags: [[UInt8]], _ place: EntryKey?,
         _ facts: EntryMetadata, _ head: RenderedHead

@@ -58,9 +58,11 @@ final class ActiveFetch: Sendable {
     /// Creates a fetch that has not started.
     ///
     /// - Parameters:
+    ///   - query: the request that causes the fetch.
     ///   - stale: a stored response to revalidate; `nil` for none.
+    ///   - context: the context on which the fetch runs.
     ///   - cause: the request ID to pass on.
-    ///   - client: the client to charge.
+    ///   - client: the client to charge; `nil` for none.
     ///   - expected: the fields that select stored variants of the key.
     ///   - wish: options of the lookup.
     init(
@@ -123,8 +125,11 @@ final class ActiveFetch: Sendable {
     /// After `ReaderStep.wait` the reader is woken through `context`, its own context.
     ///
     /// - Parameters:
+    ///   - reader: the reader, as returned by ``join(_:)``.
     ///   - limit: maximum number of bytes to read.
+    ///   - context: the context of the reader, on which it is woken.
     ///   - slices: receives the bytes to read, which the fetch retains until ``advance(_:by:)``.
+    /// - Returns: the step to take; for `ReaderStep.read`, its bytes were appended to `slices`.
     func nextStep(
         _ reader: Fetch.ReaderID, limit: Int, on context: EventLoopContext,
         slices: inout [ByteBuffer]
@@ -174,8 +179,11 @@ final class ActiveFetch: Sendable {
 
     /// Reserves memory for a body; returns false if there is no capacity.
     ///
-    /// - Parameter hash: keyed hash of the entry's key; if not `nil`, admission weighs the entry
-    ///   against those that would be evicted for it, now and as it grows.
+    /// - Parameters:
+    ///   - bytes: number of bytes to reserve, in addition to those reserved already.
+    ///   - hash: keyed hash of the entry's key; if not `nil`, admission weighs the entry against
+    ///     those that would be evicted for it, now and as it grows.
+    /// - Returns: true if the bytes were reserved.
     func reserve(_ bytes: Int, weighedBy hash: UInt64? = nil) -> Bool {
         state.withLock { state in
             state.reservation.admissionHash = hash
@@ -193,10 +201,16 @@ final class ActiveFetch: Sendable {
     ///
     /// - Precondition: the window is open if the body is not kept.
     /// - Parameters:
+    ///   - response: the response with its rendered head.
     ///   - isShared: true if every reader may be served it.
     ///   - isStored: true if the complete response may be stored.
     ///   - nominated: request fields that select it.
-    ///   - requesterResponse: the response as the causing request receives it, if different.
+    ///   - requesterResponse: the response as the causing request receives it, if different;
+    ///     otherwise `nil`.
+    ///   - isHitForMiss: true if later requests for the key will probably not be served from the
+    ///     cache either.
+    ///   - isRequesterSpecific: true if a peer has sent the response with fields for the causing
+    ///     request only, and stores it without them.
     ///   - staleFallback: not `nil` if it stands in for a failed origin.
     func responseHeadReceived(
         _ response: FetchedResponse, isShared: Bool, isStored: Bool = true,
@@ -286,8 +300,13 @@ final class ActiveFetch: Sendable {
     /// origin.
     ///
     /// - Parameters:
+    ///   - entry: the stored response to serve.
+    ///   - isShared: true if every reader may be served it.
     ///   - isStored: true if `entry` is stored, and stays so.
     ///   - isValidated: true if the origin has validated it.
+    ///   - nominated: request fields that select it.
+    ///   - staleFallback: not `nil` if it stands in for a failed origin.
+    ///   - isFromPeer: true if it comes from a peer.
     func storedResponseUsed(
         _ entry: MemoryEntry, isShared: Bool, isStored: Bool, isValidated: Bool = false,
         nominated: FieldNames = FieldNames(), staleFallback: FetchSnapshot.StaleFallback? = nil,
@@ -347,7 +366,9 @@ final class ActiveFetch: Sendable {
 
     /// Accounts the time that slow readers delay others; called every ``EventLoopContext/tick``.
     ///
-    /// - Parameter isContended: true if other requests wait for the origin.
+    /// - Parameters:
+    ///   - elapsed: the time since the last call.
+    ///   - isContended: true if other requests wait for the origin.
     func ticked(_ elapsed: Interval, isContended: Bool) {
         update { $0.lookup.fetch.ticked(elapsed, isContended: isContended, effects: &$1) }
     }

@@ -197,7 +197,9 @@ final class DiskSource: ResponseSource {
     /// Serves an entry that is usable, otherwise reports a miss with the entry to revalidate, if it
     /// can be.
     ///
-    /// - Parameter isInserted: true to insert it into memory.
+    /// - Parameters:
+    ///   - read: the entry that was read from disk.
+    ///   - isInserted: true to insert it into memory.
     private func serve(_ read: MemoryEntry, isInserted: Bool = true) {
         let (now, query) = (SystemClock.now(), fetch.siteRequest)
         // Drops the entry or makes it stale if it was invalidated during the read.

@@ -126,8 +126,11 @@ final class FetchTable: Sendable {
     /// response is known (Design, "Versions and marks").
     ///
     /// - Parameters:
+    ///   - query: the request.
     ///   - lookUp: looks for a usable entry in memory; called at most once, under the lock.
     ///   - start: creates the fetch; called at most once, under the lock, after `lookUp`.
+    /// - Returns: the entry found by `lookUp`, or the fetch with the reader of the request; the
+    ///   caller must start a fetch that is new.
     func admit(
         _ query: SiteRequest, lookUp: () -> MemoryEntry?, start: () -> ActiveFetch
     ) -> Admission {

@@ -172,6 +172,7 @@ final class LookupDriver {
     /// Serves a stored response in place of an origin's error, if permitted (RFC 5861 §4).
     ///
     /// - Parameters:
+    ///   - stale: the stored response.
     ///   - status: status of the origin's response; `nil` if there was none.
     /// - Returns: false if the stored response must not be served.
     func serveStaleOnError(_ stale: MemoryEntry, status: UInt16?) -> Bool {

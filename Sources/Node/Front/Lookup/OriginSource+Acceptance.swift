@@ -12,7 +12,10 @@ import Wire
 extension OriginSource {
     /// Decides by the site's rules whether a response is stored and served, and delivers it.
     ///
-    /// - Parameter length: length of the body; `nil` if unknown.
+    /// - Parameters:
+    ///   - head: the head of the origin's response.
+    ///   - length: length of the body in bytes; `nil` if unknown.
+    ///   - receipt: when the response was requested and received.
     func accept(_ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming) {
         let plan = siteRequest.policy
         var examination = plan.evaluate(head, siteRequest, receipt)
@@ -100,7 +103,10 @@ extension OriginSource {
 
     /// Delivers the response to the readers.
     ///
-    /// - Parameter isStorable: true if the body permits storage, as far as it was inspected.
+    /// - Parameters:
+    ///   - response: the response with the decision on its storage.
+    ///   - length: length of the body in bytes; `nil` if unknown.
+    ///   - isStorable: true if the body permits storage, as far as it was inspected.
     func deliver(_ response: AcceptedResponse, _ length: UInt64?, isStorable: Bool = true) {
         self.acceptedResponse = response
         let (plan, examination) = (siteRequest.policy, response.cacheability)

@@ -53,7 +53,12 @@ extension OriginSource {
     /// Replaces the stored response with one updated by the fields of `head`, or removes it if it
     /// may no longer be stored.
     ///
-    /// - Parameter freshnessOnly: true for HEAD, which updates freshness fields only.
+    /// - Parameters:
+    ///   - stale: the stored response.
+    ///   - head: the head of the origin's response, whose fields replace those stored.
+    ///   - receipt: when the response was requested and received.
+    ///   - freshnessOnly: true for HEAD, which updates freshness fields only.
+    /// - Returns: the updated entry and whether it is stored.
     private func update(
         _ stale: MemoryEntry, with head: ResponseHead, _ receipt: Freshness.ResponseTiming,
         freshnessOnly: Bool = false

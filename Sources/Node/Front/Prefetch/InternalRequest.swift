@@ -194,6 +194,7 @@ extension InternalRequest.Response {
     /// Returns the value of the last field line with this name.
     ///
     /// - Parameter name: the name in lower case.
+    /// - Returns: the value without leading spaces; `nil` if no line has this name.
     private func field(_ name: String) -> String? {
         for line in head.split(separator: 0x0A).reversed() {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
@@ -224,7 +225,10 @@ struct InternalRequestHead: Hashable {
 
     /// Creates the head of a request for `url`; returns `nil` if that is not an absolute URL.
     ///
-    /// - Parameter accept: value of the Accept field.
+    /// - Parameters:
+    ///   - url: the URL to request, in any form; bytes that a target cannot contain are escaped.
+    ///   - accept: value of the Accept field.
+    ///   - sites: the configured sites, which decide whether the URL is requested from a site.
     init?(_ url: String, accept: String, sites: SiteTable) {
         let bytes = Array(url.utf8)
         guard let parts = AbsoluteURL(bytes), !parts.host.isEmpty else { return nil }

@@ -6,7 +6,9 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Executor of prefetch jobs, which uses all loops in turn. Thread-safe.
+/// Executor of prefetch jobs, which uses all loops in turn.
+///
+/// Thread-safe.
 final class Prefetcher: Sendable {
     /// The mutable state.
     private struct State {

@@ -22,9 +22,10 @@ final class SitemapFetch: OriginFetchDelegate {
         let outcome: PrefetchOutcome
     }
 
-    /// Starts the fetch and calls the completion closure once, with the bytes or the failure.
+    /// Starts the fetch of the canonical URL `key` and calls the completion closure once, with the
+    /// bytes or the failure.
     ///
-    /// - Parameter key: the canonical URL.
+    /// The fetch runs on `context`, which also calls the closure.
     func begin(
         _ key: [UInt8], on context: EventLoopContext,
         _ told: @escaping (Result<[UInt8], Failure>) -> Void

@@ -196,7 +196,11 @@ struct Problem: Hashable, Sendable {
 
     /// Returns the problem of a method that no site serves.
     ///
-    /// - Parameter methods: the methods of the site; empty if it allows all.
+    /// - Parameters:
+    ///   - method: the name of the method.
+    ///   - methods: the methods of the site; empty if it allows all.
+    /// - Returns: a 405, whose Allow lists the methods of the site except `method`; GET, HEAD and
+    ///   OPTIONS if there are none.
     static func notServed(_ method: String, _ methods: [String]) -> Problem {
         let others = methods.filter { $0 != method }
         return notAllowed(
@@ -335,8 +339,11 @@ struct Problem: Hashable, Sendable {
 
     /// Returns the problem of a failed fetch from the origin.
     ///
-    /// - Parameter isValidation: true if the stored response must be validated, which yields 504
-    ///   (RFC 9111 §5.2.2.2).
+    /// - Parameters:
+    ///   - failure: the failure.
+    ///   - isValidation: true if the stored response must be validated, which yields 504 (RFC 9111
+    ///     §5.2.2.2); `nil` is the same as false.
+    /// - Returns: the problem, with the time to retry after in seconds if the failure has one.
     static func originFailed(_ failure: OriginFailure, isValidation: Bool? = nil) -> Problem {
         var problem = Problem(failure.problem)
         if isValidation == true, failure.side == .origin { problem.document.status = 504 }

@@ -248,8 +248,12 @@ extension RequestHandler {
 
     /// Serves an entry to a waiting request.
     ///
-    /// - Parameter appliesSelection: true to evaluate ranges and conditions; false to send the
-    ///   complete response.
+    /// - Parameters:
+    ///   - waiting: the pending response, which leaves its fetch.
+    ///   - entry: the entry to serve.
+    ///   - handling: the handling to report in Cache-Status.
+    ///   - appliesSelection: true to evaluate ranges and conditions; false to send the complete
+    ///     response.
     func serve(
         _ waiting: PendingResponse, from entry: MemoryEntry, handling: CacheHandling,
         appliesSelection: Bool = true

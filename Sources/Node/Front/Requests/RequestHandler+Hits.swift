@@ -9,8 +9,10 @@ import Wire
 extension RequestHandler {
     /// Responds to the request in the parser, whose head lies in `bytes`.
     ///
-    /// - Parameter body: body of an admin request; request bodies to sites are forwarded as they
-    ///   arrive.
+    /// - Parameters:
+    ///   - bytes: the buffer that contains the request head.
+    ///   - body: body of an admin request; request bodies to sites are forwarded as they arrive.
+    ///   - now: the current time.
     func respond(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
         closesAfterResponse = isDraining || !parser.isPersistent
         isHeadRequest = parser.method == .head

@@ -8,7 +8,9 @@ import Wire
 extension RequestHandler {
     /// Responds to a PURGE request, which is never forwarded.
     ///
-    /// - Parameter plan: the policy of the request's site; `nil` if it is for none.
+    /// - Parameters:
+    ///   - bytes: the buffer that contains the request head.
+    ///   - plan: the policy of the request's site; `nil` if it is for none.
     func handlePurge(_ bytes: Span<UInt8>, at plan: SitePolicy? = nil) {
         // A body sent to a site is not read here.
         if plan != nil { closeAfterBody() }

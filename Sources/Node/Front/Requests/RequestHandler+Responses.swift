@@ -176,6 +176,7 @@ extension RequestHandler {
     /// reliable.
     ///
     /// - Parameters:
+    ///   - problem: the problem to send.
     ///   - more: further field lines, each with its end.
     ///   - status: the Cache-Status to send.
     func sendProblem(
@@ -200,7 +201,9 @@ extension RequestHandler {
 
     /// Refuses a request that is malformed or late; this is the last response of the connection.
     ///
-    /// - Parameter request: the request head, if only its body is at fault.
+    /// - Parameters:
+    ///   - problem: the problem to send.
+    ///   - request: the request head, if only its body is at fault; otherwise `nil`.
     func reject(_ problem: Problem, of request: BufferedRequest? = nil) {
         startedAt = SystemClock.now()
         if let request {
@@ -257,7 +260,11 @@ extension RequestHandler {
 
     /// Sends a complete generated response, without the body for HEAD.
     ///
-    /// - Parameter fields: further field lines, each with its end.
+    /// - Parameters:
+    ///   - status: the status code.
+    ///   - contentType: value of the Content-Type field.
+    ///   - body: the complete body.
+    ///   - fields: further field lines, each with its end.
     func sendText(status: UInt16, contentType: String, _ body: [UInt8], fields: String) {
         beginResponse(status: status)
         var head = ByteBuffer()

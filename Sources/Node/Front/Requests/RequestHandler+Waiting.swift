@@ -65,9 +65,14 @@ extension RequestHandler {
     /// Waits for a response from the disk, other nodes, or the origin.
     ///
     /// - Parameters:
+    ///   - query: the request to a site or for an image.
+    ///   - pending: the buffered head of the request.
+    ///   - facts: the traits of the request.
+    ///   - reason: why memory did not serve the request, for Cache-Status.
     ///   - stale: the stored response to revalidate; `nil` for none.
     ///   - alone: true for a fetch that other requests do not share.
     ///   - glance: result of the immediate disk lookup; `nil` if there was none.
+    ///   - now: the current time.
     func awaitResponse(
         _ query: SiteRequest, _ pending: BufferedRequest, _ facts: RequestTraits,
         _ reason: CacheHandling.Reason, stale: MemoryEntry? = nil, alone: Bool = false,

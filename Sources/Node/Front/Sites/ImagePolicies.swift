@@ -62,7 +62,12 @@ extension SitePolicy {
     /// Returns the lifetime and the selecting fields of a negative response; `nil` if it must not
     /// be stored.
     ///
-    /// - Parameter examination: the response evaluated as if it were an image.
+    /// - Parameters:
+    ///   - head: the head of the origin's response.
+    ///   - examination: the response evaluated as if it were an image.
+    ///   - receipt: when the response was requested and received.
+    ///   - redirects: the redirects that were followed, which limit the lifetime.
+    /// - Returns: the cacheability of the negative response; `nil` if it must not be stored.
     func negativeResponse(
         _ head: ResponseHead, _ examination: Cacheability, _ receipt: Freshness.ResponseTiming,
         by redirects: [Redirect]
@@ -84,7 +89,10 @@ extension SitePolicy {
     /// Returns true if an error response with this status, of which nothing else is known,
     /// invalidates the stored response.
     ///
-    /// - Parameter before: the state of the stored response.
+    /// - Parameters:
+    ///   - before: the state of the stored response.
+    ///   - status: the status of the error response.
+    /// - Returns: false if nothing is stored, or the stored response remains usable.
     func isInvalidated(_ before: StorageDecision.StoredState, byRefusal status: UInt16) -> Bool {
         guard before != .nothing else { return false }
         return settings.negativeTTLs.contains { $0.status == status }
@@ -107,7 +115,12 @@ extension SitePolicy {
     /// Fields configured by the operator are sent to the image's own origin only, not to redirect
     /// targets.
     ///
-    /// - Parameter conditions: conditional fields, such as If-None-Match.
+    /// - Parameters:
+    ///   - key: the canonical key of the image.
+    ///   - negotiation: the formats and codings that the request accepts.
+    ///   - conditions: conditional fields, such as If-None-Match.
+    ///   - cause: the identifiers of the causing request, which are sent to the origin.
+    /// - Returns: the serialised request; `nil` if `key` is not valid.
     func request(
         for key: [UInt8], _ negotiation: Negotiation, _ conditions: [FieldSetting],
         cause: RequestCorrelation

@@ -43,8 +43,13 @@ extension NodeCore {
 
     /// Returns the location of a response selected by the fields `names`.
     ///
-    /// - Parameter claimsIndex: true to insert the variant index at once, so that two concurrent
-    ///   responses share one generation.
+    /// - Parameters:
+    ///   - query: the request that the response belongs to.
+    ///   - names: the request fields that select the response; empty for none.
+    ///   - claimsIndex: true to insert the variant index at once, so that two concurrent responses
+    ///     share one generation.
+    /// - Returns: the location; `StorageLocation.primary` if no field selects the response and the
+    ///   key has no variants.
     func location(
         _ query: SiteRequest, selectedBy names: FieldNames, claimsIndex: Bool = false
     ) -> StorageLocation {
@@ -131,8 +136,12 @@ extension NodeCore {
     /// variant can revalidate them (RFC 9111 §4.3.1), and that their total size can be limited.
     ///
     /// - Parameters:
+    ///   - index: the variant index to insert.
     ///   - names: the fields that select the variant.
+    ///   - place: the key of the variant.
     ///   - base: the key of the index.
+    ///   - version: the invalidation version of the index.
+    ///   - now: the current time.
     ///   - inMemoryAlone: true if the variant is stored in memory only, so that the index is not
     ///     required on disk.
     func insert(

@@ -5,6 +5,7 @@ import Synchronization
 import Tiers
 
 /// The memory shares of images and of sites, by site name, kept across changes of settings.
+///
 /// Thread-safe.
 final class SiteMemoryShares: Sendable {
     /// The guarded state.

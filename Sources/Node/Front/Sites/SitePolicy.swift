@@ -55,6 +55,8 @@ final class SitePolicy: Sendable {
     /// Creates the policy of a configured site.
     ///
     /// - Parameters:
+    ///   - number: number of the site in the table.
+    ///   - site: the configured site.
     ///   - objectBytesMax: the node's own limit of a stored body, in bytes.
     ///   - trust: the site's own trust store; `nil` for the node's.
     convenience init(
@@ -128,7 +130,14 @@ final class SitePolicy: Sendable {
 
     /// Replaces `key` by the key of a request; returns false if it has none (`*` of OPTIONS).
     ///
-    /// - Parameter path: the range of path and query in `bytes`.
+    /// - Parameters:
+    ///   - bytes: the buffer that contains host, path and query.
+    ///   - host: the range of the host in `bytes`.
+    ///   - path: the range of path and query in `bytes`.
+    ///   - isSecure: true if the request came by TLS.
+    ///   - key: receives the key.
+    /// - Returns: true if `key` contains the key of the request; false for images and for a request
+    ///   without one.
     func makeKey(
         _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, isSecure: Bool,
         _ key: inout [UInt8]
@@ -195,7 +204,12 @@ final class SitePolicy: Sendable {
 
     /// Evaluates a response to `query` by the caching rules.
     ///
-    /// - Parameter asGet: true to evaluate a response to HEAD as one to GET.
+    /// - Parameters:
+    ///   - head: the head of the response.
+    ///   - query: the request.
+    ///   - receipt: when the response was requested and received.
+    ///   - asGet: true to evaluate a response to HEAD as one to GET.
+    /// - Returns: the freshness of the response, and why it must not be stored, if so.
     func evaluate(
         _ head: ResponseHead, _ query: SiteRequest, _ receipt: Freshness.ResponseTiming,
         asGet: Bool = false
@@ -220,7 +234,12 @@ final class SitePolicy: Sendable {
 
     /// Returns the head with which a response is stored, or sent to waiting requests.
     ///
-    /// - Parameter size: size of the body in bytes; `nil` while unknown, and ignored for 204.
+    /// - Parameters:
+    ///   - head: the head of the origin's response.
+    ///   - size: size of the body in bytes; `nil` while unknown, and ignored for 204.
+    ///   - examination: the result of the caching rules for the response.
+    ///   - received: the time at which the head was received; not used for images.
+    /// - Returns: the head, rendered for clients by the field rules of the site.
     func storedHead(
         _ head: ResponseHead, size: UInt64?, _ examination: Cacheability, received: WallTime
     ) -> StoredHead {
@@ -297,8 +316,12 @@ final class SitePolicy: Sendable {
     /// Returns the tags by which purges find the response.
     ///
     /// - Parameters:
-    ///   - originals: the rule that derives the URLs of originals.
-    ///   - redirectedURLs: the URL from which the response came after redirects.
+    ///   - head: the head of the origin's response, whose fields list cache tags.
+    ///   - key: the key of the request.
+    ///   - originals: the rule that derives the URLs of originals; `nil` for none.
+    ///   - redirectedURLs: the URL from which the response came after redirects, used for images
+    ///     only; empty without redirects.
+    /// - Returns: the tags, with the number of cache tags that were dropped.
     func tags(
         of head: ResponseHead, key: [UInt8], _ originals: SiteOriginals?, redirectedURLs: [[UInt8]]
     ) -> EntryTags {
@@ -310,7 +333,12 @@ final class SitePolicy: Sendable {
     /// Returns the tags of a validated response; the rule for originals may have changed since it
     /// was stored.
     ///
-    /// - Parameter stored: the tags of the stored response.
+    /// - Parameters:
+    ///   - stored: the tags of the stored response.
+    ///   - key: the key of the response.
+    ///   - originals: the rule that derives the URLs of originals at present; `nil` for none.
+    /// - Returns: for images `stored`; otherwise tags for the URLs by the present rule, followed by
+    ///   the stored cache tags, at most `EntryTags.countMax` in total.
     func tags(stored: [[UInt8]], key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
         guard imageRules == nil else { return stored }
         let said = stored.filter { URLName.name(inTag: $0) == nil }
