@@ -17,8 +17,8 @@ struct Prefetch: ParsableCommand {
               sort -u urls.txt | nuthatch prefetch --file -
               nuthatch prefetch --no-wait --sitemap https://www.example/sitemap.xml
 
-            \(NodeConnectionHelp.exitStatusHelp(NodeConnectionHelp.timeoutStatus)) It is 1, too, if \
-            a URL or a sitemap could not be fetched, and all was over in time.
+            \(NodeConnectionHelp.exitStatusHelp(NodeConnectionHelp.timeoutStatus)) It is 1, too, \
+            if a URL or a sitemap could not be fetched, and all was over in time.
             """)
 
     @Argument(help: "URLs of images, or of sites that the node answers for.")

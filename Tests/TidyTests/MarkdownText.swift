@@ -38,10 +38,13 @@ struct MarkdownText {
     let links: [Link]
     /// What a code host calls the headings in links.
     let anchors: Set<String>
+    /// The headings as they are written.
+    let titles: Set<String>
 
     init(path: String, _ text: String) {
         var links: [Link] = []
         var anchors: Set<String> = []
+        var titles: Set<String> = []
         var isCode = false
         self.path = path
         lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -56,12 +59,14 @@ struct MarkdownText {
             }
             guard line.first == "#", let heading = line.wholeMatch(of: /#+ +(.*)/)?.output.1
             else { continue }
+            titles.insert(String(heading))
             let anchor = Self.anchor(of: heading)
             let again = (1...).lazy.map { "\(anchor)-\($0)" }.first { !anchors.contains($0) }
             anchors.insert(anchors.contains(anchor) ? again ?? anchor : anchor)
         }
         self.links = links
         self.anchors = anchors
+        self.titles = titles
     }
 
     /// Of `[text](target)`, `[text]: target` and DocC's own `<doc:target>`.

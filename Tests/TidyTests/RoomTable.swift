@@ -1,6 +1,6 @@
 import Testing
 
-/// What one target of the package may use: DESIGN.md §4, as data.
+/// What one target of the package may use (Design, "Rooms").
 struct Room: Sendable, CustomTestStringConvertible {
     /// What may be called in a target.
     enum Kind: Sendable {

@@ -189,12 +189,12 @@ struct RuleTests {
             TypeLengthRule.violations(in: lines, of: "Tiers", excepting: exceptions)
                 .map(\.message)
         }
-        #expect(messages([]) == ["Tiers.Big has 1004 lines; at most 1000"])
+        #expect(messages([]) == ["Tiers.Big has 1004 lines; at most 600"])
         #expect(
             messages([.init(room: "Tiers", type: "Big", linesMax: 1_004, reason: "")]) == [])
         #expect(
             messages([.init(room: "Tiers", type: "Small", linesMax: 2, reason: "")]) == [
-                "Tiers.Big has 1004 lines; at most 1000",
+                "Tiers.Big has 1004 lines; at most 600",
                 "Tiers.Small is short enough: drop the exception",
             ])
     }
@@ -268,5 +268,55 @@ struct RuleTests {
                 "notes.txt is at the top; put it into Sources, Tests or deploy",
                 "scripts is at the top; put it into Sources, Tests or deploy",
             ])
+    }
+
+    @Test("an old word is a violation wherever it stands, a part of another word is none")
+    func oldWordsAreHeld() {
+        let word = VocabularyRule.terms[0].word
+        let text = SwiftText("let a = \(word)()\n/// The \(word).\nlet b = \"\(word)s\"\n")
+        #expect(VocabularyRule.violations(in: text).map(\.line) == [1, 2])
+    }
+
+    @Test("what others may use is documented, and attributes may stand between")
+    func documentationIsHeld() {
+        let text = SwiftText(
+            """
+            /// A type.
+            package struct A {
+                package var a: Int
+                /// Returns `b`.
+                @inline(__always)
+                package static func b() {}
+                package private(set) var c = 0
+                // No documentation.
+                package init() {}
+                let packageName = 0
+            }
+            package import Ground
+
+            """)
+        #expect(DocumentationRule.undocumented(in: text).map(\.line) == [3, 7, 9])
+    }
+
+    @Test("a citation of the design leads to a section, also over the end of a line")
+    func citationsAreHeld() {
+        let text = SwiftText(
+            """
+            /// Good (Design, "Rooms"), and (Design, "The path of
+            /// a miss").
+            /// Bad (Design, "Nothing").
+            /// Bad (Design, Rooms).
+
+            """)
+        let dead = DocumentationRule.deadCitations(
+            in: text, titles: ["Rooms", "The path of a miss"])
+        #expect(dead.map(\.line) == [3, 4])
+    }
+
+    @Test("a folder of too many files is a violation, whatever lies below it")
+    func foldersAreHeld() {
+        let files = (0...FolderRule.filesMax).map { "A/\($0).swift" }
+        #expect(FolderRule.violations(in: files + ["A/B/C.swift"]).map(\.path) == ["A"])
+        #expect(FolderRule.violations(in: Array(files.dropFirst())) == [])
     }
 }

@@ -33,6 +33,20 @@ struct TidyTests {
         #expect(located(files) { text in rules.flatMap { $0(text) } } == [])
     }
 
+    @Test("the field's words, documentation of what others use, citations that lead somewhere")
+    func wordsAreThoseOfTheField() throws {
+        let files = try ["Sources", "Tests"].flatMap { try repository.swiftFiles(under: $0) }
+        let design = try repository.pages().first { $0.path.hasSuffix("/Design.md") }
+        let titles = try #require(design).titles
+        #expect(titles.count > 20)
+        #expect(located(files, VocabularyRule.violations) == [])
+        let sources = files.filter { $0.path.hasPrefix("Sources/") }
+        #expect(
+            located(sources) { DocumentationRule.deadCitations(in: $0, titles: titles) } == [])
+        #expect(located(sources, DocumentationRule.undocumented) == [])
+        #expect(FolderRule.violations(in: files.map(\.path)) == [])
+    }
+
     @Test("no bytes from outside reach what would end the node")
     func trapsAreReasoned() throws {
         let files = try TrapRule.rooms.flatMap { try repository.swiftFiles(under: "Sources/\($0)") }

@@ -1,6 +1,6 @@
 /// How long a type may be, all its extensions in its target together.
 enum TypeLengthRule {
-    static let linesMax = 1_000
+    static let linesMax = 600
 
     /// A type that is longer, its limit until then, and what will make it shorter.
     struct Exception: Sendable {
@@ -12,20 +12,42 @@ enum TypeLengthRule {
 
     static let exceptions: [Exception] = [
         Exception(
-            room: "Node", type: "RequestHandler", linesMax: 2_500,
-            reason: "a request's life is to become one machine in Serving"),
+            room: "Cluster", type: "InvalidationLog", linesMax: 780,
+            reason: "issuing, repair and queries are to become values of their own"),
         Exception(
-            room: "Simulation", type: "InvalidationSimulation", linesMax: 2_200,
-            reason: "its own sequence of requests goes when it plays the node's machine"),
+            room: "Cluster", type: "Membership", linesMax: 760,
+            reason: "gossip, probing and identity are to become values of their own"),
         Exception(
-            room: "Store", type: "DiskLog", linesMax: 1_050,
+            room: "Node", type: "EventLoopContext", linesMax: 650,
+            reason: "the fetches and the hits of a loop are to become types of their own"),
+        Exception(
+            room: "Node", type: "NodeCore", linesMax: 800,
+            reason: "each part is to have what it needs of the node, and no more"),
+        Exception(
+            room: "Node", type: "OriginSource", linesMax: 640,
+            reason: "what decides of a response is to move to Serving"),
+        Exception(
+            room: "Node", type: "RequestHandler", linesMax: 2_060,
+            reason: "the steps of a request are to become types of their own"),
+        Exception(
+            room: "Simulation", type: "InvalidationSimulation", linesMax: 1_860,
+            reason: "its own sequence of requests goes when it runs the machine of Serving"),
+        Exception(
+            room: "Store", type: "DiskLog", linesMax: 830,
             reason: "opening, appending and reclaiming are to become types of their own"),
+        Exception(
+            room: "Telemetry", type: "MetricFamily", linesMax: 700,
+            reason: "its table of rows is data"),
+        Exception(
+            room: "Telemetry", type: "Setting", linesMax: 650,
+            reason: "its table of rows is data"),
     ]
 
     /// Types that only hold others: what they hold is counted by itself.
     static let namespaces: Set<String> = ["Outside"]
 
-    /// The lines of each type that `text` declares or extends at its outermost level.
+    /// The lines of code of each type that `text` declares or extends at its outermost level; blank
+    /// lines and comments are not counted.
     static func lines(in text: SwiftText) -> [String: Int] {
         var lines: [String: Int] = [:]
         count(text.code[...], indent: "", into: &lines)
@@ -45,7 +67,9 @@ enum TypeLengthRule {
             if namespaces.contains(type) {
                 count(code[index...end].dropFirst(), indent: indent + "    ", into: &lines)
             } else {
-                lines[type, default: 0] += end - index + 1
+                lines[type, default: 0] += code[index...end].count { line in
+                    line.contains { $0 != " " }
+                }
             }
             index = end + 1
         }

@@ -88,8 +88,7 @@ struct SiteConfigurationTests {
         wanted.overriddenRequestFields = [.init(name: Array("X-Edge".utf8), value: edge)]
         wanted.normalisations = [.accept, .acceptEncoding]
         wanted.forwardedFor = .replace
-        wanted.addsVia = false
-        wanted.rewritesLocation = false
+        (wanted.addsVia, wanted.rewritesLocation) = (false, false)
         wanted.clientTTL = .seconds(60)
         wanted.removedResponseFields = FieldNames(["x-powered-by", "server"])
         wanted.overriddenResponseFields = [.init(name: Array("X-Empty".utf8), value: [])]

@@ -105,6 +105,28 @@ extension RequestHandler {
         return .staleIfError(waiting.reason, status: stoodIn.status)
     }
 
+    /// Returns how the cache took part in a response that is still being received.
+    ///
+    /// `nil` for a stale one that the request forbids.
+    private func handling(
+        of response: FetchedResponse, _ progress: FetchSnapshot.Progress,
+        for waiting: PendingResponse
+    ) -> CacheHandling? {
+        if let fallback = progress.staleFallback {
+            return staleIfErrorHandling(of: fallback, by: response.metadata, to: waiting)
+        }
+        if response.isFromDisk {
+            cacheResult = .disk
+            return .hit(.disk)
+        }
+        recordStale(waiting, progress)
+        let handling = waiting.forwardedHandling(
+            status: response.head.status, isStored: response.isKept,
+            isFromPeer: progress.isFromPeer)
+        recordSource(of: handling)
+        return handling
+    }
+
     /// Sends the head of a response whose body is being received.
     ///
     /// - Returns: false if nothing remains to do until the handler is woken, for example because
@@ -114,23 +136,9 @@ extension RequestHandler {
         _ view: FetchSnapshot
     ) -> Bool {
         let now = SystemClock.now()
-        let note: CacheHandling
-        if let stoodIn = view.progress.staleFallback {
-            let fallback = staleIfErrorHandling(of: stoodIn, by: response.metadata, to: waiting)
-            guard let fallback else {
-                fail(with: .notValidated)
-                return false
-            }
-            note = fallback
-        } else if response.isFromDisk {
-            cacheResult = .disk
-            note = .hit(.disk)
-        } else {
-            recordStale(waiting, view.progress)
-            note = waiting.forwardedHandling(
-                status: response.head.status, isStored: response.isKept,
-                isFromPeer: view.progress.isFromPeer)
-            recordSource(of: note)
+        guard let note = handling(of: response, view.progress, for: waiting) else {
+            fail(with: .notValidated)
+            return false
         }
         if upload != nil { closesAfterResponse = true }
         if let query = waiting.query, let examination = response.cacheability {

@@ -120,8 +120,7 @@ extension RequestHandler {
     /// Joins or starts the fetch for `waiting`; its turn was granted.
     func beginFetch(_ waiting: PendingResponse, alone: Bool) {
         guard let query = waiting.query else { return }
-        let node = context.node
-        guard node.waiterCount < settings.waitersMax else {
+        guard context.node.waiterCount < settings.waitersMax else {
             return fail(with: .overloaded(.waiters))
         }
         var (stale, expected): (MemoryEntry?, FieldNames) = (nil, FieldNames())
@@ -135,7 +134,7 @@ extension RequestHandler {
                 client: shareHolder, expected: expected, wish: wish)
         }
         func lookUp() -> MemoryEntry? {
-            switch query.find(in: node.store, now: SystemClock.now()) {
+            switch query.find(in: context.node.store, now: SystemClock.now()) {
             case .found(let found, .fresh): return found
             case .found(let found, .stale):
                 note = .stale(.memory)
@@ -154,10 +153,10 @@ extension RequestHandler {
         if alone {
             // Finds the entry to revalidate, or to stand in for a failing origin.
             if query.mode == .whole, lookUp() != nil { stale = nil }
-            let (run, reader) = node.fetches.startExclusive(query, start: begin)
+            let (run, reader) = context.node.fetches.startExclusive(query, start: begin)
             admission = .started(run, reader)
         } else {
-            admission = node.fetches.admit(query, lookUp: lookUp, start: begin)
+            admission = context.node.fetches.admit(query, lookUp: lookUp, start: begin)
         }
         switch admission {
         case .stored(let entry):
@@ -172,9 +171,9 @@ extension RequestHandler {
             joinFetch(waiting, to: run, as: reader)
             proceed()
         case .started(let run, let reader):
-            cacheResult = stale == nil ? .miss : .revalidated
+            cacheResult =
+                query.mode == .verbatim ? .passed : stale == nil ? .miss : .revalidated
             waiting.isInitiator = true
-            if query.mode == .verbatim { cacheResult = .passed }
             if stale != nil, query.isImage || waiting.reason == .uriMiss { waiting.reason = .stale }
             waiting.isCollapsed = false
             joinFetch(waiting, to: run, as: reader)
