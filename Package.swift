@@ -118,7 +118,7 @@ let package = Package(
         room("Client", uses: ["Ground", "HTTPRules", "Telemetry", "Wire", "Admin"], [nioCore]),
         room("Simulation", uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"]),
 
-        program("nuthatch", uses: ["Node", "Client"], [arguments]),
+        program("nuthatch", uses: ["Telemetry", "Node", "Client"], [arguments]),
         program(
             "nuthatch-sim", uses: ["Ground", "Cluster", "Tiers", "Serving", "Simulation"],
             [arguments]),

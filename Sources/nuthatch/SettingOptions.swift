@@ -1,38 +1,39 @@
 import ArgumentParser
 import Foundation
 import Node
+import Telemetry
 
 /// The flags of all settings, for every command that uses a node's settings.
 struct SettingOptions: ParsableArguments {
-    @OptionGroup(title: "Node")
-    var node: NodeOptions
+    @OptionGroup(title: Setting.Section.node.rawValue)
+    var node: SettingGroup<NodeSection>
 
-    @OptionGroup(title: "Memory")
-    var memory: MemoryOptions
+    @OptionGroup(title: Setting.Section.memory.rawValue)
+    var memory: SettingGroup<MemorySection>
 
-    @OptionGroup(title: "Disk")
-    var disk: DiskOptions
+    @OptionGroup(title: Setting.Section.disk.rawValue)
+    var disk: SettingGroup<DiskSection>
 
-    @OptionGroup(title: "Origins")
-    var origins: OriginOptions
+    @OptionGroup(title: Setting.Section.origins.rawValue)
+    var origins: SettingGroup<OriginsSection>
 
-    @OptionGroup(title: "Clients")
-    var clients: ClientOptions
+    @OptionGroup(title: Setting.Section.clients.rawValue)
+    var clients: SettingGroup<ClientsSection>
 
-    @OptionGroup(title: "TLS")
-    var tls: TLSOptions
+    @OptionGroup(title: Setting.Section.tls.rawValue)
+    var tls: SettingGroup<TLSSection>
 
-    @OptionGroup(title: "Cluster")
-    var cluster: ClusterOptions
+    @OptionGroup(title: Setting.Section.cluster.rawValue)
+    var cluster: SettingGroup<ClusterSection>
 
     /// The sources of the settings: these flags and this process's environment.
     var sources: ConfigurationSources {
-        let given = [
-            node.flags, memory.flags, disk.flags, origins.flags, clients.flags, tls.flags,
-            cluster.flags,
+        let groups = [
+            node.texts, memory.texts, disk.texts, origins.texts, clients.texts, tls.texts,
+            cluster.texts,
         ]
         return ConfigurationSources(
-            flags: given.joined().reduce(into: [:]) { $0[$1.0] = $1.1 })
+            flags: groups.reduce(into: [:]) { $0.merge($1) { first, _ in first } })
     }
 
     /// Resolves and checks all settings, and prints the faults.
@@ -54,142 +55,83 @@ func printError(_ line: String) {
     FileHandle.standardError.write(Data("nuthatch: \(line)\n".utf8))
 }
 
-/// The flags under “Node” of the table of settings.
-struct NodeOptions: ParsableArguments {
-    @Option(help: help("config"), completion: completion("config"))
-    var config: String?
+/// A section of the table of settings, as a type.
+protocol SettingSection {
+    /// The section.
+    static var section: Setting.Section { get }
+}
 
-    @Option(help: help("listen"))
-    var listen: [String] = []
+enum NodeSection: SettingSection { static let section = Setting.Section.node }
+enum MemorySection: SettingSection { static let section = Setting.Section.memory }
+enum DiskSection: SettingSection { static let section = Setting.Section.disk }
+enum OriginsSection: SettingSection { static let section = Setting.Section.origins }
+enum ClientsSection: SettingSection { static let section = Setting.Section.clients }
+enum TLSSection: SettingSection { static let section = Setting.Section.tls }
+enum ClusterSection: SettingSection { static let section = Setting.Section.cluster }
 
-    @Option(help: help("admin-listen"))
-    var adminListen: String?
+/// The flags of one section of the table of settings.
+///
+/// ArgumentParser finds options by reflection, and this type's reflection is the table: a setting
+/// is declared there and nowhere else.
+struct SettingGroup<Name: SettingSection>: ParsableArguments, CustomReflectable {
+    /// The texts given for each setting, by its name; none for a setting that is not given.
+    private(set) var texts: [String: [String]] = [:]
 
-    @Option(help: help("admin-token-file"), completion: completion("admin-token-file"))
-    var adminTokenFile: String?
+    init() {}
 
-    @Option(help: help("loops"))
-    var loops: String?
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: SettingKey.self)
+        for setting in Self.settings {
+            let key = SettingKey(stringValue: setting.name.rawValue)
+            texts[key.stringValue] =
+                setting.isList
+                ? try values.decode(Option<[String]>.self, forKey: key).wrappedValue
+                : try values.decode(Option<String?>.self, forKey: key).wrappedValue.map { [$0] }
+        }
+    }
 
-    @Option(help: help("access-log"), completion: completion("access-log"))
-    var accessLog: String?
+    var customMirror: Mirror {
+        Mirror(
+            self,
+            children: Self.settings.map { setting in
+                (label: "_\(setting.name.rawValue)", value: Self.option(for: setting))
+            })
+    }
 
-    @Option(help: help("log-level"), completion: completion("log-level"))
-    var logLevel: String?
+    private static var settings: [Setting] {
+        Setting.table.filter { $0.section == Name.section }
+    }
 
-    @Option(help: help("log-format"), completion: completion("log-format"))
-    var logFormat: String?
-
-    @Option(help: help("decision-token-file"), completion: completion("decision-token-file"))
-    var decisionTokenFile: String?
-
-    @Option(help: help("signing-key-file"), completion: completion("signing-key-file"))
-    var signingKeyFile: String?
-
-    @Option(help: help("drain-timeout"))
-    var drainTimeout: String?
-
-    /// The texts given for each setting; empty for a setting that is not given.
-    var flags: [(String, [String])] {
-        [
-            ("config", config.texts),
-            ("listen", listen),
-            ("admin-listen", adminListen.texts),
-            ("admin-token-file", adminTokenFile.texts),
-            ("loops", loops.texts),
-            ("access-log", accessLog.texts),
-            ("log-level", logLevel.texts),
-            ("log-format", logFormat.texts),
-            ("decision-token-file", decisionTokenFile.texts),
-            ("signing-key-file", signingKeyFile.texts),
-            ("drain-timeout", drainTimeout.texts),
-        ]
+    private static func option(for setting: Setting) -> Any {
+        let name = NameSpecification.customLong(setting.name.rawValue)
+        let help = ArgumentHelp("\(setting.help)", valueName: setting.kind.placeholder)
+        let completion = CompletionKind(setting)
+        return setting.isList
+            ? Option<[String]>(wrappedValue: [], name: name, help: help, completion: completion)
+            : Option<String?>(name: name, help: help, completion: completion) as Any
     }
 }
 
-/// The flags under “Memory” of the table of settings.
-struct MemoryOptions: ParsableArguments {
-    @Option(help: help("memory-limit"))
-    var memoryLimit: String?
+/// The name of a setting as a key of ArgumentParser's decoder.
+private struct SettingKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
 
-    @Option(help: help("memory-entries"))
-    var memoryEntries: String?
-
-    @Option(help: help("memory-pressure"), completion: completion("memory-pressure"))
-    var memoryPressure: String?
-
-    @Option(help: help("object-limit"))
-    var objectLimit: String?
-
-    @Option(help: help("variants-limit"))
-    var variantsLimit: String?
-
-    @Option(help: help("default-ttl"))
-    var defaultTTL: String?
-
-    /// The texts given for each setting; empty for a setting that is not given.
-    var flags: [(String, [String])] {
-        [
-            ("memory-limit", memoryLimit.texts),
-            ("memory-entries", memoryEntries.texts),
-            ("memory-pressure", memoryPressure.texts),
-            ("object-limit", objectLimit.texts),
-            ("variants-limit", variantsLimit.texts),
-            ("default-ttl", defaultTTL.texts),
-        ]
+    init(stringValue: String) {
+        self.stringValue = stringValue
     }
+
+    init?(intValue: Int) { nil }
 }
 
-/// The flags under “Disk” of the table of settings.
-struct DiskOptions: ParsableArguments {
-    @Option(help: help("cache-dir"), completion: completion("cache-dir"))
-    var cacheDir: String?
-
-    @Option(help: help("disk-limit"))
-    var diskLimit: String?
-
-    @Option(help: help("age-limit"))
-    var ageLimit: String?
-
-    @Option(help: help("touch-interval"))
-    var touchInterval: String?
-
-    @Option(help: help("disk-queue-limit"))
-    var diskQueueLimit: String?
-
-    @Option(help: help("disk-threads"))
-    var diskThreads: String?
-
-    /// The texts given for each setting; empty for a setting that is not given.
-    var flags: [(String, [String])] {
-        [
-            ("cache-dir", cacheDir.texts),
-            ("disk-limit", diskLimit.texts),
-            ("age-limit", ageLimit.texts),
-            ("touch-interval", touchInterval.texts),
-            ("disk-queue-limit", diskQueueLimit.texts),
-            ("disk-threads", diskThreads.texts),
-        ]
+extension CompletionKind {
+    /// Creates what a shell completes for the values of a setting.
+    fileprivate init(_ setting: Setting) {
+        self =
+            switch setting.kind {
+            case .path: setting.name == .cacheDir ? .directory : .file()
+            case .choice(let choices): .list(choices)
+            default: .default
+            }
     }
-}
-
-/// Returns the help of a setting from the table.
-func help(_ name: String) -> ArgumentHelp {
-    let (text, placeholder) = Configuration.help(for: name)
-    return ArgumentHelp("\(text)", valueName: placeholder)
-}
-
-/// Returns the shell completion of a setting.
-func completion(_ name: String) -> CompletionKind {
-    switch Configuration.completion(for: name) {
-    case .file: .file()
-    case .directory: .directory
-    case .choices(let choices): .list(choices)
-    case nil: .default
-    }
-}
-
-extension String? {
-    /// The text in a list; empty if there is none.
-    var texts: [String] { map { [$0] } ?? [] }
 }

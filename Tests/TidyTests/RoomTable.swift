@@ -84,7 +84,8 @@ struct Room: Sendable, CustomTestStringConvertible {
 
     private static let programs = [
         Room(
-            "nuthatch", .program, uses: ["Node", "Client"], packages: ["ArgumentParser"],
+            "nuthatch", .program, uses: ["Telemetry", "Node", "Client"],
+            packages: ["ArgumentParser"],
             toolchain: ["Foundation"]),
         Room(
             "nuthatch-sim", .program,

@@ -8,7 +8,7 @@ extension TrapRule {
                 "Cluster/Peers/Link/PeerLink": 1, "Cluster/Peers/Messages/Hello": 1,
                 "Cluster/Ring/Ring": 1, "Cluster/Touches/Touch": 1,
                 "Cluster/Touches/TouchQueue": 1, "HTTPRules/Forwarding/ResponseFieldRules": 3,
-                "HTTPRules/Sites/SiteTable": 1, "Node/Configuration/Configuration+Listing": 2,
+                "HTTPRules/Sites/SiteTable": 1,
                 "Node/Configuration/ConfigurationValues": 2,
                 "Node/Configuration/DescriptorBudget": 1, "Node/Configuration/Sites/SiteOption": 1,
                 "Node/Front/Admin/Dashboard": 1, "Node/Front/Admin/RequestHandler+Admin": 1,

@@ -94,37 +94,4 @@ extension Configuration {
     package static var versionText: String {
         "nuthatch \(version) (\(LibraryVersions.openSSL), \(LibraryVersions.ngHTTP2))"
     }
-
-    /// Returns the `--help` text of a setting, and the placeholder of its value in the synopsis.
-    ///
-    /// - Parameter name: the name of a setting of the table; any other traps.
-    /// - Returns: the text of the table and the placeholder.
-    package static func help(for name: String) -> (text: String, placeholder: String) {
-        guard let setting = SettingName(rawValue: name)?.setting else {
-            preconditionFailure("\(name) is not a setting")
-        }
-        return (setting.help, setting.kind.placeholder)
-    }
-
-    /// The kind of values that a shell can complete for a setting.
-    package enum Completion: Hashable, Sendable {
-        case file
-        case directory
-        case choices([String])
-    }
-
-    /// Returns what a shell can complete for a setting; `nil` for nothing.
-    ///
-    /// - Parameter name: the name of a setting of the table; any other traps.
-    /// - Returns: the kind of values.
-    package static func completion(for name: String) -> Completion? {
-        guard let setting = SettingName(rawValue: name)?.setting else {
-            preconditionFailure("\(name) is not a setting")
-        }
-        switch setting.kind {
-        case .path: return setting.name == .cacheDir ? .directory : .file
-        case .choice(let choices): return .choices(choices)
-        default: return nil
-        }
-    }
 }
