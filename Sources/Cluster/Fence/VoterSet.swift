@@ -125,7 +125,7 @@ package struct VoterConfiguration: Hashable, Sendable {
     package var isSettled: Bool { previous == nil }
 }
 
-/// The encoding of voter sets in messages, records and on disk; see "The count in bytes" in
+/// The encoding of voter sets in messages, records and on disk; see "Encoding" in
 /// <doc:Fence>.
 ///
 /// Decoding is strict: a known field that occurs twice, or a list that is empty or too long, is a

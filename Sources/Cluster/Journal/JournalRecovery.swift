@@ -1,6 +1,6 @@
 package import Ground
 
-/// The recovery of a journal from its files at a start; see "What a start makes of it" in
+/// The recovery of a journal from its files at a start; see "Recovery" in
 /// <doc:Journal>.
 ///
 /// The caller passes the numbers of all files, then the contents of each ``nextFile``, and between

@@ -1,6 +1,6 @@
 package import Ground
 
-/// The response to a query, before any body; see "Answers" in <doc:PeerProtocol>.
+/// The response to a query, before any body; see "Replies" in <doc:PeerProtocol>.
 package enum PeerReply: Hashable, Sendable {
     /// The entry; its body follows.
     case held(PeerEntry)
