@@ -269,7 +269,9 @@ extension Outside {
             _ = try stage.get(path)
             for _ in 0..<3 { _ = try stage.get(path) }
             expectSoon(20) { received("\"requests\":{\"memory\":3,") }
-            #expect(received("Content-Type: text/event-stream") && received("event: statistics\ndata: {"))
+            #expect(
+                received("Content-Type: text/event-stream")
+                    && received("event: statistics\ndata: {"))
             watcher.kill()
             #expect(try stage.node.connectAdmin().get("/readyz").status == 200)
             stage.stop(gently: true)

@@ -113,9 +113,7 @@ extension Outside {
             }
         }
 
-        @Test(
-            "A site believes its own issuers or keys alone; a file of no use changes nothing"
-        )
+        @Test("A site believes its own issuers or keys alone; a file of no use changes nothing")
         func ofSite() throws {
             let image = TestImage.png(width: 4, height: 4)
             let alone = TestCertificate("alone", names: Self.names)

@@ -14,7 +14,7 @@ final class LyingPeer {
     /// The entry that it serves to any node.
     private var held: (entry: PeerEntry, body: [UInt8])?
     private var bodies: [UInt32: ByteBuffer] = [:]
-    private var verdict: OfferOutcome?
+    private var outcome: OfferOutcome?
     private var hasMet = false
     /// The node id that it claims.
     let id: NodeID
@@ -45,14 +45,14 @@ final class LyingPeer {
     /// it.
     func offer(_ entry: PeerEntry, _ body: [UInt8]) throws -> Bool {
         held = (entry, body)
-        verdict = nil
+        outcome = nil
         let digest = EntryName(ofKey: entry.key).digest
         try link.send(offers: [
             PeerOffer(digest: digest, size: UInt64(body.count), touches: 1, isNew: false)
         ])
         try flush()
-        try run { verdict != nil }
-        return verdict?.isStored == true
+        try run { outcome != nil }
+        return outcome?.isStored == true
     }
 
     // MARK: Bytes
@@ -95,7 +95,7 @@ final class LyingPeer {
     private func handle(_ event: PeerEvent) throws {
         switch event {
         case .helloReceived: hasMet = true
-        case .offerOutcomesReceived(let verdicts): verdict = verdicts.first
+        case .offerOutcomesReceived(let outcomes): outcome = outcomes.first
         case .queryReceived(let stream, let query): try respond(to: query, on: stream)
         default: break
         }
