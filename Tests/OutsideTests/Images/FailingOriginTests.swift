@@ -51,7 +51,9 @@ extension Outside {
             expectProblem(try stage.get("/strict"), 502)
         }
 
-        @Test("A missing image is remembered for a while", arguments: ["404 Not Found", "410 Gone"])
+        @Test(
+            "A missing image is remembered for a while",
+            arguments: ["404 Not Found", "410 Gone"])
         func missing(status: String) throws {
             let stage = try Stage()
             stage.origin.on("/it", OriginResponse(nil, status: status))
