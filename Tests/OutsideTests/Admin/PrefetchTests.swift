@@ -16,13 +16,13 @@ extension Outside {
         }
 
         /// Returns the document of a prefetch once it has ended.
-        private func ended(_ node: NodeProcess, _ place: String) throws -> [String: Any] {
+        private func ended(_ node: NodeProcess, _ location: String) throws -> [String: Any] {
             let isOver = try Deadline.seconds(60).waitUntil {
-                let state = try node.document(place)["state"] as? String
+                let state = try node.document(location)["state"] as? String
                 return state != "running" && state != "reading"
             }
             try #require(isOver)
-            return try node.document(place)
+            return try node.document(location)
         }
 
         @Test(
@@ -143,14 +143,14 @@ extension Outside {
                 OriginResponse(TestImage.noise(2), fields: Self.fields).delayingHead(.gate(gate))
             }
             let urls = (0..<40).map { stage.origin.url("/\($0).png") }
-            let place = try begin(stage.node, ["urls": urls])
+            let location = try begin(stage.node, ["urls": urls])
             expectSoon { stage.fetches("/3.png") == 1 }
-            let response = try stage.node.connectAdmin().get(place, method: "DELETE")
+            let response = try stage.node.connectAdmin().get(location, method: "DELETE")
             #expect(response.status == 202)
             gate.open()
-            try expectSoon { try stage.node.document(place)["urls_fetched"] as? Int == 4 }
+            try expectSoon { try stage.node.document(location)["urls_fetched"] as? Int == 4 }
             #expect(stage.fetches("/4.png") == 0)
-            #expect(try stage.node.document(place)["state"] as? String == "cancelled")
+            #expect(try stage.node.document(location)["state"] as? String == "cancelled")
             for method in ["GET", "DELETE"] {
                 let unknown = try stage.node.connectAdmin().get(
                     "/admin/v1/prefetches/none", method: method)

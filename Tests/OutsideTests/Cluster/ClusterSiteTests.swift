@@ -169,14 +169,14 @@ extension Outside {
                 let kind = Int.random(in: kinds.indices, using: &dice)
                 let user = "user=\(Int.random(in: 0..<5, using: &dice))"
                 let language = ["de", "en"].randomElement(using: &dice) ?? ""
-                let place = Int.random(in: 0..<3, using: &dice)
-                let response = try clients[place].get(
+                let index = Int.random(in: 0..<3, using: &dice)
+                let response = try clients[index].get(
                     "/\(kind)", host: Self.host,
                     fields: ["Cookie: \(user)", "Accept-Language: \(language)"])
                 let expected = kind == 0 ? "all" : "\(user) \(kind)"
                 #expect(
                     response.text == expected,
-                    "\(number): \(user) at \(place), \(kind): \(response)")
+                    "\(number): \(user) at \(index), \(kind): \(response)")
                 if kind != 0 {
                     #expect(response.fields.all("X-Own") == [user], "\(number): \(response)")
                 }
@@ -233,8 +233,8 @@ extension Outside {
             }
             for number in 0..<12 {
                 #expect(try page("/\(number)", stage.nodes[number % 3]).status == 200)
-                for (place, language) in languages.enumerated() {
-                    let node = stage.nodes[(number + place) % 3]
+                for (index, language) in languages.enumerated() {
+                    let node = stage.nodes[(number + index) % 3]
                     let response = try page("/in/\(number)", node, "Accept-Language: \(language)")
                     #expect(response.status == 200)
                 }

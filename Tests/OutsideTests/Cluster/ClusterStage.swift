@@ -162,10 +162,10 @@ final class ClusterStage {
         let start = ContinuousClock.now
         let isHeard = try Deadline.seconds(30).waitUntil {
             let passed = (ContinuousClock.now - start) / .milliseconds(1)
-            let heard = try Self.members(of: node).filter { member in
+            let replied = try Self.members(of: node).filter { member in
                 !member.isSelf && (member.contactAge.map { $0 < passed } ?? false)
             }
-            return heard.count >= count
+            return replied.count >= count
         }
         try #require(isHeard)
     }

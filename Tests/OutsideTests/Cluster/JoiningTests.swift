@@ -97,8 +97,8 @@ extension Outside {
             defer { node.program.kill() }
             #expect(readiness(node, 503, "joining"))
             let command = ["members", "bootstrap", "--node", "127.0.0.1:\(node.admin)"]
-            let told = try NodeProcess.run(command)
-            #expect(told.status == 0, "\(told.errors)")
+            let result = try NodeProcess.run(command)
+            #expect(result.status == 0, "\(result.errors)")
             #expect(readiness(node, 200, "ready"))
             let again = try NodeProcess.run(command)
             #expect(again.status != 0 && again.errors.contains("in a cluster already"))

@@ -60,14 +60,14 @@ final class SteadyLoad: Sendable {
             let target = ImageRequestTarget.forURL(origin.url(NumberedImages.path(number)))
             let start = ContinuousClock.now
             let response = try? connection.get(target, expecting: image, seconds: 60)
-            let took = (ContinuousClock.now - start) / .seconds(1)
+            let seconds = (ContinuousClock.now - start) / .seconds(1)
             let isWell = response?.matches(image) == true
             count { tally in
                 if isWell {
                     tally.brought[kind, default: 0] += 1
                 } else {
                     let said = response.map { "\($0)" } ?? "not sent"
-                    tally.failures.append("\(kind) \(number): \(said), \(took) s")
+                    tally.failures.append("\(kind) \(number): \(said), \(seconds) s")
                 }
             }
             guard response?.isWhole == true else { return }

@@ -54,9 +54,9 @@ extension Outside {
                 #expect(requests.count == 1)
                 #expect(requests[0].fields.all("X-Request-Id") == ["request-\(number)"])
                 #expect(requests[0].fields.all("tracestate") == ["k=v,l=w"])
-                let told = try #require(TraceFields(requests[0]), "\(requests[0])")
-                #expect(told.trace == Self.trace && told.flags == "01")
-                #expect(told.parent != Self.parent)
+                let received = try #require(TraceFields(requests[0]), "\(requests[0])")
+                #expect(received.trace == Self.trace && received.flags == "01")
+                #expect(received.parent != Self.parent)
             }
             let parents = paths.compactMap { TraceFields(stage.origin.requests($0)[0])?.parent }
             #expect(Set(parents).count == paths.count)
@@ -149,8 +149,8 @@ extension Outside {
             let requests = stage.origin.requests("/it")
             #expect(requests.count == 2)
             for request in requests {
-                let told = try #require(TraceFields(request), "\(request)")
-                #expect(told.trace == Self.trace && told.parent != Self.parent)
+                let received = try #require(TraceFields(request), "\(request)")
+                #expect(received.trace == Self.trace && received.parent != Self.parent)
                 #expect(request.fields.all("tracestate") == ["k=v"])
                 #expect(request.fields.all("X-Request-Id") == ["mine"])
             }

@@ -181,11 +181,11 @@ extension Outside {
             }
             #expect(refused == Set((10..<20).map { 2 * $0 + 1 }))
             held.open()
-            var answered: Set<UInt32> = []
-            while answered.count < 10, let frame = client.next() {
-                if frame.kind == .headers { answered.insert(frame.stream) }
+            var responded: Set<UInt32> = []
+            while responded.count < 10, let frame = client.next() {
+                if frame.kind == .headers { responded.insert(frame.stream) }
             }
-            #expect(answered == Set((0..<10).map { 2 * $0 + 1 }))
+            #expect(responded == Set((0..<10).map { 2 * $0 + 1 }))
             #expect(client.end == nil)
         }
     }

@@ -7,12 +7,12 @@ extension Outside {
         /// A way to truncate a response.
         struct Damage: CustomTestStringConvertible, Sendable {
             let name: String
-            let answer: @Sendable (TestImage) -> OriginResponse
+            let response: @Sendable (TestImage) -> OriginResponse
             var testDescription: String { name }
 
             init(_ name: String, _ response: @escaping @Sendable (TestImage) -> OriginResponse) {
                 self.name = name
-                self.answer = response
+                self.response = response
             }
         }
 
@@ -57,7 +57,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 40)
             let gate = Gate()
-            stage.origin.on("/it", damage.answer(image).delayingHead(.gate(gate)))
+            stage.origin.on("/it", damage.response(image).delayingHead(.gate(gate)))
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 50, .init(stage.target("/it"), expecting: image))
             #expect(gate.waitForArrivals() && swarm.waitForConnections())

@@ -97,8 +97,8 @@ extension Outside {
                 environment: counter.environment)
             try expect(
                 atMost: 12, per: 5_000, of: numbered(origin, as: node), isHTTP1: true, counter)
-            let answered = node.metric("nuthatch_requests_total{cache=\"disk\"}")
-            #expect(try #require(answered) > 6_000)
+            let served = node.metric("nuthatch_requests_total{cache=\"disk\"}")
+            #expect(try #require(served) > 6_000)
         }
 
         @Test("Hits at another node")
@@ -112,8 +112,8 @@ extension Outside {
             try expect(
                 atMost: 90, per: 5_000, of: numbered(stage.origin, as: stage.nodes[0]),
                 isHTTP1: true, counter)
-            let answered = stage.nodes[0].metric("nuthatch_requests_total{cache=\"peer\"}")
-            #expect(try #require(answered) > 2_000)
+            let served = stage.nodes[0].metric("nuthatch_requests_total{cache=\"peer\"}")
+            #expect(try #require(served) > 2_000)
         }
 
         private func numbered(_ origin: ScriptedOrigin, as node: NodeProcess) -> [String] {
