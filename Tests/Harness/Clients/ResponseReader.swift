@@ -90,7 +90,7 @@ struct ResponseReader {
     /// Ends the response because the connection ended or the reader gives up.
     mutating func end(_ ending: ResponseEnding) {
         guard state != .done else { return }
-        // Without announced framing, the end of the body cannot be told from an idle connection.
+        // Without announced framing, the end of the body looks like an idle connection.
         let isAnnounced =
             response.version == "HTTP/1.0"
             || response.fields.all("Connection").contains { $0.lowercased() == "close" }

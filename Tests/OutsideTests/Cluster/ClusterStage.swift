@@ -121,7 +121,7 @@ final class ClusterStage {
         let isSelf: Bool
         let isConnected: Bool
         let share: Double
-        /// Milliseconds since the member last replied to a versions query; `nil` if it never did.
+        /// Milliseconds since the member last replied to a version query; `nil` if it never did.
         let contactAge: Double?
     }
 
@@ -156,8 +156,8 @@ final class ClusterStage {
         return areWhole ? Set(alive.map(\.id)) : nil
     }
 
-    /// Waits until `count` other nodes have replied to versions queries that `node` sent after this
-    /// call.
+    /// Waits until `count` other nodes have replied to queries for their invalidation version that
+    /// `node` sent after this call.
     func waitUntilHeard(by node: NodeProcess, from count: Int) throws {
         let start = ContinuousClock.now
         let isHeard = try Deadline.seconds(30).waitUntil {

@@ -24,7 +24,7 @@ extension Outside {
             #expect(idle[0].waitForEnd() != .timedOut)
         }
 
-        @Test("An authenticated operator keeps the connection, whoever else connects")
+        @Test("An authenticated operator keeps the connection, however many others connect")
         func provenOperators() throws {
             let stage = try GuardedNode()
             let token = ["Authorization: Bearer \(GuardedNode.words[0].token)"]

@@ -2,13 +2,13 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Many clients of one address of a site")
+    @Suite("Many clients of one URL of a site")
     struct CollapsingTests {
         private func textResponse(_ text: String, _ fields: String...) -> OriginResponse {
             .text(text, fields: fields)
         }
 
-        @Test("Many clients of one URL of a site")
+        @Test("A hundred clients of a cold URL cause one fetch")
         func cold() throws {
             let stage = try SiteStage()
             let gate = Gate()

@@ -30,7 +30,7 @@ extension Outside {
             #expect(request.fields["Nuthatch-Decision"] == nil && request.fields["Foo"] == "1")
         }
 
-        @Test("Without the token there is no trace, and another value goes to the origin unchanged")
+        @Test("Without the token, or with a wrong one, there is no trace")
         func notTraced() throws {
             let stage = try stage()
             let wrong = try stage.get("/it", fields: ["Nuthatch-Decision: a-token-of-other-bytes"])
